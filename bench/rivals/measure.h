@@ -1,0 +1,97 @@
+/* What the programs in C and C++ share: the clock, the command line that bench/rivals.mli
+   describes, and the bodies of examples/fork_union_nbody.ml in double precision. */
+
+#ifndef MUSTER_BENCH_MEASURE_H
+#define MUSTER_BENCH_MEASURE_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ITERATIONS = 128, BODIES = 128 };
+
+static inline double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* An iteration that the compiler may not drop. */
+static inline void trivial(size_t i) { __asm__ volatile("" : : "r"(i)); }
+
+/* ---- The command line ---- */
+
+struct peer {
+  const char *experiment, *name;
+  double (*run)(int threads, long size);
+};
+
+static inline int peers_main(const struct peer *peers, size_t count, int argc, char **argv) {
+  int list = argc == 2 && strcmp(argv[1], "list") == 0;
+  for (size_t p = 0; p < count; p++) {
+    if (list)
+      printf("%s %s\n", peers[p].experiment, peers[p].name);
+    else if (argc == 5 && !strcmp(argv[1], peers[p].experiment) && !strcmp(argv[2], peers[p].name)) {
+      printf("%s %f\n", peers[p].name, peers[p].run(atoi(argv[3]), atol(argv[4])));
+      return EXIT_SUCCESS;
+    }
+  }
+  if (list) return EXIT_SUCCESS;
+  fprintf(stderr, "usage: %s list | EXPERIMENT PEER THREADS SIZE\n", argv[0]);
+  return EXIT_FAILURE;
+}
+
+/* ---- n-body ---- */
+
+struct body {
+  double position[3], velocity[3], mass;
+};
+
+static struct body bodies[BODIES];
+static double forces[BODIES][3];
+
+static inline double uniform(void) {
+  static unsigned long long state = BODIES;
+  state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+  return (double)(state >> 11) / 9007199254740992.0;
+}
+
+static inline void init_bodies(void) {
+  for (int i = 0; i < BODIES; i++) {
+    for (int axis = 0; axis < 3; axis++) {
+      bodies[i].position[axis] = 10 * uniform();
+      bodies[i].velocity[axis] = 0;
+    }
+    bodies[i].mass = 1e9 + 9e9 * uniform();
+  }
+}
+
+static inline void compute_force(size_t i) {
+  const double *at = bodies[i].position;
+  double x = 0, y = 0, z = 0;
+  for (int j = 0; j < BODIES; j++) {
+    const double *other = bodies[j].position;
+    double dx = other[0] - at[0], dy = other[1] - at[1], dz = other[2] - at[2];
+    double square = dx * dx + dy * dy + dz * dz + 1e-9;
+    double pull = bodies[j].mass / (square * sqrt(square));
+    x += pull * dx;
+    y += pull * dy;
+    z += pull * dz;
+  }
+  double scale = 6.674e-11 * bodies[i].mass;
+  forces[i][0] = scale * x;
+  forces[i][1] = scale * y;
+  forces[i][2] = scale * z;
+}
+
+static inline void apply_force(size_t i) {
+  double step = 0.01 / bodies[i].mass;
+  for (int axis = 0; axis < 3; axis++) {
+    bodies[i].velocity[axis] += step * forces[i][axis];
+    bodies[i].position[axis] += 0.01 * bodies[i].velocity[axis];
+  }
+}
+
+#endif

@@ -1,0 +1,66 @@
+module Cpu = Muster_core.Cpu
+
+let optional f = function None -> `Null | Some x -> f x
+let strings texts = `List (List.map (fun text -> `String text) texts)
+
+let reading (reading : Cpu.reading) =
+  `Assoc
+    [
+      ("file", `String reading.file);
+      ("cpus", optional (fun n -> `Float n) reading.cpus);
+    ]
+
+let override : Cpu.override -> Yojson.Basic.t = function
+  | Unset -> `Null
+  | Domains n -> `Int n
+  | Ignored value -> `Assoc [ ("ignored", `String value) ]
+
+let cpus (cpu : Cpu.report) =
+  `Assoc
+    [
+      ("affinity", `Int cpu.affinity);
+      ("quota", optional reading cpu.quota);
+      ("cgroup_files", `List (List.map reading cpu.readings));
+      ("muster_domains", override cpu.override);
+      ("runtime_limit", `Int cpu.runtime_limit);
+      ("available", `Int cpu.available);
+    ]
+
+let ocaml (ocaml : Facts.ocaml) =
+  `Assoc
+    [
+      ("version", `String ocaml.version);
+      ("architecture", `String ocaml.architecture);
+      ("system", `String ocaml.system);
+      ("flambda", `Bool ocaml.flambda);
+      ("thread_sanitizer", `Bool ocaml.thread_sanitizer);
+      ("ocamlrunparam", optional (fun text -> `String text) ocaml.parameters);
+      ("backtraces", `Bool ocaml.backtraces);
+    ]
+
+let minor_heap (facts : Facts.t) =
+  `Assoc
+    [
+      ("words", `Int facts.minor_heap);
+      ("from", `String (Advice.source facts.minor_heap_source));
+    ]
+
+let pool (facts : Facts.t) =
+  let words = List.map (fun words -> `Int words) facts.pool.minor_heaps in
+  `Assoc
+    [
+      ("workers", `Int facts.pool.workers);
+      ("minor_heap_words", `List words);
+      ("plan", `String (Advice.plan facts.cpu));
+    ]
+
+let of_facts (facts : Facts.t) : Yojson.Basic.t =
+  `Assoc
+    [
+      ("muster", `String facts.muster);
+      ("ocaml", ocaml facts.ocaml);
+      ("cpus", cpus facts.cpu);
+      ("minor_heap", minor_heap facts);
+      ("pool", pool facts);
+      ("warnings", strings (Advice.warnings facts));
+    ]

@@ -1,0 +1,3 @@
+(** What was found, for programs. *)
+
+val of_facts : Facts.t -> Yojson.Basic.t

@@ -1,0 +1,181 @@
+(* The command as a user meets it, and what the doctor says about other machines. *)
+
+open Muster_core
+open Muster_cli
+
+let muster = Filename.concat Filename.parent_dir_name "main.exe"
+
+(* Its exit code, and what it printed on both channels. *)
+let outcome arguments =
+  let log = Filename.temp_file "muster_cli" ".log" in
+  let command = Filename.quote_command muster arguments ~stdout:log ~stderr:log in
+  let code = Sys.command command in
+  let printed = In_channel.with_open_bin log In_channel.input_all in
+  Sys.remove log;
+  (code, printed)
+
+let contains text part =
+  let n = String.length part in
+  let rec at i =
+    i + n <= String.length text && (String.sub text i n = part || at (i + 1))
+  in
+  at 0
+
+let says text part =
+  if not (contains text part) then Alcotest.failf "no %S in:\n%s" part text
+
+let expect ?(code = 0) arguments parts () =
+  let got, printed = outcome arguments in
+  Alcotest.(check int) ("exit code with\n" ^ printed) code got;
+  List.iter (says printed) parts
+
+let cli_error = Cmdliner.Cmd.Exit.cli_error
+
+(* {2 The command} *)
+
+let version () =
+  let code, printed = outcome [ "--version" ] in
+  Alcotest.(check int) "exit code" 0 code;
+  Alcotest.(check string) "one line" (Facts.muster_version ^ "\n") printed;
+  Alcotest.(check bool) "not empty" true (Facts.muster_version <> "")
+
+let lists_examples () =
+  let _, printed = outcome [ "run" ] in
+  let names = List.map (fun (name, _, _) -> name) Muster_examples.Registry.all in
+  List.iter (fun name -> says printed ("\n  " ^ name ^ " ")) ("closure" :: names)
+
+let with_setting value f =
+  let restore () = Unix.putenv "MUSTER_DOMAINS" "" in
+  Unix.putenv "MUSTER_DOMAINS" value;
+  Fun.protect ~finally:restore f
+
+let heeds_setting () =
+  let doctor = expect [ "doctor" ] in
+  with_setting "1" (doctor [ "will run 1 worker: MUSTER_DOMAINS asks for 1." ]);
+  with_setting "no" (doctor [ "MUSTER_DOMAINS=no is ignored"; "by affinity" ])
+
+let parses () =
+  let code, printed = outcome [ "doctor"; "--json" ] in
+  Alcotest.(check int) "exit code" 0 code;
+  let open Yojson.Basic.Util in
+  let json = Yojson.Basic.from_string printed in
+  let number group name = json |> member group |> member name |> to_int in
+  let available = number "cpus" "available" in
+  Alcotest.(check int) "as the library says" (Cpu.available ()) available;
+  let workers = number "pool" "workers" in
+  Alcotest.(check int) "as planned" (Cpu.available ()) workers;
+  let heaps = json |> member "pool" |> member "minor_heap_words" |> to_list in
+  Alcotest.(check int) "a minor heap for each" workers (List.length heaps);
+  Alcotest.(check string)
+    "the OCaml" Sys.ocaml_version
+    (json |> member "ocaml" |> member "version" |> to_string)
+
+(* {2 Advice about other machines} *)
+
+let report ?setting ?(parameters = "") ?cpu_max affinity =
+  let getenv = function
+    | "MUSTER_DOMAINS" -> setting
+    | "OCAMLRUNPARAM" -> Some parameters
+    | _ -> None
+  in
+  let read = function
+    | "/proc/self/cgroup" -> Some "0::/\n"
+    | "/proc/self/mountinfo" -> Some "1 0 0:1 / /cg rw - cgroup2 cgroup2 rw\n"
+    | "/cg/cpu.max" -> cpu_max
+    | _ -> None
+  in
+  Cpu.report_of ~affinity ~getenv ~read
+
+let plan () =
+  let check report expected =
+    let text = "The default pool will run " ^ expected in
+    Alcotest.(check string) expected text (Advice.plan report)
+  in
+  check (report 2) "2 workers: 2 CPUs by affinity, no cgroup quota.";
+  check (report 1)
+    "1 worker: 1 CPU by affinity, no cgroup quota. Everything runs in the caller, as in \
+     a sequential program.";
+  check
+    (report 64 ~cpu_max:"150000 100000")
+    "2 workers: 64 CPUs by affinity, a cgroup quota of 1.5 CPUs (/cg/cpu.max).";
+  check (report 2 ~setting:"3") "3 workers: MUSTER_DOMAINS asks for 3.";
+  check (report 2 ~setting:"999")
+    "128 workers: MUSTER_DOMAINS asks for 999, and OCaml can have 128 domains.";
+  check (report 128)
+    "128 workers: 128 CPUs by affinity, the most that OCaml can use, no cgroup quota."
+
+let facts ?(minor_heap = 262_144) ?workers (cpu : Cpu.report) =
+  let workers = Option.value workers ~default:cpu.available in
+  {
+    (Facts.gather ()) with
+    cpu;
+    pool = { workers; minor_heaps = List.init workers (fun _ -> minor_heap) };
+  }
+
+let warnings () =
+  let check what facts parts =
+    let texts = Advice.warnings facts in
+    Alcotest.(check int) (String.concat "\n" (what :: texts)) (List.length parts)
+      (List.length texts);
+    List.iter2 says texts parts
+  in
+  check "nothing to warn of" (facts (report 2)) [];
+  check "ample quota" (facts (report 2 ~cpu_max:"400000 100000")) [];
+  check "tight quota"
+    (facts (report 8 ~cpu_max:"200000 100000"))
+    [ "quota of 2 CPUs is less" ];
+  check "rounded quota"
+    (facts (report 8 ~cpu_max:"150000 100000"))
+    [ "quota of 1.5 CPUs is less"; "2 workers on 1.5 CPUs" ];
+  check "half a CPU" (facts (report 8 ~cpu_max:"50000 100000")) [ "quota of 0.5 CPUs" ];
+  check "more than CPUs" (facts (report 2 ~setting:"3")) [ "Unset MUSTER_DOMAINS" ];
+  check "setting" (facts (report 2 ~setting:"0")) [ "MUSTER_DOMAINS=0 is ignored" ];
+  check "fewer started" (facts (report 4) ~workers:3) [ "Only 3 workers of 4" ];
+  check "small minor heap" (facts (report 2) ~minor_heap:32_768) [ "has 32768 words" ];
+  check "small minor heap, alone" (facts (report 1) ~minor_heap:32_768) []
+
+let shown () =
+  let facts = facts (report 8 ~cpu_max:"200000 100000") in
+  let text = Text.of_facts facts in
+  List.iter (says text)
+    [ "8 CPUs"; "/cg/cpu.max: 2 CPUs"; "262144 words of"; "Warnings\n  - " ];
+  let json = Yojson.Basic.to_string (Json.of_facts facts) in
+  List.iter (says json)
+    [ {|{"file":"/cg/cpu.max","cpus":2.0}|}; {|"muster_domains":null|} ]
+
+let case name run = Alcotest.test_case name `Quick run
+let prints name arguments parts = case name (expect arguments parts)
+let refuses name arguments parts = case name (expect arguments parts ~code:cli_error)
+
+let command =
+  [
+    case "--version" version;
+    prints "--help" [ "--help=plain" ] [ "NAME"; "doctor"; "run"; "EXIT STATUS" ];
+    prints "alone" [] [ "NAME"; "COMMANDS" ];
+    refuses "unknown" [ "rum" ] [ "rum"; "run" ];
+  ]
+
+let run =
+  [
+    case "lists" lists_examples;
+    prints "fib" [ "run"; "fib"; "--size"; "20" ] [ "10946" ];
+    prints "closure" [ "run"; "closure"; "--generate=200" ] [ "200 packages" ];
+    case "closure's own exit code"
+      (expect [ "run"; "closure"; "--index=absent" ] ~code:2 [ "absent" ]);
+    prints "its help" [ "run"; "fib"; "--help=plain" ] [ "--size" ];
+    refuses "near" [ "run"; "fbi" ] [ "fbi"; "fib" ];
+    refuses "unknown" [ "run"; "zzz" ] [ "zzz"; "closure"; "life" ];
+    refuses "bad size" [ "run"; "fib"; "--size=x" ] [ "--size" ];
+  ]
+
+let doctor =
+  [
+    prints "text" [ "doctor" ] [ "CPUs\n"; "OCaml\n"; "The default pool will" ];
+    case "--json" parses;
+    case "MUSTER_DOMAINS" heeds_setting;
+    case "the plan" plan;
+    case "warnings" warnings;
+    case "shows what it found" shown;
+  ]
+
+let () = Alcotest.run "muster" [ ("command", command); ("run", run); ("doctor", doctor) ]

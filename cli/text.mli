@@ -1,0 +1,3 @@
+(** What was found, for people. *)
+
+val of_facts : Facts.t -> string

@@ -1,0 +1,103 @@
+(* Runs every example's program on a small size, and one of its own whose parallel
+   answer is wrong: [check.exe wrong] is that program. *)
+
+open Muster_examples
+
+let small =
+  [
+    ("fib", [ "--size=20" ]);
+    ("fib", [ "--size=22"; "--cutoff=10" ]);
+    ("fib_twice", [ "--size=20" ]);
+    ("spectral_norm", [ "--size=100" ]);
+    ("life", [ "--size=64"; "--iterations=20" ]);
+    ("nbody", [ "--size=50"; "--iterations=10" ]);
+    ("fork_union_nbody", [ "--size=32"; "--iterations=50" ]);
+    ("quicksort", [ "--size=20_000" ]);
+    ("mergesort", [ "--size=20_000" ]);
+    ("lu", [ "--size=60" ]);
+    ("counter", [ "--size=20_000" ]);
+    ("blocking_stack", [ "--size=5_000" ]);
+    ("treiber_stack", [ "--size=5_000" ]);
+  ]
+
+let wrong () =
+  let rows n =
+    [
+      Example.row "off by one" ~show:string_of_int
+        ~sequential:(fun () -> n)
+        ~parallel:(fun _ -> n + 1);
+    ]
+  in
+  let size = Example.size ~default:1 "The right answer." in
+  let _, _, command =
+    Example.command ~name:"wrong" ~doc:"a wrong answer" ~size (Cmdliner.Term.const rows)
+  in
+  exit (Cmdliner.Cmd.eval' ~argv:[| "wrong" |] command)
+
+(* The exit code of a program and what it printed on both channels. *)
+let outcome program arguments =
+  let log = Filename.temp_file "muster_example" ".log" in
+  let command = Filename.quote_command program arguments ~stdout:log ~stderr:log in
+  let code = Sys.command command in
+  let printed = In_channel.with_open_bin log In_channel.input_all in
+  Sys.remove log;
+  (code, printed)
+
+let contains text part =
+  let n = String.length part in
+  let rec at i =
+    i + n <= String.length text && (String.sub text i n = part || at (i + 1))
+  in
+  at 0
+
+let expect ~code ~saying program arguments =
+  let got, printed = outcome program arguments in
+  Alcotest.(check int) (program ^ " exits with\n" ^ printed) code got;
+  if not (contains printed saying) then
+    Alcotest.failf "%s does not say %S:\n%s" program saying printed
+
+let exe name = Filename.concat Filename.current_dir_name (name ^ ".exe")
+
+let runs pool_options (name, arguments) =
+  let run () = expect ~code:0 ~saying:"speed-up" (exe name) (arguments @ pool_options) in
+  Alcotest.test_case (String.concat " " (name :: arguments)) `Quick run
+
+let refuses (name, _, _) =
+  let refuse argument () =
+    expect ~code:Cmdliner.Cmd.Exit.cli_error ~saying:"is not a whole number" (exe name)
+      [ argument ]
+  in
+  List.map
+    (fun argument -> Alcotest.test_case (name ^ " " ^ argument) `Quick (refuse argument))
+    [ "--size=-1"; "--size=many"; "--domains=0"; "--domains=-3" ]
+
+let every_example_is_listed () =
+  let names = List.map (fun (name, _, _) -> name) Registry.all in
+  Alcotest.(check (list string))
+    "run small" (List.sort compare names)
+    (List.sort_uniq compare (List.map fst small))
+
+let detects_a_wrong_answer () =
+  expect ~code:1 ~saying:"the parallel answer (2) differs from the sequential answer (1)"
+    Sys.executable_name [ "wrong" ]
+
+let by_name () = expect ~code:0 ~saying:"speed-up" (exe "run") [ "fib"; "--size=10" ]
+
+let tests =
+  [
+    ("2 domains", List.map (runs [ "--domains=2" ]) small);
+    ("1 domain", List.map (runs [ "--domains=1" ]) small);
+    ("3 domains", List.map (runs [ "--domains=3"; "--oversubscribe" ]) small);
+    ("bad options", List.concat_map refuses Registry.all);
+    ( "programs",
+      [
+        Alcotest.test_case "every example is listed" `Quick every_example_is_listed;
+        Alcotest.test_case "a wrong answer is exit code 1" `Quick detects_a_wrong_answer;
+        Alcotest.test_case "run by name" `Quick by_name;
+      ] );
+  ]
+
+let () =
+  match Sys.argv with
+  | [| _; "wrong" |] -> wrong ()
+  | _ -> Alcotest.run "examples" tests

@@ -1,0 +1,16 @@
+(** Finds and reads package indexes, compressed or not. *)
+
+type t = { path : string; text : string }
+
+exception Unreadable of { path : string; reason : string }
+
+val on_this_machine : unit -> string list
+(** The package lists that apt keeps, in the order of their names; none where there is
+    no apt. *)
+
+val read : string -> t
+(** [read path] is the index in a file, whose first bytes tell whether and how it is
+    compressed. A compressed one is read by apt's own helper, or, where that is
+    missing, by the tool of its format ([gzip], [xz], [lz4], [zstd], [bzip2]).
+
+    {b Raises} {!Unreadable}. *)

@@ -1,0 +1,1 @@
+let () = exit (Cmdliner.Cmd.eval' Muster_closure.Command.cmd)

@@ -1,0 +1,21 @@
+(* The same number computed twice at the same time: two domains, the time of one. *)
+
+let sequential n =
+  let a = Fib.sequential n in
+  let b = Fib.sequential n in
+  (a, b)
+
+let parallel n = Muster.both (fun () -> Fib.sequential n) (fun () -> Fib.sequential n)
+let show (a, b) = Printf.sprintf "%d, %d" a b
+
+let rows n =
+  [
+    Example.row "one fork" ~show
+      ~sequential:(fun () -> sequential n)
+      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel n));
+  ]
+
+let example =
+  let size = Example.size ~max:80 ~default:42 "Compute the Fibonacci number $(docv)." in
+  Example.command ~name:"fib_twice" ~doc:"naive Fibonacci, twice in parallel" ~size
+    (Cmdliner.Term.const rows)

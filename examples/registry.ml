@@ -1,0 +1,20 @@
+let all =
+  [
+    Fib.example;
+    Fib_twice.example;
+    Spectral_norm.example;
+    Life.example;
+    Nbody.example;
+    Fork_union_nbody.example;
+    Quicksort.example;
+    Mergesort.example;
+    Lu.example;
+    Counter.example;
+    Blocking_stack.example;
+    Treiber_stack.example;
+  ]
+
+let find wanted =
+  List.find_map
+    (fun (name, _, command) -> if name = wanted then Some command else None)
+    all

@@ -1,0 +1,24 @@
+(** All that depends on how a release of the compiler lays out its values: the only file with
+    [Obj.magic]. *)
+
+type 'a slot
+(** One value per domain, of a record type with several fields, the first a [mutable] int. *)
+
+val slot : (unit -> 'a) -> 'a slot
+val get : 'a slot -> 'a
+val set : 'a slot -> 'a -> unit
+
+type index
+
+val index : 'a slot -> index
+
+val first_word_set : index -> bool
+(** Whether the first field of the calling domain's value is other than 0; no if the domain has
+    no value yet. The whole cost of a fork that stays on its worker, about 1 ns. *)
+
+val first_word : 'a -> int Atomic.t
+(** The record's first field, which must be a [mutable] int, as an atomic. Records cannot have
+    atomic fields before OCaml 5.4, and a boxed atomic would cost the fork another load. *)
+
+val padded : 'a -> 'a
+(** A copy of a record or [Atomic.t] that shares its cache line with nothing. *)

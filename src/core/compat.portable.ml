@@ -1,0 +1,23 @@
+(* Compilers whose domain-local storage has not been checked against compat.dls.ml. *)
+
+type 'a slot = 'a Domain.DLS.key
+
+let slot init = Domain.DLS.new_key ~split_from_parent:(fun _ -> init ()) init
+let get = Domain.DLS.get
+let set = Domain.DLS.set
+
+(* An ['a Atomic.t] is a block whose first field is the content. *)
+let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
+
+type index = Index : 'a slot -> index
+
+let index s = Index s
+let[@inline] first_word_set (Index s) = Atomic.get (first_word (Domain.DLS.get s)) <> 0
+
+let padded (block : 'a) : 'a =
+  let old = Obj.repr block in
+  let size = Obj.size old in
+  let wide = Obj.new_block (Obj.tag old) (size + 15) in
+  for i = 0 to size - 1 do Obj.set_field wide i (Obj.field old i) done;
+  for i = size to size + 14 do Obj.set_field wide i (Obj.repr 0) done;
+  Obj.obj wide

@@ -1,0 +1,213 @@
+(* Three things bound the CPUs of a process, and the least of them counts:
+
+   - the affinity mask. The runtime reads it ([pthread_getaffinity_np] on Linux and BSDs),
+     and Linux keeps a thread's mask within its cpuset;
+   - the cgroup's quota: so many microseconds of CPU time per period, whatever the mask
+     says. A process with 64 CPUs in its mask and a quota of 2 runs 64 domains for a short
+     while, then none at all until the period ends, and every stop-the-world waits for it.
+     The runtime does not look at it. A quota binds all cgroups below its own, so the
+     tightest counts;
+   - the domains that the runtime can give.
+
+   Where a quota stands (cgroups(7), kernel documentation "cgroup-v1" and "cgroup-v2"):
+   [/proc/self/cgroup] has the process's path in each hierarchy, [/proc/self/mountinfo]
+   where a hierarchy is mounted and which of its directories (the mount's root) is seen
+   there. v2 has one hierarchy and [cpu.max]; v1 has one for the controller [cpu], perhaps
+   with others, and two files. A machine may have both: a controller is then in one of
+   them only, and its files are missing in the other. *)
+
+type reading = { file : string; cpus : float option }
+type override = Unset | Domains of int | Ignored of string
+
+type report = {
+  affinity : int;
+  readings : reading list;
+  quota : reading option;
+  override : override;
+  runtime_limit : int;
+  available : int;
+}
+
+type version = V1 | V2
+type mount = { version : version; root : string; point : string }
+
+let words = String.split_on_char
+let lines text = words '\n' text
+let has_cpu controllers = List.mem "cpu" (words ',' controllers)
+
+(* {2 Which cgroup} *)
+
+(* ["4:cpu,cpuacct:/path"] in v1, ["0::/path"] in v2. *)
+let membership line =
+  match words ':' line with
+  | "0" :: "" :: path -> Some (V2, String.concat ":" path)
+  | _ :: controllers :: path when has_cpu controllers -> Some (V1, String.concat ":" path)
+  | _ -> None
+
+(* mountinfo writes white space and backslashes in paths as [\] and three octal digits. *)
+let unescape path =
+  let decode part =
+    let n = String.length part in
+    match int_of_string_opt ("0o" ^ String.sub part 0 (min n 3)) with
+    | Some code when code < 256 && n >= 3 ->
+      String.make 1 (Char.chr code) ^ String.sub part 3 (n - 3)
+    | _ -> "\\" ^ part
+  in
+  match words '\\' path with
+  | [] -> path
+  | plain :: escaped -> String.concat "" (plain :: List.map decode escaped)
+
+let rec after_dash = function
+  | [] -> []
+  | "-" :: rest -> rest
+  | _ :: rest -> after_dash rest
+
+(* [id parent device root point options optional... - type source options]: proc(5). *)
+let mount line =
+  match words ' ' line with
+  | _ :: _ :: _ :: root :: point :: rest -> (
+    let mount version = Some { version; root = unescape root; point = unescape point } in
+    match after_dash rest with
+    | "cgroup2" :: _ -> mount V2
+    | [ "cgroup"; _; options ] when has_cpu options -> mount V1
+    | _ -> None)
+  | _ -> None
+
+(* The part of [path] below [root], both as the process's cgroup namespace shows them: a
+   directory above the namespace's own begins with ["/.."]. *)
+let below ~root path =
+  let root = if root = "/" then "" else root in
+  if path = root then Some ""
+  else if String.starts_with ~prefix:(root ^ "/") path then
+    let n = String.length root in
+    let rest = String.sub path n (String.length path - n) in
+    if String.starts_with ~prefix:"/.." rest then None else Some rest
+  else None
+
+(* [rest] and the directories above it, up to the mount's root. *)
+let rec upwards rest =
+  match String.rindex_opt rest '/' with
+  | None -> [ "" ]
+  | Some 0 when rest = "/" -> [ "" ]
+  | Some i -> rest :: upwards (String.sub rest 0 i)
+
+(* Mounts that do not show the process's own cgroup may still show one around it (a root
+   ["/../.."] says so): their own root is all that can be known of it. *)
+let directories mounts (version, path) =
+  let mounts = List.filter (fun m -> m.version = version) mounts in
+  let under m =
+    let chain rest = List.map (fun part -> m.point ^ part) (upwards rest) in
+    Option.map chain (below ~root:m.root path)
+  in
+  match List.filter_map under mounts with
+  | [] -> List.map (fun m -> (version, m.point)) mounts
+  | shown -> List.map (fun directory -> (version, directory)) (List.concat shown)
+
+(* {2 Its quota} *)
+
+let ratio quota period =
+  match (int_of_string_opt quota, int_of_string_opt period) with
+  | Some quota, Some period when quota > 0 && period > 0 ->
+    Some (float_of_int quota /. float_of_int period)
+  | _ -> None
+
+(* v2: ["150000 100000"], or ["max 100000"]. v1: the two in a file each, or quota -1. *)
+let reading read (version, directory) =
+  let text name = Option.map String.trim (read (directory ^ name)) in
+  let quota_file = match version with V1 -> "/cpu.cfs_quota_us" | V2 -> "/cpu.max" in
+  let cpus quota =
+    match (version, words ' ' quota) with
+    | V1, [ quota ] -> Option.bind (text "/cpu.cfs_period_us") (ratio quota)
+    | V2, [ quota; period ] -> ratio quota period
+    | _ -> None
+  in
+  Option.map
+    (fun quota -> { file = directory ^ quota_file; cpus = cpus quota })
+    (text quota_file)
+
+let readings read =
+  match (read "/proc/self/cgroup", read "/proc/self/mountinfo") with
+  | Some groups, Some mounts ->
+    let mounts = List.filter_map mount (lines mounts) in
+    let groups = List.filter_map membership (lines groups) in
+    List.filter_map (reading read) (List.concat_map (directories mounts) groups)
+  | _ -> []
+
+let tightest readings =
+  let tighter best reading =
+    match (best, reading) with
+    | _, { cpus = None; _ } -> best
+    | Some { cpus = Some least; _ }, { cpus = Some cpus; _ } when least <= cpus -> best
+    | _ -> Some reading
+  in
+  List.fold_left tighter None readings
+
+(* Half a CPU more is worth a worker, less is not. A rule to be measured, not yet a
+   measurement: 2 workers on 1.5 CPUs stand still for a quarter of every period. *)
+let whole cpus = Float.round cpus
+
+(* {2 The runtime's limit} *)
+
+(* As the runtime reads it: [d=4], [d=1k]; what it cannot read is 1. *)
+let scan_limit text =
+  let n = String.length text in
+  let thousands = String.ends_with ~suffix:"k" text in
+  let digits = if thousands then n - 2 else n - 1 in
+  if digits < 1 || text.[0] <> '=' then 1
+  else
+    match int_of_string_opt (String.sub text 1 digits) with
+    | Some count -> max 1 (if thousands then count * 1024 else count)
+    | None -> 1
+
+let understands_d = (Sys.ocaml_release.major, Sys.ocaml_release.minor) >= (5, 3)
+
+let limit getenv =
+  let parameters =
+    match getenv "OCAMLRUNPARAM" with None -> getenv "CAMLRUNPARAM" | given -> given
+  in
+  let last found word =
+    if String.starts_with ~prefix:"d" word then
+      scan_limit (String.sub word 1 (String.length word - 1))
+    else found
+  in
+  let default = if Sys.word_size = 32 then 16 else 128 in
+  match parameters with
+  | Some text when understands_d -> List.fold_left last default (words ',' text)
+  | _ -> default
+
+(* {2 The sum} *)
+
+let override getenv =
+  match getenv "MUSTER_DOMAINS" with
+  | None | Some "" -> Unset
+  | Some text -> (
+    match int_of_string_opt (String.trim text) with
+    | Some n when n >= 1 -> Domains n
+    | _ -> Ignored text)
+
+let report_of ~affinity ~getenv ~read =
+  let readings = readings read in
+  let quota = tightest readings in
+  let override = override getenv in
+  let runtime_limit = limit getenv in
+  let usable =
+    match (override, quota) with
+    | Domains n, _ -> n
+    | _, Some { cpus = Some cpus; _ } ->
+      int_of_float (Float.min (float_of_int affinity) (whole cpus))
+    | _ -> affinity
+  in
+  let available = max 1 (min usable runtime_limit) in
+  { affinity; readings; quota; override; runtime_limit; available }
+
+(* Files in /proc do not tell their size, and reading one may fail half-way. *)
+let read file =
+  match In_channel.with_open_bin file In_channel.input_all with
+  | text -> Some text
+  | exception Sys_error _ -> None
+
+let affinity = Domain.recommended_domain_count
+let report () = report_of ~affinity:(affinity ()) ~getenv:Sys.getenv_opt ~read
+let available () = (report ()).available
+let quota () = Option.bind (tightest (readings read)) (fun reading -> reading.cpus)
+let runtime_limit () = limit Sys.getenv_opt

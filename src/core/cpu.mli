@@ -1,0 +1,53 @@
+(** The CPUs that this process may use. *)
+
+val available : unit -> int
+(** How many workers make sense now, at least 1: the CPUs of the {!affinity} mask, or
+    fewer if a {!quota} allows less time than they have; the value of [MUSTER_DOMAINS]
+    instead, if that is a number from 1. Never more than {!runtime_limit}.
+
+    - {b Raises} nothing: what cannot be read, or makes no sense, does not count.
+    - {b Cost} reads two files in [/proc] and one or two for each level of nested cgroups:
+      60 us. Nothing is remembered, so a changed quota is seen.
+    - {b Domains} any may call it. *)
+
+val affinity : unit -> int
+(** CPUs that the calling thread may be scheduled on ([taskset], cpusets); all CPUs of the
+    machine where the system has no such mask. Never more than {!runtime_limit}. *)
+
+val quota : unit -> float option
+(** CPU time per unit of time that the tightest enclosing Linux cgroup (v1 or v2) grants:
+    1.5 is one and a half CPUs. [None] without a quota, and on every other system. *)
+
+val runtime_limit : unit -> int
+(** Domains that OCaml's runtime can have at once: 128, or [d=] of [OCAMLRUNPARAM] from
+    OCaml 5.3 on. *)
+
+(** {1 Where the numbers come from} *)
+
+type reading = { file : string; cpus : float option }
+(** What one cgroup's file says; [None] is no limit. *)
+
+(** The environment variable [MUSTER_DOMAINS]. *)
+type override =
+  | Unset
+  | Domains of int
+  | Ignored of string  (** this value is not a number from 1 *)
+
+type report = {
+  affinity : int;
+  readings : reading list;  (** of the process's cgroup and those around it, inside out *)
+  quota : reading option;  (** the tightest *)
+  override : override;
+  runtime_limit : int;
+  available : int;
+}
+
+val report : unit -> report
+
+val report_of :
+  affinity:int ->
+  getenv:(string -> string option) ->
+  read:(string -> string option) ->
+  report
+(** {!report} for a machine with this affinity, environment and these files ([None]: there
+    is no such file, or it may not be read). *)

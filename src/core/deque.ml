@@ -1,0 +1,127 @@
+(* A work deque: the owner pushes and pops at the bottom, thieves steal at the top.
+
+   Shape after Java's ForkJoinPool (Lea, "A Java fork/join framework", 2000, and its later
+   slot-claiming deques) and idempotent work stealing (Michael, Vechev and Saraswat, PPoPP
+   2009): the slots decide who gets an entry, no index does, and an entry may be stale. The
+   truth is in the entry itself (see Promise.claim), which lets the owner give up an entry
+   without telling anybody: a pop is two loads and a private store.
+
+   [slots]   a ring; slot [i land mask] holds the entry of index [i] or [empty]. Only the owner
+             fills a slot. A thief empties it by compare-and-set, and then has the entry. An
+             entry is pushed once in its life, and is in sight at one index only: a thief that
+             was held up since it read one cannot take it for a later one (ABA).
+   [top]     index of the oldest entry. It only grows, by one, moved by the thief that emptied
+             that slot; so an index is never stolen twice.
+   [bottom]  the owner's next index.
+   [dirty]   slots in [bottom, dirty) may still hold entries that the owner popped.
+
+   [bottom] and [dirty] are the owner's alone, in a record of their own: what thieves read at
+   every look must not share a cache line with what the owner writes at every push.
+
+   Invariants: bottom <= dirty <= top + capacity; slots outside [top, dirty) are empty, but for
+   the moment between a thief's two steps. [bottom < top] can happen: thieves steal stale
+   entries too. The owner notices when it pushes (below [dirty] it replaces the stale entry by
+   compare-and-set) and goes on above what was stolen.
+
+   A thief that stalls between its two steps hides the entries above from other thieves, not
+   from the owner; when it goes on it wakes somebody for them (Worker.steal). *)
+
+type 'a t = {
+  empty : 'a;
+  slots : 'a Atomic.t array Atomic.t;
+  top : int Atomic.t;
+  own : own;
+}
+
+and own = { mutable bottom : int; mutable dirty : int }
+
+let ring n empty = Array.init n (fun _ -> Atomic.make empty)
+
+let create ~capacity empty =
+  if capacity < 1 || capacity land (capacity - 1) <> 0 then
+    invalid_arg (Printf.sprintf "Deque.create: capacity %d is not a power of 2" capacity);
+  let slots = Atomic.make (ring capacity empty) in
+  let top = Compat.padded (Atomic.make 0) in
+  { empty; slots; top; own = Compat.padded { bottom = 0; dirty = 0 } }
+
+let[@inline] slot slots i = Array.unsafe_get slots (i land (Array.length slots - 1))
+
+(* {2 The owner's end} *)
+
+let[@inline] size d = max 0 (d.own.bottom - Atomic.get d.top)
+
+let move_in d =
+  if d.own.dirty = 0 then
+    Atomic.set d.slots (ring (Array.length (Atomic.get d.slots)) d.empty)
+
+(* Moves each entry by emptying its old slot, so that a thief gets it from one ring only.
+   Stale entries stay behind. *)
+let grow d old =
+  let wide = ring (2 * Array.length old) d.empty in
+  for i = Atomic.get d.top to d.own.bottom - 1 do
+    Atomic.set (slot wide i) (Atomic.exchange (slot old i) d.empty)
+  done;
+  d.own.dirty <- d.own.bottom;
+  Atomic.set d.slots wide
+
+let replace_stale d slot x =
+  let stale = Atomic.get slot in
+  stale != d.empty && Atomic.compare_and_set slot stale x
+
+let rec push d x =
+  let slots = Atomic.get d.slots in
+  let own = d.own in
+  let b = own.bottom in
+  if b - Atomic.get d.top >= Array.length slots then (grow d slots; push d x)
+  else if b >= own.dirty then begin
+    Atomic.set (slot slots b) x;
+    own.dirty <- b + 1;
+    own.bottom <- b + 1
+  end
+  else if replace_stale d (slot slots b) x then own.bottom <- b + 1
+  else begin
+    (* Index [b] has been stolen: no thief will look there again. *)
+    own.bottom <- max (b + 1) (Atomic.get d.top);
+    own.dirty <- max own.dirty own.bottom;
+    push d x
+  end
+
+let peek d =
+  let b = d.own.bottom - 1 in
+  if b < Atomic.get d.top then d.empty else Atomic.get (slot (Atomic.get d.slots) b)
+
+let pop d =
+  let x = peek d in
+  if x != d.empty then d.own.bottom <- d.own.bottom - 1;
+  x
+
+let[@inline] drop d x = if peek d == x then d.own.bottom <- d.own.bottom - 1
+
+(* Forget stale entries, the newest first. One that is missing was stolen, and so were all
+   below it. *)
+let rec sweep d =
+  if d.own.dirty > d.own.bottom then begin
+    let i = d.own.dirty - 1 in
+    if i >= Atomic.get d.top
+       && Atomic.exchange (slot (Atomic.get d.slots) i) d.empty != d.empty
+    then (d.own.dirty <- i; sweep d)
+    else d.own.bottom <- d.own.dirty
+  end
+
+(* {2 The thieves' end} *)
+
+let rec steal d =
+  let top = Atomic.get d.top in
+  let slot = slot (Atomic.get d.slots) top in
+  let x = Atomic.get slot in
+  if x == d.empty then x
+  else if Atomic.get d.top <> top then steal d
+    (* [x] may have been of a later round of the ring; now it is of index [top], which only
+       grows *)
+  else if Atomic.compare_and_set slot x d.empty then begin
+    Atomic.set d.top (top + 1);
+    x
+  end
+  else steal d
+
+let is_empty d = Atomic.get (slot (Atomic.get d.slots) (Atomic.get d.top)) == d.empty

@@ -1,0 +1,42 @@
+(** A work-stealing deque whose entries may be stale: a thief can receive an entry that the
+    owner has popped. The entries themselves must know whether they still count. *)
+
+type 'a t
+
+val create : capacity:int -> 'a -> 'a t
+(** [create ~capacity empty]: grows on demand from [capacity] slots, a power of 2. [empty] is
+    never pushed; it stands for "nothing" in all results (compared physically), so that no
+    operation allocates. 3 words a slot. *)
+
+(** {2 Owner only} *)
+
+val move_in : 'a t -> unit
+(** Before the first push: gives the deque slots from the heap of the owner's domain, on cache
+    lines that no other domain's small blocks share. *)
+
+val push : 'a t -> 'a -> unit
+(** Puts an entry at the bottom, once in its life. One atomic write or compare-and-set. What the owner did before is visible to
+    the thief that receives the entry. *)
+
+val pop : 'a t -> 'a
+(** Takes the newest entry back, or [empty]. Two loads: a thief may receive the entry too. *)
+
+val peek : 'a t -> 'a
+(** The newest entry, or [empty]. *)
+
+val drop : 'a t -> 'a -> unit
+(** Pops that entry if it is the newest. *)
+
+val size : 'a t -> int
+(** Entries between the ends; stale ones count. *)
+
+val sweep : 'a t -> unit
+(** Lets go of entries that were popped, so that they can be collected. *)
+
+(** {2 Anyone} *)
+
+val steal : 'a t -> 'a
+(** Takes the oldest entry, or [empty]. *)
+
+val is_empty : 'a t -> bool
+(** Whether a thief would find nothing at this moment. *)

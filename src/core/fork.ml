@@ -1,0 +1,68 @@
+(* Fork-join: offer a task, do something else, take it back or wait for it.
+
+   The promise is private to the forking frame and to the thief that claims it, so the frame
+   that takes it back calls the function and never resolves the promise. *)
+
+(* Code that suspended may be on another worker by now: hence [current]. *)
+let take_back p =
+  let w = Place.current () in
+  if Place.owned w then Place.retract w (Any p);
+  Promise.claim p
+
+let spins = 100
+
+let rec spin_done p turns =
+  Promise.is_done p
+  || (turns > 0 && (Domain.cpu_relax (); spin_done p (turns - 1)))
+
+(* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
+   run beside its own children: it is kept until they have ended. A second one is let
+   through. *)
+let wait_done p =
+  if not (spin_done p spins) then
+    match Visit.wait p with
+    | () -> ()
+    | exception exn ->
+      let failure = Outcome.caught exn in
+      while not (Promise.is_done p) do Visit.wait p done;
+      Outcome.raise failure
+
+let join p f =
+  if take_back p then f ()
+  else begin
+    wait_done p;
+    Promise.result p
+  end
+
+let abandon p = if not (take_back p) then wait_done p
+
+let both_offered w ~wake f g =
+  let p = Promise.(make ~unheard:ignored g) in
+  Place.offer w ~wake (Any p);
+  match f () with
+  | a ->
+    let b = join p g in
+    (a, b)
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    abandon p;
+    Outcome.raise failure
+
+let in_place f g =
+  let a = f () in
+  let b = g () in
+  (a, b)
+
+let both_slow f g =
+  Pool.with_current
+    ~in_place:(fun () -> in_place f g)
+    (fun w ->
+      Worker.serve w;
+      if Place.wants_tasks w then both_offered w ~wake:true f g else in_place f g)
+
+let[@inline] both f g =
+  if Place.is_quiet () then
+    let a = f () in
+    let b = g () in
+    (a, b)
+  else both_slow f g

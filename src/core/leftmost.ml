@@ -1,0 +1,18 @@
+(* Events race to be noted; the one with the smallest index stays. What lies right of it need
+   not run any more, what lies left of it must: so what is found at the end is what the
+   sequential program would have found first. *)
+
+type 'a t = (int * 'a) option Atomic.t
+
+let create () = Atomic.make None
+
+let rec note t index event =
+  match Atomic.get t with
+  | Some (first, _) when first <= index -> ()
+  | seen -> if not (Atomic.compare_and_set t seen (Some (index, event))) then note t index event
+
+let[@inline] stops t index =
+  match Atomic.get t with None -> false | Some (first, _) -> first < index
+
+let get t = Option.map snd (Atomic.get t)
+let reraise t = match Atomic.get t with None -> () | Some (_, f) -> Outcome.raise f

@@ -1,0 +1,77 @@
+(* Where workers sleep, and who wakes them.
+
+   A worker that found nothing to do
+     1. announces:  [sleepers] + 1, [state] <- asleep;
+     2. re-checks every source of work;
+     3. sleeps until its [state] is awake again; or cancels, if 2 found something.
+   Whoever publishes work first publishes (an atomic write), then calls [wake_one], which
+   reads [sleepers] first.
+
+   No wake-up is lost. All these are sequentially consistent atomics. A state that is asleep
+   is counted in [sleepers]: it is counted before and uncounted after. So if the publisher
+   reads [sleepers] = 0, or looks for a sleeper and finds a state awake, its publication comes
+   before that state is asleep again in the total order, hence before the re-check, which finds
+   the work. If it finds one asleep it wakes it, or another waker does; each that is woken
+   searches everything again.
+
+   The state word decides who ends a sleep: asleep -> awake is one compare-and-set, won by one
+   waker or by the sleeper's own [cancel]; the winner takes the 1 off [sleepers]. (Were the
+   state asleep before it is counted, that could be the 1 of somebody who still sleeps.) A
+   wake-up token may come late, after a failed [cancel]; the next sleep then returns early,
+   sees that [state] is still asleep, and goes on.
+
+   A worker that waits for something of its own, and will not search, announces itself [aside]:
+   [wake] finds it, [wake_one] passes it over, and it is not counted. A wake meant for anybody
+   would be lost on it.
+
+   At rest [sleepers] is the number of states that are asleep. *)
+
+type place = { state : int Atomic.t; sleeper : Machine.Sleeper.t }
+type t = { sleepers : int Atomic.t; places : place array }
+
+let awake = 0
+let asleep = 1
+let aside = 2
+
+let place () =
+  { state = Compat.padded (Atomic.make awake); sleeper = Machine.Sleeper.create () }
+
+let create n =
+  { sleepers = Compat.padded (Atomic.make 0); places = Array.init n (fun _ -> place ()) }
+
+let[@inline] sleepers t = Atomic.get t.sleepers
+
+let announce t i =
+  Atomic.incr t.sleepers;
+  Atomic.set t.places.(i).state asleep
+
+let announce_aside t i = Atomic.set t.places.(i).state aside
+
+(* [how] it sleeps: asleep or aside. *)
+let end_sleep_of t i how =
+  Atomic.compare_and_set t.places.(i).state how awake
+  && (if how = asleep then Atomic.decr t.sleepers; true)
+
+(* One that changes from one to the other meanwhile has been up and looks again by itself. *)
+let end_sleep t i =
+  let how = Atomic.get t.places.(i).state in
+  how <> awake && end_sleep_of t i how
+
+let cancel t i = ignore (end_sleep t i)
+let is_asleep t i = Atomic.get t.places.(i).state <> awake
+
+let sleep t i ~limit_ms =
+  while is_asleep t i do Machine.Sleeper.sleep t.places.(i).sleeper limit_ms done
+
+let rouse t i = Machine.Sleeper.wake t.places.(i).sleeper
+let wake t i = end_sleep t i && (rouse t i; true)
+
+let wake_searcher t i =
+  Atomic.get t.places.(i).state = asleep && end_sleep_of t i asleep && (rouse t i; true)
+
+let wake_one ?(from = 0) ?(upto = max_int) t =
+  let last = min upto (Array.length t.places - 1) in
+  let rec first i = i <= last && (wake_searcher t i || first (i + 1)) in
+  if Atomic.get t.sleepers > 0 then ignore (first from)
+
+let wake_all t = Array.iteri (fun i _ -> ignore (wake t i)) t.places

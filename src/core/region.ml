@@ -1,0 +1,126 @@
+(* A region: one fork of the whole pool (Fork Union's protocol, with exceptions, nesting and
+   workers that may be busy).
+
+   Each worker has a mailbox on a cache line of its own, through which everything goes:
+
+   {v Idle --caller posts--> Job --worker begins--> Busy --worker is done--> Idle
+                             Job --caller takes it back--> Idle
+                             Job, ordered ------------worker is done---------> Idle v}
+
+   So a region costs each worker two trips of one line, and one more where the job may be taken
+   back. The caller runs its own share, then takes back each share that nobody has begun
+   ([revoke]), so it never waits for a worker that has other things to do. A broadcast must
+   reach every worker: it takes back nothing but the shares of absent ones. A worker is absent
+   while its place is free or its thread works in another pool ([away], set after its mailbox
+   was freed; having been away once, it begins every job by compare-and-set).
+
+   Callers may be several. One that finds a mailbox taken does the share itself or, in a
+   broadcast, waits ([posting] counts it, for whoever frees a mailbox to wake it). Whoever waits
+   serves its own mailbox, having freed it first if it waits within a share
+   (Worker.free_mailbox), so regions that need each other's workers all end. *)
+
+open Place
+open Worker
+
+let absent v = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.away
+
+let try_post w v job =
+  Atomic.get v.mailbox == Idle
+  && Atomic.compare_and_set v.mailbox Idle job
+  && (ignore (Parking.wake w.pool.parking v.index); true)
+
+let wait w found =
+  pause w ~found:(fun () -> found () || Atomic.get w.mailbox != Idle);
+  serve w
+
+(* Does what an absent worker's mailbox asks for, be it another caller's: that caller may be
+   this very thread, further down its stack. *)
+let stand_in w v =
+  match Atomic.get v.mailbox with
+  | Idle | Busy _ -> ()
+  | Job job as posted ->
+    Atomic.incr job.late;
+    if Atomic.compare_and_set v.mailbox posted Idle then begin
+      wake_posters w.pool;
+      run_share w v.index job.share job.failures
+    end;
+    Atomic.decr job.late;
+    ignore (Parking.wake w.pool.parking job.from)
+
+let await_mailbox w v =
+  let is_free () = Atomic.get v.mailbox == Idle in
+  Atomic.incr w.pool.posting;
+  Fun.protect
+    (fun () -> wait w (fun () -> is_free () || absent v))
+    ~finally:(fun () -> Atomic.decr w.pool.posting)
+
+let rec post w v job =
+  if not (try_post w v job) then begin
+    if absent v then stand_in w v else await_mailbox w v;
+    post w v job
+  end
+
+type status = Waiting | Running | Over
+
+let status v job ~ordered =
+  match Atomic.get v.mailbox with
+  | seen when seen == job -> if ordered && not (absent v) then Running else Waiting
+  | Busy seen when seen == job -> Running
+  | Idle | Job _ | Busy _ -> Over
+
+type t = { share : int -> unit; failures : Outcome.failure Leftmost.t; revoke : bool }
+
+(* [index] is not always the caller's own: it stands in for others. *)
+let run_as index w { share; failures; _ } = run_share w index share failures
+
+let rec settle w v job ~ordered t =
+  match status v job ~ordered with
+  | Over -> ()
+  | Waiting when t.revoke || absent v ->
+    if Atomic.compare_and_set v.mailbox job Idle then begin
+      wake_posters w.pool;
+      run_as v.index w t
+    end
+    else settle w v job ~ordered t
+  | (Waiting | Running) as was ->
+    wait w (fun () -> status v job ~ordered <> was || (was = Waiting && absent v));
+    settle w v job ~ordered t
+
+(* The workers that the caller has to stand in for, their mailboxes being taken. *)
+let rec post_all w t ~upto ~job_for i =
+  if i >= upto then []
+  else if i = w.index then post_all w t ~upto ~job_for (i + 1)
+  else begin
+    let v = w.pool.workers.(i) in
+    let posted = try_post w v (job_for i) || ((not t.revoke) && (post w v (job_for i); true)) in
+    let missed = post_all w t ~upto ~job_for (i + 1) in
+    if posted then missed else i :: missed
+  end
+
+let fork w t ~upto =
+  let late = Atomic.make 0 in
+  let job ordered =
+    let backtrace = Machine.backtrace_status () in
+    Job { share = t.share; from = w.index; backtrace; ordered; failures = t.failures; late }
+  in
+  let firm = not t.revoke in
+  let residents_job = job firm in
+  (* A visitor may leave: its share can always be taken back. *)
+  let visitors_job = if w.index = 0 then Idle else job false in
+  let job_for i = if i = 0 then visitors_job else residents_job in
+  let missed = post_all w t ~upto ~job_for 0 in
+  if w.index < upto then run_as w.index w t;
+  for i = 0 to upto - 1 do
+    if i <> w.index then
+      if missed <> [] && List.mem i missed then run_as i w t
+      else settle w w.pool.workers.(i) (job_for i) ~ordered:(firm && i > 0) t
+  done;
+  (* After the last mailbox: a share is counted as late before its mailbox is freed. *)
+  while Atomic.get late > 0 do wait w (fun () -> Atomic.get late = 0) done
+
+let run w ~revoke ~workers share =
+  let t = { share; failures = Leftmost.create (); revoke } in
+  let upto = min workers (Atomic.get w.pool.size) in
+  w.own.counts.regions <- w.own.counts.regions + 1;
+  fork w t ~upto;
+  Leftmost.reraise t.failures

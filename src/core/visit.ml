@@ -1,0 +1,172 @@
+(* How a caller's thread comes to work in a pool, and leaves it.
+
+   It takes the visitor's place or a guest's, works there until its function has ended, and
+   leaves. So no caller waits for another, nor for a resident that may be waiting for it. A
+   place is found through domain-local storage, unless another thread of the domain is in a
+   pool already: then it is found by its owner ([own_place]), and kept across nested calls. If
+   all places are taken, the function runs in place. *)
+
+open Place
+open Worker
+
+let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
+
+let refuse_closed fn pool =
+  if Atomic.get pool.closing then invalid fn "pool %S is closed" pool.name
+
+(* Others may be able to leave now, or to finish closing. *)
+let announce_leave pool =
+  Parking.wake_all pool.parking;
+  List.iter Machine.Sleeper.wake (Atomic.get pool.leaving)
+
+let take w = Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
+
+let take_guest_place pool =
+  let rec from i =
+    if i = Array.length pool.workers then None
+    else if take pool.workers.(i) then Some pool.workers.(i)
+    else from (i + 1)
+  in
+  Atomic.incr pool.guests;
+  let place = from pool.regulars in
+  if place = None then Atomic.decr pool.guests;
+  place
+
+(* From place [outer] of another pool. *)
+let leave_for_another outer = if outer != nobody && owned outer then go_away outer
+let return_to outer = if outer != nobody && owned outer then come_back outer
+
+type visit = {
+  w : Place.t;
+  outer : Place.t;  (** what to go back to *)
+}
+
+let try_enter pool =
+  let outer = current () in
+  let reachable = outer == nobody || owned outer in
+  let w0 = pool.workers.(0) in
+  match if reachable && take w0 then Some w0 else take_guest_place pool with
+  | None -> None
+  | Some w ->
+    if reachable then Compat.set here w;
+    leave_for_another outer;
+    Some { w; outer }
+
+(* What a leaver has handed out and nobody has begun: the visitor's stays where it is, in view
+   of the residents; a guest's place goes out of view. *)
+let rec hand_over w =
+  let task = Deque.pop w.deque in
+  if task != none then begin
+    if is_ready task then send w.pool task;
+    hand_over w
+  end
+
+(* Where nobody else would, the one who leaves does what is left. *)
+let finish_up w =
+  Deque.sweep w.deque;
+  if Atomic.get w.pool.residents = 0 then
+    work w ~until:(fun () -> Deque.is_empty w.deque && Inbox.is_empty w.pool.inbox)
+  else if w.index > 0 then hand_over w
+
+let leave { w; outer } =
+  let pool = w.pool in
+  serve w;
+  Deque.sweep w.deque;
+  publish_counts w;
+  if current () == w then Compat.set here outer;
+  return_to outer;
+  Atomic.set w.owner 0;
+  if w.index > 0 then Atomic.decr pool.guests;
+  (* A region's caller may be waiting for it: it will stand in now. *)
+  if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
+  if Atomic.get pool.closing then announce_leave pool
+
+let leave_after visit result =
+  match finish_up visit.w with
+  | () -> leave visit; result
+  | exception exn -> leave visit; raise exn
+
+(* Without the handler that would let [f] suspend. *)
+let visiting visit f =
+  match f visit.w with
+  | result -> leave_after visit result
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    leave_after visit ();
+    Outcome.raise failure
+
+let wait_as w p = help w ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
+
+let in_fiber_to_end f w =
+  let p = Promise.(make ~unheard:ignored f) in
+  execute w (Any p);
+  wait_as w p;
+  Promise.result p
+
+let refuse_or_send fn pool task =
+  Atomic.incr pool.suspended;
+  match refuse_closed fn pool; send pool task with
+  | () -> Atomic.decr pool.suspended
+  | exception exn -> Atomic.decr pool.suspended; raise exn
+
+let wait p =
+  Worker.wait ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
+
+let inside pool = let w = current () in w.pool == pool && owned w
+
+(* The place that the calling thread has in the pool, though another pool is current, or its
+   domain is another thread's. *)
+let own_place pool =
+  let rec from i =
+    if i = Array.length pool.workers then None
+    else if owned pool.workers.(i) then Some pool.workers.(i)
+    else from (i + 1)
+  in
+  from 0
+
+(* The handler of the place is below that of the pool in between. *)
+let again w f =
+  let outer = current () in
+  let handled = w.own.handled in
+  let reachable = outer == nobody || owned outer in
+  let was_away = Atomic.get w.away in
+  w.own.handled <- false;
+  if reachable then Compat.set here w;
+  leave_for_another outer;
+  if was_away then come_back w;
+  Fun.protect
+    (fun () -> f w)
+    ~finally:(fun () ->
+      w.own.handled <- handled;
+      if was_away then go_away w;
+      return_to outer;
+      if reachable then Compat.set here outer)
+
+(* After entering, so that a closing pool is either left again or waits. *)
+let enter fn pool =
+  refuse_closed fn pool;
+  match try_enter pool with
+  | None -> None
+  | Some visit as entered -> (
+    match refuse_closed fn pool with
+    | () -> entered
+    | exception exn -> leave visit; raise exn)
+
+(* What a thread that got no place finds as its current worker: one that nobody owns. *)
+let outside pool f =
+  if current () != nobody then f ()
+  else begin
+    Compat.set here (make pool (-1));
+    Fun.protect f ~finally:(fun () -> Compat.set here nobody)
+  end
+
+(* Calls [f] with a worker of the pool, or [in_place] where all places are taken. *)
+let with_worker fn pool ~in_place f =
+  if inside pool then f (current ())
+  else
+    match own_place pool with
+    | Some w -> again w f
+    | None -> (
+      match enter fn pool with
+      | Some visit -> visiting visit f
+      | None -> outside pool in_place)

@@ -1,0 +1,267 @@
+(* The one loop: find -> run -> wait.
+
+   find   the mailbox (a region's share), the own deque, the others' deques, the inbox. The
+          inbox is for residents: an outside item can last for ever, and a visitor has its own
+          caller to return to. A visitor serves it where there is no resident.
+   run    a task from a deque or the inbox runs under the handler of [Suspend] in a fiber of
+          its own; what a task forks and takes back runs in place, as a plain call.
+   wait   ten pauses, then yields to the kernel, then sleeps (Parking). *)
+
+open Place
+
+type _ Effect.t += Suspend : pool * (Promise.waker -> unit) -> unit Effect.t
+
+(* {2 Find} *)
+
+let steal_from w victim =
+  let task = Deque.steal victim.deque in
+  if task != none then begin
+    rouse victim;
+    inherit_backtrace victim.backtrace;
+    w.own.counts.steals <- w.own.counts.steals + 1;
+    (* What lies above was hidden from other thieves for a moment (Deque). *)
+    if not (Deque.is_empty victim.deque) then wake_for_work w.pool
+  end;
+  task
+
+(* Guests are rare: mostly there is no need to look at their places. *)
+let places_in_use pool =
+  if Atomic.get pool.guests = 0 then pool.regulars else Array.length pool.workers
+
+(* Begins with the last victim that had something. *)
+let steal w =
+  let workers = w.pool.workers in
+  let n = places_in_use w.pool in
+  let rec from left i =
+    if left = 0 then none
+    else
+      let i = if i >= n then 0 else i in
+      let task = if i = w.index then none else steal_from w workers.(i) in
+      if task != none then (w.own.victim <- i; task) else from (left - 1) (i + 1)
+  in
+  from n w.own.victim
+
+let serves_inbox w = w.resident || Atomic.get w.pool.residents = 0
+
+let from_inbox w =
+  if not (serves_inbox w) then none
+  else
+    match Inbox.pop w.pool.inbox with
+    | None -> none
+    | Some task -> inherit_backtrace w.pool.inherited; task
+
+let find w =
+  let task = Deque.pop w.deque in
+  if task != none then (if Deque.size w.deque <= low then rouse w; task)
+  else
+    let task = steal w in
+    if task != none then task else from_inbox w
+
+let rec some_deque_has_work workers n =
+  n > 0
+  && ((not (Deque.is_empty workers.(n - 1).deque)) || some_deque_has_work workers (n - 1))
+
+let has_work w =
+  Atomic.get w.mailbox != Idle
+  || some_deque_has_work w.pool.workers (places_in_use w.pool)
+  || (serves_inbox w && not (Inbox.is_empty w.pool.inbox))
+
+(* {2 Run} *)
+
+let suspend pool register k =
+  Atomic.incr pool.suspended;
+  let rest () = Atomic.decr pool.suspended; Effect.Deep.continue k () in
+  let task = Promise.(Any (make ~unheard:ignored rest)) in
+  register (fun () -> submit pool task)
+
+let handler =
+  let effc (type a) (eff : a Effect.t) =
+    match eff with
+    | Suspend (pool, register) ->
+      Some (fun (k : (a, unit) Effect.Deep.continuation) -> suspend pool register k)
+    | _ -> None
+  in
+  Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
+
+let with_handled w flag f x =
+  let saved = w.own.handled in
+  w.own.handled <- flag;
+  match f x with
+  | () -> w.own.handled <- saved
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    w.own.handled <- saved;
+    Outcome.raise failure
+
+let in_fiber p = Effect.Deep.match_with Promise.run p handler
+
+let execute w (Promise.Any p) =
+  if Promise.is_ready p then begin
+    w.own.counts.tasks <- w.own.counts.tasks + 1;
+    with_handled w true in_fiber p
+  end
+
+(* For an asynchronous exception that strikes a resident between tasks: a visitor raises it. *)
+let stash pool exn =
+  Atomic.set pool.stray (Some exn);
+  Parking.wake_all pool.parking
+
+let wake_posters pool = if Atomic.get pool.posting > 0 then Parking.wake_all pool.parking
+
+let make_idle w =
+  Atomic.set w.mailbox Idle;
+  wake_posters w.pool
+
+(* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile:
+   then others may need the mailbox, and the job counts the share as late. *)
+let free_mailbox w =
+  match Atomic.get w.mailbox with
+  | (Busy (Job job) | Job job) when w.own.in_share ->
+    w.own.in_share <- false;
+    Atomic.incr job.late;
+    make_idle w
+  | Idle | Job _ | Busy _ -> ()
+
+let run_share w index share failures =
+  let handled = w.own.handled in
+  w.own.handled <- false;
+  (try share index with exn -> Leftmost.note failures index (Outcome.caught exn));
+  w.own.handled <- handled
+
+let do_job w = function
+  | Job { share; failures; late; from; backtrace; _ } ->
+    record_backtrace backtrace;
+    w.own.in_share <- true;
+    run_share w w.index share failures;
+    if w.own.in_share then make_idle w else Atomic.decr late;
+    w.own.in_share <- false;
+    ignore (Parking.wake w.pool.parking from)
+  | Idle | Busy _ -> ()
+
+let serve w =
+  if w.own.in_share then free_mailbox w;
+  match Atomic.get w.mailbox with
+  | Idle | Busy _ -> ()
+  | Job { ordered; _ } as job ->
+    if (ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job) then
+      do_job w job
+
+(* While its thread is in another pool, a worker's shares are done by who asks for them. *)
+let go_away w =
+  if w.own.in_share then free_mailbox w;
+  w.own.careful <- true;
+  Atomic.set w.away true;
+  if Atomic.get w.mailbox != Idle then Parking.wake_all w.pool.parking
+
+let come_back w = Atomic.set w.away false
+
+(* {2 Wait} *)
+
+let patience = Machine.ticks_of_us 60
+
+(* A sleeping visitor looks up now and then: a signal does not end its sleep by itself. *)
+let limit_ms w = if w.resident then -1 else 20
+
+(* [found] is asked once more after the announcement: Parking has the proof. *)
+let park w ~announce ~found =
+  let parking = w.pool.parking in
+  announce parking w.index;
+  match
+    if not (found ()) then begin
+      w.own.counts.parks <- w.own.counts.parks + 1;
+      publish_counts w;
+      Parking.sleep parking w.index ~limit_ms:(limit_ms w)
+    end
+  with
+  | () -> Parking.cancel parking w.index
+  | exception exn -> Parking.cancel parking w.index; raise exn
+
+(* Whether something turned up before the patience ended. *)
+let rec spin ~found pauses since =
+  found ()
+  ||
+  if pauses > 0 then (Domain.cpu_relax (); spin ~found (pauses - 1) since)
+  else
+    Machine.ticks () - since < patience
+    && (Machine.yield (); spin ~found 0 since)
+
+let pause w ~found =
+  if not (spin ~found w.pool.pauses (Machine.ticks ())) then
+    park w ~announce:Parking.announce_aside ~found
+
+(* The last searcher leaves somebody in its place. *)
+let stop_searching w =
+  let { parking; searching; _ } = w.pool in
+  if Atomic.fetch_and_add searching (-1) = 1 && Parking.sleepers parking > 0 && has_work w
+  then Parking.wake_one parking
+
+(* A wake that came for work must not be lost on who has no time for it. *)
+let pass_on w =
+  if Parking.sleepers w.pool.parking > 0 then
+    if not (Inbox.is_empty w.pool.inbox) then wake_for_inbox w.pool
+    else if some_deque_has_work w.pool.workers (places_in_use w.pool) then
+      Parking.wake_one w.pool.parking
+
+let search w ~until =
+  let { searching; _ } = w.pool in
+  Uncaught.collect ();
+  let announce parking i =
+    Parking.announce parking i;
+    Atomic.decr searching
+  in
+  Deque.sweep w.deque;
+  let found () = until () || has_work w in
+  Atomic.incr searching;
+  match spin ~found w.pool.pauses (Machine.ticks ()) with
+  | true -> stop_searching w
+  | false ->
+    park w ~announce ~found;
+    if until () then pass_on w
+  | exception exn -> stop_searching w; raise exn
+
+let raise_stray w =
+  if (not w.resident) && Atomic.get w.pool.stray <> None then
+    Option.iter raise (Atomic.exchange w.pool.stray None)
+
+let rec work w ~until =
+  if not (until ()) then begin
+    serve w;
+    let task = find w in
+    if task != none then execute w task
+    else begin
+      search w ~until;
+      raise_stray w
+    end;
+    work w ~until
+  end
+
+(* {2 The waiting door: every wait for a promise comes through here} *)
+
+let block register =
+  let woken = Atomic.make false in
+  let sleeper = Machine.Sleeper.create () in
+  register (fun () -> Atomic.set woken true; Machine.Sleeper.wake sleeper);
+  while not (Atomic.get woken) do Machine.Sleeper.sleep sleeper (limit_ms nobody) done
+
+(* Runs other tasks on top of the waiting stack. *)
+let help w ~ready ~register =
+  let wake () = ignore (Parking.wake w.pool.parking w.index) in
+  let registered = ref false in
+  let until () =
+    ready ()
+    || (not !registered
+        && (registered := true; register wake; ready ()))
+  in
+  if not (ready ()) then with_handled w false (fun () -> work w ~until) ()
+
+let try_suspend w register =
+  w.own.handled
+  &&
+  match Effect.perform (Suspend (w.pool, register)) with
+  | () -> true
+  | exception Effect.Unhandled (Suspend _) -> false
+
+let wait ~ready ~register =
+  let w = current () in
+  if not (owned w) then block register
+  else if not (try_suspend w register) then help w ~ready ~register

@@ -1,0 +1,178 @@
+(* Parallel loops.
+
+   A range is run in chunks that last about a [quantum]. Between two chunks the worker looks
+   whether its deque is empty, that is whether the half it handed out last has been stolen,
+   and if so hands out half of what remains (lazy splitting: Tzannes, Caragea, Barua and
+   Vishkin, PPoPP 2010). No timer, and no clock inside a chunk.
+
+   What an iteration costs is remembered per loop body (Site), so a loop too short to share
+   runs as a plain loop from its second time on, and one that is worth it is shared before its
+   first iteration. A wrong memory costs time, never an answer, and mends itself: a plain loop
+   whose first iteration takes too long is shared after it. *)
+
+open Muster_core
+
+(* The least work, and the least for which a sleeping worker is woken. *)
+let worth = Machine.ticks_of_us 4
+let worth_waking = Machine.ticks_of_us 25
+let quantum = Machine.ticks_of_us 8
+
+let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
+
+let check_grain fn = function
+  | Some grain when grain < 1 -> invalid fn "grain = %d is less than 1" grain
+  | _ -> ()
+
+(* Iterations after the first; ranges may be as wide as the ints. *)
+let[@inline] span lo hi = let d = hi - lo in if d < 0 then max_int else d
+
+(* What [n] iterations cost, in ticks. A negative [n] has overflowed: the range is huge. *)
+let estimate cost n =
+  if cost = Site.unknown || n < 0 || n > 1 lsl 30 then max_int else (cost * n) lsr Site.shift
+
+(* {2 Ranges that are swept in any order} *)
+
+type job = {
+  run : int -> int -> unit;  (** a chunk, bounds included; it keeps its exceptions *)
+  stopped : int -> bool;  (** whether the result is already known left of this index *)
+  code : int;
+  grain : int;
+}
+
+(* A large grain makes long chunks, which must still notice that they have become needless. *)
+let block = 4096
+
+let rec run_chunk job lo hi =
+  if span lo hi < block then job.run lo hi
+  else if not (job.stopped lo) then begin
+    job.run lo (lo + block - 1);
+    run_chunk job (lo + block) hi
+  end
+
+let measured job lo hi =
+  let since = Machine.ticks () in
+  run_chunk job lo hi;
+  let took = Machine.ticks () - since in
+  Site.learn job.code ~ticks:took ~iterations:(span lo hi + 1)
+
+(* Chunks grow: the cost of a short one may be a poor guess for the rest. *)
+let growth = 16
+
+let next_chunk job cost last =
+  let fitting = if cost = Site.unknown then 1 else (quantum lsl Site.shift) / max 1 cost in
+  max job.grain (min fitting (growth * last))
+
+let may_split job (w : Place.t) lo hi rest =
+  rest >= worth && span lo hi >= (2 * job.grain) - 1 && Deque.size w.deque = 0
+
+(* The half that was handed out may still be there: is anybody awake to take it? *)
+let remind (w : Place.t) rest = if rest >= worth_waking then Place.wake_for_work w.pool
+
+(* [last]: the length of the chunk before. *)
+let rec sweep job lo hi cost last =
+  if not (job.stopped lo) then begin
+    let w = Place.current () in
+    let rest = estimate cost (span lo hi + 1) in
+    if not (Place.owned w) then run_chunk job lo hi
+    else begin
+      Worker.serve w;
+      if lo < hi && may_split job w lo hi rest then split job w lo hi cost last rest
+      else begin
+        remind w rest;
+        step job lo hi cost last
+      end
+    end
+  end
+
+and split job w lo hi cost last rest =
+  let mid = lo + (span lo hi / 2) in
+  let left () = step job lo mid cost last in
+  let right () = sweep job (mid + 1) hi cost last in
+  ignore (Fork.both_offered w ~wake:(rest >= worth_waking) left right)
+
+(* One chunk, then the rest. *)
+and step job lo hi cost last =
+  let chunk = next_chunk job cost last in
+  if span lo hi < chunk then ignore (measured job lo hi)
+  else begin
+    let next = lo + chunk in
+    let cost = measured job lo (next - 1) in
+    sweep job next hi cost chunk
+  end
+
+let share job lo hi cost =
+  Pool.with_current
+    ~in_place:(fun () -> run_chunk job lo hi)
+    (fun w -> if Place.alone w then run_chunk job lo hi else sweep job lo hi cost 1)
+
+(* {2 for} *)
+
+let keep_failure failures f lo hi =
+  let i = ref lo in
+  try
+    for j = lo to hi do
+      i := j;
+      f j
+    done
+  with exn -> Leftmost.note failures !i (Outcome.caught exn)
+
+let shared_for ?grain code cost lo hi f =
+  let failures = Leftmost.create () in
+  let grain = Option.value grain ~default:1 in
+  let job =
+    { run = keep_failure failures f; stopped = Leftmost.stops failures; code; grain }
+  in
+  share job lo hi cost;
+  Leftmost.reraise failures
+
+(* What is remembered is tried on [Site.sample] iterations: if the rest turns out to be worth it,
+   it is shared after all. No division, which costs as much as ten iterations. *)
+let plain_for code cost lo hi f =
+  let since = Machine.ticks () in
+  let sampled = if span lo hi < Site.sample then hi else lo + Site.sample - 1 in
+  for i = lo to sampled do f i done;
+  if sampled < hi && estimate (Machine.ticks () - since) (hi - sampled) >= 2 * worth then
+    let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:Site.sample in
+    shared_for code cost (sampled + 1) hi f
+  else begin
+    if sampled < hi then for i = sampled + 1 to hi do f i done;
+    let ticks = Machine.ticks () - since in
+    let iterations = span lo hi + 1 in
+    if not (Site.is_close cost ~ticks ~iterations) then
+      ignore (Site.learn code ~ticks ~iterations)
+  end
+
+let parallel_for ?grain ~start ~finish f =
+  check_grain "parallel_for" grain;
+  if start <= finish then begin
+    let code = Machine.code_of f in
+    let cost = Site.cost code in
+    if estimate cost (span start finish) < worth then plain_for code cost start finish f
+    else shared_for ?grain code cost start finish f
+  end
+
+(* {2 find} *)
+
+let keep_first first f lo hi =
+  let i = ref lo in
+  let rec from j =
+    i := j;
+    match f j with
+    | None -> if j < hi then from (j + 1)
+    | Some v -> Leftmost.note first j (Ok v)
+  in
+  try from lo with exn -> Leftmost.note first !i (Error (Outcome.caught exn))
+
+let parallel_find ?grain ~start ~finish f =
+  check_grain "parallel_find" grain;
+  let first = Leftmost.create () in
+  if start <= finish then begin
+    let code = Machine.code_of f in
+    let grain = Option.value grain ~default:1 in
+    let job = { run = keep_first first f; stopped = Leftmost.stops first; code; grain } in
+    share job start finish (Site.cost code)
+  end;
+  match Leftmost.get first with
+  | None -> None
+  | Some (Ok v) -> Some v
+  | Some (Error failure) -> Outcome.raise failure

@@ -1,0 +1,217 @@
+(** Multicore for OCaml: fork-join tasks and parallel loops on one pool of domains.
+
+    {[
+      let rec fib n =
+        if n < 2 then n
+        else
+          let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+          a + b
+
+      let () = assert (fib 20 = 6765)
+    ]}
+
+    {2 What holds everywhere}
+
+    {b Pool.} Every call acts on the {e current} pool: that of the running task, else the default
+    pool, which starts on first use. {!Team}'s calls are given theirs.
+
+    {b Exceptions.} A task's exception is raised where its result is asked for, with the backtrace
+    of its origin, if [Printexc.record_backtrace] was on where the task was forked. A call that
+    runs several functions returns or raises only when all that were started have ended; of
+    several exceptions the leftmost wins (of the smallest index, of the first function), which is
+    the one the sequential program would raise; what was not started, right of an exception, is
+    skipped. An asynchronous exception ([Sys.Break]) that strikes a caller while it waits for
+    such functions is raised when they have ended; a second one, at once.
+
+    {b Domains.} Every function may be called from any domain, any systhread, in or outside a
+    task, below a C callback, under any effect handler. A thread that is not in the pool takes a
+    free worker's place, or sends the work to the pool and blocks. None raises [Effect.Unhandled].
+    After a call that waits, a task may run on another domain than before.
+
+    {b Order.} What happened before a function was handed over happens before the function; what
+    the function did happens before the return of the call that gives its result.
+
+    {b Waiting} burns no CPU beyond about 60 us; a task that waits leaves its worker to others.
+
+    {b Cost} is measured on one 2-core x86-64 machine: see [bench/README.md]. *)
+
+(** {1 Fork and join} *)
+
+val both : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
+(** [both f g] is [(f (), g ())], where [g] may run on another worker at the same time. It
+    promises parallelism, not concurrency: [f] must not wait for something that [g] does.
+
+    {b Raises} what [f] raises, else what [g] raises. If [f] raises, a [g] that was not started
+    is skipped.
+    {b Cost}: about 2 ns more than the two calls, where the worker has enough tasks handed out
+    already; else about 40 ns. No cut-off is needed. At most 12 words with two closures that
+    capture one value each.
+    {b Order}: [f] and [g] are unordered; both happen before the return. *)
+
+(** {1 Loops} *)
+
+val parallel_for : ?grain:int -> start:int -> finish:int -> (int -> unit) -> unit
+(** [parallel_for ~start ~finish f] calls [f i] for every [i] from [start] to [finish], both
+    included, like [for]. Nothing if [finish < start]; any [int]s will do. Iterations may run in
+    any order and at the same time.
+
+    [grain] (default 1) is the least number of iterations worth a task. It is rarely needed: the
+    time that an iteration takes is measured.
+
+    {b Raises} the exception of the smallest index that raises; [Invalid_argument] if [grain < 1].
+    {b Cost}: within 60 ns of the [for] loop with the same closure, where the loop is too short to
+    share; the first run of a loop is shared without asking. *)
+
+val parallel_reduce :
+  ?grain:int -> start:int -> finish:int -> combine:('a -> 'a -> 'a) -> init:'a -> (int -> 'a) -> 'a
+(** [parallel_reduce ~start ~finish ~combine ~init f] is
+    [combine (f start) (combine … (f finish))], in some bracketing, and [init] for an empty range.
+    [combine] must be associative, need not commute, and [init] must be neutral for it.
+
+    The bracketing depends on the range and [grain] alone, so that a sum of floats has the same
+    bits on any number of domains. [grain] is the length of the runs that are combined from left
+    to right, by default 1/512 of the range.
+
+    {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1]. *)
+
+val parallel_scan : ('a -> 'a -> 'a) -> 'a array -> 'a array
+(** [parallel_scan op a] is the array of the inclusive prefixes: [a.(0)], [op a.(0) a.(1)], … [op]
+    must be associative; the bracketing depends on the length of [a] alone.
+
+    {b Cost}: up to 1,024 elements one call of [op] each and no parallelism; above, two calls. *)
+
+val parallel_find : ?grain:int -> start:int -> finish:int -> (int -> 'a option) -> 'a option
+(** [parallel_find ~start ~finish f] is [f i] for the smallest [i] of the range where that is not
+    [None]; [None] if there is no such [i]. [f] may be called for some larger indices too.
+
+    {b Raises} the exception of the smallest index, if no smaller one is found;
+    [Invalid_argument] if [grain < 1]. *)
+
+(** {1 Tasks} *)
+
+(** Tasks whose result is asked for later, by anyone. *)
+module Task : sig
+  type 'a t
+  (** A promise of the task's result. *)
+
+  val async : (unit -> 'a) -> 'a t
+  (** [async f] is a task that runs [f], on whichever worker is free. It runs whether or not
+      somebody awaits it, at the latest when the pool is closed; the end of the program does not
+      wait for it.
+
+      {b Raises} [Invalid_argument] if the pool is closed.
+      {b Cost}: with its [await] about 25 ns, if no other worker took it; from outside the pool
+      about 100 ns, and 10-16 us if a worker has to be woken. *)
+
+  val await : 'a t -> 'a
+  (** [await t] is the result of [t]. A task that nobody has started runs in place.
+
+      {b Raises} the task's exception. *)
+
+  val all : (unit -> 'a) list -> 'a list
+  (** [all fs] runs all of [fs] as tasks; the results are in the order of [fs]. *)
+
+  val first : (unit -> 'a) list -> 'a
+  (** [first fs] runs all of [fs] as tasks; the result is that of the one that succeeds first.
+      Those that were not started by then are skipped, the others are waited for.
+
+      {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty. *)
+
+  val set_uncaught_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
+  (** What to do with the exception of a task that nobody awaits; by default it is printed on
+      [stderr]. Called once for each, when it is certain: when the promise has been collected, the
+      pool closed, or the program ends. *)
+end
+
+(** {1 Pools} *)
+
+(** Programs seldom need more than the default pool. *)
+module Pool : sig
+  type t
+
+  val create :
+    ?name:string -> ?domains:int -> ?oversubscribe:bool -> ?minor_heap_words:int -> unit -> t
+  (** A new pool. [domains] counts the caller, and defaults to {!Cpu.available}; the pool has as
+      many workers as that, as there are CPUs and as the runtime can give domains, whichever is
+      least. [~oversubscribe:true] leaves the CPUs out of it: for tests, since more domains than
+      CPUs make every minor collection wait for the machine.
+
+      With several workers the minor heap of each, and of the calling domain, becomes
+      [minor_heap_words], by default 512 k words (4 MB) unless the program has changed it: every
+      minor collection stops all domains.
+
+      {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1.
+      {b Cost}: about 100 us a domain. *)
+
+  val run : t -> (unit -> 'a) -> 'a
+  (** [run pool f] is [f ()] with [pool] as the current pool, from any domain, systhread or fiber.
+      The calling thread works for the pool meanwhile; if another thread already does, [f] runs on
+      one of the pool's own domains while the caller blocks. In a task of [pool] it is just [f ()].
+
+      {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. *)
+
+  val close : t -> unit
+  (** Waits for all tasks, those that nobody awaits too, and ends the domains. A task that never
+      ends makes it wait for ever; Ctrl-C ends the wait. Closing again does nothing; any other
+      later use is [Invalid_argument] with the pool's name.
+
+      {b Raises} [Invalid_argument] in a task of this pool. *)
+
+  val with_ : ?name:string -> ?domains:int -> ?oversubscribe:bool -> (t -> 'a) -> 'a
+  (** [with_ f] is [f pool] for a new pool that is closed afterwards, whatever happens. *)
+
+  val default : unit -> t
+  (** The pool that is used where no other is current. Need not be closed: a program that ends,
+      ends at once. *)
+
+  val size : t -> int
+  (** Workers, the caller's included. *)
+
+  val find : string -> t option
+  (** An open pool of that name. *)
+
+  type stats = {
+    size : int;
+    tasks : int;  (** run from a deque or from outside; not those that ran in place *)
+    forks : int;  (** offered to other workers; not those that ran in place *)
+    steals : int;
+    parks : int;  (** times that a worker went to sleep *)
+    regions : int;  (** {!Team} calls *)
+  }
+
+  val stats : t -> stats
+  (** Since the pool's creation; a worker adds its [forks] when it pauses. *)
+end
+
+(** The whole pool at once, each worker knowing its index (the interface of Fork Union, by Ash
+    Vardanian). Worker indices go from 0 to [Pool.size pool - 1]; two calls of the function with
+    one index never run at the same time within one call of these. *)
+module Team : sig
+  val broadcast : Pool.t -> (int -> unit) -> unit
+  (** [broadcast pool f] calls [f worker] once on every worker. It waits for workers that are
+      busy with a task. The caller stands in for worker 0 if nobody has that place.
+
+      {b Cost}: about 0.5 us on 2 cores, for a pool that was busy less than 60 us ago; 10-16 us
+      more for each worker that sleeps. *)
+
+  val for_n : Pool.t -> int -> (worker:int -> int -> unit) -> unit
+  (** [for_n pool n f] calls [f ~worker i] for each [i] in 0 … [n - 1], in [Pool.size pool]
+      slices whose lengths differ by at most 1. The caller takes over the slice of a worker that
+      has not begun when its own is done.
+
+      {b Raises} [Invalid_argument] if [n < 0]. *)
+
+  val for_n_dynamic : Pool.t -> int -> (worker:int -> int -> unit) -> unit
+  (** The same with the indices shared out as workers get free, in shrinking chunks. *)
+
+  val for_slices : Pool.t -> int -> (worker:int -> start:int -> count:int -> unit) -> unit
+  (** The same slices as {!for_n}, whole; empty ones are left out. *)
+end
+
+(** {1 The machine} *)
+
+module Cpu : sig
+  val available : unit -> int
+  (** CPUs that the process may use: by its affinity mask and by the quota of its control groups,
+      whichever is less, at least 1. [MUSTER_DOMAINS] overrides it. *)
+end

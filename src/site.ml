@@ -1,0 +1,42 @@
+(* What an iteration of each loop body cost when it was last measured: a direct-mapped table
+   from the address of the closure's code to ticks, in fixed point. An entry is one word, key
+   above and cost below, so it is read and written whole. Entries are hints: two bodies may
+   share one, and writers overwrite each other. *)
+
+open Muster_core
+
+let unknown = -1
+
+(* The unit is ticks per [sample] iterations. *)
+let shift = 4
+let sample = 1 lsl shift
+let bits = 32
+let limit = (1 lsl bits) - 1
+let table = Array.init 256 (fun _ -> Atomic.make 0)
+let[@inline] cell code = Array.unsafe_get table ((code lxor (code lsr 8)) land 255)
+let[@inline] key code = code lsl bits
+
+let cost code =
+  let word = Atomic.get (cell code) in
+  if word <> 0 && word land lnot limit = key code then word land limit else unknown
+
+(* Reading the clock takes a little time itself. *)
+let clock =
+  let since = Machine.ticks () in
+  for _ = 1 to 100 do ignore (Machine.ticks ()) done;
+  (Machine.ticks () - since) / 100
+
+(* Within a factor of 2, or of a clock reading. *)
+let is_close cost ~ticks ~iterations =
+  let remembered = cost * iterations and now = (ticks - clock) lsl shift in
+  now <= 2 * remembered && remembered <= (2 * now) + (clock lsl shift)
+
+(* Written only where it changes much, since the table is shared. At least 1, as the word of
+   cost 0 might be the empty one. *)
+let learn code ~ticks ~iterations =
+  let ticks = max 0 (ticks - clock) in
+  let now = max 1 (min limit ((ticks lsl shift) / iterations)) in
+  let before = cost code in
+  if before = unknown || now > 2 * before || 2 * now < before then
+    Atomic.set (cell code) (key code lor now);
+  now

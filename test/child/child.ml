@@ -1,0 +1,113 @@
+(* Programs that the tests run as processes of their own: what they check is how a program
+   starts and ends, or needs limits that would disturb the other tests. *)
+
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+let say format = Printf.printf (format ^^ "\n%!")
+
+let work () =
+  let sum = Atomic.make 0 in
+  let add i = ignore (Atomic.fetch_and_add sum i) in
+  Muster.parallel_for ~start:1 ~finish:1000 add;
+  assert (Atomic.get sum = 500_500)
+
+let default_size () = say "%d" (Pool.size (Pool.default ()))
+
+let end_after_work () =
+  work ();
+  say "done"
+
+let end_beside_sleeper () =
+  let started = Atomic.make false in
+  let sleep () =
+    Atomic.set started true;
+    Unix.sleepf 30.
+  in
+  ignore (Task.async sleep);
+  work ();
+  while not (Atomic.get started) do
+    Unix.sleepf 0.001
+  done
+
+let exit_with_3 () =
+  work ();
+  exit 3
+
+let work_at_exit () =
+  at_exit (fun () ->
+      work ();
+      say "%d" (Task.await (Task.async (fun () -> 42))))
+
+let fail_uncaught () =
+  work ();
+  failwith "the main program failed"
+
+let lose_exception () =
+  ignore (Task.async (fun () -> failwith "nobody awaits me"));
+  Unix.sleepf 0.3;
+  Gc.full_major ()
+
+let await_sleeper () =
+  let sleep () =
+    say "asleep";
+    Unix.sleepf 30.
+  in
+  Task.await (Task.async sleep)
+
+let await_sleeper_catching_break () =
+  Sys.catch_break true;
+  match await_sleeper () with () -> () | exception Sys.Break -> say "break"
+
+(* Asks for more domains than the runtime can give. *)
+let ask_too_many () =
+  Pool.with_ ~domains:200 ~oversubscribe:true @@ fun pool ->
+  let seen = Array.init (Pool.size pool) (fun _ -> Atomic.make 0) in
+  Muster.Team.broadcast pool (fun worker -> Atomic.incr seen.(worker));
+  assert (Array.for_all (fun count -> Atomic.get count = 1) seen);
+  Pool.run pool work;
+  say "%d" (Pool.size pool)
+
+(* Spawns domains until the runtime gives no more, then wants a pool. *)
+let want_pool_when_all_taken () =
+  let release = Mutex.create () in
+  let wait () =
+    Mutex.lock release;
+    Mutex.unlock release
+  in
+  let rec take domains =
+    match Domain.spawn wait with
+    | domain -> take (domain :: domains)
+    | exception Failure _ -> domains
+  in
+  Mutex.lock release;
+  let domains = take [] in
+  Pool.with_ ~domains:3 ~oversubscribe:true (fun pool ->
+      Pool.run pool work;
+      say "%d" (Pool.size pool));
+  work ();
+  Mutex.unlock release;
+  List.iter Domain.join domains
+
+let programs =
+  [
+    ("default-size", default_size);
+    ("end-after-work", end_after_work);
+    ("end-beside-sleeper", end_beside_sleeper);
+    ("exit-with-3", exit_with_3);
+    ("work-at-exit", work_at_exit);
+    ("fail-uncaught", fail_uncaught);
+    ("lose-exception", lose_exception);
+    ("await-sleeper", await_sleeper);
+    ("await-sleeper-catching-break", await_sleeper_catching_break);
+    ("ask-too-many", ask_too_many);
+    ("want-pool-when-all-taken", want_pool_when_all_taken);
+  ]
+
+let command =
+  let open Cmdliner in
+  let name = Arg.(pos 0 (some (enum programs)) None & info [] ~docv:"PROGRAM") in
+  let info = Cmd.info "child" ~doc:"one small program for the tests" in
+  Cmd.v info Term.(const (fun run -> run ()) $ Arg.required name)
+
+let () = exit (Cmdliner.Cmd.eval ~catch:false command)

@@ -1,0 +1,1 @@
+let padded block = block

@@ -1,0 +1,136 @@
+(* The deque: an owner that follows a script, and thieves, from every state that a short
+   history leads to. An entry may reach the owner and one thief, as a claim decides between
+   them; it must reach somebody, and no two thieves. *)
+
+type op = Push | Pop | Drop | Sweep | Steal
+
+let letter = function Push -> "u" | Pop -> "o" | Drop -> "d" | Sweep -> "w" | Steal -> "s"
+let spell ops = String.concat "" (List.map letter ops)
+let nothing = -1
+
+(* Entries are numbered in the order of their pushes. *)
+type t = {
+  deque : int Deque.t;
+  mutable pushed : int;
+  mutable popped : int list;
+  stolen : int list array;  (** by thief; the last one is history *)
+}
+
+let steal t thief =
+  let x = Deque.steal t.deque in
+  if x <> nothing then t.stolen.(thief) <- x :: t.stolen.(thief)
+
+let pop t =
+  let x = Deque.pop t.deque in
+  if x <> nothing then t.popped <- x :: t.popped;
+  x <> nothing
+
+(* Whoever drops an entry has it in hand: see Fork.take_back. *)
+let drop t =
+  let x = t.pushed - 1 in
+  if x >= 0 && not (List.mem x t.popped) then begin
+    Deque.drop t.deque x;
+    t.popped <- x :: t.popped
+  end
+
+let perform t = function
+  | Push ->
+    t.pushed <- t.pushed + 1;
+    Deque.push t.deque (t.pushed - 1)
+  | Pop -> ignore (pop t)
+  | Drop -> drop t
+  | Sweep -> Deque.sweep t.deque
+  | Steal -> steal t (Array.length t.stolen - 1)
+
+let after ~capacity ~thieves history =
+  let deque = Deque.create ~capacity nothing in
+  let t = { deque; pushed = 0; popped = []; stolen = Array.make (thieves + 1) [] } in
+  List.iter (perform t) history;
+  t
+
+(* {2 What holds when nobody moves} *)
+
+let holds_outside deque top dirty =
+  let ring = Atomic.get deque.Deque.slots in
+  let capacity = Array.length ring in
+  let free i = Atomic.get (Deque.slot ring i) = nothing in
+  not (List.for_all free (List.init (capacity - (dirty - top)) (fun i -> dirty + i)))
+
+let shape_faults { deque; _ } =
+  let { Deque.bottom; dirty } = deque.own in
+  let top = Atomic.get deque.top in
+  Model.faults
+    [
+      ("bottom above dirty", bottom > dirty);
+      ("top above dirty", top > dirty);
+      ("dirty beyond a round", dirty > top + Array.length (Atomic.get deque.slots));
+      ("an entry outside [top, dirty)", top <= dirty && holds_outside deque top dirty);
+      ("live entries hidden from thieves", Deque.size deque > 0 && Deque.is_empty deque);
+    ]
+
+let entry_faults t =
+  let stolen = List.concat (Array.to_list t.stolen) in
+  let times x list = List.length (List.filter (( = ) x) list) in
+  let fault x =
+    Model.faults
+      [
+        (Printf.sprintf "entry %d lost" x, times x stolen + times x t.popped = 0);
+        (Printf.sprintf "entry %d stolen twice" x, times x stolen > 1);
+        (Printf.sprintf "entry %d popped twice" x, times x t.popped > 1);
+      ]
+  in
+  List.find_map fault (List.init t.pushed Fun.id)
+
+let rec first_fault = function
+  | [] -> None
+  | check :: rest -> ( match check () with None -> first_fault rest | fault -> fault)
+
+let drained t =
+  while pop t do () done;
+  Deque.sweep t.deque;
+  Model.faults [ ("something left after the sweep", not (Deque.is_empty t.deque)) ]
+
+let verdict t () =
+  first_fault
+    [ (fun () -> shape_faults t); (fun () -> drained t); (fun () -> entry_faults t) ]
+
+(* {2 Models} *)
+
+let model ~capacity ~history ~script ~thieves =
+  let attempts = String.concat "," (List.map string_of_int thieves) in
+  let name =
+    Printf.sprintf "deque of %d, after %s: owner %s, thieves %s" capacity (spell history)
+      (spell script) attempts
+  in
+  let start () =
+    let t = after ~capacity ~thieves:(List.length thieves) history in
+    let owner () = List.iter (perform t) script in
+    let thief i count () = for _ = 1 to count do steal t i done in
+    Model.{ processes = owner :: List.mapi thief thieves; verdict = verdict t }
+  in
+  Model.{ name; start }
+
+(* Two deques that differ only in how often their ring went round behave alike. *)
+let shape ~capacity history =
+  let { deque; _ } = after ~capacity ~thieves:0 history in
+  let top = Atomic.get deque.top and ring = Atomic.get deque.slots in
+  let { Deque.bottom; dirty } = deque.own in
+  (Array.length ring, top land (Array.length ring - 1), bottom - top, dirty - top)
+
+(* The shortest history to each shape. *)
+let histories ~capacity ~length =
+  let words = Model.words [ Push; Pop; Steal ] in
+  let all = List.concat_map words (List.init (length + 1) Fun.id) in
+  let seen = Hashtbl.create 64 in
+  let is_new history =
+    let shape = shape ~capacity history in
+    (not (Hashtbl.mem seen shape)) && (Hashtbl.add seen shape (); true)
+  in
+  List.filter is_new all
+
+let models ~capacity ~history ~script ~thieves =
+  let scripts = Model.words [ Push; Pop; Drop; Sweep ] script in
+  List.concat_map
+    (fun history ->
+      List.map (fun script -> model ~capacity ~history ~script ~thieves) scripts)
+    (histories ~capacity ~length:history)

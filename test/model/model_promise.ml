@@ -1,0 +1,85 @@
+(* The promise: parties that run, claim, skip or wait, in any number and order. One of them
+   ends it, and every waiter is called once. *)
+
+type party = Run | Claim | Skip | Wait | Wait_twice
+
+let name_of = function
+  | Run -> "run"
+  | Claim -> "claim"
+  | Skip -> "skip"
+  | Wait -> "wait"
+  | Wait_twice -> "wait twice"
+
+exception Failed
+
+(* Counted by the party that ends the promise, and by waiters that come too late. *)
+type counts = {
+  mutable runs : int;
+  mutable skips : int;
+  mutable unheard : int;
+  mutable early : bool;  (** a waiter was called before the end *)
+  wakes : int array;  (** by waiter *)
+}
+
+let waits = function Wait -> 1 | Wait_twice -> 2 | Run | Claim | Skip -> 0
+let ends party = waits party = 0
+
+let body counts ~fails () =
+  counts.runs <- counts.runs + 1;
+  if fails then raise Failed
+
+let claim promise f =
+  if Promise.claim promise then Promise.resolve promise (Promise.result_of f)
+
+let skip counts promise = if Promise.skip promise then counts.skips <- counts.skips + 1
+
+let await counts promise i =
+  Promise.on_done promise (fun () ->
+      counts.wakes.(i) <- counts.wakes.(i) + 1;
+      if not (Promise.is_done promise) then counts.early <- true)
+
+(* [first] is the number of this party's first waiter. *)
+let process counts promise f first = function
+  | Run -> fun () -> Promise.run promise
+  | Claim -> fun () -> claim promise f
+  | Skip -> fun () -> skip counts promise
+  | (Wait | Wait_twice) as party ->
+    fun () ->
+      for i = first to first + waits party - 1 do
+        await counts promise i
+      done
+
+let verdict parties ~fails counts promise () =
+  let ended = List.exists ends parties in
+  let times = if ended then 1 else 0 in
+  let raised = fails && counts.runs = 1 in
+  Model.faults
+    [
+      ("not ended once", counts.runs + counts.skips <> times);
+      ("not done", Promise.is_done promise <> ended);
+      ("a waiter was not called once", Array.exists (( <> ) times) counts.wakes);
+      ("a waiter was called before the end", counts.early);
+      ("reported twice, or no failure", counts.unheard > if raised then 1 else 0);
+      ("a failure not reported", raised && counts.wakes = [||] && counts.unheard = 0);
+    ]
+
+let model ~fails parties =
+  let start () =
+    let waiters = List.fold_left (fun sum party -> sum + waits party) 0 parties in
+    let wakes = Array.make waiters 0 in
+    let counts = { runs = 0; skips = 0; unheard = 0; early = false; wakes } in
+    let unheard _ _ = counts.unheard <- counts.unheard + 1 in
+    let f = body counts ~fails in
+    let promise = Promise.make ~unheard f in
+    let add (first, processes) party =
+      (first + waits party, process counts promise f first party :: processes)
+    in
+    let _, processes = List.fold_left add (0, []) parties in
+    Model.{ processes; verdict = verdict parties ~fails counts promise }
+  in
+  let kind = if fails then "promise that fails" else "promise that returns" in
+  Model.{ name = String.concat ", " (kind :: List.map name_of parties); start }
+
+let models size =
+  let choices = Model.choices size [ Run; Claim; Skip; Wait; Wait_twice ] in
+  List.concat_map (fun fails -> List.map (model ~fails) choices) [ false; true ]

@@ -1,0 +1,206 @@
+module Pool = Muster.Pool
+
+external set_guard : int -> string -> unit = "muster_test_guard"
+external call_through_c : (unit -> 'a) -> 'a = "muster_test_call_through_c"
+
+let () = set_guard 0 ""
+
+let guard ~seconds name f =
+  set_guard seconds (Printf.sprintf "\n%s: no end after %d s, a hang\n" name seconds);
+  Fun.protect ~finally:(fun () -> set_guard 0 "") f
+
+let case ?(seconds = 60) name f =
+  Alcotest.test_case name `Quick (fun () -> guard ~seconds name f)
+
+let with_domains domains f = Pool.with_ ~domains ~oversubscribe:true f
+let run_on domains f = with_domains domains (fun pool -> Pool.run pool f)
+
+let property ?(seconds = 60) ?(count = 100) ~domains name arbitrary holds =
+  let name = Printf.sprintf "%s, %d domains" name domains in
+  let check () =
+    with_domains domains @@ fun pool ->
+    let law x = Pool.run pool (fun () -> holds pool x) in
+    let test = QCheck.Test.make ~count ~name arbitrary law in
+    let _, _, run = QCheck_alcotest.to_alcotest test in
+    run ()
+  in
+  case ~seconds name check
+
+(* Alcotest's own checks print, through state that only one domain may use. *)
+let failf format = Printf.ksprintf failwith format
+
+let check_bool what expected actual =
+  if expected <> actual then failf "%s: %b" what actual
+
+let check_int what expected actual =
+  if expected <> actual then failf "%s: %d, should be %d" what actual expected
+
+let check_equal what expected actual =
+  if expected <> actual then failf "%s: not what was expected" what
+
+let outcome f = match f () with value -> Ok value | exception e -> Error e
+let value_of = function Ok value -> value | Error e -> raise e
+let in_domain f = value_of (Domain.join (Domain.spawn (fun () -> outcome f)))
+
+let in_threads n f =
+  let results = Array.make n (Error Not_found) in
+  let thread i = Thread.create (fun () -> results.(i) <- outcome (fun () -> f i)) () in
+  let threads = List.init n thread in
+  List.iter Thread.join threads;
+  List.map value_of (Array.to_list results)
+
+let in_thread f = List.hd (in_threads 1 (fun _ -> f ()))
+
+let rec wait_until condition =
+  if not (condition ()) then begin
+    Unix.sleepf 0.001;
+    wait_until condition
+  end
+
+let count_substring text ~sub =
+  let last = String.length text - String.length sub in
+  let is_at i = String.sub text i (String.length sub) = sub in
+  Seq.length (Seq.filter is_at (Seq.init (max 0 (last + 1)) Fun.id))
+
+let contains text ~sub = count_substring text ~sub > 0
+
+let check_raises what expected f =
+  match f () with
+  | _ -> failf "%s: no exception" what
+  | exception e when e = expected -> ()
+  | exception e -> failf "%s: %s" what (Printexc.to_string e)
+
+let check_mentions what text parts =
+  let check sub =
+    if not (contains text ~sub) then failf "%s: %S does not mention %S" what text sub
+  in
+  List.iter check parts
+
+let check_invalid ~mentions what f =
+  match f () with
+  | _ -> failf "%s: no Invalid_argument" what
+  | exception Invalid_argument message -> check_mentions what message mentions
+
+let check_raises_with_origin ~file ~line what f =
+  match f () with
+  | _ -> failf "%s: no exception" what
+  | exception _ ->
+      let backtrace = Printexc.(raw_backtrace_to_string (get_raw_backtrace ())) in
+      check_mentions what backtrace [ Printf.sprintf "%s\", line %d" file line ]
+
+let counters n = Array.init n (fun _ -> Atomic.make 0)
+
+let each_once what counts =
+  let check i count =
+    let times = Atomic.get count in
+    if times <> 1 then failf "%s: index %d ran %d times" what i times
+  in
+  Array.iteri check counts
+
+let elapsed clock f =
+  let before = clock () in
+  let result = f () in
+  (result, clock () -. before)
+
+let wall_seconds f = elapsed Unix.gettimeofday f
+
+let cpu_seconds f =
+  let clock () =
+    let t = Unix.times () in
+    t.tms_utime +. t.tms_stime
+  in
+  elapsed clock f
+
+let burn seconds =
+  let stop = Unix.gettimeofday () +. seconds in
+  while Unix.gettimeofday () < stop do
+    ignore (Sys.opaque_identity (ref 0))
+  done
+
+module Child = struct
+  type t = {
+    status : Unix.process_status;
+    output : string;
+    errors : string;
+    seconds : float;
+    after_signal : float;
+  }
+
+  let read_file path = In_channel.with_open_bin path In_channel.input_all
+
+  let environment changes =
+    let sets (key, _) entry = String.starts_with ~prefix:(key ^ "=") entry in
+    let is_kept entry = not (List.exists (fun change -> sets change entry) changes) in
+    let kept = List.filter is_kept (Array.to_list (Unix.environment ())) in
+    Array.of_list (List.map (fun (key, value) -> key ^ "=" ^ value) changes @ kept)
+
+  let spawn program arguments env ~output ~errors =
+    let path = Filename.concat (Filename.dirname Sys.executable_name) program in
+    let open_for_write file = Unix.openfile file [ O_WRONLY; O_TRUNC; O_CLOEXEC ] 0o600 in
+    let out = open_for_write output and err = open_for_write errors in
+    let argv = Array.of_list (path :: arguments) in
+    let pid = Unix.create_process_env path argv (environment env) Unix.stdin out err in
+    Unix.close out;
+    Unix.close err;
+    pid
+
+  (* The child's status and the time its signal went out. *)
+  let rec supervise pid ~interrupt ~signalled ~deadline ~has_written =
+    match Unix.waitpid [ WNOHANG ] pid with
+    | 0, _ ->
+        let now = Unix.gettimeofday () in
+        if now > deadline then Unix.kill pid Sys.sigkill;
+        let is_due = Option.is_none signalled && has_written () in
+        let signalled =
+          match interrupt with
+          | Some signal when is_due ->
+              Unix.kill pid signal;
+              Some now
+          | _ -> signalled
+        in
+        Unix.sleepf 0.002;
+        supervise pid ~interrupt ~signalled ~deadline ~has_written
+    | _, status -> (status, signalled)
+
+  let with_temporary f =
+    let path = Filename.temp_file "muster" ".out" in
+    Fun.protect ~finally:(fun () -> Sys.remove path) (fun () -> f path)
+
+  let run ?(env = []) ?(limit = 30.) ?interrupt program arguments =
+    with_temporary @@ fun output ->
+    with_temporary @@ fun errors ->
+    let start = Unix.gettimeofday () in
+    let pid = spawn program arguments env ~output ~errors in
+    let has_written () = (Unix.stat output).st_size > 0 in
+    let deadline = start +. limit in
+    let status, signalled =
+      supervise pid ~interrupt ~signalled:None ~deadline ~has_written
+    in
+    let stop = Unix.gettimeofday () in
+    {
+      status;
+      output = read_file output;
+      errors = read_file errors;
+      seconds = stop -. start;
+      after_signal = stop -. Option.value signalled ~default:stop;
+    }
+
+  let check_success child =
+    if child.status <> WEXITED 0 then
+      failf "the child failed: %s%s" child.output child.errors
+end
+
+let rec fib n =
+  if n < 2 then n
+  else
+    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+    a + b
+
+let is_usable pool =
+  check_int "fib 15" 610 (Pool.run pool (fun () -> fib 15));
+  let reached = counters (Pool.size pool) in
+  Muster.Team.broadcast pool (fun worker -> Atomic.incr reached.(worker));
+  each_once "broadcast" reached
+
+let on_pools counts f () = List.iter (fun domains -> with_domains domains f) counts
+let on_each_count = on_pools [ 1; 2; 3 ]

@@ -1,0 +1,98 @@
+(* The exceptions that come from anywhere, Ctrl-C above all, surface like all others and leave
+   the pool usable. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+module Team = Muster.Team
+
+let rec endless n = 1 + endless (n + 1)
+
+(* A small limit: the test is about the exception, not about a gigabyte of stack. *)
+let with_small_stacks f =
+  let old = Gc.get () in
+  Gc.set { old with stack_limit = 262_144 };
+  Fun.protect ~finally:(fun () -> Gc.set old) f
+
+let exhaust i = if i = 1 then ignore (endless 0)
+
+let stack_overflow pool =
+  with_small_stacks @@ fun () ->
+  let raises name f = check_raises name Stack_overflow (fun () -> Pool.run pool f) in
+  raises "both" (fun () -> ignore (Muster.both ignore (fun () -> exhaust 1)));
+  raises "async" (fun () -> Task.await (Task.async (fun () -> exhaust 1)));
+  raises "for" (fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:9 exhaust);
+  check_raises "broadcast" Stack_overflow (fun () ->
+      Team.broadcast pool (fun worker -> exhaust (1 - (worker mod 2))));
+  is_usable pool
+
+let out_of_memory pool =
+  let all_there_is () = Sys.opaque_identity (Bytes.create Sys.max_string_length) in
+  let exhaust i = if i = 1 then ignore (all_there_is ()) in
+  let raises name f = check_raises name Out_of_memory (fun () -> Pool.run pool f) in
+  raises "both" (fun () -> ignore (Muster.both ignore (fun () -> exhaust 1)));
+  raises "async" (fun () -> Task.await (Task.async (fun () -> exhaust 1)));
+  raises "for" (fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:9 exhaust);
+  is_usable pool
+
+let break_raised pool =
+  let fail i = if i = 1 then raise Sys.Break in
+  let raises name f = check_raises name Sys.Break (fun () -> Pool.run pool f) in
+  raises "both" (fun () -> ignore (Muster.both ignore (fun () -> fail 1)));
+  raises "async" (fun () -> Task.await (Task.async (fun () -> fail 1)));
+  raises "for" (fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:9 fail);
+  is_usable pool
+
+let catching_break f =
+  Sys.catch_break true;
+  Fun.protect ~finally:(fun () -> Sys.set_signal Sys.sigint Signal_default) f
+
+let interrupt_once ~sent =
+  if not (Atomic.exchange sent true) then begin
+    burn 0.02;
+    Unix.kill (Unix.getpid ()) Sys.sigint
+  end
+
+(* The first such task sends the interrupt. All run until one of them has seen it, or for 5 s
+   if none does. *)
+let spin_until_interrupted ~sent ~seen deadline () =
+  try
+    interrupt_once ~sent;
+    while (not (Atomic.get seen)) && Unix.gettimeofday () < deadline do
+      ignore (Sys.opaque_identity (ref 0))
+    done
+  with Sys.Break ->
+    Atomic.set seen true;
+    raise Sys.Break
+
+let ctrl_c name pool busy =
+  let sent = Atomic.make false and seen = Atomic.make false in
+  let deadline = Unix.gettimeofday () +. 5. in
+  let spin = spin_until_interrupted ~sent ~seen deadline in
+  check_raises name Sys.Break (fun () -> Pool.run pool (fun () -> busy spin));
+  check_bool (name ^ ": promptly") true (Unix.gettimeofday () < deadline);
+  is_usable pool
+
+let ctrl_c_while_busy pool =
+  catching_break @@ fun () ->
+  for _ = 1 to 5 do
+    ctrl_c "for" pool (fun spin ->
+        Muster.parallel_for ~grain:1 ~start:0 ~finish:3 (fun _ -> spin ()));
+    ctrl_c "both" pool (fun spin -> ignore (Muster.both spin spin));
+    ctrl_c "left of both" pool (fun spin -> ignore (Muster.both spin ignore));
+    ctrl_c "right of both" pool (fun spin -> ignore (Muster.both ignore spin));
+    ctrl_c "async" pool (fun spin -> Task.await (Task.async spin));
+    ctrl_c "run" pool (fun spin -> spin ())
+  done
+
+let () =
+  Alcotest.run "interrupts"
+    [
+      ( "from anywhere",
+        [
+          case "Stack_overflow" (on_each_count stack_overflow);
+          case "Out_of_memory" (on_each_count out_of_memory);
+          case "Sys.Break raised" (on_each_count break_raised);
+          case "Ctrl-C while busy" (on_each_count ctrl_c_while_busy);
+        ] );
+    ]

@@ -1,0 +1,281 @@
+(* Loops, reductions, scans and searches against the standard library's. *)
+
+open Harness
+module Pool = Muster.Pool
+
+exception Boom of int
+
+(* Random ranges against the sequential loop *)
+
+type range = {
+  start : int;
+  finish : int;
+  grain : int option;
+  raising : int list;
+  wanted : int list;
+}
+
+let print_range r =
+  let ints l = String.concat " " (List.map string_of_int l) in
+  let grain = Option.fold ~none:"default" ~some:string_of_int r.grain in
+  Printf.sprintf "%d to %d, grain %s, raising at [%s], wanted [%s]" r.start r.finish grain
+    (ints r.raising) (ints r.wanted)
+
+let finish_of start length =
+  if length <= 0 && start <= min_int + 3 then start
+  else if length > 0 && start > max_int - length then max_int
+  else start + length - 1
+
+let range_generator =
+  let open QCheck.Gen in
+  let near_the_top = map (fun d -> max_int - d) (int_range 0 300) in
+  let* start = oneof [ int_range (-1000) 1000; return min_int; near_the_top ] in
+  let* length = oneof [ int_range (-3) 3; int_range 0 300 ] in
+  let finish = finish_of start length in
+  let some_grain = map Option.some (oneof [ int_range 1 100; return max_int ]) in
+  let* grain = oneof [ return None; some_grain ] in
+  let index = map (fun d -> start + d) (int_range 0 400) in
+  let some_indices = list_size (int_range 0 3) index in
+  let* raising = oneof [ return []; some_indices ] in
+  let+ wanted = oneof [ return []; some_indices ] in
+  { start; finish; grain; raising; wanted }
+
+let any_range = QCheck.make ~print:print_range range_generator
+let fail_at raising i = if List.mem i raising then raise (Boom i)
+
+(* Wraps around where the range ends at [max_int]: the offset is always small. *)
+let length_of r = if r.finish < r.start then 0 else r.finish - r.start + 1
+
+let for_agrees _ r =
+  let runs = counters (length_of r) in
+  let body i =
+    Atomic.incr runs.(i - r.start);
+    fail_at r.raising i
+  in
+  let { start; finish; grain; _ } = r in
+  let ours = outcome (fun () -> Muster.parallel_for ?grain ~start ~finish body) in
+  let parallel = Array.map Atomic.get runs in
+  Array.iter (fun count -> Atomic.set count 0) runs;
+  let theirs = outcome (fun () -> for i = r.start to r.finish do body i done) in
+  let sequential = Array.map Atomic.get runs in
+  let is_sound p s = p = s || (s = 0 && p <= 1 && Result.is_error theirs) in
+  ours = theirs && Array.for_all2 is_sound parallel sequential
+
+let letter i = String.make 1 (Char.chr (97 + (i land max_int mod 26)))
+
+let reduce_agrees _ r =
+  let f i =
+    fail_at r.raising i;
+    letter i
+  in
+  let { start; finish; grain; _ } = r in
+  let ours () = Muster.parallel_reduce ?grain ~start ~finish ~combine:( ^ ) ~init:"" f in
+  let theirs () = String.concat "" (List.init (length_of r) (fun d -> f (r.start + d))) in
+  outcome ours = outcome theirs
+
+let find_agrees _ r =
+  let f i =
+    fail_at r.raising i;
+    if List.mem i r.wanted then Some i else None
+  in
+  let { start; finish; grain; _ } = r in
+  let ours () = Muster.parallel_find ?grain ~start ~finish f in
+  let theirs () = Seq.find_map f (Seq.init (length_of r) (fun d -> start + d)) in
+  outcome ours = outcome theirs
+
+let sequential_scan op a =
+  let sum = ref None in
+  let step x =
+    let next = match !sum with None -> x | Some s -> op s x in
+    sum := Some next;
+    next
+  in
+  Array.map step a
+
+let array_of ~print generator =
+  let open QCheck.Gen in
+  let length = oneof [ int_range 0 5; int_range 0 500 ] in
+  QCheck.make ~print:(QCheck.Print.array print) (array_size length generator)
+
+let some_strings =
+  array_of ~print:Fun.id QCheck.Gen.(map letter (int_range 0 25))
+
+let scan_agrees _ a = Muster.parallel_scan ( ^ ) a = sequential_scan ( ^ ) a
+
+let scan_leaves_its_argument _ a =
+  let before = Array.copy a in
+  ignore (Muster.parallel_scan ( ^ ) a);
+  a = before
+
+let scan_raises _ (a, bad) =
+  let op x y = if y = bad || x = bad then raise (Boom 0) else min x y in
+  match Muster.parallel_scan op a with
+  | result ->
+      let is_unused = Array.length a < 2 || not (Array.mem bad a) in
+      is_unused && result = sequential_scan min a
+  | exception Boom 0 -> Array.mem bad a
+
+let some_ints =
+  QCheck.(pair (array_of ~print:Print.int Gen.(int_range 0 50)) (int_range 0 50))
+
+(* 2 x 2 matrices modulo a prime: associative, not commutative *)
+
+let prime = 1_000_003
+
+let product (a, b, c, d) (e, f, g, h) =
+  let dot x y z w = ((x * y) + (z * w)) mod prime in
+  (dot a e b g, dot a f b h, dot c e d g, dot c f d h)
+
+let one = (1, 0, 0, 1)
+let some_matrices =
+  let entry = QCheck.Gen.int_range 0 100 in
+  let print = QCheck.Print.(quad int int int int) in
+  array_of ~print QCheck.Gen.(quad entry entry entry entry)
+
+let matrix_reduce_agrees _ a =
+  let finish = Array.length a - 1 in
+  Muster.parallel_reduce ~start:0 ~finish ~combine:product ~init:one (Array.get a)
+  = Array.fold_left product one a
+
+let matrix_scan_agrees _ a = Muster.parallel_scan product a = sequential_scan product a
+
+let properties domains =
+  [
+    property ~domains "for" any_range for_agrees;
+    property ~domains "reduce" any_range reduce_agrees;
+    property ~domains "find" any_range find_agrees;
+    property ~domains "scan" some_strings scan_agrees;
+    property ~domains ~count:20 "scan, argument" some_strings scan_leaves_its_argument;
+    property ~domains "scan that raises" some_ints scan_raises;
+    property ~domains ~count:50 "matrix reduce" some_matrices matrix_reduce_agrees;
+    property ~domains ~count:50 "matrix scan" some_matrices matrix_scan_agrees;
+  ]
+
+(* The same bits on any number of domains *)
+
+let some_floats n =
+  let state = Random.State.make [| n |] in
+  Array.init n (fun _ -> Random.State.float state 2e3 -. 1e3)
+
+let on_each_count f = List.map (fun domains -> run_on domains f) [ 1; 2; 3; 8 ]
+
+let all_same name = function
+  | [] -> ()
+  | first :: others -> List.iter (check_equal name first) others
+
+let sum_bits ?grain n f =
+  let finish = n - 1 in
+  let sum = Muster.parallel_reduce ?grain ~start:0 ~finish ~combine:( +. ) ~init:0. f in
+  Int64.bits_of_float sum
+
+let float_reduce_is_deterministic () =
+  let check (n, grain) =
+    let a = some_floats n in
+    let sum () = sum_bits ?grain n (Array.get a) in
+    let five_sums () = List.init 5 (fun _ -> sum ()) in
+    let name = Printf.sprintf "%d floats" n in
+    all_same name (sum () :: List.concat (on_each_count five_sums))
+  in
+  List.iter check [ (1, None); (7, None); (1000, None); (50_000, None) ];
+  List.iter check [ (1000, Some 1); (1000, Some 13); (1000, Some max_int) ]
+
+let float_scan_is_deterministic () =
+  let check n =
+    let a = some_floats n in
+    let scan () = Array.map Int64.bits_of_float (Muster.parallel_scan ( +. ) a) in
+    all_same (Printf.sprintf "%d floats" n) (scan () :: on_each_count scan)
+  in
+  List.iter check [ 0; 1; 2; 7; 1000; 50_000 ]
+
+(* Uneven work changes who steals what, not the answer. *)
+let uneven_float_reduce () =
+  let a = some_floats 200 in
+  let slow i =
+    if i mod 50 = 0 then Unix.sleepf 0.002;
+    a.(i)
+  in
+  let bits f () = sum_bits ~grain:1 200 f in
+  all_same "uneven" (bits (Array.get a) () :: on_each_count (bits slow))
+
+(* The ends of the integers *)
+
+let each_of_range name start finish expected =
+  let seen = Atomic.make [] in
+  let rec see i =
+    let old = Atomic.get seen in
+    if not (Atomic.compare_and_set seen old (i :: old)) then see i
+  in
+  Muster.parallel_for ~start ~finish see;
+  check_equal name expected (List.sort compare (Atomic.get seen));
+  let one i = [ i ] in
+  let collected = Muster.parallel_reduce ~start ~finish ~combine:( @ ) ~init:[] one in
+  check_equal (name ^ ", reduce") expected collected;
+  let is_last i = if i = finish then Some i else None in
+  let last = Muster.parallel_find ~start ~finish is_last in
+  check_equal (name ^ ", find") (if expected = [] then None else Some finish) last
+
+let ends_of_the_integers () =
+  let four start = List.init 4 (fun d -> start + d) in
+  each_of_range "top" (max_int - 3) max_int (four (max_int - 3));
+  each_of_range "bottom" min_int (min_int + 3) (four min_int);
+  each_of_range "last" max_int max_int [ max_int ];
+  each_of_range "first" min_int min_int [ min_int ];
+  each_of_range "empty" 0 (-1) [];
+  each_of_range "reversed" 5 1 [];
+  each_of_range "reversed at the ends" max_int min_int [];
+  each_of_range "reversed by one at the top" max_int (max_int - 1) [];
+  each_of_range "reversed by one at the bottom" (min_int + 1) min_int []
+
+(* No such loop could be run to its end: it must stop where the first index says so. *)
+let every_integer () =
+  let start = min_int and finish = max_int in
+  let wanted = min_int + 500 in
+  let fail i = if i < min_int + 3 then raise (Boom i) in
+  let fail_through i =
+    fail i;
+    i
+  in
+  let find i = if i >= wanted then Some i else None in
+  let check grain =
+    let raises name f = check_raises name (Boom min_int) f in
+    raises "for" (fun () -> Muster.parallel_for ?grain ~start ~finish fail);
+    raises "reduce" (fun () ->
+        Muster.parallel_reduce ?grain ~start ~finish ~combine:( + ) ~init:0 fail_through);
+    check_equal "find" (Some wanted) (Muster.parallel_find ?grain ~start ~finish find)
+  in
+  List.iter check [ None; Some 1; Some 1000 ]
+
+let bad_grain () =
+  let check grain =
+    let refuses name f = check_invalid ~mentions:[ name; string_of_int grain ] name f in
+    let start = 0 and finish = 9 in
+    refuses "parallel_for" (fun () -> Muster.parallel_for ~grain ~start ~finish ignore);
+    refuses "parallel_reduce" (fun () ->
+        Muster.parallel_reduce ~grain ~start ~finish ~combine:( + ) ~init:0 Fun.id);
+    refuses "parallel_find" (fun () ->
+        Muster.parallel_find ~grain ~start ~finish (fun _ -> None));
+    refuses "parallel_for" (fun () ->
+        Muster.parallel_for ~grain ~start:1 ~finish:0 ignore)
+  in
+  List.iter check [ 0; -1; min_int ]
+
+let on_some_counts f () = List.iter (fun domains -> run_on domains f) [ 1; 2; 3 ]
+
+let () =
+  Alcotest.run "loops"
+    [
+      ("like the standard library", List.concat_map properties [ 1; 2; 3; 4; 5; 6; 7; 8 ]);
+      ( "same bits on 1, 2, 3 and 8 domains",
+        [
+          case "reduce" float_reduce_is_deterministic;
+          case "scan" float_scan_is_deterministic;
+          case "uneven reduce" uneven_float_reduce;
+        ] );
+      ( "limits",
+        [
+          case "the ends of the integers" (on_some_counts ends_of_the_integers);
+          case "the ends of the integers, outside a pool" ends_of_the_integers;
+          case "every integer" (on_some_counts every_integer);
+          case "bad grain" bad_grain;
+        ] );
+    ]

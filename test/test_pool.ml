@@ -1,0 +1,257 @@
+(* The life of a pool: how many domains it gets, its name, its close, the default pool. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+
+let rec fib n =
+  if n < 2 then n
+  else
+    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+    a + b
+
+let works pool = check_int "fib 15" 610 (Pool.run pool (fun () -> fib 15))
+
+let size_when_it_works pool =
+  works pool;
+  Pool.size pool
+
+(* Size *)
+
+let size_is_capped_by_the_machine () =
+  let ask domains = Pool.with_ ~domains size_when_it_works in
+  let available = Muster.Cpu.available () in
+  check_int "1" 1 (ask 1);
+  check_int "one more than there are" available (ask (available + 1));
+  check_int "200" available (ask 200);
+  check_int "max_int" available (ask max_int)
+
+let oversubscribe_insists () =
+  let ask domains = with_domains domains size_when_it_works in
+  List.iter (fun n -> check_int "size" n (ask n)) [ 1; 2; 3; 8 ]
+
+let unasked_size_is_the_machine's () =
+  Pool.with_ (fun pool -> check_int "size" (Muster.Cpu.available ()) (Pool.size pool))
+
+let fewer_than_one_domain () =
+  let refuse domains =
+    let mentions = [ "create"; string_of_int domains ] in
+    check_invalid ~mentions "create" (fun () -> Pool.create ~domains ());
+    check_invalid ~mentions "oversubscribed" (fun () ->
+        Pool.create ~domains ~oversubscribe:true ());
+    check_invalid ~mentions:[ string_of_int domains ] "with_" (fun () ->
+        Pool.with_ ~domains ignore)
+  in
+  List.iter refuse [ 0; -1; min_int ]
+
+let minor_heap_words () =
+  let pool = Pool.create ~domains:2 ~oversubscribe:true ~minor_heap_words:65_536 () in
+  works pool;
+  Pool.close pool
+
+let child_size ?env name =
+  let child = Child.run ?env "child/child.exe" [ name ] in
+  Child.check_success child;
+  int_of_string (String.trim child.output)
+
+let more_domains_than_the_runtime_has () =
+  let size = child_size "ask-too-many" in
+  if size < 64 || size > 128 then failf "the pool has %d domains" size
+
+let every_domain_taken () =
+  let size = child_size ~env:[ ("OCAMLRUNPARAM", "d=6") ] "want-pool-when-all-taken" in
+  check_int "runs on the caller alone" 1 size
+
+(* The default pool *)
+
+let default_pool () =
+  let pool = Pool.default () in
+  check_bool "one only" true (pool == Pool.default ());
+  works pool;
+  check_int "both outside a pool" 610 (fib 15);
+  check_int "from another domain" 610 (in_domain (fun () -> fib 15));
+  check_bool "same in every domain" true (pool == in_domain Pool.default)
+
+let default_size_by_environment () =
+  let size value = child_size ~env:[ ("MUSTER_DOMAINS", value) ] "default-size" in
+  check_int "1" 1 (size "1");
+  check_int "3" 3 (size "3")
+
+let bad_environment () =
+  let check value =
+    let env = [ ("MUSTER_DOMAINS", value) ] in
+    let child = Child.run ~env "child/child.exe" [ "default-size" ] in
+    let size () = int_of_string (String.trim child.output) in
+    let works = child.status = WEXITED 0 && size () >= 1 in
+    let explains = contains child.errors ~sub:"MUSTER_DOMAINS" in
+    if not (works || explains) then failf "%S: %s" value child.errors
+  in
+  List.iter check [ "0"; "-1"; "many"; ""; "99999999999999999999" ]
+
+(* Names *)
+
+let find_by_name () =
+  let name = "found by name" in
+  let is_found () = Option.is_some (Pool.find name) in
+  check_bool "before" false (is_found ());
+  Pool.with_ ~name ~domains:2 (fun pool ->
+      match Pool.find name with
+      | Some found -> check_bool "the same" true (found == pool)
+      | None -> failwith "not found");
+  check_bool "after close" false (is_found ())
+
+(* Close *)
+
+exception Boom
+
+let with_closes_on_exception () =
+  let kept = ref None in
+  let body pool =
+    kept := Some pool;
+    raise Boom
+  in
+  check_raises "passes" Boom (fun () -> Pool.with_ ~name:"raising" ~domains:2 body);
+  let pool = Option.get !kept in
+  check_invalid ~mentions:[ "raising" ] "closed" (fun () -> Pool.run pool ignore)
+
+let close_is_idempotent () =
+  let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+  works pool;
+  Pool.close pool;
+  Pool.close pool;
+  ignore (in_domain (fun () -> Pool.close pool))
+
+let use_after_close () =
+  let pool = Pool.create ~name:"shut early" ~domains:2 ~oversubscribe:true () in
+  Pool.close pool;
+  let refuses what f = check_invalid ~mentions:[ "shut early" ] what f in
+  let index ~worker:_ _ = () in
+  refuses "run" (fun () -> Pool.run pool ignore);
+  refuses "broadcast" (fun () -> Muster.Team.broadcast pool ignore);
+  refuses "for_n" (fun () -> Muster.Team.for_n pool 4 index);
+  refuses "for_n_dynamic" (fun () -> Muster.Team.for_n_dynamic pool 4 index);
+  refuses "for_slices" (fun () ->
+      Muster.Team.for_slices pool 4 (fun ~worker:_ ~start:_ ~count:_ -> ()))
+
+(* The sleeper is begun by a run in another domain, so that close finds it running. *)
+let close_waits_for_running_tasks () =
+  let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+  let started = Atomic.make false and finished = Atomic.make false in
+  let sleep () =
+    Atomic.set started true;
+    Unix.sleepf 0.3;
+    Atomic.set finished true
+  in
+  let runner = Domain.spawn (fun () -> outcome (fun () -> Pool.run pool sleep)) in
+  wait_until (fun () -> Atomic.get started);
+  Pool.close pool;
+  check_bool "finished before close returned" true (Atomic.get finished);
+  check_bool "its caller has the result" true (Domain.join runner = Ok ())
+
+let close_waits_for_unawaited_tasks () =
+  let check domains =
+    let finished = Atomic.make 0 in
+    let task () =
+      Unix.sleepf 0.01;
+      Atomic.incr finished
+    in
+    let ten = List.init 10 (fun _ -> task) in
+    with_domains domains (fun pool ->
+        Pool.run pool (fun () -> List.iter (fun f -> ignore (Task.async f)) ten));
+    check_int (Printf.sprintf "all have run, %d domains" domains) 10 (Atomic.get finished)
+  in
+  List.iter check [ 1; 2; 3 ]
+
+let close_from_several_domains () =
+  for _ = 1 to 5 do
+    let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+    works pool;
+    let closers = List.init 3 (fun _ -> Domain.spawn (fun () -> Pool.close pool)) in
+    List.iter Domain.join closers;
+    check_invalid ~mentions:[] "closed" (fun () -> Pool.run pool ignore)
+  done
+
+(* Whoever comes too late is refused; whoever came in time gets its answer. *)
+let close_beside_runs () =
+  for _ = 1 to 5 do
+    let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+    let rec use () =
+      match Pool.run pool (fun () -> fib 10) with
+      | answer ->
+          check_int "fib 10" 55 answer;
+          use ()
+      | exception Invalid_argument _ -> ()
+    in
+    let users = List.init 2 (fun _ -> Domain.spawn use) in
+    Unix.sleepf 0.02;
+    Pool.close pool;
+    List.iter Domain.join users
+  done
+
+let close_within_own_task () =
+  let pool = Pool.create ~name:"closing itself" ~domains:2 ~oversubscribe:true () in
+  check_invalid ~mentions:[ "closing itself" ] "close" (fun () ->
+      Pool.run pool (fun () -> Pool.close pool));
+  works pool;
+  Pool.close pool
+
+(* A domain that is not joined would count against the runtime's 128. *)
+let close_joins_every_domain () =
+  for _ = 1 to 60 do
+    with_domains 4 (fun pool ->
+        check_int "size" 4 (Pool.size pool);
+        works pool)
+  done
+
+(* Stats *)
+
+let stats_grow () =
+  with_domains 2 @@ fun pool ->
+  let before = Pool.stats pool in
+  works pool;
+  let fifty () = List.init 50 (fun _ -> Task.async ignore) in
+  Pool.run pool (fun () -> List.iter Task.await (fifty ()));
+  Muster.Team.broadcast pool ignore;
+  let after = Pool.stats pool in
+  let grown what count = check_bool what true (count after > count before) in
+  grown "tasks" (fun s -> s.tasks);
+  grown "forks" (fun s -> s.forks);
+  grown "regions" (fun s -> s.regions);
+  check_bool "steals" true (after.steals >= before.steals);
+  check_bool "parks" true (after.parks >= before.parks)
+
+let () =
+  Alcotest.run "pool"
+    [
+      ( "size",
+        [
+          case "is capped by the machine" size_is_capped_by_the_machine;
+          case "oversubscribe insists" oversubscribe_insists;
+          case "unasked" unasked_size_is_the_machine's;
+          case "fewer than one domain" fewer_than_one_domain;
+          case "minor heap words" minor_heap_words;
+          case "more domains than the runtime has" more_domains_than_the_runtime_has;
+          case "every domain taken by others" every_domain_taken;
+        ] );
+      ( "default",
+        [
+          case "is one, and works anywhere" default_pool;
+          case "MUSTER_DOMAINS" default_size_by_environment;
+          case "MUSTER_DOMAINS that is no number" bad_environment;
+        ] );
+      ("name", [ case "find" find_by_name ]);
+      ( "close",
+        [
+          case "with_ closes on an exception" with_closes_on_exception;
+          case "is idempotent" close_is_idempotent;
+          case "later use names the pool" use_after_close;
+          case "waits for a running task" close_waits_for_running_tasks;
+          case "waits for tasks nobody awaits" close_waits_for_unawaited_tasks;
+          case "from several domains" close_from_several_domains;
+          case "beside runs" close_beside_runs;
+          case "within a task of the pool" close_within_own_task;
+          case "joins every domain" close_joins_every_domain;
+        ] );
+      ("stats", [ case "grow" stats_grow ]);
+    ]

@@ -1,0 +1,203 @@
+(* One pool used by many callers at once, and many pools by one program. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+
+let rec fib n =
+  if n < 2 then n
+  else
+    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+    a + b
+
+let sum_by_loop n =
+  let sum = Atomic.make 0 in
+  Muster.parallel_for ~start:1 ~finish:n (fun i -> ignore (Atomic.fetch_and_add sum i));
+  Atomic.get sum
+
+let sum_by_tasks n =
+  let tasks = List.init n (fun i -> Task.async (fun () -> i + 1)) in
+  List.fold_left (fun sum task -> sum + Task.await task) 0 tasks
+
+let sum_by_reduce n =
+  Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id
+
+let sum_by_team pool n =
+  let sum = Atomic.make 0 in
+  let add ~worker:_ i = ignore (Atomic.fetch_and_add sum (i + 1)) in
+  Muster.Team.for_n_dynamic pool n add;
+  Atomic.get sum
+
+(* One of everything; each has the answer it has alone. *)
+let use_everything pool round =
+  let n = 20 + (round mod 30) in
+  let expected = n * (n + 1) / 2 in
+  match round mod 5 with
+  | 0 -> check_int "fib" 144 (fib 12)
+  | 1 -> check_int "loop" expected (sum_by_loop n)
+  | 2 -> check_int "tasks" expected (sum_by_tasks n)
+  | 3 -> check_int "reduce" expected (sum_by_reduce n)
+  | _ -> check_int "team" expected (sum_by_team pool n)
+
+let rounds pool count caller =
+  for round = 0 to count - 1 do
+    Pool.run pool (fun () -> use_everything pool (round + caller))
+  done
+
+let several_domains () =
+  let check size =
+    with_domains size @@ fun pool ->
+    let caller i = Domain.spawn (fun () -> rounds pool 30 i) in
+    List.iter Domain.join (List.init 3 caller)
+  in
+  List.iter check [ 1; 2; 3 ]
+
+let several_threads () =
+  let check size =
+    with_domains size (fun pool -> ignore (in_threads 6 (rounds pool 20)))
+  in
+  List.iter check [ 1; 2; 3 ]
+
+let domain_of_threads count use i =
+  Domain.spawn (fun () -> ignore (in_threads count (fun j -> use (i + j))))
+
+let domains_and_threads () =
+  with_domains 3 @@ fun pool ->
+  let domains = List.init 2 (domain_of_threads 3 (rounds pool 10)) in
+  rounds pool 20 0;
+  List.iter Domain.join domains
+
+let default_pool_from_everywhere () =
+  let use i =
+    for round = 0 to 19 do
+      use_everything (Pool.default ()) (round + i)
+    done
+  in
+  let domains = List.init 2 (domain_of_threads 2 use) in
+  use 0;
+  List.iter Domain.join domains
+
+(* Threads of a worker's domain share its domain-local state but do not own its deque. *)
+let threads_within_tasks () =
+  let check size =
+    with_domains size @@ fun pool ->
+    let in_task () = ignore (in_threads 3 (fun i -> use_everything pool i)) in
+    Pool.run pool (fun () -> ignore (Task.all (List.init 6 (fun _ -> in_task))))
+  in
+  List.iter check [ 1; 2; 3 ]
+
+(* The thread forks while the worker that its domain also runs forks too. *)
+let thread_beside_its_worker () =
+  let check size =
+    run_on size @@ fun () ->
+    let stop = Atomic.make false in
+    let rec use () =
+      check_int "in the thread" 144 (fib 12);
+      check_int "in the thread" 210 (sum_by_tasks 20);
+      if not (Atomic.get stop) then use ()
+    in
+    let result = ref (Error Not_found) in
+    let thread = Thread.create (fun () -> result := outcome use) () in
+    for _ = 1 to 100 do
+      check_int "in the task" 610 (fib 15);
+      check_int "in the task" 210 (sum_by_tasks 20);
+      Thread.yield ()
+    done;
+    Atomic.set stop true;
+    Thread.join thread;
+    match !result with Ok () -> () | Error e -> raise e
+  in
+  List.iter check [ 1; 2; 3 ]
+
+let task_awaited_by_a_thread_it_made () =
+  run_on 2 @@ fun () ->
+  for i = 1 to 20 do
+    let inner () = Task.await (Task.async (fun () -> i)) in
+    let task = Task.async (fun () -> in_thread inner) in
+    check_int "value" i (in_thread (fun () -> Task.await task))
+  done
+
+(* Several pools *)
+
+let pool_within_a_task_of_another () =
+  with_domains 2 @@ fun outer ->
+  with_domains 3 @@ fun inner ->
+  let use i () =
+    use_everything inner i;
+    fib 10
+  in
+  let task i () = Pool.run inner (use i) in
+  let answers = Pool.run outer (fun () -> Task.all (List.init 20 task)) in
+  check_equal "answers" (List.init 20 (fun _ -> 55)) answers
+
+let rec alternate a b depth =
+  if depth = 0 then fib 8 else Pool.run a (fun () -> alternate b a (depth - 1))
+
+let pools_in_each_other () =
+  let check size =
+    with_domains size @@ fun a ->
+    with_domains size @@ fun b -> check_int "depth 20" 21 (alternate a b 20)
+  in
+  List.iter check [ 1; 2 ]
+
+(* A task of a runs b while a task of b runs a: neither may hold what the other needs. *)
+let pools_in_each_other_both_ways () =
+  let check size =
+    with_domains size @@ fun a ->
+    with_domains size @@ fun b ->
+    let use first second =
+      for _ = 1 to 25 do
+        check_int "answer" 21 (alternate first second 3)
+      done
+    in
+    let other = Domain.spawn (fun () -> use b a) in
+    use a b;
+    Domain.join other
+  in
+  List.iter check [ 1; 2 ]
+
+let run_within_run () =
+  let check size =
+    with_domains size @@ fun pool ->
+    let rec nest n = if n = 0 then fib 8 else Pool.run pool (fun () -> nest (n - 1)) in
+    check_int "same pool" 21 (nest 50)
+  in
+  List.iter check [ 1; 2; 3 ]
+
+let task_of_another_pool () =
+  with_domains 2 @@ fun a ->
+  with_domains 2 @@ fun b ->
+  for i = 1 to 50 do
+    let task = Pool.run a (fun () -> Task.async (fun () -> fib 8 + i)) in
+    check_int "awaited" (21 + i) (Pool.run b (fun () -> Task.await task))
+  done
+
+let pools_opened_within_tasks () =
+  run_on 2 @@ fun () ->
+  let own _ () = run_on 2 (fun () -> fib 10) in
+  check_equal "answers" [ 55; 55; 55; 55 ] (Task.all (List.init 4 own))
+
+let () =
+  Alcotest.run "sharing"
+    [
+      ( "one pool",
+        [
+          case "several domains" several_domains;
+          case "several systhreads" several_threads;
+          case "domains, each with systhreads" domains_and_threads;
+          case "the default pool from everywhere" default_pool_from_everywhere;
+          case "systhreads within tasks" threads_within_tasks;
+          case "a systhread beside its worker" thread_beside_its_worker;
+          case "a task awaited by its own systhread" task_awaited_by_a_thread_it_made;
+          case "run within run" run_within_run;
+        ] );
+      ( "several pools",
+        [
+          case "one within a task of another" pool_within_a_task_of_another;
+          case "each within the other" pools_in_each_other;
+          case "each within the other, both ways" pools_in_each_other_both_ways;
+          case "a task of another" task_of_another_pool;
+          case "opened within tasks" pools_opened_within_tasks;
+        ] );
+    ]

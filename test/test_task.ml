@@ -1,0 +1,264 @@
+(* Fork-join: both, async and await, all, first; their depth, number and nesting. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+exception Boom of int
+
+let domain_counts = [ 1; 2; 3; 8 ]
+let on_each_count f () = List.iter (fun domains -> run_on domains f) domain_counts
+
+(* both *)
+
+let both_gives_both () =
+  check_equal "pair" (1, "b") (Muster.both (fun () -> 1) (fun () -> "b"))
+
+let rec fib n =
+  if n < 2 then n
+  else
+    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+    a + b
+
+let both_at_every_call () = check_int "fib 20" 6765 (fib 20)
+
+(* A task runs once, whoever claims it. *)
+let each_side_once () =
+  let runs = counters 20_000 in
+  for i = 0 to 9_999 do
+    let once k () = Atomic.incr runs.(k) in
+    ignore (Muster.both (once (2 * i)) (once ((2 * i) + 1)))
+  done;
+  each_once "both" runs
+
+let rec left_deep n =
+  if n = 0 then 0 else 1 + fst (Muster.both (fun () -> left_deep (n - 1)) ignore)
+
+let rec right_deep n =
+  if n = 0 then 0 else 1 + snd (Muster.both ignore (fun () -> right_deep (n - 1)))
+
+let deep_both () =
+  let depth = 1_000_000 in
+  let check domains =
+    check_int "left" depth (run_on domains (fun () -> left_deep depth));
+    check_int "right" depth (run_on domains (fun () -> right_deep depth))
+  in
+  List.iter check [ 1; 2 ];
+  check_int "outside a pool" depth (left_deep depth)
+
+(* async and await *)
+
+let async_await () =
+  let tasks = List.init 1000 (fun i -> Task.async (fun () -> i * i)) in
+  List.iteri (fun i task -> check_int "in order" (i * i) (Task.await task)) tasks;
+  List.iteri (fun i task -> check_int "again" (i * i) (Task.await task)) tasks
+
+let await_in_reverse () =
+  let tasks = List.init 1000 (fun i -> Task.async (fun () -> i)) in
+  let check k task = check_int "reverse" (999 - k) (Task.await task) in
+  List.iteri check (List.rev tasks)
+
+let async_runs_once () =
+  let runs = counters 5_000 in
+  let tasks = Array.map (fun count -> Task.async (fun () -> Atomic.incr count)) runs in
+  Array.iter Task.await tasks;
+  each_once "async" runs
+
+let rec async_fib n =
+  if n < 2 then n
+  else
+    let a = Task.async (fun () -> async_fib (n - 1)) in
+    let b = Task.async (fun () -> async_fib (n - 2)) in
+    Task.await a + Task.await b
+
+let async_at_every_call () = check_int "fib 16" 987 (async_fib 16)
+
+let million_queued () =
+  let count = 1_000_000 in
+  let sum domains =
+    run_on domains @@ fun () ->
+    let tasks = List.init count (fun i -> Task.async (fun () -> i)) in
+    List.fold_left (fun sum task -> sum + Task.await task) 0 tasks
+  in
+  let expected = count * (count - 1) / 2 in
+  List.iter (fun domains -> check_int "sum" expected (sum domains)) [ 1; 2 ]
+
+let await_chain () =
+  let rec chain n =
+    if n = 0 then 0 else 1 + Task.await (Task.async (fun () -> chain (n - 1)))
+  in
+  check_int "chain" 10_000 (chain 10_000)
+
+(* Each task awaits the one before it, the last is awaited first. *)
+let await_dependencies () =
+  let next previous = Task.async (fun () -> Task.await previous + 1) in
+  let rec extend n task = if n = 0 then task else extend (n - 1) (next task) in
+  check_int "last" 2_000 (Task.await (extend 2_000 (Task.async (fun () -> 0))))
+
+(* all *)
+
+let all_in_order () =
+  let expected = List.init 500 Fun.id in
+  let thunks = List.map (fun i () -> i) expected in
+  check_equal "order" expected (Task.all thunks);
+  check_equal "empty" [] (Task.all []);
+  check_equal "one" [ 7 ] (Task.all [ (fun () -> 7) ])
+
+let leftmost raising =
+  List.init 40 (fun i () -> if List.mem i raising then raise (Boom i) else i)
+
+let all_raises_leftmost () =
+  for round = 0 to 20 do
+    let raising = [ 10 + round; 5 + round; 39 ] in
+    check_raises "leftmost" (Boom (5 + round)) (fun () ->
+        ignore (Task.all (leftmost raising)))
+  done
+
+let all_ends_before_raising () =
+  let started = Atomic.make 0 and ended = Atomic.make 0 in
+  let slow () =
+    Atomic.incr started;
+    Unix.sleepf 0.005;
+    Atomic.incr ended
+  in
+  let fail () = raise (Boom 0) in
+  let thunks = fail :: List.init 10 (fun _ -> slow) in
+  check_raises "raises" (Boom 0) (fun () -> Task.all thunks);
+  let started_then = Atomic.get started in
+  check_int "none is running" started_then (Atomic.get ended);
+  Unix.sleepf 0.01;
+  check_int "none runs afterwards" started_then (Atomic.get started)
+
+(* first *)
+
+let failing i () = raise (Boom i)
+
+let first_success () =
+  let third () = 3 in
+  check_int "only success" 3 (Task.first [ failing 1; failing 2; third; failing 4 ]);
+  check_int "single" 1 (Task.first [ (fun () -> 1) ]);
+  let answer = Task.first (List.init 20 (fun i () -> i)) in
+  check_bool "one of them" true (answer >= 0 && answer < 20)
+
+let first_all_fail () =
+  for _ = 1 to 50 do
+    check_raises "leftmost" (Boom 1) (fun () ->
+        ignore (Task.first [ failing 1; failing 2; failing 3 ]))
+  done
+
+let first_leftmost_though_last () =
+  let slow () =
+    Unix.sleepf 0.02;
+    raise (Boom 1)
+  in
+  check_raises "leftmost" (Boom 1) (fun () ->
+      ignore (Task.first [ slow; failing 2; failing 3 ]))
+
+let first_of_none () =
+  check_invalid ~mentions:[ "first" ] "empty" (fun () -> Task.first [])
+
+let first_in_time () =
+  let slow () =
+    Unix.sleepf 0.5;
+    "slow"
+  in
+  with_domains 2 @@ fun pool ->
+  let answer = Pool.run pool (fun () -> Task.first [ slow; (fun () -> "fast") ]) in
+  check_equal "the fast one" "fast" answer
+
+let first_leaves_none_running () =
+  let running = Atomic.make 0 in
+  let slow () =
+    Atomic.incr running;
+    Unix.sleepf 0.02;
+    Atomic.decr running;
+    0
+  in
+  ignore (Task.first [ slow; (fun () -> 1); slow; slow ]);
+  check_int "running" 0 (Atomic.get running)
+
+(* Nesting *)
+
+let loop_in_both_in_async () =
+  let sum_to n =
+    let sum = Atomic.make 0 in
+    Muster.parallel_for ~start:1 ~finish:n (fun i -> ignore (Atomic.fetch_and_add sum i));
+    Atomic.get sum
+  in
+  let task () = Muster.both (fun () -> sum_to 300) (fun () -> sum_to 200) in
+  let tasks = List.init 20 (fun _ -> Task.async task) in
+  let check task = check_equal "sums" (45_150, 20_100) (Task.await task) in
+  List.iter check tasks
+
+let loops_in_loops () =
+  let cells = counters (12 * 12 * 12) in
+  let loop body = Muster.parallel_for ~start:0 ~finish:11 body in
+  let cell i j k = cells.((((i * 12) + j) * 12) + k) in
+  loop (fun i -> loop (fun j -> loop (fun k -> Atomic.incr (cell i j k))));
+  each_once "cell" cells
+
+let everything_nested () =
+  let leaf i = Task.await (Task.async (fun () -> i)) in
+  let reduce () =
+    Muster.parallel_reduce ~start:1 ~finish:50 ~combine:( + ) ~init:0 (fun i ->
+        fst (Muster.both (fun () -> leaf i) (fun () -> ())))
+  in
+  let sums = Task.all (List.init 10 (fun _ -> reduce)) in
+  check_int "sum" 12_750 (List.fold_left ( + ) 0 sums)
+
+let await_within_loop () =
+  let five_slowly () =
+    Unix.sleepf 0.01;
+    5
+  in
+  let task = Task.async five_slowly in
+  let sum = Atomic.make 0 in
+  Muster.parallel_for ~grain:1 ~start:1 ~finish:64 (fun _ ->
+      ignore (Atomic.fetch_and_add sum (Task.await task)));
+  check_int "sum" 320 (Atomic.get sum)
+
+let () =
+  Alcotest.run "task"
+    [
+      ( "both",
+        [
+          case "gives both" (on_each_count both_gives_both);
+          case "outside a pool" both_gives_both;
+          case "at every call" (on_each_count both_at_every_call);
+          case "runs each side once" (on_each_count each_side_once);
+          case "a million deep" deep_both;
+        ] );
+      ( "async",
+        [
+          case "await in order" (on_each_count async_await);
+          case "await in reverse" (on_each_count await_in_reverse);
+          case "outside a pool" async_await;
+          case "runs once" (on_each_count async_runs_once);
+          case "at every call" (on_each_count async_at_every_call);
+          case "a million queued" million_queued;
+          case "await within await" (on_each_count await_chain);
+          case "a chain of dependencies" (on_each_count await_dependencies);
+        ] );
+      ( "all",
+        [
+          case "keeps the order" (on_each_count all_in_order);
+          case "raises the leftmost exception" (on_each_count all_raises_leftmost);
+          case "ends every child first" (on_each_count all_ends_before_raising);
+        ] );
+      ( "first",
+        [
+          case "takes a success" (on_each_count first_success);
+          case "all fail" (on_each_count first_all_fail);
+          case "leftmost, though last in time" (on_each_count first_leftmost_though_last);
+          case "of none" first_of_none;
+          case "in time" first_in_time;
+          case "leaves none running" (on_each_count first_leaves_none_running);
+        ] );
+      ( "nesting",
+        [
+          case "loop in both in async" (on_each_count loop_in_both_in_async);
+          case "loops in loops" (on_each_count loops_in_loops);
+          case "everything" (on_each_count everything_nested);
+          case "await within a loop" (on_each_count await_within_loop);
+        ] );
+    ]

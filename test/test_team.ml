@@ -1,0 +1,287 @@
+(* Team: every worker, every index, every slice exactly once, whoever calls. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+module Team = Muster.Team
+
+exception Boom of int
+
+let on_pools counts f () = List.iter (fun domains -> with_domains domains f) counts
+let on_each_count = on_pools [ 1; 2; 3; 8 ]
+
+(* A worker's index is within the pool, and no two domains have it at once, so that a body
+   may keep state per worker without a lock. *)
+
+let exclusively held worker f =
+  if Atomic.exchange held.(worker) true then failf "worker %d twice at once" worker;
+  Fun.protect ~finally:(fun () -> Atomic.set held.(worker) false) f
+
+let checking_workers pool f =
+  let held = Array.init (Pool.size pool) (fun _ -> Atomic.make false) in
+  f (fun worker body ->
+      if worker < 0 || worker >= Pool.size pool then failf "worker %d" worker;
+      exclusively held worker body)
+
+let broadcast_reaches_each pool =
+  let reached = counters (Pool.size pool) in
+  let reach use worker = use worker (fun () -> Atomic.incr reached.(worker)) in
+  checking_workers pool (fun use -> Team.broadcast pool (reach use));
+  each_once "broadcast" reached
+
+let indices_once name team pool n =
+  let runs = counters n in
+  checking_workers pool (fun use ->
+      team pool n (fun ~worker i -> use worker (fun () -> Atomic.incr runs.(i))));
+  each_once (Printf.sprintf "%s, %d" name n) runs
+
+let slices_once pool n =
+  let runs = counters n in
+  let slice use ~worker ~start ~count =
+    if count < 1 then failf "for_slices, %d: a slice of %d" n count;
+    use worker (fun () ->
+        for i = start to start + count - 1 do
+          Atomic.incr runs.(i)
+        done)
+  in
+  checking_workers pool (fun use -> Team.for_slices pool n (slice use));
+  each_once (Printf.sprintf "for_slices, %d" n) runs
+
+let covers pool n =
+  indices_once "for_n" Team.for_n pool n;
+  indices_once "for_n_dynamic" Team.for_n_dynamic pool n;
+  slices_once pool n
+
+let use_all pool =
+  broadcast_reaches_each pool;
+  List.iter (covers pool) [ 0; 1; 2; 3; 7; 128; 1000 ]
+
+let small_sizes pool =
+  for n = 0 to 3 * Pool.size pool do
+    covers pool n
+  done
+
+let slices_are_even pool =
+  let n = 1000 in
+  let sizes = Array.make n 0 in
+  Team.for_slices pool n (fun ~worker:_ ~start ~count -> sizes.(start) <- count);
+  let sizes = List.filter (fun size -> size > 0) (Array.to_list sizes) in
+  let largest = List.fold_left max 0 sizes and smallest = List.fold_left min n sizes in
+  check_bool "at most one per worker" true (List.length sizes <= Pool.size pool);
+  check_bool "even" true (largest - smallest <= 1)
+
+(* The workers of a broadcast are different domains, all at once. *)
+let broadcast_is_simultaneous pool =
+  let arrived = Atomic.make 0 in
+  let domains = Array.make (Pool.size pool) (Domain.self ()) in
+  Team.broadcast pool (fun worker ->
+      domains.(worker) <- Domain.self ();
+      Atomic.incr arrived;
+      wait_until (fun () -> Atomic.get arrived = Pool.size pool));
+  let distinct = List.sort_uniq compare (Array.to_list domains) in
+  check_int "domains" (Pool.size pool) (List.length distinct)
+
+let many_in_a_row pool =
+  let sum = Array.make (8 * Pool.size pool) 0 in
+  for _ = 1 to 2_000 do
+    Team.broadcast pool (fun worker -> sum.(8 * worker) <- sum.(8 * worker) + 1)
+  done;
+  for worker = 0 to Pool.size pool - 1 do
+    check_int "rounds" 2_000 sum.(8 * worker)
+  done
+
+(* What a region did is seen after it, and what went before is seen in it. *)
+let regions_order_plain_writes pool =
+  let cells = Array.make 64 0 in
+  for round = 1 to 500 do
+    Team.for_n pool 64 (fun ~worker:_ i -> cells.(i) <- cells.(i) + 1);
+    let is_seen = Array.for_all (( = ) round) cells in
+    if not is_seen then failf "round %d: a write was not seen" round
+  done
+
+let unequal_work pool =
+  let runs = counters 200 in
+  Team.for_n_dynamic pool 200 (fun ~worker:_ i ->
+      if i mod 67 = 0 then Unix.sleepf 0.002;
+      Atomic.incr runs.(i));
+  each_once "for_n_dynamic" runs
+
+(* Bad sizes *)
+
+let negative_sizes pool =
+  let check n =
+    let mentions name = [ name; string_of_int n ] in
+    let index ~worker:_ _ = failwith "called" in
+    let refuses name f = check_invalid ~mentions:(mentions name) name f in
+    refuses "for_n" (fun () -> Team.for_n pool n index);
+    refuses "for_n_dynamic" (fun () -> Team.for_n_dynamic pool n index);
+    refuses "for_slices" (fun () ->
+        Team.for_slices pool n (fun ~worker:_ ~start:_ ~count:_ -> failwith "called"))
+  in
+  List.iter check [ -1; -100; min_int ];
+  use_all pool
+
+let huge_sizes pool =
+  let fail ~worker:_ i = raise (Boom i) in
+  let raises name f = check_raises name (Boom 0) f in
+  let check n =
+    raises "for_n" (fun () -> Team.for_n pool n fail);
+    raises "for_n_dynamic" (fun () -> Team.for_n_dynamic pool n fail);
+    let total = Atomic.make 0 in
+    let add ~worker:_ ~start:_ ~count = ignore (Atomic.fetch_and_add total count) in
+    Team.for_slices pool n add;
+    check_int "for_slices" n (Atomic.get total)
+  in
+  List.iter check [ max_int; max_int - 1; 1 lsl 40 ]
+
+(* Callers *)
+
+let from_a_task pool = Pool.run pool (fun () -> use_all pool)
+
+let from_many_tasks pool =
+  let task () =
+    covers pool 20;
+    broadcast_reaches_each pool
+  in
+  Pool.run pool (fun () -> ignore (Task.all (List.init 10 (fun _ -> task))))
+
+let nested pool =
+  let inner () =
+    broadcast_reaches_each pool;
+    covers pool 10
+  in
+  Team.broadcast pool (fun _ -> inner ());
+  Team.for_n pool 6 (fun ~worker:_ _ -> inner ());
+  Team.for_n_dynamic pool 6 (fun ~worker:_ _ -> inner ());
+  Team.for_slices pool 6 (fun ~worker:_ ~start:_ ~count:_ -> inner ())
+
+let nested_thrice pool =
+  let count = Atomic.make 0 in
+  let team f = Team.for_n pool 3 (fun ~worker:_ _ -> f ()) in
+  team (fun () -> team (fun () -> team (fun () -> Atomic.incr count)));
+  check_int "innermost" 27 (Atomic.get count)
+
+let rec fib n =
+  if n < 2 then n
+  else
+    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+    a + b
+
+let sum_to n =
+  let sum = Atomic.make 0 in
+  Muster.parallel_for ~start:1 ~finish:n (fun i -> ignore (Atomic.fetch_and_add sum i));
+  Atomic.get sum
+
+let tasks_within_regions pool =
+  Team.broadcast pool (fun _ -> check_int "both" 55 (fib 10));
+  Team.for_n_dynamic pool 20 (fun ~worker:_ i ->
+      check_int "await" i (Task.await (Task.async (fun () -> i))));
+  Team.for_n pool 5 (fun ~worker:_ _ -> check_int "loop" 5050 (sum_to 100))
+
+let two_pools () =
+  with_domains 2 @@ fun a ->
+  with_domains 3 @@ fun b ->
+  use_all a;
+  use_all b;
+  Team.broadcast a (fun _ -> use_all b);
+  Pool.run a (fun () -> use_all b)
+
+let use_often pool times () =
+  for _ = 1 to times do
+    use_all pool
+  done
+
+let from_several_domains pool =
+  let domains = List.init 2 (fun _ -> Domain.spawn (use_often pool 20)) in
+  use_often pool 20 ();
+  List.iter Domain.join domains
+
+let from_several_threads pool =
+  ignore (in_threads 4 (fun _ -> use_often pool 5 ()))
+
+let while_the_pool_is_busy pool =
+  let stop = Atomic.make false in
+  let some_tasks () = List.init 20 (fun _ -> Task.async (fun () -> burn 0.0002)) in
+  let keep_busy () =
+    while not (Atomic.get stop) do
+      List.iter Task.await (some_tasks ())
+    done
+  in
+  let busy = Domain.spawn (fun () -> outcome (fun () -> Pool.run pool keep_busy)) in
+  Fun.protect ~finally:(fun () -> Atomic.set stop true) (use_often pool 10);
+  check_equal "tasks" (Ok ()) (Domain.join busy)
+
+(* Exceptions *)
+
+let smallest_worker_wins pool =
+  let size = Pool.size pool in
+  for smallest = 0 to size - 1 do
+    let body worker = if worker >= smallest then raise (Boom worker) in
+    check_raises "broadcast" (Boom smallest) (fun () -> Team.broadcast pool body)
+  done;
+  use_all pool
+
+let broadcast_reaches_all_despite_exceptions pool =
+  let reached = counters (Pool.size pool) in
+  let body worker =
+    Atomic.incr reached.(worker);
+    Unix.sleepf 0.001;
+    raise (Boom worker)
+  in
+  check_raises "broadcast" (Boom 0) (fun () -> Team.broadcast pool body);
+  check_bool "at most once" true (Array.for_all (fun n -> Atomic.get n <= 1) reached);
+  check_int "the first" 1 (Atomic.get reached.(0))
+
+let indices_raise = QCheck.(pair (int_range 0 200) (int_range 1 50))
+
+let smallest_index_wins team pool (n, step) =
+  let body ~worker:_ i = if i mod step = step - 1 then raise (Boom i) in
+  let expected = if n >= step then Error (Boom (step - 1)) else Ok () in
+  outcome (fun () -> team pool n body) = expected
+
+let random_sizes =
+  let on domains =
+    let property name team =
+      property ~domains name indices_raise (smallest_index_wins team)
+    in
+    [ property "for_n" Team.for_n; property "for_n_dynamic" Team.for_n_dynamic ]
+  in
+  List.concat_map on [ 1; 2; 3; 8 ]
+
+let () =
+  Alcotest.run "team"
+    [
+      ( "exactly once",
+        [
+          case "all calls, many sizes" (on_each_count use_all);
+          case "sizes about the pool's" (on_each_count small_sizes);
+          case "even slices" (on_each_count slices_are_even);
+          case "broadcast is simultaneous" (on_each_count broadcast_is_simultaneous);
+          case "many in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
+          case "plain writes are seen" (on_pools [ 1; 2; 3 ] regions_order_plain_writes);
+          case "unequal work" (on_each_count unequal_work);
+        ] );
+      ( "sizes",
+        [
+          case "negative" (on_pools [ 1; 2 ] negative_sizes);
+          case "huge" (on_pools [ 1; 2; 3 ] huge_sizes);
+        ] );
+      ( "callers",
+        [
+          case "a task" (on_each_count from_a_task);
+          case "many tasks" (on_each_count from_many_tasks);
+          case "nested" (on_pools [ 1; 2; 3 ] nested);
+          case "nested thrice" (on_each_count nested_thrice);
+          case "tasks within regions" (on_each_count tasks_within_regions);
+          case "two pools" two_pools;
+          case "several domains" (on_pools [ 1; 2; 3 ] from_several_domains);
+          case "several systhreads" (on_pools [ 1; 2; 3 ] from_several_threads);
+          case "while the pool is busy" (on_pools [ 1; 2; 3 ] while_the_pool_is_busy);
+        ] );
+      ( "exceptions",
+        [
+          case "smallest worker wins" (on_each_count smallest_worker_wins);
+          case "all raise" (on_each_count broadcast_reaches_all_despite_exceptions);
+        ]
+        @ random_sizes );
+    ]

@@ -1,0 +1,122 @@
+(* A task that nobody awaits still runs, and its exception is reported once. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+exception Boom of int
+
+let domain_counts = [ 1; 2; 3 ]
+
+let with_reports f =
+  let reports = Atomic.make [] in
+  let rec report e backtrace =
+    let old = Atomic.get reports in
+    if not (Atomic.compare_and_set reports old (e :: old)) then report e backtrace
+  in
+  Task.set_uncaught_handler report;
+  f ();
+  Gc.full_major ();
+  Gc.full_major ();
+  Atomic.get reports
+
+let unawaited_runs () =
+  let check domains =
+    let runs = counters 100 in
+    run_on domains (fun () ->
+        Array.iter (fun count -> ignore (Task.async (fun () -> Atomic.incr count))) runs);
+    each_once (Printf.sprintf "%d domains" domains) runs
+  in
+  List.iter check domain_counts
+
+let unawaited_outside_runs () =
+  if Pool.size (Pool.default ()) > 1 then begin
+    let ran = Atomic.make false in
+    ignore (Task.async (fun () -> Atomic.set ran true));
+    wait_until (fun () -> Atomic.get ran)
+  end
+
+let unawaited_is_reported_once () =
+  let check domains =
+    let reports =
+      with_reports (fun () ->
+          run_on domains (fun () ->
+              for i = 1 to 20 do
+                ignore (Task.async (fun () -> raise (Boom i)))
+              done))
+    in
+    let expected = List.init 20 (fun i -> Boom (i + 1)) in
+    let name = Printf.sprintf "%d domains" domains in
+    check_bool name true (List.sort compare reports = expected)
+  in
+  List.iter check domain_counts
+
+let awaited_is_never_reported () =
+  let check domains =
+    let failing = Atomic.make [] in
+    let body () =
+      let tasks = List.init 20 (fun i -> Task.async (fun () -> raise (Boom i))) in
+      List.iter (fun task -> ignore (outcome (fun () -> Task.await task))) tasks;
+      Atomic.set failing tasks
+    in
+    let reports = with_reports (fun () -> run_on domains body) in
+    check_int (Printf.sprintf "%d domains" domains) 0 (List.length reports)
+  in
+  List.iter check domain_counts
+
+(* It had failed, and a collection had passed, long before its wait. *)
+let awaited_late_is_never_reported () =
+  let wait_late () =
+    let task = Task.async (fun () -> raise (Boom 1)) in
+    Unix.sleepf 0.05;
+    Gc.full_major ();
+    Gc.full_major ();
+    check_raises "raises" (Boom 1) (fun () -> Task.await task)
+  in
+  let check domains =
+    let reports = with_reports (fun () -> run_on domains wait_late) in
+    check_int (Printf.sprintf "%d domains" domains) 0 (List.length reports)
+  in
+  List.iter check domain_counts
+
+let report_has_the_origin () =
+  Printexc.record_backtrace true;
+  let seen = Atomic.make "" in
+  let report _ backtrace = Atomic.set seen (Printexc.raw_backtrace_to_string backtrace) in
+  Task.set_uncaught_handler report;
+  run_on 2 (fun () -> ignore (Task.async (fun () -> raise (Boom 1))));
+  Gc.full_major ();
+  Gc.full_major ();
+  check_bool "origin" true (contains (Atomic.get seen) ~sub:"test_uncaught.ml")
+
+let raising_handler_does_no_harm () =
+  Task.set_uncaught_handler (fun _ _ -> failwith "the handler itself");
+  with_domains 2 (fun pool ->
+      Pool.run pool (fun () ->
+          for i = 1 to 10 do
+            ignore (Task.async (fun () -> raise (Boom i)))
+          done);
+      Unix.sleepf 0.05;
+      let answer = Pool.run pool (fun () -> Task.await (Task.async (fun () -> 3))) in
+      check_int "works" 3 answer)
+
+let reported_on_stderr () =
+  let child = Child.run "child/child.exe" [ "lose-exception" ] in
+  Child.check_success child;
+  check_int "times" 1 (count_substring child.errors ~sub:"nobody awaits me")
+
+let () =
+  Alcotest.run "uncaught"
+    [
+      ( "nobody waits",
+        [
+          case "it runs" unawaited_runs;
+          case "it runs outside a pool" unawaited_outside_runs;
+          case "its failure is reported once" unawaited_is_reported_once;
+          case "an awaited failure is not" awaited_is_never_reported;
+          case "a failure awaited late is not" awaited_late_is_never_reported;
+          case "the report has the origin" report_has_the_origin;
+          case "a raising handler" raising_handler_does_no_harm;
+          case "stderr by default" reported_on_stderr;
+        ] );
+    ]

@@ -1,0 +1,142 @@
+(* Waiting burns no CPU, and a program that ends, ends at once. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+let check_burnt name ~limit ~at_least f =
+  let ((), burnt), seconds = wall_seconds (fun () -> cpu_seconds f) in
+  if burnt > limit then failf "%s: %.0f ms of CPU in %.2f s" name (1e3 *. burnt) seconds;
+  if seconds < at_least then failf "%s: was no wait, %.2f s" name seconds
+
+(* A task that sleeps on another domain, begun when this returns. *)
+let sleeper seconds =
+  let started = Atomic.make false in
+  let body () =
+    Atomic.set started true;
+    Unix.sleepf seconds
+  in
+  let task = Task.async body in
+  wait_until (fun () -> Atomic.get started);
+  task
+
+let waits ~limit ~at_least wait () =
+  with_domains 2 @@ fun pool ->
+  Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:1000 ignore);
+  check_burnt "waiting" ~limit ~at_least (fun () -> wait pool)
+
+let main_awaits_default_pool () =
+  if Pool.size (Pool.default ()) > 1 then
+    check_burnt "waiting" ~limit:0.05 ~at_least:1.9 (fun () -> Task.await (sleeper 2.))
+
+let main_awaits pool =
+  let task = Pool.run pool (fun () -> Task.async (fun () -> Unix.sleepf 2.)) in
+  Task.await task
+
+let run_awaits pool = Pool.run pool (fun () -> Task.await (sleeper 1.))
+let another_domain_awaits pool = in_domain (fun () -> run_awaits pool)
+let thread_awaits pool = in_thread (fun () -> run_awaits pool)
+
+let awaits_below_c pool =
+  Pool.run pool (fun () ->
+      let task = sleeper 1. in
+      call_through_c (fun () -> Task.await task))
+
+(* The right side has surely been taken when the left ends. *)
+let join_of_both pool =
+  let taken = Atomic.make false in
+  let right () =
+    Atomic.set taken true;
+    Unix.sleepf 1.
+  in
+  let left () = Unix.sleepf 0.05 in
+  Pool.run pool (fun () -> ignore (Muster.both left right));
+  check_bool "taken" true (Atomic.get taken)
+
+let join_of_a_loop pool =
+  let body i = if i = 1 then Unix.sleepf 1. in
+  Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:1 body)
+
+let join_of_a_region pool =
+  Muster.Team.broadcast pool (fun worker -> if worker = 1 then Unix.sleepf 1.)
+
+(* A second caller, whose work the busy pool cannot take yet. *)
+let outside_caller_of_a_busy_pool pool =
+  let sleep () = Muster.Team.broadcast pool (fun _ -> Unix.sleepf 0.7) in
+  let other = Domain.spawn sleep in
+  Unix.sleepf 0.05;
+  sleep ();
+  Domain.join other
+
+let idle _ = Unix.sleepf 1.
+
+let idle_of_eight () =
+  with_domains 8 @@ fun pool ->
+  Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:1000 ignore);
+  Unix.sleepf 0.1;
+  check_burnt "idle" ~limit:0.01 ~at_least:0.9 (fun () -> idle pool)
+
+(* Workers may spin and nap briefly before they park; after that, idling costs nothing. *)
+let idle_after_a_while pool =
+  Unix.sleepf 0.05;
+  check_burnt "idle" ~limit:0.01 ~at_least:0.9 (fun () -> idle pool)
+
+let close_of_an_idle_pool_is_quick () =
+  let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+  Unix.sleepf 0.3;
+  let (), seconds = wall_seconds (fun () -> Pool.close pool) in
+  check_bool "quick" true (seconds < 0.5)
+
+(* Ends *)
+
+let child ?interrupt name = Child.run ?interrupt ~limit:20. "child/child.exe" [ name ]
+
+let ends_at_once name expected () =
+  let child = child name in
+  if child.status <> expected then failf "%s: %s%s" name child.output child.errors;
+  if child.seconds > 1. then failf "%s: ended after %.1f s" name child.seconds
+
+let interrupted_ends name is_expected () =
+  let child = child ~interrupt:Sys.sigint name in
+  if child.after_signal > 1. then failf "%s: ended %.1f s later" name child.after_signal;
+  check_bool "status and output" true (is_expected child)
+
+let killed_by_signal (child : Child.t) = child.status = WSIGNALED Sys.sigint
+
+let caught_break (child : Child.t) =
+  child.status = WEXITED 0 && contains child.output ~sub:"break"
+
+let () =
+  Alcotest.run "waiting"
+    [
+      ( "CPU",
+        [
+          case "main awaits, default pool" main_awaits_default_pool;
+          case "main awaits" (waits ~limit:0.05 ~at_least:1.9 main_awaits);
+          case "Pool.run awaits" (waits ~limit:0.05 ~at_least:0.9 run_awaits);
+          case "another domain" (waits ~limit:0.05 ~at_least:0.9 another_domain_awaits);
+          case "a systhread awaits" (waits ~limit:0.05 ~at_least:0.9 thread_awaits);
+          case "await below C" (waits ~limit:0.05 ~at_least:0.9 awaits_below_c);
+          case "join of both" (waits ~limit:0.05 ~at_least:0.9 join_of_both);
+          case "join of a loop" (waits ~limit:0.05 ~at_least:0.9 join_of_a_loop);
+          case "join of a region" (waits ~limit:0.05 ~at_least:0.9 join_of_a_region);
+          case "outside caller of a busy pool"
+            (waits ~limit:0.1 ~at_least:0.6 outside_caller_of_a_busy_pool);
+          case "idle pool" (waits ~limit:0.02 ~at_least:1. idle_after_a_while);
+          case "idle pool of eight" idle_of_eight;
+          case "close of an idle pool" close_of_an_idle_pool_is_quick;
+        ] );
+      ( "ends at once",
+        [
+          case "after work" (ends_at_once "end-after-work" (WEXITED 0));
+          case "beside a sleeping task" (ends_at_once "end-beside-sleeper" (WEXITED 0));
+          case "by exit" (ends_at_once "exit-with-3" (WEXITED 3));
+          case "by an exception" (ends_at_once "fail-uncaught" (WEXITED 2));
+        ] );
+      ( "Ctrl-C while awaiting",
+        [
+          case "ends the program" (interrupted_ends "await-sleeper" killed_by_signal);
+          case "is Sys.Break when caught"
+            (interrupted_ends "await-sleeper-catching-break" caught_break);
+        ] );
+    ]

@@ -1,0 +1,173 @@
+(* [Deque] against a model for every short sequence of operations, and with a thief. *)
+
+open Harness
+open Unit_support
+open Muster_core
+
+(* {2 Every sequence}
+
+   The model: live entries, oldest first, then stale ones (popped, but still there). *)
+
+type op = Push | Pop | Drop_newest | Drop_oldest | Sweep | Steal
+
+type model = { live : int list; stale : int list; pushed : int }
+
+let nothing = -1
+let newest model = model.pushed - 1
+let last list = List.nth list (List.length list - 1)
+let without_last list = List.filteri (fun i _ -> i < List.length list - 1) list
+let take_newest m = { m with live = without_last m.live; stale = last m.live :: m.stale }
+
+let push m =
+  let stale = match m.stale with [] -> [] | _ :: rest -> rest in
+  { live = m.live @ [ m.pushed ]; stale; pushed = m.pushed + 1 }
+
+let pop m = if m.live = [] then (nothing, m) else (last m.live, take_newest m)
+let drop m x = if m.live <> [] && last m.live = x then take_newest m else m
+
+let steal m =
+  match (m.live, m.stale) with
+  | x :: live, _ -> (x, { m with live })
+  | [], x :: stale -> (x, { m with stale })
+  | [], [] -> (nothing, m)
+
+let step deque m op =
+  let same what (expected, m) actual = check_int what expected actual; m in
+  match op with
+  | Push -> Deque.push deque m.pushed; push m
+  | Pop -> same "pop" (pop m) (Deque.pop deque)
+  | Drop_newest -> Deque.drop deque (newest m); drop m (newest m)
+  | Drop_oldest -> Deque.drop deque 0; drop m 0
+  | Sweep -> Deque.sweep deque; { m with stale = [] }
+  | Steal -> same "steal" (steal m) (Deque.steal deque)
+
+let step_and_look deque m op =
+  let m = step deque m op in
+  check_int "size" (List.length m.live) (Deque.size deque);
+  check_bool "is_empty" (m.live = [] && m.stale = []) (Deque.is_empty deque);
+  m
+
+let follow ~capacity ops =
+  let deque = Deque.create ~capacity nothing in
+  let empty = { live = []; stale = []; pushed = 0 } in
+  ignore (List.fold_left (step_and_look deque) empty ops)
+
+let every_sequence ~capacity () =
+  let length = 7 in
+  each_word [ Push; Pop; Drop_newest; Drop_oldest; Sweep; Steal ] ~length (follow ~capacity)
+
+(* Only pushes and takes, so that the ring goes round and grows. *)
+let every_long_sequence ~capacity () =
+  each_word [ Push; Pop; Steal ] ~length:11 (follow ~capacity)
+
+let wrong_capacities () =
+  let check n =
+    let create () = Deque.create ~capacity:n nothing in
+    check_invalid ~mentions:[ "Deque.create"; string_of_int n ] "capacity" create
+  in
+  List.iter check [ -4; -1; 0; 3; 5; 6; 7; 12; 100 ]
+
+let grows_far () =
+  let deque = Deque.create ~capacity:1 nothing in
+  for i = 0 to 9_999 do Deque.push deque i done;
+  check_int "size" 10_000 (Deque.size deque);
+  for i = 0 to 4_999 do
+    check_int "steal" i (Deque.steal deque);
+    check_int "pop" (9_999 - i) (Deque.pop deque)
+  done;
+  check_int "pop" nothing (Deque.pop deque)
+
+let swept_entries_can_be_collected () =
+  let nothing = ref 0 in
+  let deque = Deque.create ~capacity:4 nothing in
+  let kept = Weak.create 3 in
+  let fill i =
+    let entry = ref i in
+    Weak.set kept i (Some entry);
+    Deque.push deque entry
+  in
+  List.iter fill [ 0; 1; 2 ];
+  for _ = 0 to 2 do ignore (Deque.pop deque) done;
+  Deque.sweep deque;
+  Gc.full_major ();
+  List.iter (fun i -> check_bool "collected" false (Weak.check kept i)) [ 0; 1; 2 ];
+  check_int "size" 0 (Deque.size deque)
+
+(* {2 Against a thief}
+
+   An entry may reach the owner and the thief; its claim decides. Both go on until all are
+   claimed, so an entry that is hidden from both would be a hang: hence the deadline. *)
+
+type entry = { claims : int Atomic.t; claimed : bool Atomic.t }
+
+type fight = { deque : entry Deque.t; entries : entry array; over : bool Atomic.t }
+
+let entry () = { claims = Atomic.make 0; claimed = Atomic.make false }
+let none = entry ()
+
+let claim x =
+  if x != none && Atomic.compare_and_set x.claimed false true then Atomic.incr x.claims
+
+let is_claimed x = Atomic.get x.claimed
+
+(* Pops what is left, and waits for what the thief has in hand. *)
+let finish { deque; entries; over } =
+  let patience = Unix.gettimeofday () +. 5. in
+  while (not (Array.for_all is_claimed entries)) && Unix.gettimeofday () < patience do
+    claim (Deque.pop deque)
+  done;
+  Atomic.set over true
+
+let owner random ~limit ({ deque; entries; _ } as fight) =
+  let take x = Deque.drop deque x; claim x in
+  let move x =
+    while Deque.size deque >= limit do claim (Deque.pop deque) done;
+    Deque.push deque x;
+    match Random.State.int random 8 with
+    | 0 -> Deque.sweep deque
+    | 1 | 2 -> claim (Deque.pop deque)
+    | 3 | 4 -> take x
+    | _ -> ()
+  in
+  Array.iter move entries;
+  finish fight
+
+let thief { deque; over; _ } =
+  while not (Atomic.get over) do claim (Deque.steal deque) done
+
+let fight random ~capacity ~limit _ =
+  let entries = Array.init (1 + Random.State.int random 40) (fun _ -> entry ()) in
+  let deque = Deque.create ~capacity none in
+  let state = { deque; entries; over = Atomic.make false } in
+  { state; left = owner random ~limit; right = thief }
+
+let claimed_once { deque; entries; _ } =
+  each_once "claims" (Array.map (fun x -> x.claims) entries);
+  Deque.sweep deque;
+  check_bool "empty after the sweep" true (Deque.is_empty deque);
+  check_int "size" 0 (Deque.size deque)
+
+(* With a limit the ring stays small and goes round often; without one it grows. *)
+let stress ~capacity ~limit () =
+  let random = Random.State.make [| capacity; limit |] in
+  race ~seconds:0.4 ~make:(fight random ~capacity ~limit) ~verdict:claimed_once ()
+
+let per_capacity name check =
+  List.map (fun n -> case (Printf.sprintf "%s, capacity %d" name n) (check n)) [ 1; 2; 4 ]
+
+let () =
+  Alcotest.run "deque"
+    [
+      ( "every sequence",
+        per_capacity "of 7 operations" (fun n -> every_sequence ~capacity:n)
+        @ per_capacity "of 11 pushes and takes" (fun n -> every_long_sequence ~capacity:n) );
+      ( "limits",
+        [
+          case "capacities that are not powers of 2" wrong_capacities;
+          case "growth to 10,000" grows_far;
+          case "swept entries can be collected" swept_entries_can_be_collected;
+        ] );
+      ( "with a thief",
+        per_capacity "never more than fits" (fun n -> stress ~capacity:n ~limit:n)
+        @ per_capacity "growing" (fun n -> stress ~capacity:n ~limit:max_int) );
+    ]

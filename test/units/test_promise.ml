@@ -1,0 +1,198 @@
+(* [Promise]: every operation in every state against a model, and races of two domains. *)
+
+open Harness
+open Unit_support
+open Muster_core
+
+exception Failed
+
+(* {2 Every sequence} *)
+
+type op = Claim | Run | Skip | On_done | Resolve_value | Resolve_failure
+
+type ending = Value | Failure | Skipped
+type state = Ready | Running | Ended of ending
+
+type model = {
+  state : state;
+  waiting : int list;  (** oldest first *)
+  called : int list;  (** every waiter called so far, oldest first *)
+  waiters : int;
+  runs : int;
+  unheard : int;
+}
+
+let fresh =
+  { state = Ready; waiting = []; called = []; waiters = 0; runs = 0; unheard = 0 }
+
+let end_with ending m =
+  let unreported = ending = Failure && m.waiting = [] in
+  {
+    m with
+    state = Ended ending;
+    waiting = [];
+    called = m.called @ m.waiting;
+    unheard = (m.unheard + if unreported then 1 else 0);
+  }
+
+let add_waiter m =
+  let id = m.waiters in
+  let m = { m with waiters = id + 1 } in
+  match m.state with
+  | Ended _ -> { m with called = m.called @ [ id ] }
+  | Ready | Running -> { m with waiting = m.waiting @ [ id ] }
+
+(* [None] where the operation is not allowed: only who has claimed may resolve. *)
+let expected ~fails m op =
+  match (op, m.state) with
+  | Claim, Ready -> Some (true, { m with state = Running })
+  | Run, Ready ->
+    Some (true, end_with (if fails then Failure else Value) { m with runs = m.runs + 1 })
+  | Skip, Ready -> Some (true, end_with Skipped m)
+  | On_done, _ -> Some (true, add_waiter m)
+  | Resolve_value, Running -> Some (true, end_with Value m)
+  | Resolve_failure, Running -> Some (true, end_with Failure m)
+  | (Claim | Run | Skip), (Running | Ended _) -> Some (false, m)
+  | (Resolve_value | Resolve_failure), (Ready | Ended _) -> None
+
+type subject = {
+  promise : int Promise.t;
+  runs : int ref;
+  unheard : int ref;
+  called : int list ref;  (** newest first *)
+}
+
+let subject ~fails =
+  let runs = ref 0 and unheard = ref 0 in
+  let body () = incr runs; if fails then raise Failed else 42 in
+  let promise = Promise.make ~unheard:(fun _ _ -> incr unheard) body in
+  { promise; runs; unheard; called = ref [] }
+
+let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 }
+let failed () = Promise.Raised { failure = failure Failed; heard = Atomic.make false }
+
+(* What the operation told, [true] where it tells nothing but had an effect. *)
+let perform { promise; called; runs; _ } waiter = function
+  | Claim -> Promise.claim promise
+  | Run ->
+    let before = !runs in
+    Promise.run promise;
+    !runs > before
+  | Skip -> Promise.skip promise
+  | On_done -> Promise.on_done promise (fun () -> called := waiter :: !called); true
+  | Resolve_value -> Promise.resolve promise (Returned 42); true
+  | Resolve_failure -> Promise.resolve promise (failed ()); true
+
+let check_result state promise =
+  let result () = Promise.result promise in
+  match state with
+  | Ended Value -> check_int "result" 42 (result ())
+  | Ended Failure -> check_raises "result" Failed result
+  | Ended Skipped -> check_raises "result" Promise.Skipped result
+  | Ready | Running -> check_invalid ~mentions:[ "not ended" ] "result" result
+
+let check_state (m : model) { promise; runs; unheard; called } =
+  check_bool "is_ready" (m.state = Ready) (Promise.is_ready promise);
+  check_bool "is_done" (m.state <> Ready && m.state <> Running) (Promise.is_done promise);
+  check_int "runs" m.runs !runs;
+  check_int "unheard" m.unheard !unheard;
+  check_equal "waiters called, in order" m.called (List.rev !called);
+  check_result m.state promise
+
+let rec follow ~fails m subject = function
+  | [] -> ()
+  | op :: rest -> (
+    match expected ~fails m op with
+    | None -> ()
+    | Some (told, next) ->
+      check_bool "told" told (perform subject m.waiters op);
+      check_state next subject;
+      follow ~fails next subject rest)
+
+let every_sequence () =
+  let ops = [ Claim; Run; Skip; On_done; Resolve_value; Resolve_failure ] in
+  let run ~fails ops =
+    let subject = subject ~fails in
+    check_state fresh subject;
+    follow ~fails fresh subject ops
+  in
+  List.iter (fun fails -> each_word ops ~length:6 (run ~fails)) [ false; true ]
+
+let heard_when_asked () =
+  let seen = ref None in
+  let unheard _ raised = seen := Some raised in
+  let promise = Promise.make ~unheard (fun () -> raise Failed) in
+  Promise.run promise;
+  let raised = Option.get !seen in
+  check_bool "before" false (Atomic.get raised.Promise.heard);
+  ignore (outcome (fun () -> Promise.result promise));
+  check_bool "after" true (Atomic.get raised.heard)
+
+(* {2 Races} *)
+
+type race = {
+  task : int Promise.t;
+  ran : int Atomic.t;
+  won : int Atomic.t;  (** claims and skips that succeeded *)
+  calls : int Atomic.t array;
+}
+
+type side = { name : string; waits : bool; act : race -> int -> unit }
+
+let run = { name = "run"; waits = false; act = (fun { task; _ } _ -> Promise.run task) }
+
+let claim =
+  let act { task; won; _ } _ =
+    if Promise.claim task then (Atomic.incr won; Promise.resolve task (Returned 42))
+  in
+  { name = "claim"; waits = false; act }
+
+let skip =
+  let act { task; won; _ } _ = if Promise.skip task then Atomic.incr won in
+  { name = "skip"; waits = false; act }
+
+let waiters = 3
+
+(* [side] is 0 or 1: the waiters of each have counters of their own. *)
+let await { task; calls; _ } side =
+  for i = 0 to waiters - 1 do
+    Promise.on_done task (fun () -> Atomic.incr calls.((side * waiters) + i))
+  done
+
+let wait = { name = "wait"; waits = true; act = await }
+
+let wait_and_skip =
+  { name = "wait, skip"; waits = true; act = (fun r i -> await r i; skip.act r i) }
+
+(* Each ends the task, if the other has not. *)
+let sides = [ run; claim; skip; wait_and_skip ]
+
+let check_ended { task; ran; won; calls } =
+  check_bool "done" true (Promise.is_done task);
+  check_int "ran, skipped or claimed" 1 (Atomic.get ran + Atomic.get won);
+  each_once "waiters" calls
+
+let race_of left right =
+  let make _ =
+    let ran = Atomic.make 0 in
+    let task = Promise.make ~unheard:Promise.ignored (fun () -> Atomic.incr ran; 42) in
+    let state = { task; ran; won = Atomic.make 0; calls = counters (2 * waiters) } in
+    let act side i race = side.act race i; if not side.waits then await race i in
+    { state; left = act left 0; right = act right 1 }
+  in
+  let check () = race ~seconds:0.15 ~make ~verdict:check_ended () in
+  case (Printf.sprintf "%s against %s" left.name right.name) check
+
+let races =
+  List.concat_map (fun left -> List.map (race_of left) (wait :: sides)) sides
+
+let () =
+  Alcotest.run "promise"
+    [
+      ( "states",
+        [
+          case "every sequence of 6 operations" every_sequence;
+          case "a failure is heard when its result is asked for" heard_when_asked;
+        ] );
+      ("races", races);
+    ]

@@ -1,0 +1,43 @@
+let each_word alphabet ~length run =
+  let rec extend reversed length =
+    if length = 0 then run (List.rev reversed)
+    else List.iter (fun letter -> extend (letter :: reversed) (length - 1)) alphabet
+  in
+  extend [] length
+
+(* Both sides arrive once to begin a round and once to end it. *)
+let meet arrivals count =
+  Atomic.incr arrivals;
+  while Atomic.get arrivals < 2 * count do Domain.cpu_relax () done
+
+type 'a round = { state : 'a; left : 'a -> unit; right : 'a -> unit }
+
+let race ?(seconds = 1.0) ~make ~verdict () =
+  let arrivals = Atomic.make 0 in
+  let current = Atomic.make None in
+  let rec other count =
+    meet arrivals count;
+    match Atomic.get current with
+    | None -> ()
+    | Some { state; right; _ } ->
+      right state;
+      meet arrivals (count + 1);
+      other (count + 2)
+  in
+  let deadline = Unix.gettimeofday () +. seconds in
+  let rec rounds n count =
+    let { state; left; _ } as round = make n in
+    Atomic.set current (Some round);
+    meet arrivals count;
+    left state;
+    meet arrivals (count + 1);
+    verdict state;
+    if Unix.gettimeofday () < deadline then rounds (n + 1) (count + 2)
+    else begin
+      Atomic.set current None;
+      meet arrivals (count + 2)
+    end
+  in
+  let domain = Domain.spawn (fun () -> other 1) in
+  rounds 0 1;
+  Domain.join domain
