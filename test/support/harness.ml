@@ -134,7 +134,14 @@ module Child = struct
     let kept = List.filter is_kept (Array.to_list (Unix.environment ())) in
     Array.of_list (List.map (fun (key, value) -> key ^ "=" ^ value) changes @ kept)
 
+  (* A shell that runs commands in the background has them ignore SIGINT, and children inherit
+     that: CI would see programs that Ctrl-C cannot end. *)
+  let with_default_interrupt f =
+    let before = Sys.signal Sys.sigint Signal_default in
+    Fun.protect ~finally:(fun () -> Sys.set_signal Sys.sigint before) f
+
   let spawn program arguments env ~output ~errors =
+    with_default_interrupt @@ fun () ->
     let path = Filename.concat (Filename.dirname Sys.executable_name) program in
     let open_for_write file = Unix.openfile file [ O_WRONLY; O_TRUNC; O_CLOEXEC ] 0o600 in
     let out = open_for_write output and err = open_for_write errors in
