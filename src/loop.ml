@@ -64,13 +64,19 @@ let next_chunk job cost last =
 
 let may_split job (w : Place.t) lo hi rest =
   rest >= worth && span lo hi >= (2 * job.grain) - 1 && Deque.size w.deque = 0
+  && not (Place.alone w)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
 let remind (w : Place.t) rest = if rest >= worth_waking then Place.wake_for_work w.pool
 
+let look_up_between_chunks () =
+  let w = Place.current () in
+  if Place.owned w then Worker.look_up_if_due w
+
 (* [last]: the length of the chunk before. *)
 let rec sweep job lo hi cost last =
   if not (job.stopped lo) then begin
+    look_up_between_chunks ();
     let w = Place.current () in
     let rest = estimate cost (span lo hi + 1) in
     if not (Place.owned w) then run_chunk job lo hi
@@ -103,7 +109,7 @@ and step job lo hi cost last =
 let share job lo hi cost =
   Pool.with_current
     ~in_place:(fun () -> run_chunk job lo hi)
-    (fun w -> if Place.alone w then run_chunk job lo hi else sweep job lo hi cost 1)
+    (fun w -> if Pool.size w.pool = 1 then run_chunk job lo hi else sweep job lo hi cost 1)
 
 (* {2 for} *)
 

@@ -43,10 +43,11 @@ let rec node t a b =
   if a = b || rest <= Loop.quantum then measured t a b
   else
     let m = a + ((b - a) / 2) in
+    Loop.look_up_between_chunks ();
     let w = Place.current () in
     let left () = node t a m and right () = node t (m + 1) b in
     let l, r =
-      if Place.owned w && Deque.size w.deque = 0 then
+      if Place.owned w && Deque.size w.deque = 0 && not (Place.alone w) then
         Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
       else Fork.in_place left right
     in
@@ -88,7 +89,7 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
     else
       Pool.with_current
         ~in_place:(fun () -> plain t 0 last)
-        (fun w -> if Place.alone w then plain t 0 last else node t 0 last)
+        (fun w -> if Pool.size w.pool = 1 then plain t 0 last else node t 0 last)
 
 (* {2 Scan} *)
 

@@ -14,7 +14,7 @@ let shares pool n share =
 (* A broadcast needs a place of its own, and waits for one. *)
 let rec broadcast pool f =
   let later () =
-    Machine.Sleeper.(sleep (create ()) 1);
+    ignore (Machine.Sleeper.(sleep (create ()) 1));
     broadcast pool f
   in
   Visit.with_worker "Team.broadcast" pool ~in_place:later (fun w ->

@@ -28,6 +28,9 @@ type index = int
 
 let index s = s.index
 
+(* For C; -1 where it is not known. *)
+let index_in_state s = s.index
+
 (* A slot that this domain has not touched yet holds the stdlib's sentinel, [ref 0], whose
    first word is 0 too. An ['a Atomic.t] is a block whose first field is its content. *)
 let[@inline] first_word_set index =

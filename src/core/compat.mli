@@ -12,6 +12,9 @@ type index
 
 val index : 'a slot -> index
 
+val index_in_state : 'a slot -> int
+(** For C: the slot's index in the array that domain-local storage is, -1 if that is unknown. *)
+
 val first_word_set : index -> bool
 (** Whether the first field of the calling domain's value is other than 0; no if the domain has
     no value yet. The whole cost of a fork that stays on its worker, about 1 ns. *)

@@ -12,6 +12,9 @@ let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
 type index = Index : 'a slot -> index
 
 let index s = Index s
+
+(* For C; -1 where it is not known. *)
+let index_in_state _ = -1
 let[@inline] first_word_set (Index s) = Atomic.get (first_word (Domain.DLS.get s)) <> 0
 
 let padded (block : 'a) : 'a =

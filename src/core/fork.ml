@@ -58,6 +58,8 @@ let both_slow f g =
     ~in_place:(fun () -> in_place f g)
     (fun w ->
       Worker.serve w;
+      Worker.look_up w;
+      let w = Place.current () in
       if Place.wants_tasks w then both_offered w ~wake:true f g else in_place f g)
 
 let[@inline] both f g =

@@ -8,6 +8,16 @@ external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagge
 external ticks_per_us : unit -> int = "muster_ticks_per_us" [@@noalloc]
 external backtrace_status : unit -> bool = "caml_backtrace_status" [@@noalloc]
 
+(* ns; -1 where it is unknown *)
+external now : unit -> int = "muster_now" [@@noalloc]
+external thread_cpu : unit -> int = "muster_thread_cpu" [@@noalloc]
+external run_queue_wait : unit -> int = "muster_run_queue_wait" [@@noalloc]
+external runnable : unit -> int = "muster_runnable" [@@noalloc]
+external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
+
+(** Place of a worker in domain-local storage, or -1; ticks. *)
+external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
+
 let rate = ticks_per_us ()
 let ticks_of_us us = max 1 (us * rate / 1024)
 
@@ -15,6 +25,8 @@ module Sleeper = struct
   type t
 
   external create : unit -> t = "muster_sleeper_create"
-  external sleep : t -> int -> unit = "muster_sleeper_sleep"
+
+  (** For so many ms at most (negative: no limit); whether it was woken. *)
+  external sleep : t -> int -> bool = "muster_sleeper_sleep"
   external wake : t -> unit = "muster_sleeper_wake" [@@noalloc]
 end

@@ -21,6 +21,30 @@ val ticks_of_us : int -> int
 val backtrace_status : unit -> bool
 (** [Printexc.backtrace_status] of the calling domain, without the cost of a full call. *)
 
+(** {2 What the machine does with our threads} *)
+
+val now : unit -> int
+(** Monotonic time in ns. *)
+
+val thread_cpu : unit -> int
+(** CPU time of the calling thread in ns, -1 where it is unknown. 0.6 us. *)
+
+val run_queue_wait : unit -> int
+(** How long the calling thread has waited for a CPU in its life, in ns; -1 where it is unknown
+    (other systems than Linux). 6 us. *)
+
+val runnable : unit -> int
+(** Threads of the whole machine that run or could, the caller's included; -1 where it is
+    unknown. 5 us. *)
+
+val online_cpus : unit -> int
+(** CPUs of the machine, -1 where it is unknown. *)
+
+val look_up_every : int -> int -> unit
+(** [look_up_every index ticks] makes the collector remind a domain's worker, at a minor collection
+    [ticks] or more after the last reminder: the worker's first word becomes 0 and the atomic
+    in its second 1. [index] is where domain-local storage keeps it; nothing if that is -1. *)
+
 (** A place for one thread to sleep. It holds at most one wake-up token, so a wake that comes
     before the sleep is not lost. *)
 module Sleeper : sig
@@ -28,9 +52,9 @@ module Sleeper : sig
 
   val create : unit -> t
 
-  val sleep : t -> int -> unit
+  val sleep : t -> int -> bool
   (** [sleep s ms] returns once there is a token, which it consumes, or after [ms]
-      milliseconds (negative: never). Signals that came meanwhile are handled after it. *)
+      milliseconds (negative: never), and says whether there was one. Signals that came meanwhile are handled after it. *)
 
   val wake : t -> unit
   (** From any thread. Costs 10-16 us of a kernel call when somebody sleeps. *)

@@ -3,17 +3,25 @@
    POSIX threads are everywhere that OCaml 5 runs (winpthreads on Windows). */
 
 #define CAML_NAME_SPACE
+#define CAML_INTERNALS /* Is_young */
 #include <caml/alloc.h>
 #include <caml/custom.h>
+#include <caml/domain_state.h>
 #include <caml/fail.h>
 #include <caml/memory.h>
+#include <caml/misc.h>
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
 
 /* Identity of the calling system thread. Distinct among live threads only. */
 value muster_thread_id(value unit) {
@@ -133,7 +141,7 @@ static struct timespec deadline(intnat ms) {
 }
 
 /* Sleep until there is a token, which is consumed, or for [ms] milliseconds
-   (negative: no limit). The domain is free for its other threads meanwhile. */
+   (negative: no limit). Returns whether there was one. The domain is free for its other threads meanwhile. */
 value muster_sleeper_sleep(value v, value ms) {
   CAMLparam1(v);
   struct sleeper *s = Sleeper_val(v);
@@ -146,10 +154,11 @@ value muster_sleeper_sleep(value v, value ms) {
     struct timespec at = deadline(limit);
     while (!s->token && pthread_cond_timedwait(&s->cond, &s->mutex, &at) == 0);
   }
+  int woken = s->token;
   s->token = 0;
   pthread_mutex_unlock(&s->mutex);
   caml_leave_blocking_section();
-  CAMLreturn(Val_unit);
+  CAMLreturn(Val_bool(woken));
 }
 
 value muster_sleeper_wake(value v) {
@@ -158,5 +167,129 @@ value muster_sleeper_wake(value v) {
   s->token = 1;
   pthread_cond_signal(&s->cond);
   pthread_mutex_unlock(&s->mutex);
+  return Val_unit;
+}
+
+/* {2 What the machine does with our threads} */
+
+/* CPU time of the calling thread, in ns. */
+value muster_thread_cpu(value unit) {
+  (void)unit;
+  struct timespec now;
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0)
+    return Val_long((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+#endif
+  return Val_long(-1);
+}
+
+value muster_now(value unit) {
+  (void)unit;
+  return Val_long(nanoseconds());
+}
+
+#if defined(__linux__)
+/* The field of a one-line file in /proc, counted from 0; -1 if it can't be read. */
+static intnat proc_field(const char *path, int field) {
+  char text[128];
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0) return -1;
+  text[length] = 0;
+  char *at = text;
+  while (field-- > 0) {
+    at = strchr(at, ' ');
+    if (at == NULL) return -1;
+    at++;
+  }
+  return (intnat)strtoll(at, NULL, 10);
+}
+#endif
+
+/* How long the calling thread has waited for a CPU while it could have run, in ns: the second
+   field of schedstat (kernel documentation, sched-stats). -1: unknown here. */
+value muster_run_queue_wait(value unit) {
+  (void)unit;
+#if defined(__linux__)
+  return Val_long(proc_field("/proc/thread-self/schedstat", 1));
+#else
+  return Val_long(-1);
+#endif
+}
+
+/* Threads of the whole machine that run or could: the fourth field of loadavg, proc(5). */
+value muster_runnable(value unit) {
+  (void)unit;
+#if defined(__linux__)
+  return Val_long(proc_field("/proc/loadavg", 3));
+#else
+  return Val_long(-1);
+#endif
+}
+
+value muster_online_cpus(value unit) {
+  (void)unit;
+#if defined(_SC_NPROCESSORS_ONLN)
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  if (online > 0) return Val_long(online);
+#endif
+  return Val_long(-1);
+}
+
+/* A program that forks in place for seconds never enters the scheduler. But it allocates, so
+   every minor collection asks whether it is time for the domain's worker to look up: then the
+   worker's first word (quiet) is cleared, which sends its next fork to the scheduler, and
+   its second, an atomic, is set to tell why. Both are immediate before and after, so the
+   collector need not hear of it; relaxed, as the worker only ever looks a little later.
+
+   The hook runs while other domains may still be promoting: what it finds in domain-local
+   storage may be a block in the making. So it only touches what the previous collection's hook
+   has found at the same address of the major heap, which is complete by now. (A compaction moves
+   blocks, but not while a domain is here.) Others' hooks are kept. */
+
+static int look_index = -1;
+static int64_t look_every;
+static caml_timing_hook next_hook = NULL;
+
+static __thread struct {
+  int64_t at;
+  value locals, worker; /* as of the last collection; never followed */
+} last_look;
+
+static int is_old(value v) { return Is_block(v) && !Is_young(v); }
+
+static void remind(value worker) {
+  value look = Field(worker, 1);
+  if (!is_old(look)) return;
+  __atomic_store_n(&Field(look, 0), Val_long(1), __ATOMIC_RELAXED);
+  __atomic_store_n(&Field(worker, 0), Val_long(0), __ATOMIC_RELAXED);
+}
+
+static void look_up(void) {
+  int64_t now = ticks();
+  value locals = Caml_state->dls_root, worker = Val_unit;
+  if (is_old(locals) && locals == last_look.locals &&
+      (mlsize_t)look_index < Wosize_val(locals))
+    worker = Field(locals, look_index);
+  if (now - last_look.at > look_every && is_old(worker) && worker == last_look.worker &&
+      Wosize_val(worker) > 1) {
+    last_look.at = now;
+    remind(worker);
+  }
+  last_look.locals = locals;
+  last_look.worker = worker;
+  if (next_hook != NULL) next_hook();
+}
+
+/* [index]: where domain-local storage keeps the domain's worker, -1 if that is not known. */
+value muster_look_up_every(value index, value every) {
+  if (Long_val(index) >= 0 && look_index < 0) {
+    look_every = Long_val(every);
+    next_hook = caml_minor_gc_end_hook;
+    look_index = (int)Long_val(index);
+    caml_minor_gc_end_hook = look_up;
+  }
   return Val_unit;
 }

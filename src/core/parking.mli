@@ -19,6 +19,10 @@ val sleep : t -> int -> limit_ms:int -> unit
 (** Returns after a wake. Looks up every [limit_ms] milliseconds (negative: never), which lets
     the signals that came meanwhile be handled. *)
 
+val doze : t -> int -> limit_ms:int -> bool
+(** Returns after a wake, or after [limit_ms] without one; whether it was woken. The caller must
+    {!cancel} then. *)
+
 val cancel : t -> int -> unit
 
 (** {2 Anyone} *)

@@ -15,6 +15,7 @@
 (* One block, so that a worker that receives it fetches one cache line and not four. *)
 type mailbox =
   | Idle
+  | Gone  (** no resident works here (Staff) *)
   | Job of {
       share : int -> unit;
       from : int;
@@ -27,6 +28,7 @@ type mailbox =
 
 type t = {
   mutable quiet : int;  (** first: see Compat.first_word *)
+  look : int Atomic.t;  (** second: machine_stubs.c sets it. 1 = time to look up (Staff) *)
   index : int;
   resident : bool;
   owner : int Atomic.t;
@@ -35,6 +37,8 @@ type t = {
   pool : pool;
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
+  on_domain : bool Atomic.t;  (** a visitor that has a domain of its own *)
+  domain : unit Domain.t option Atomic.t;  (** the resident's, or the last one's *)
   own : own;
   published : counts Atomic.t;  (** as of the owner's last pause *)
 }
@@ -45,8 +49,21 @@ and own = {
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
   mutable filling : bool;  (** hands out tasks until [high] *)
+  mutable from_inbox : bool;  (** the task it runs came from outside *)
+  mutable bored : bool;  (** has slept its fill *)
   mutable victim : int;
+  mutable looked_at : int;  (** in ticks; 0: not since it came *)
+  glance : glance;
   counts : counts;
+}
+
+(** What the last look saw: clocks in ns, words as the collector counts them. *)
+and glance = {
+  mutable wall : int;
+  mutable cpu : int;
+  mutable queued : int;
+  mutable minor : float;
+  mutable promoted : float;
 }
 
 and counts = {
@@ -60,7 +77,14 @@ and counts = {
 and pool = {
   name : string;
   mutable workers : t array;  (** set once, before anyone else knows the pool *)
+  wanted : int;  (** workers asked for *)
+  insists : bool;  (** on that number, whatever the machine has *)
   size : int Atomic.t;
+  reach : int Atomic.t;  (** the largest size so far *)
+  allowed : int Atomic.t;  (** residents that may work now: those of places 1 to [allowed] *)
+  needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
+  needed_until : int Atomic.t;  (** ... until then, in ns *)
+  minor_heap : int option;  (** words, if its user chose them *)
   regulars : int;  (** places that are not guests' *)
   guests : int Atomic.t;
   posting : int Atomic.t;  (** callers that wait for a mailbox to be Idle *)
@@ -73,9 +97,8 @@ and pool = {
   closing : bool Atomic.t;
   inherited : bool Atomic.t;  (** backtrace setting of who sent the last outside item *)
   stray : exn option Atomic.t;  (** an asynchronous exception that struck an idle worker *)
-  hire : pool -> unit;  (** makes sure that there is a resident, if it can *)
+  hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
   unheard : Promise.unheard;
-  domains : unit Domain.t list Atomic.t;
   leaving : Machine.Sleeper.t list Atomic.t;  (** who waits for workers to leave *)
 }
 
@@ -86,30 +109,37 @@ let none = Promise.(Any (make ~unheard:ignored ignore))
 let zero () = { tasks = 0; forks = 0; steals = 0; parks = 0; regions = 0 }
 
 let make_own index =
+  let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
-    { in_share = false; careful = false; handled = false; filling = true; victim = index;
-      counts = Compat.padded (zero ()) }
+    { in_share = false; careful = false; handled = false; filling = true; from_inbox = false;
+      bored = false; victim = index; looked_at = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in
   Compat.padded
-    { quiet = 0; index; resident; owner = Compat.padded (Atomic.make 0); pool;
-      deque = Deque.create ~capacity:16 none;
-      mailbox = Compat.padded (Atomic.make Idle);
+    { quiet = 0; look = Compat.padded (Atomic.make 0); index; resident;
+      owner = Compat.padded (Atomic.make 0); pool; deque = Deque.create ~capacity:16 none;
+      mailbox = Compat.padded (Atomic.make (if resident then Gone else Idle));
+      on_domain = Atomic.make false; domain = Atomic.make None;
       backtrace = Compat.padded (Atomic.make false); away = Compat.padded (Atomic.make false);
       own = make_own index; published = Compat.padded (Atomic.make (zero ())) }
 
-let make_pool ~name ~regulars ~places ~pauses ~hire =
-  { name; workers = [||]; regulars; guests = Compat.padded (Atomic.make 0);
-    posting = Compat.padded (Atomic.make 0); size = Atomic.make 1; inbox = Inbox.create (); pauses;
+let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire =
+  { name; wanted; insists; minor_heap; workers = [||]; regulars;
+    guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
+    size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
+    needed = Atomic.make 0; needed_until = Atomic.make 0; inbox = Inbox.create (); pauses;
     parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
     residents = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
     closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None; hire;
-    unheard = Uncaught.note ~pool:name; domains = Atomic.make []; leaving = Atomic.make [] }
+    unheard = Uncaught.note ~pool:name; leaving = Atomic.make [] }
 
 (* What a thread outside every pool finds: a worker that nobody owns. *)
 let nobody =
-  let pool = make_pool ~name:"" ~regulars:1 ~places:1 ~pauses:0 ~hire:ignore in
+  let pool =
+    make_pool ~name:"" ~wanted:1 ~insists:false ~minor_heap:None ~regulars:1 ~places:1 ~pauses:0
+      ~hire:ignore
+  in
   let w = make pool 0 in
   pool.workers <- [| w |];
   w
@@ -117,9 +147,12 @@ let nobody =
 let here = Compat.slot (fun () -> nobody)
 let current () = Compat.get here
 let here_index = Compat.index here
+let index_in_state = Compat.index_in_state here
 let[@inline] is_quiet () = Compat.first_word_set here_index
 let owned w = Atomic.get w.owner = Machine.thread_id ()
-let alone w = Atomic.get w.pool.size = 1
+
+(* A worker to whom no other will come for tasks. *)
+let alone w = Atomic.get w.pool.allowed = 0
 
 (* A copy that nobody changes. *)
 let publish_counts w =
@@ -155,8 +188,10 @@ let publish_backtrace flag =
 (* One wake per publication, and none while somebody is searching: a searcher looks at
    everything once more before it sleeps, and wakes the next when it finds something. *)
 let wake_for_work pool =
-  if Parking.sleepers pool.parking > 0 && Atomic.get pool.searching = 0 then
-    Parking.wake_one pool.parking
+  if Parking.sleepers pool.parking > 0 then begin
+    if Atomic.get pool.searching = 0 then Parking.wake_one pool.parking
+  end
+  else if Atomic.get pool.residents < Atomic.get pool.allowed then pool.hire pool
 
 let is_ready (Promise.Any p) = Promise.is_ready p
 
@@ -180,15 +215,25 @@ let retract w task =
   Deque.drop w.deque task;
   if Deque.size w.deque <= low then rouse w
 
+(* The next [ms] milliseconds. *)
+let need pool residents ~ms =
+  Atomic.set pool.needed residents;
+  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
+  if Atomic.get pool.allowed < residents then Atomic.set pool.allowed residents
+
+let ask_for_one pool =
+  need pool (min 1 (Atomic.get pool.reach - 1)) ~ms:20;
+  pool.hire pool
+
 (* A resident, as visitors do not serve the inbox; nor does a visitor's search count. *)
 let wake_for_inbox pool =
+  if Atomic.get pool.residents = 0 then ask_for_one pool;
   if Atomic.get pool.residents = 0 then Parking.wake_all pool.parking
   else Parking.wake_one pool.parking ~from:1 ~upto:(pool.regulars - 1)
 
 let send pool task =
   publish_backtrace pool.inherited;
   Inbox.push pool.inbox task;
-  pool.hire pool;
   wake_for_inbox pool
 
 (* To the deque if the calling thread is a worker of that pool, else to the inbox. *)

@@ -31,79 +31,138 @@ let stats (pool : t) =
     steals = total (fun c -> c.steals); parks = total (fun c -> c.parks);
     regions = total (fun c -> c.regions) }
 
-(* {2 Residents} *)
+(* {2 Residents}
+
+   Life of a resident's place: [owner] 0 and [mailbox] Gone, nobody there. [hire] claims it by
+   compare-and-set of [owner] to [coming], counts the resident, spawns its domain, which puts its
+   own identity and opens the mailbox. To leave, it locks the mailbox from Idle to Gone, so that
+   no share is ever posted to nobody; then [owner] 0, and the count.
+
+   No work is lost on one who leaves. Whoever publishes reads [residents] after it, and hires if
+   there are too few; who leaves reads deques and inbox after taking itself off the count. One
+   of the two sees the other. Tasks that lie in the leaver's deque are for callers who wait in
+   the pool, and where there is none, for a new resident (Visit.leave has the other half). *)
+
+let coming = -1
 
 let nothing_left pool =
   Inbox.is_empty pool.inbox
   && Array.for_all (fun w -> Deque.is_empty w.deque) pool.workers
 
-let may_leave pool () =
+let may_close pool =
   Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
 
+(* Work that waits for residents in general must not be left to a dismissed one. *)
+let may_leave w () =
+  if Atomic.get w.pool.closing then may_close w.pool
+  else w.own.bored || (Staff.dismissed w && not (inbox_has_work w))
+
 let rec serve_pool w =
-  match work w ~until:(may_leave w.pool) with
+  match work w ~until:(may_leave w) with
   | () -> ()
   | exception exn -> stash w.pool exn; serve_pool w
+
+(* {2 Minor heaps} *)
+
+let default_minor_heap = 262_144
+let parallel_minor_heap = 524_288
 
 let set_minor_heap words =
   let settings = Gc.get () in
   if settings.minor_heap_size <> words then Gc.set { settings with minor_heap_size = words }
 
-let resident w minor_heap () =
-  Option.iter set_minor_heap minor_heap;
-  Atomic.set w.owner (Machine.thread_id ());
-  Compat.set here w;
-  Deque.move_in w.deque;
-  serve_pool w;
-  publish_counts w;
-  (* Thread identities are used again. *)
-  Atomic.set w.owner 0;
-  Atomic.decr w.pool.residents;
-  announce_leave w.pool
-
-let rec push_atomic cell x =
-  let old = Atomic.get cell in
-  if not (Atomic.compare_and_set cell old (x :: old)) then push_atomic cell x
-
-(* Whether the runtime could give a domain: it has 128 by default. *)
-let spawn pool index minor_heap =
-  Atomic.incr pool.residents;
-  match Domain.spawn (resident pool.workers.(index) minor_heap) with
-  | domain -> push_atomic pool.domains domain; true
-  | exception (Failure _ | Out_of_memory) -> Atomic.decr pool.residents; false
-
-let hiring = Mutex.create ()
-
-let hire_one pool =
-  if Atomic.get pool.residents = 0 && not (may_leave pool ()) then
-    Mutex.protect hiring (fun () ->
-        if Atomic.get pool.residents = 0 then ignore (spawn pool 1 None))
-
-(* {2 Creation} *)
-
-let open_pools : t list Atomic.t = Atomic.make []
-
-let rec forget pool =
-  let old = Atomic.get open_pools in
-  let rest = List.filter (fun p -> p != pool) old in
-  if not (Atomic.compare_and_set open_pools old rest) then forget pool
-
-let find name = List.find_opt (fun (p : t) -> p.name = name) (Atomic.get open_pools)
-let pools_made = Atomic.make 0
-let default_minor_heap = 262_144
-let parallel_minor_heap = 524_288
-
-(* A user's own choice stands: given here, in OCAMLRUNPARAM or by Gc.set. *)
-let choose_minor_heap ~size = function
+(* A user's own choice stands: given to the pool, in OCAMLRUNPARAM or by Gc.set. *)
+let heap_of_caller pool ~size =
+  match pool.minor_heap with
   | Some words -> Some words
   | None ->
     let current = (Gc.get ()).minor_heap_size in
     if size > 1 && current = default_minor_heap then Some parallel_minor_heap
     else None
 
-let choose_size ~oversubscribe = function
-  | None -> Cpu.available ()
-  | Some n -> if oversubscribe then n else min n (Cpu.available ())
+(* That of the domain that asks for it, which is in the pool. *)
+let heap_of_resident pool =
+  match pool.minor_heap with
+  | Some words -> Some words
+  | None -> Some (Gc.get ()).minor_heap_size
+
+let is_visited pool = Array.exists (fun v -> (not v.resident) && Atomic.get v.owner <> 0) pool.workers
+
+let note_leave w =
+  let what = "a domain ended" in
+  if w.own.bored then Staff.decide ~pool:w.pool.name what "it had nothing to do for 150 ms"
+  else if not (Atomic.get w.pool.closing) then
+    Staff.decide ~pool:w.pool.name what "there is no CPU for it"
+
+(* Whether the resident has left. *)
+let rec take_leave w =
+  if not (Atomic.compare_and_set w.mailbox Idle Gone) then (serve w; take_leave w)
+  else begin
+    note_leave w;
+    Deque.sweep w.deque;
+    publish_counts w;
+    (* Thread identities are used again. *)
+    Atomic.set w.owner 0;
+    Atomic.decr w.pool.residents;
+    wake_posters w.pool;
+    if Atomic.get w.pool.residents = 0 && something_is_left w.pool && not (is_visited w.pool)
+    then ask_for_one w.pool;
+    announce_leave w.pool
+  end
+
+let resident w minor_heap () =
+  Option.iter set_minor_heap minor_heap;
+  w.own.bored <- false;
+  w.own.looked_at <- 0;
+  Atomic.set w.owner (Machine.thread_id ());
+  Compat.set here w;
+  Deque.move_in w.deque;
+  Atomic.set w.mailbox Idle;
+  wake_posters w.pool;
+  serve_pool w;
+  take_leave w
+
+(* Whether the runtime could give a domain: it has 128 by default. *)
+let spawn pool w =
+  Atomic.get w.owner = 0
+  && Atomic.compare_and_set w.owner 0 coming
+  && begin
+       Atomic.incr pool.residents;
+       Option.iter Domain.join (Atomic.exchange w.domain None);
+       match Domain.spawn (resident w (heap_of_resident pool)) with
+       | domain -> Atomic.set w.domain (Some domain); true
+       | exception (Failure _ | Out_of_memory) ->
+         Atomic.set w.owner 0;
+         Atomic.decr pool.residents;
+         false
+     end
+
+let hire_first pool ~upto =
+  let rec from i = i <= upto && (spawn pool pool.workers.(i) || from (i + 1)) in
+  from 1
+
+(* Where the runtime has no domain to give, the next look tries again. *)
+let hire_one pool =
+  Staff.refresh_cpus (Machine.now ());
+  if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
+  else if Atomic.get pool.residents < Atomic.get pool.allowed && not (may_close pool) then begin
+    let allowed = Atomic.get pool.allowed in
+    if not (hire_first pool ~upto:allowed) then
+      ignore (Atomic.compare_and_set pool.allowed allowed (Atomic.get pool.residents))
+  end
+
+(* {2 Creation} *)
+
+let push_atomic cell x = Staff.change cell (fun old -> x :: old)
+let forget pool = Staff.(change open_pools) (List.filter (fun p -> p != pool))
+
+let find name =
+  List.find_opt (fun (p : t) -> p.name = name) (Atomic.get Staff.open_pools)
+
+let pools_made = Atomic.make 0
+
+let choose_size ~oversubscribe wanted =
+  if oversubscribe then wanted else min wanted (Atomic.get Staff.cpus)
 
 let guests = 14
 
@@ -115,27 +174,42 @@ let check_create ~domains ~minor_heap_words =
   positive "domains" domains;
   positive "minor_heap_words" minor_heap_words
 
-let staff pool ~size minor_heap =
-  let rec from i = if i < size && spawn pool i minor_heap then from (i + 1) else i in
-  let hired = if size > 1 then from 1 else 1 in
-  Atomic.set pool.size hired;
-  if hired = 1 then set_quiet pool.workers.(0) 1
+(* As many as the runtime can give; the size says how many that are. *)
+let staff (pool : t) ~size =
+  Atomic.set pool.size size;
+  Atomic.set pool.reach size;
+  Atomic.set pool.allowed (size - 1);
+  push_atomic Staff.open_pools pool;
+  if size > 1 && Staff.has_room pool then begin
+    let rec from i = if i < size && spawn pool pool.workers.(i) then from (i + 1) else i in
+    let hired = from 1 in
+    Atomic.set pool.size hired;
+    Atomic.set pool.allowed (hired - 1)
+  end
+  else if size > 1 then Staff.lend_for (Machine.now ());
+  if Place.alone pool.workers.(0) then set_quiet pool.workers.(0) 1
 
+(* Places for as many as the machine has CPUs: the process may come to use them all. *)
 let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create ~domains ~minor_heap_words;
-  let size = choose_size ~oversubscribe domains in
+  Staff.refresh_cpus (Machine.now ());
+  Machine.look_up_every Place.index_in_state Staff.every;
+  let wanted = Option.value domains ~default:max_int in
+  let wanted = if oversubscribe && domains = None then Atomic.get Staff.cpus else wanted in
+  let size = choose_size ~oversubscribe wanted in
   let number = Atomic.fetch_and_add pools_made 1 in
   let name = match name with Some n -> n | None -> Printf.sprintf "pool-%d" number in
-  let regulars = min (max 2 size) (Cpu.runtime_limit ()) in
+  let most = if oversubscribe then size else min wanted (max size Staff.online) in
+  let regulars = min (max 2 most) (Cpu.runtime_limit ()) in
   let places = regulars + guests in
-  let pauses = if size > Cpu.available () then 0 else 10 in
-  let pool = make_pool ~name ~regulars ~places ~pauses ~hire:hire_one in
+  let pauses = if size > Atomic.get Staff.cpus then 0 else 10 in
+  let pool =
+    make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:minor_heap_words ~regulars ~places
+      ~pauses ~hire:hire_one
+  in
   pool.workers <- Array.init places (make pool);
-  Atomic.set pool.size regulars;
-  let minor_heap = choose_minor_heap ~size minor_heap_words in
-  Option.iter set_minor_heap minor_heap;
-  staff pool ~size:(min size regulars) minor_heap;
-  push_atomic open_pools pool;
+  Option.iter set_minor_heap (heap_of_caller pool ~size);
+  staff pool ~size:(min size regulars);
   pool
 
 let default_pool : t option Atomic.t = Atomic.make None
@@ -165,26 +239,30 @@ let refuse_own_close pool =
   if own_place pool <> None then
     invalid "Pool.close" "called from a task of pool %S, which it would wait for" pool.name
 
+let finish_what_is_left pool =
+  if Atomic.get pool.residents = 0 then
+    Option.iter (fun visit -> leave_after visit ()) (try_enter pool)
+
 (* Sleeps between looks, not in [Domain.join]: Ctrl-C can end it. *)
 let wait_until_left pool =
   let is_left w = w.resident || Atomic.get w.owner = 0 in
   let sleeper = Machine.Sleeper.create () in
   push_atomic pool.leaving sleeper;
   Parking.wake_all pool.parking;
-  while Atomic.get pool.residents > 0 || not (Array.for_all is_left pool.workers) do
-    Machine.Sleeper.sleep sleeper 20
+  let is_over () =
+    Atomic.get pool.residents = 0 && may_close pool && Array.for_all is_left pool.workers
+  in
+  while not (is_over ()) do
+    if Atomic.get pool.residents = 0 && not (nothing_left pool) then finish_what_is_left pool;
+    ignore (Machine.Sleeper.sleep sleeper 20)
   done
-
-let finish_what_is_left pool =
-  if Atomic.get pool.residents = 0 then
-    Option.iter (fun visit -> leave_after visit ()) (try_enter pool)
 
 let close pool =
   refuse_own_close pool;
   Atomic.set pool.closing true;
   finish_what_is_left pool;
   wait_until_left pool;
-  List.iter Domain.join (Atomic.exchange pool.domains []);
+  Array.iter (fun w -> Option.iter Domain.join (Atomic.exchange w.domain None)) pool.workers;
   forget pool;
   Uncaught.flush ~pool:pool.name ()
 

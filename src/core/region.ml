@@ -37,7 +37,7 @@ let wait w found =
    this very thread, further down its stack. *)
 let stand_in w v =
   match Atomic.get v.mailbox with
-  | Idle | Busy _ -> ()
+  | Idle | Gone | Busy _ -> ()
   | Job job as posted ->
     Atomic.incr job.late;
     if Atomic.compare_and_set v.mailbox posted Idle then begin
@@ -48,17 +48,36 @@ let stand_in w v =
     ignore (Parking.wake w.pool.parking job.from)
 
 let await_mailbox w v =
-  let is_free () = Atomic.get v.mailbox == Idle in
+  let is_free () =
+    match Atomic.get v.mailbox with
+    | Idle -> true
+    | Gone -> Atomic.get v.owner = 0
+    | Job _ | Busy _ -> false
+  in
   Atomic.incr w.pool.posting;
   Fun.protect
     (fun () -> wait w (fun () -> is_free () || absent v))
     ~finally:(fun () -> Atomic.decr w.pool.posting)
 
+(* Whether there is, or will soon be, a resident. *)
+let rec summon pool v =
+  Atomic.get v.owner <> 0
+  || begin
+       need pool (Atomic.get pool.size - 1) ~ms:100;
+       let before = Atomic.get pool.residents in
+       pool.hire pool;
+       (Atomic.get v.owner <> 0 || Atomic.get pool.residents > before) && summon pool v
+     end
+
+(* Whether there is somebody to whom the job could be posted. *)
 let rec post w v job =
-  if not (try_post w v job) then begin
+  try_post w v job
+  ||
+  match Atomic.get v.mailbox with
+  | Gone -> summon w.pool v && (await_mailbox w v; post w v job)
+  | Idle | Job _ | Busy _ ->
     if absent v then stand_in w v else await_mailbox w v;
     post w v job
-  end
 
 type status = Waiting | Running | Over
 
@@ -66,7 +85,7 @@ let status v job ~ordered =
   match Atomic.get v.mailbox with
   | seen when seen == job -> if ordered && not (absent v) then Running else Waiting
   | Busy seen when seen == job -> Running
-  | Idle | Job _ | Busy _ -> Over
+  | Idle | Gone | Job _ | Busy _ -> Over
 
 type t = { share : int -> unit; failures : Outcome.failure Leftmost.t; revoke : bool }
 
@@ -86,13 +105,19 @@ let rec settle w v job ~ordered t =
     wait w (fun () -> status v job ~ordered <> was || (was = Waiting && absent v));
     settle w v job ~ordered t
 
+(* For the next region: this one does not wait. *)
+let hire_instead pool v = if Atomic.get v.mailbox == Gone then wake_for_work pool
+
 (* The workers that the caller has to stand in for, their mailboxes being taken. *)
 let rec post_all w t ~upto ~job_for i =
   if i >= upto then []
   else if i = w.index then post_all w t ~upto ~job_for (i + 1)
   else begin
     let v = w.pool.workers.(i) in
-    let posted = try_post w v (job_for i) || ((not t.revoke) && (post w v (job_for i); true)) in
+    let posted =
+      if not t.revoke then post w v (job_for i)
+      else try_post w v (job_for i) || (hire_instead w.pool v; false)
+    in
     let missed = post_all w t ~upto ~job_for (i + 1) in
     if posted then missed else i :: missed
   end

@@ -49,6 +49,8 @@ let try_enter pool =
   | None -> None
   | Some w ->
     if reachable then Compat.set here w;
+    if Atomic.get w.on_domain <> reachable then Atomic.set w.on_domain reachable;
+    w.own.looked_at <- 0;
     leave_for_another outer;
     Some { w; outer }
 
@@ -61,12 +63,20 @@ let rec hand_over w =
     hand_over w
   end
 
-(* Where nobody else would, the one who leaves does what is left. *)
-let finish_up w =
+let something_is_left pool =
+  (not (Inbox.is_empty pool.inbox)) || some_deque_has_work pool.workers (places_in_use pool)
+
+(* What is left, by dismissed residents too, is for residents. Where there can be none, the one
+   who leaves does it. *)
+let rec finish_up w =
   Deque.sweep w.deque;
-  if Atomic.get w.pool.residents = 0 then
-    work w ~until:(fun () -> Deque.is_empty w.deque && Inbox.is_empty w.pool.inbox)
-  else if w.index > 0 then hand_over w
+  let pool = w.pool in
+  if Atomic.get pool.residents > 0 then (if w.index > 0 then hand_over w)
+  else if something_is_left pool then begin
+    ask_for_one pool;
+    if Atomic.get pool.residents > 0 then finish_up w
+    else work w ~until:(fun () -> not (something_is_left pool))
+  end
 
 let leave { w; outer } =
   let pool = w.pool in
@@ -77,6 +87,8 @@ let leave { w; outer } =
   return_to outer;
   Atomic.set w.owner 0;
   if w.index > 0 then Atomic.decr pool.guests;
+  (* The last resident may have left meanwhile, in the belief that this caller was there. *)
+  if Atomic.get pool.residents = 0 && something_is_left pool then ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool

@@ -26,7 +26,7 @@ let steal_from w victim =
 
 (* Guests are rare: mostly there is no need to look at their places. *)
 let places_in_use pool =
-  if Atomic.get pool.guests = 0 then pool.regulars else Array.length pool.workers
+  if Atomic.get pool.guests = 0 then Atomic.get pool.reach else Array.length pool.workers
 
 (* Begins with the last victim that had something. *)
 let steal w =
@@ -48,23 +48,33 @@ let from_inbox w =
   else
     match Inbox.pop w.pool.inbox with
     | None -> none
-    | Some task -> inherit_backtrace w.pool.inherited; task
+    | Some task ->
+      inherit_backtrace w.pool.inherited;
+      w.own.from_inbox <- true;
+      task
 
+(* One who is dismissed takes nothing more, but for what nobody else would do. *)
 let find w =
-  let task = Deque.pop w.deque in
-  if task != none then (if Deque.size w.deque <= low then rouse w; task)
+  w.own.from_inbox <- false;
+  if Staff.dismissed w then from_inbox w
   else
-    let task = steal w in
-    if task != none then task else from_inbox w
+    let task = Deque.pop w.deque in
+    if task != none then (if Deque.size w.deque <= low then rouse w; task)
+    else
+      let task = steal w in
+      if task != none then task else from_inbox w
 
 let rec some_deque_has_work workers n =
   n > 0
   && ((not (Deque.is_empty workers.(n - 1).deque)) || some_deque_has_work workers (n - 1))
 
+let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
+
 let has_work w =
   Atomic.get w.mailbox != Idle
-  || some_deque_has_work w.pool.workers (places_in_use w.pool)
-  || (serves_inbox w && not (Inbox.is_empty w.pool.inbox))
+  || ((not (Staff.dismissed w))
+      && some_deque_has_work w.pool.workers (places_in_use w.pool))
+  || inbox_has_work w
 
 (* {2 Run} *)
 
@@ -101,6 +111,30 @@ let execute w (Promise.Any p) =
     with_handled w true in_fiber p
   end
 
+(* {2 Stepping aside}
+
+   A worker looks up here, between two of its task's steps. If it is dismissed, the task moves: it
+   suspends, its continuation goes to this worker's deque, and who waits for it takes it from
+   there. What came through the inbox stays: it may last for ever, and callers have their own
+   calls to return to. *)
+
+let step_aside w =
+  if Staff.dismissed w && w.own.handled && not w.own.from_inbox then
+    try Effect.perform (Suspend (w.pool, fun wake -> wake ()))
+    with Effect.Unhandled (Suspend _) -> ()
+
+let[@inline] look_up w =
+  if Atomic.get w.look <> 0 then begin
+    Staff.look w;
+    step_aside w
+  end
+
+let look_up_if_due w =
+  if Staff.is_due w then begin
+    Staff.look w;
+    step_aside w
+  end
+
 (* For an asynchronous exception that strikes a resident between tasks: a visitor raises it. *)
 let stash pool exn =
   Atomic.set pool.stray (Some exn);
@@ -120,7 +154,7 @@ let free_mailbox w =
     w.own.in_share <- false;
     Atomic.incr job.late;
     make_idle w
-  | Idle | Job _ | Busy _ -> ()
+  | Idle | Gone | Job _ | Busy _ -> ()
 
 let run_share w index share failures =
   let handled = w.own.handled in
@@ -136,12 +170,12 @@ let do_job w = function
     if w.own.in_share then make_idle w else Atomic.decr late;
     w.own.in_share <- false;
     ignore (Parking.wake w.pool.parking from)
-  | Idle | Busy _ -> ()
+  | Idle | Gone | Busy _ -> ()
 
 let serve w =
   if w.own.in_share then free_mailbox w;
   match Atomic.get w.mailbox with
-  | Idle | Busy _ -> ()
+  | Idle | Gone | Busy _ -> ()
   | Job { ordered; _ } as job ->
     if (ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job) then
       do_job w job
@@ -159,18 +193,24 @@ let come_back w = Atomic.set w.away false
 
 let patience = Machine.ticks_of_us 60
 
-(* A sleeping visitor looks up now and then: a signal does not end its sleep by itself. *)
-let limit_ms w = if w.resident then -1 else 20
+(* A sleeping visitor wakes now and then: a signal does not end its sleep by itself. *)
+let signal_ms = 20
+
+(* A resident that slept so long leaves (Pool): an idle domain has to be woken for every minor
+   collection of the others. *)
+let patience_ms = 150
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park w ~announce ~found =
   let parking = w.pool.parking in
+  Staff.look_if_due w;
   announce parking w.index;
   match
     if not (found ()) then begin
       w.own.counts.parks <- w.own.counts.parks + 1;
       publish_counts w;
-      Parking.sleep parking w.index ~limit_ms:(limit_ms w)
+      if w.resident then w.own.bored <- not (Parking.doze parking w.index ~limit_ms:patience_ms)
+      else Parking.sleep parking w.index ~limit_ms:signal_ms
     end
   with
   | () -> Parking.cancel parking w.index
@@ -226,6 +266,7 @@ let raise_stray w =
 let rec work w ~until =
   if not (until ()) then begin
     serve w;
+    Staff.look_if_told w;
     let task = find w in
     if task != none then execute w task
     else begin
@@ -241,7 +282,7 @@ let block register =
   let woken = Atomic.make false in
   let sleeper = Machine.Sleeper.create () in
   register (fun () -> Atomic.set woken true; Machine.Sleeper.wake sleeper);
-  while not (Atomic.get woken) do Machine.Sleeper.sleep sleeper (limit_ms nobody) done
+  while not (Atomic.get woken) do ignore (Machine.Sleeper.sleep sleeper signal_ms) done
 
 (* Runs other tasks on top of the waiting stack. *)
 let help w ~ready ~register =

@@ -8,6 +8,6 @@ module Sleeper = struct
   exception Blocked
 
   let create () = Atomic.make false
-  let sleep token _limit_ms = if not (Atomic.exchange token false) then raise Blocked
+  let sleep token _limit_ms = Atomic.exchange token false || raise Blocked
   let wake token = Atomic.set token true
 end

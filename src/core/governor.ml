@@ -1,0 +1,84 @@
+(* How many of the CPUs it may use the process leaves to others: [lent].
+
+   Every minor collection stops all domains, so one that the machine does not run holds up all
+   the others: a worker beside a busy neighbour costs more than it gives. The rule, a pure
+   function from state and sample to state, so that recorded traces can be played to it:
+
+   down   A worker has waited in the kernel's run queue for [noticed] since it last looked, and
+          more threads want to run than there are CPUs: lend as many CPUs as threads are too
+          many. The first condition alone would heed every short-lived disturbance by the kernel
+          that a CPU's other threads make; the second alone, threads that do us no harm.
+   up     Fewer threads want to run than there are CPUs, at every look for [patience]: take back
+          as many as were free. After a pause without looks, at once.
+   blind  Where the machine's number of runnable threads is unknown, or says nothing about the
+          CPUs that we may use: lend one when a second wait follows a first within [window], and
+          take one back after [patience], as a trial.
+
+   [patience] doubles when a CPU taken back has to be lent again soon, and is short again after a
+   success. Linux's scheduler switches between busy threads every 2 to 4 ms (tick of 4 ms):
+   a worker beside a neighbour waits so long at once, an undisturbed one for 0.2 ms at most. *)
+
+type t = {
+  lent : int;
+  calm_since : int;  (** of the looks that found a CPU free; [never] if the last did not *)
+  wait_at : int;  (** blind: the last notable wait *)
+  raised_at : int;  (** when a CPU was taken back last *)
+  changed_at : int;
+  patience : int;
+  looked_at : int;
+}
+
+(** Times in ns. *)
+type sample = {
+  now : int;
+  waited : int;  (** in the run queue, since this worker's last look *)
+  runnable : int option;  (** threads of the whole machine that run or could *)
+}
+
+let ms = 1_000_000
+let never = min_int / 2
+let noticed = 1 * ms
+let window = 20 * ms
+let shortest = 10 * ms
+let longest = 1000 * ms
+
+let start =
+  { lent = 0; calm_since = never; wait_at = never; raised_at = never; changed_at = never;
+    patience = shortest; looked_at = never }
+
+let stale t now = now - t.looked_at > 50 * ms
+
+let lend t now n =
+  let soon = now - t.raised_at < 2 * t.patience + (50 * ms) in
+  let patience = if soon then min longest (2 * t.patience) else shortest in
+  { t with lent = t.lent + n; patience; changed_at = now; calm_since = never; wait_at = never }
+
+let take_back t now n =
+  { t with lent = t.lent - n; raised_at = now; changed_at = now; calm_since = never }
+
+let see ~cpus ~online t { now; waited; _ } runnable =
+  if runnable > online && waited >= noticed && t.lent < cpus - 1 then
+    lend t now (min (runnable - online) (cpus - 1 - t.lent))
+  else if runnable >= online || t.lent = 0 then { t with calm_since = never }
+  else if now - t.calm_since >= t.patience && t.calm_since <> never || stale t now then
+    take_back t now (min t.lent (online - runnable))
+  else if t.calm_since = never then { t with calm_since = now }
+  else t
+
+let grope ~cpus t { now; waited; _ } =
+  if waited >= noticed then
+    if now - t.wait_at > window then { t with wait_at = now }
+    else if t.lent < cpus - 1 then lend t now 1
+    else t
+  else if t.lent > 0 && now - t.changed_at >= t.patience then take_back t now 1
+  else t
+
+(** [cpus] that the process may use, of [online] that the machine has. *)
+let observe ~cpus ~online t sample =
+  let t = if t.lent > cpus - 1 then { t with lent = cpus - 1 } else t in
+  let t =
+    match sample.runnable with
+    | Some runnable -> see ~cpus ~online t sample runnable
+    | None -> grope ~cpus t sample
+  in
+  { t with looked_at = sample.now }

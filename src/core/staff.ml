@@ -1,0 +1,224 @@
+(* How many residents each pool may have at the moment, and who finds out.
+
+   [allowed] residents of a pool may work, those of places 1 to [allowed]; one above is
+   dismissed. All of a pool's number is its alone where its user insists. Otherwise the CPUs that
+   the process may use (Cpu), less what it lends to others (Governor), less one for each caller
+   that is in some pool, are shared out among the pools in use: one budget for the process.
+
+   Nobody keeps watch. A worker looks up when it may matter and costs little: about every
+   [every], told by the collector while it forks (Machine.look_up_every) or between two chunks of
+   a loop, and before it waits for long. It asks the kernel how long it stood in the run queue,
+   lets the Governor decide, and tells all pools. What it reads of other workers may be a
+   little old; the next look mends it.
+
+   Dismissal. A resident leaves when it is at the bottom of its stack: at once if its task can
+   move (Worker.step_aside), else after it. Its domain ends, for a parked one would still have to
+   be run by the machine at each minor collection. [hire] brings one back (Pool). *)
+
+open Place
+
+let every = Machine.ticks_of_us 2000
+let ms = 1_000_000
+
+(* {2 What was decided, and why} *)
+
+type decision = { at : int;  (** ns *) pool : string; what : string; why : string }
+
+let kept = 32
+let decisions : decision list Atomic.t = Atomic.make []
+
+let rec change cell f =
+  let old = Atomic.get cell in
+  if not (Atomic.compare_and_set cell old (f old)) then change cell f
+
+let decide ~pool what why =
+  let decision = { at = Machine.now (); pool; what; why } in
+  change decisions (fun old -> decision :: List.filteri (fun i _ -> i < kept - 1) old)
+
+let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
+
+(* {2 The budget} *)
+
+(* The tests have the numbers flip at random, of insisting pools too. *)
+type mode = On | Off | Random of Random.State.t
+
+let mode =
+  match Sys.getenv_opt "MUSTER_GOVERNOR" with
+  | Some "off" -> Off
+  | Some text when String.starts_with ~prefix:"random" text ->
+    Random (Random.State.make [| Hashtbl.hash text |])
+  | _ -> On
+
+let is_random = match mode with Random _ -> true | On | Off -> false
+let is_bound pool = is_random || not pool.insists
+let online = max 1 (Machine.online_cpus ())
+let cpus = Atomic.make (Cpu.available ())
+let read_at = Atomic.make (Machine.now ())
+let governor = Atomic.make Governor.start
+let open_pools : pool list Atomic.t = Atomic.make []
+
+let visitors pool =
+  let present v = (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain in
+  if Atomic.get pool.guests = 0 then Bool.to_int (present pool.workers.(0))
+  else Array.fold_left (fun n v -> if present v then n + 1 else n) 0 pool.workers
+
+(* The share of a pool that has as many callers. *)
+let share ~cpus ~callers ~pools ~rank = function
+  | 0 -> max 1 (cpus / pools)
+  | _ ->
+    let spare = max 0 (cpus - callers) in
+    (spare / pools) + Bool.to_int (rank < spare mod pools)
+
+let is_in_use pool =
+  visitors pool > 0 || Atomic.get pool.residents > Parking.sleepers pool.parking
+
+let set_allowed pool n =
+  if Atomic.get pool.allowed <> n then begin
+    Atomic.set pool.allowed n;
+    let look v =
+      Atomic.set v.look 1;
+      set_quiet v 0
+    in
+    Array.iter look pool.workers;
+    (* Those who sleep have to be told as well: to leave, or that they may work again. *)
+    Parking.wake_all pool.parking
+  end
+
+let most pool = Atomic.get pool.size - 1
+
+let still_needed pool now =
+  if now < Atomic.get pool.needed_until then min (Atomic.get pool.needed) (Atomic.get pool.reach - 1)
+  else 0
+
+(* Tells all pools how many residents they may have. *)
+let share_out () =
+  match List.filter is_bound (Atomic.get open_pools) with
+  | [] -> ()
+  | bound ->
+    let now = Machine.now () in
+    let cpus = max 1 (Atomic.get cpus - (Atomic.get governor).lent) in
+    let in_use = List.filter is_in_use bound in
+    let callers = List.fold_left (fun n pool -> n + visitors pool) 0 in_use in
+    let pools = max 1 (List.length in_use) in
+    let give rank pool =
+      let mine = visitors pool in
+      let share =
+        match mode with
+        | Random state -> Random.State.int state (most pool + 1)
+        | On | Off -> share ~cpus ~callers ~pools ~rank mine
+      in
+      set_allowed pool (max (still_needed pool now) (min (most pool) share))
+    in
+    List.iteri give (if in_use = [] then bound else in_use)
+
+(* A container may be resized, or the process bound to other CPUs. *)
+let refresh_cpus now =
+  if now - Atomic.get read_at > 1000 * ms then begin
+    Atomic.set read_at now;
+    let before = Atomic.get cpus and available = Cpu.available () in
+    if available <> before then begin
+      Atomic.set cpus available;
+      let resize pool =
+        if not pool.insists then begin
+          let size = min (min pool.wanted available) pool.regulars in
+          Atomic.set pool.size size;
+          change pool.reach (max size)
+        end
+      in
+      List.iter resize (Atomic.get open_pools);
+      decide ~pool:"all" (plural available "CPU") (Printf.sprintf "there were %d before" before);
+      share_out ()
+    end
+  end
+
+(* The machine's number of runnable threads says something about our CPUs only if those are the
+   machine's. *)
+let runnable () =
+  if Cpu.affinity () <> online then None
+  else match Machine.runnable () with -1 -> None | n -> Some n
+
+let explain (before : Governor.t) (now : Governor.t) (sample : Governor.sample) =
+  let cpus = Atomic.get cpus in
+  let what = Printf.sprintf "%s of %d" (plural (cpus - now.lent) "CPU") cpus in
+  let wanting =
+    match sample.runnable with
+    | Some n -> Printf.sprintf "%s for %s" (plural n "thread") (plural online "CPU")
+    | None -> "the machine's load cannot be seen"
+  in
+  if now.lent > before.lent then
+    decide ~pool:"all" what
+      (Printf.sprintf "a worker waited %.1f ms for a CPU; %s" (float sample.waited /. 1e6) wanting)
+  else if now.lent < before.lent then decide ~pool:"all" what ("a CPU was free; " ^ wanting)
+
+let rec govern sample =
+  let before = Atomic.get governor in
+  let cpus = Atomic.get cpus in
+  let after =
+    match mode with
+    | On -> Governor.observe ~cpus ~online before sample
+    | Off -> before
+    | Random state -> { before with lent = Random.State.int state (max 2 cpus) }
+  in
+  if not (Atomic.compare_and_set governor before after) then govern sample
+  else if after.lent <> before.lent then explain before after sample
+
+(* {2 A look} *)
+
+(* Pools or callers, among whom to share. *)
+let are_several () =
+  match Atomic.get open_pools with [ pool ] -> Atomic.get pool.guests > 0 | _ -> true
+
+(* How long the calling worker stood in the run queue since its last look. A gap between wall and
+   CPU time may also be a sleep: only the kernel knows. *)
+let waited w =
+  let glance = w.own.glance in
+  let wall = Machine.now () and cpu = Machine.thread_cpu () in
+  let first = w.own.looked_at = 0 in
+  let gap = wall - glance.wall - (cpu - glance.cpu) in
+  glance.wall <- wall;
+  glance.cpu <- cpu;
+  if not (first || gap >= Governor.noticed) then 0
+  else begin
+    let queued = Machine.run_queue_wait () in
+    let since = queued - glance.queued in
+    glance.queued <- queued;
+    if first then 0 else min gap since
+  end
+
+let look w =
+  Atomic.set w.look 0;
+  if is_bound w.pool then begin
+    let waited = waited w in
+    let now = w.own.glance.wall in
+    w.own.looked_at <- Machine.ticks ();
+    refresh_cpus now;
+    let lent = (Atomic.get governor).lent > 0 in
+    if waited >= Governor.noticed || lent || mode <> On then begin
+      govern { now; waited; runnable = runnable () };
+      share_out ()
+    end
+    else if are_several () then share_out ()
+  end
+
+let is_due w = Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
+let[@inline] look_if_told w = if Atomic.get w.look <> 0 then look w
+let look_if_due w = if is_due w then look w
+let dismissed w = w.resident && w.index > Atomic.get w.pool.allowed
+
+(* Before a resident comes back: is there a CPU for it? A thread that runs for a moment is no
+   reason to stay alone. *)
+let has_room pool =
+  let rec crowded tries =
+    match runnable () with
+    | Some n when n >= online -> tries = 0 || (Machine.yield (); crowded (tries - 1))
+    | _ -> false
+  in
+  (not (is_bound pool)) || still_needed pool (Machine.now ()) > Atomic.get pool.residents
+  || mode <> On
+  || not (crowded 2)
+
+(* There is none: as if a worker had waited. *)
+let lend_for now =
+  let runnable = Option.map (max (online + 1)) (runnable ()) in
+  govern { now; waited = Governor.noticed; runnable };
+  share_out ()
