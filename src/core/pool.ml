@@ -99,6 +99,7 @@ let rec take_leave w =
   if not (Atomic.compare_and_set w.mailbox Idle Gone) then (serve w; take_leave w)
   else begin
     note_leave w;
+    Atomic.incr Staff.ended;
     Deque.sweep w.deque;
     publish_counts w;
     (* Thread identities are used again. *)
@@ -130,7 +131,10 @@ let spawn pool w =
        Atomic.incr pool.residents;
        Option.iter Domain.join (Atomic.exchange w.domain None);
        match Domain.spawn (resident w (heap_of_resident pool)) with
-       | domain -> Atomic.set w.domain (Some domain); true
+       | domain ->
+         Atomic.incr Staff.hired;
+         Atomic.set w.domain (Some domain);
+         true
        | exception (Failure _ | Out_of_memory) ->
          Atomic.set w.owner 0;
          Atomic.decr pool.residents;

@@ -35,6 +35,9 @@ let decide ~pool what why =
   let decision = { at = Machine.now (); pool; what; why } in
   change decisions (fun old -> decision :: List.filteri (fun i _ -> i < kept - 1) old)
 
+let hired = Atomic.make 0
+let ended = Atomic.make 0
+
 let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 
 (* {2 The budget} *)
