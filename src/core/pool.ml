@@ -62,30 +62,6 @@ let rec serve_pool w =
   | () -> ()
   | exception exn -> stash w.pool exn; serve_pool w
 
-(* {2 Minor heaps} *)
-
-let default_minor_heap = 262_144
-let parallel_minor_heap = 524_288
-
-let set_minor_heap words =
-  let settings = Gc.get () in
-  if settings.minor_heap_size <> words then Gc.set { settings with minor_heap_size = words }
-
-(* A user's own choice stands: given to the pool, in OCAMLRUNPARAM or by Gc.set. *)
-let heap_of_caller pool ~size =
-  match pool.minor_heap with
-  | Some words -> Some words
-  | None ->
-    let current = (Gc.get ()).minor_heap_size in
-    if size > 1 && current = default_minor_heap then Some parallel_minor_heap
-    else None
-
-(* That of the domain that asks for it, which is in the pool. *)
-let heap_of_resident pool =
-  match pool.minor_heap with
-  | Some words -> Some words
-  | None -> Some (Gc.get ()).minor_heap_size
-
 let is_visited pool = Array.exists (fun v -> (not v.resident) && Atomic.get v.owner <> 0) pool.workers
 
 let note_leave w =
@@ -112,7 +88,7 @@ let rec take_leave w =
   end
 
 let resident w minor_heap () =
-  Option.iter set_minor_heap minor_heap;
+  Option.iter Heap.set minor_heap;
   w.own.bored <- false;
   w.own.looked_at <- 0;
   Atomic.set w.owner (Machine.thread_id ());
@@ -130,7 +106,7 @@ let spawn pool w =
   && begin
        Atomic.incr pool.residents;
        Option.iter Domain.join (Atomic.exchange w.domain None);
-       match Domain.spawn (resident w (heap_of_resident pool)) with
+       match Domain.spawn (resident w (Heap.of_resident pool)) with
        | domain ->
          Atomic.incr Staff.hired;
          Atomic.set w.domain (Some domain);
@@ -212,7 +188,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
       ~pauses ~hire:hire_one
   in
   pool.workers <- Array.init places (make pool);
-  Option.iter set_minor_heap (heap_of_caller pool ~size);
+  Option.iter Heap.set (Heap.of_caller pool ~size);
   staff pool ~size:(min size regulars);
   pool
 

@@ -188,6 +188,11 @@ let waited w =
     if first then 0 else min gap since
   end
 
+let tell_of_heap (w : Place.t) words survived =
+  decide ~pool:w.pool.name
+    (Printf.sprintf "minor heap of worker %d: %d words" w.index words)
+    (Printf.sprintf "%.0f %% survived its collections" (100. *. survived))
+
 let look w =
   Atomic.set w.look 0;
   if is_bound w.pool then begin
@@ -195,6 +200,7 @@ let look w =
     let now = w.own.glance.wall in
     w.own.looked_at <- Machine.ticks ();
     refresh_cpus now;
+    Heap.fit w ~tell:(tell_of_heap w);
     let lent = (Atomic.get governor).lent > 0 in
     if waited >= Governor.noticed || lent || mode <> On then begin
       govern { now; waited; runnable = runnable () };

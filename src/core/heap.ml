@@ -1,0 +1,80 @@
+(* Minor heaps that fit parallel work.
+
+   A minor collection stops all domains. It starts when the first worker's heap is full and
+   costs some 10 us of meeting at barriers, and the copying of what survives; a larger heap has
+   fewer of both, and loses when it no longer fits the caches. Measured on a 2-core machine with
+   1 MB of second-level cache and 32 of third, 2 workers, ratios to the default of 256 k words:
+   a builder of trees of which 5 % survive runs 0.87 times as long with 512 k words, 0.80 with
+   1 M, 0.77 with 2 M; fork-join of which nothing survives 0.98, 1.02, 1.08.
+
+   So a pool of several workers begins with 512 k words, and a worker whose collections let
+   1 % or more survive goes on to 1 M. The caller's heap follows that rule too while it works in
+   the pool. It does not shrink afterwards: that costs a collection and pages to be touched anew,
+   and buys a sequential program nothing that could be measured up to 1 M words.
+
+   A user's own choice stands: given to the pool, in OCAMLRUNPARAM or by Gc.set. *)
+
+open Place
+
+let runtime's_default = 262_144
+let first = 524_288
+let largest = 1_048_576
+let survival = 0.01
+let is_managed words = words = runtime's_default || words = first
+
+let chosen_by_user =
+  let sets_heap text =
+    List.exists (String.starts_with ~prefix:"s=") (String.split_on_char ',' text)
+  in
+  let given name = Option.fold ~none:false ~some:sets_heap (Sys.getenv_opt name) in
+  given "OCAMLRUNPARAM" || given "CAMLRUNPARAM"
+
+let words () = (Gc.get ()).minor_heap_size
+
+let set words =
+  let settings = Gc.get () in
+  if settings.minor_heap_size <> words then Gc.set { settings with minor_heap_size = words }
+
+(* The words that a pool's worker should begin with, if they are not to stay as they are. The
+   calling domain works in the pool, or creates it. *)
+let of_resident pool =
+  match pool.minor_heap with
+  | Some words -> Some words
+  | None -> Some (words ())
+
+let of_caller pool ~size =
+  match pool.minor_heap with
+  | Some words -> Some words
+  | None when size > 1 && words () = runtime's_default && not chosen_by_user -> Some first
+  | None -> None
+
+(* {2 Growth} *)
+
+let larger words ~survived =
+  if words = runtime's_default then first
+  else if words = first && survived >= survival then largest
+  else words
+
+(* Looks at the collections since the last fit, once there were a few. *)
+let fit w ~tell =
+  let glance = w.own.glance in
+  let minor = Gc.minor_words () in
+  let allocated = minor -. glance.minor in
+  let current = words () in
+  if allocated >= 8. *. float current then begin
+    let _, promoted, _ = Gc.counters () in
+    let survived = (promoted -. glance.promoted) /. allocated in
+    let first_time = glance.minor = 0. in
+    glance.minor <- minor;
+    glance.promoted <- promoted;
+    if not first_time && is_managed current then begin
+      let next = larger current ~survived in
+      if next <> current then begin
+        set next;
+        tell next survived
+      end
+    end
+  end
+
+let fit w ~tell =
+  if w.pool.minor_heap = None && (not chosen_by_user) && not (alone w) then fit w ~tell
