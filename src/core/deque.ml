@@ -124,4 +124,5 @@ let rec steal d =
   end
   else steal d
 
-let is_empty d = Atomic.get (slot (Atomic.get d.slots) (Atomic.get d.top)) == d.empty
+let oldest d = Atomic.get (slot (Atomic.get d.slots) (Atomic.get d.top))
+let is_empty d = oldest d == d.empty

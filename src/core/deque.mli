@@ -40,3 +40,6 @@ val steal : 'a t -> 'a
 
 val is_empty : 'a t -> bool
 (** Whether a thief would find nothing at this moment. *)
+
+val oldest : 'a t -> 'a
+(** What {!steal} would take, or [empty]. *)

@@ -51,6 +51,8 @@ and own = {
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable bored : bool;  (** has slept its fill *)
+  mutable suspect : Promise.any;  (** what a guard saw last *)
+  mutable called : bool;  (** takes one task, though dismissed *)
   mutable victim : int;
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
   glance : glance;
@@ -84,6 +86,7 @@ and pool = {
   allowed : int Atomic.t;  (** residents that may work now: those of places 1 to [allowed] *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
+  uses_async : bool Atomic.t;  (** tasks may count on running beside each other *)
   minor_heap : int option;  (** words, if its user chose them *)
   regulars : int;  (** places that are not guests' *)
   guests : int Atomic.t;
@@ -112,7 +115,7 @@ let make_own index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
     { in_share = false; careful = false; handled = false; filling = true; from_inbox = false;
-      bored = false; victim = index; looked_at = 0; glance; counts = Compat.padded (zero ()) }
+      bored = false; suspect = none; called = false; victim = index; looked_at = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in
@@ -128,7 +131,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
   { name; wanted; insists; minor_heap; workers = [||]; regulars;
     guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
     size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
-    needed = Atomic.make 0; needed_until = Atomic.make 0; inbox = Inbox.create (); pauses;
+    uses_async = Compat.padded (Atomic.make false); needed = Atomic.make 0; needed_until = Atomic.make 0; inbox = Inbox.create (); pauses;
     parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
     residents = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
     closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None; hire;
@@ -215,20 +218,26 @@ let retract w task =
   Deque.drop w.deque task;
   if Deque.size w.deque <= low then rouse w
 
-(* The next [ms] milliseconds. *)
+(* For the next [ms] milliseconds. *)
 let need pool residents ~ms =
   Atomic.set pool.needed residents;
   Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
-  if Atomic.get pool.allowed < residents then Atomic.set pool.allowed residents
+  let raised = min residents (Atomic.get pool.reach - 1) in
+  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised
 
+let still_needed pool =
+  let needed = Atomic.get pool.needed in
+  if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
+
+(* Even where the caller is the only worker: something has come that no caller waits for. *)
 let ask_for_one pool =
-  need pool (min 1 (Atomic.get pool.reach - 1)) ~ms:20;
+  need pool 1 ~ms:200;
   pool.hire pool
 
 (* A resident, as visitors do not serve the inbox; nor does a visitor's search count. *)
 let wake_for_inbox pool =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
-  if Atomic.get pool.residents = 0 then Parking.wake_all pool.parking
+  if Atomic.get pool.residents = 0 || Atomic.get pool.allowed = 0 then Parking.wake_all pool.parking
   else Parking.wake_one pool.parking ~from:1 ~upto:(pool.regulars - 1)
 
 let send pool task =

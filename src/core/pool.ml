@@ -52,10 +52,14 @@ let nothing_left pool =
 let may_close pool =
   Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
 
+let leaves_at_once w =
+  Staff.dismissed w
+  && not (is_guard w || inbox_has_work w || still_needed w.pool > 0)
+
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =
   if Atomic.get w.pool.closing then may_close w.pool
-  else w.own.bored || (Staff.dismissed w && not (inbox_has_work w))
+  else w.own.bored || leaves_at_once w
 
 let rec serve_pool w =
   match work w ~until:(may_leave w) with
@@ -70,7 +74,14 @@ let note_leave w =
   else if not (Atomic.get w.pool.closing) then
     Staff.decide ~pool:w.pool.name what "there is no CPU for it"
 
-(* Whether the resident has left. *)
+(* The one who hired it may not have noted its domain yet. *)
+let rec await_note w =
+  let is_mine domain = Domain.get_id domain = Domain.self () in
+  if not (Option.fold (Atomic.get w.domain) ~none:false ~some:is_mine) then begin
+    Domain.cpu_relax ();
+    await_note w
+  end
+
 let rec take_leave w =
   if not (Atomic.compare_and_set w.mailbox Idle Gone) then (serve w; take_leave w)
   else begin
@@ -87,7 +98,9 @@ let rec take_leave w =
     announce_leave w.pool
   end
 
-let resident w minor_heap () =
+(* Joins the one who was there before, at the end, when that costs nothing. (Not who hires: it
+   may be the same domain, about to end.) *)
+let resident w ~before minor_heap () =
   Option.iter Heap.set minor_heap;
   w.own.bored <- false;
   w.own.looked_at <- 0;
@@ -97,6 +110,8 @@ let resident w minor_heap () =
   Atomic.set w.mailbox Idle;
   wake_posters w.pool;
   serve_pool w;
+  Option.iter Domain.join before;
+  await_note w;
   take_leave w
 
 (* Whether the runtime could give a domain: it has 128 by default. *)
@@ -105,8 +120,8 @@ let spawn pool w =
   && Atomic.compare_and_set w.owner 0 coming
   && begin
        Atomic.incr pool.residents;
-       Option.iter Domain.join (Atomic.exchange w.domain None);
-       match Domain.spawn (resident w (Heap.of_resident pool)) with
+       let before = Atomic.get w.domain in
+       match Domain.spawn (resident w ~before (Heap.of_resident pool)) with
        | domain ->
          Atomic.incr Staff.hired;
          Atomic.set w.domain (Some domain);
@@ -125,10 +140,12 @@ let hire_first pool ~upto =
 let hire_one pool =
   Staff.refresh_cpus (Machine.now ());
   if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
-  else if Atomic.get pool.residents < Atomic.get pool.allowed && not (may_close pool) then begin
+  else begin
     let allowed = Atomic.get pool.allowed in
-    if not (hire_first pool ~upto:allowed) then
-      ignore (Atomic.compare_and_set pool.allowed allowed (Atomic.get pool.residents))
+    let wanted = max allowed (still_needed pool) in
+    if Atomic.get pool.residents < wanted && not (may_close pool) then
+      if not (hire_first pool ~upto:(min wanted (pool.regulars - 1))) then
+        ignore (Atomic.compare_and_set pool.allowed allowed (Atomic.get pool.residents))
   end
 
 (* {2 Creation} *)

@@ -89,16 +89,11 @@ let set_allowed pool n =
 
 let most pool = Atomic.get pool.size - 1
 
-let still_needed pool now =
-  if now < Atomic.get pool.needed_until then min (Atomic.get pool.needed) (Atomic.get pool.reach - 1)
-  else 0
-
 (* Tells all pools how many residents they may have. *)
 let share_out () =
   match List.filter is_bound (Atomic.get open_pools) with
   | [] -> ()
   | bound ->
-    let now = Machine.now () in
     let cpus = max 1 (Atomic.get cpus - (Atomic.get governor).lent) in
     let in_use = List.filter is_in_use bound in
     let callers = List.fold_left (fun n pool -> n + visitors pool) 0 in_use in
@@ -110,7 +105,7 @@ let share_out () =
         | Random state -> Random.State.int state (most pool + 1)
         | On | Off -> share ~cpus ~callers ~pools ~rank mine
       in
-      set_allowed pool (max (still_needed pool now) (min (most pool) share))
+      set_allowed pool (min (most pool) (max (still_needed pool) share))
     in
     List.iteri give (if in_use = [] then bound else in_use)
 
@@ -212,7 +207,10 @@ let look w =
 let is_due w = Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
 let[@inline] look_if_told w = if Atomic.get w.look <> 0 then look w
 let look_if_due w = if is_due w then look w
-let dismissed w = w.resident && w.index > Atomic.get w.pool.allowed
+
+(* Whoever is there when the pool closes helps to finish. *)
+let dismissed w =
+  w.resident && w.index > Atomic.get w.pool.allowed && not (Atomic.get w.pool.closing)
 
 (* Before a resident comes back: is there a CPU for it? A thread that runs for a moment is no
    reason to stay alone. *)
@@ -222,7 +220,7 @@ let has_room pool =
     | Some n when n >= online -> tries = 0 || (Machine.yield (); crowded (tries - 1))
     | _ -> false
   in
-  (not (is_bound pool)) || still_needed pool (Machine.now ()) > Atomic.get pool.residents
+  (not (is_bound pool)) || still_needed pool > Atomic.get pool.residents
   || mode <> On
   || not (crowded 2)
 

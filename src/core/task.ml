@@ -11,6 +11,8 @@ let send pool ~unheard f =
 
 let offer (w : Place.t) ~unheard f =
   let promise = Promise.make ~unheard f in
+  let { Place.uses_async; _ } = w.pool in
+  if not (Atomic.get uses_async) then Atomic.set uses_async true;
   Place.offer w ~wake:true (Any promise);
   { promise; pool = w.pool }
 

@@ -53,16 +53,45 @@ let from_inbox w =
       w.own.from_inbox <- true;
       task
 
+(* Code that waits for a task of its own in some way that the pool does not see, say for a flag,
+   needs somebody to run that task. So where there is [Task.async], the last resident stays as
+   a guard when it is dismissed: it sleeps, and takes one task when it finds the oldest in some
+   deque unchanged after [watch_ms]. [both] and loops promise no such thing. *)
+let is_guard w =
+  w.index = 1 && Atomic.get w.pool.uses_async && Staff.dismissed w
+
+let watch_ms = 20
+
+let oldest w =
+  let workers = w.pool.workers in
+  let rec from i =
+    if i = places_in_use w.pool then none
+    else
+      let task = Deque.oldest workers.(i).deque in
+      if task != none then task else from (i + 1)
+  in
+  from 0
+
+(* After a sleep of [watch_ms] that nobody ended. *)
+let keep_watch w =
+  let task = oldest w in
+  w.own.called <- task != none && task == w.own.suspect;
+  w.own.suspect <- task
+
+let from_deques w =
+  let task = Deque.pop w.deque in
+  if task != none then (if Deque.size w.deque <= low then rouse w; task) else steal w
+
 (* One who is dismissed takes nothing more, but for what nobody else would do. *)
 let find w =
   w.own.from_inbox <- false;
-  if Staff.dismissed w then from_inbox w
-  else
-    let task = Deque.pop w.deque in
-    if task != none then (if Deque.size w.deque <= low then rouse w; task)
-    else
-      let task = steal w in
-      if task != none then task else from_inbox w
+  if Staff.dismissed w && not w.own.called then from_inbox w
+  else begin
+    let task = from_deques w in
+    (* A stale one may lie above the one for which it was called. *)
+    if task == none || is_ready task then w.own.called <- false;
+    if task != none then task else from_inbox w
+  end
 
 let rec some_deque_has_work workers n =
   n > 0
@@ -72,7 +101,7 @@ let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
 let has_work w =
   Atomic.get w.mailbox != Idle
-  || ((not (Staff.dismissed w))
+  || ((w.own.called || not (Staff.dismissed w))
       && some_deque_has_work w.pool.workers (places_in_use w.pool))
   || inbox_has_work w
 
@@ -209,7 +238,11 @@ let park w ~announce ~found =
     if not (found ()) then begin
       w.own.counts.parks <- w.own.counts.parks + 1;
       publish_counts w;
-      if w.resident then w.own.bored <- not (Parking.doze parking w.index ~limit_ms:patience_ms)
+      if is_guard w then begin
+        if not (Parking.doze parking w.index ~limit_ms:watch_ms) then keep_watch w
+      end
+      else if w.resident then
+        w.own.bored <- not (Parking.doze parking w.index ~limit_ms:patience_ms)
       else Parking.sleep parking w.index ~limit_ms:signal_ms
     end
   with
@@ -245,8 +278,9 @@ let pass_on w =
 let search w ~until =
   let { searching; _ } = w.pool in
   Uncaught.collect ();
+  (* Wakes for work are not for one who would not take it. *)
   let announce parking i =
-    Parking.announce parking i;
+    (if Staff.dismissed w then Parking.announce_aside else Parking.announce) parking i;
     Atomic.decr searching
   in
   Deque.sweep w.deque;
