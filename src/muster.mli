@@ -100,7 +100,7 @@ module Task : sig
       wait for it.
 
       {b Raises} [Invalid_argument] if the pool is closed.
-      {b Cost}: with its [await] about 25 ns, if no other worker took it; from outside the pool
+      {b Cost}: with its [await] about 20 ns, if no other worker took it; from outside the pool
       about 100 ns, and 10-16 us if a worker has to be woken. *)
 
   val await : 'a t -> 'a

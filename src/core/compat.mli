@@ -25,3 +25,10 @@ val first_word : 'a -> int Atomic.t
 
 val padded : 'a -> 'a
 (** A copy of a record or [Atomic.t] that shares its cache line with nothing. *)
+
+val atomic_at : 'a Atomic.t array -> int -> 'a Atomic.t
+(** [Array.unsafe_get] without the test for an array of floats. *)
+
+val recast : 'a Atomic.t -> 'b Atomic.t
+(** The same atomic, for an existential type that costs no block: the compiler unboxes no
+    constructor around an abstract type. Safe where ['b] lets nobody look at the content. *)

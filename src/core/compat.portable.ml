@@ -24,3 +24,9 @@ let padded (block : 'a) : 'a =
   for i = 0 to size - 1 do Obj.set_field wide i (Obj.field old i) done;
   for i = size to size + 14 do Obj.set_field wide i (Obj.repr 0) done;
   Obj.obj wide
+
+(* [Atomic.t] is abstract: the compiler would ask at every access whether it is a float. *)
+let[@inline] atomic_at (atomics : 'a Atomic.t array) i : 'a Atomic.t =
+  Obj.magic (Array.unsafe_get (Obj.magic atomics : Obj.t ref array) i)
+
+let[@inline] recast (atomic : 'a Atomic.t) : 'b Atomic.t = Obj.magic atomic

@@ -14,88 +14,116 @@
              that slot; so an index is never stolen twice.
    [bottom]  the owner's next index.
    [dirty]   slots in [bottom, dirty) may still hold entries that the owner popped.
+   [ring]    the ring that [slots] shows, and [mask] to find a slot in it.
 
-   [bottom] and [dirty] are the owner's alone, in a record of their own: what thieves read at
-   every look must not share a cache line with what the owner writes at every push.
+   [bottom], [dirty], [ring] and [mask] are the owner's alone, in a record of their own: what
+   thieves read at every look must not share a cache line with what the owner writes at every
+   push.
 
    Invariants: bottom <= dirty <= top + capacity; slots outside [top, dirty) are empty, but for
    the moment between a thief's two steps. [bottom < top] can happen: thieves steal stale
    entries too. The owner notices when it pushes (below [dirty] it replaces the stale entry by
-   compare-and-set) and goes on above what was stolen.
+   compare-and-set) and goes on above what was stolen. Below [dirty] there is room, by the
+   first invariant, so the usual push looks at nothing that thieves write but the slot.
 
    A thief that stalls between its two steps hides the entries above from other thieves, not
    from the owner; when it goes on it wakes somebody for them (Worker.steal). *)
 
+type 'a ring = 'a Atomic.t array
+
 type 'a t = {
   empty : 'a;
-  slots : 'a Atomic.t array Atomic.t;
+  slots : 'a ring Atomic.t;
   top : int Atomic.t;
-  own : own;
+  own : 'a own;
 }
 
-and own = { mutable bottom : int; mutable dirty : int }
+and 'a own = {
+  mutable bottom : int;
+  mutable dirty : int;
+  mutable ring : 'a ring;  (** what [slots] shows to the thieves *)
+  mutable mask : int;  (** its length - 1 *)
+}
 
 let ring n empty = Array.init n (fun _ -> Atomic.make empty)
 
 let create ~capacity empty =
   if capacity < 1 || capacity land (capacity - 1) <> 0 then
     invalid_arg (Printf.sprintf "Deque.create: capacity %d is not a power of 2" capacity);
-  let slots = Atomic.make (ring capacity empty) in
+  let ring = ring capacity empty in
   let top = Compat.padded (Atomic.make 0) in
-  { empty; slots; top; own = Compat.padded { bottom = 0; dirty = 0 } }
+  let own = Compat.padded { bottom = 0; dirty = 0; ring; mask = capacity - 1 } in
+  { empty; slots = Atomic.make ring; top; own }
 
-let[@inline] slot slots i = Array.unsafe_get slots (i land (Array.length slots - 1))
+let[@inline] slot ring i = Compat.atomic_at ring (i land (Array.length ring - 1))
 
 (* {2 The owner's end} *)
 
-let[@inline] size d = max 0 (d.own.bottom - Atomic.get d.top)
+let[@inline] own_slot own i = Compat.atomic_at own.ring (i land own.mask)
+let[@inline] size d = Int.max 0 (d.own.bottom - Atomic.get d.top)
 
-let move_in d =
-  if d.own.dirty = 0 then
-    Atomic.set d.slots (ring (Array.length (Atomic.get d.slots)) d.empty)
+let show d ring =
+  d.own.ring <- ring;
+  d.own.mask <- Array.length ring - 1;
+  Atomic.set d.slots ring
+
+let move_in d = if d.own.dirty = 0 then show d (ring (Array.length d.own.ring) d.empty)
 
 (* Moves each entry by emptying its old slot, so that a thief gets it from one ring only.
    Stale entries stay behind. *)
-let grow d old =
+let grow d =
+  let old = d.own.ring in
   let wide = ring (2 * Array.length old) d.empty in
   for i = Atomic.get d.top to d.own.bottom - 1 do
     Atomic.set (slot wide i) (Atomic.exchange (slot old i) d.empty)
   done;
   d.own.dirty <- d.own.bottom;
-  Atomic.set d.slots wide
+  show d wide
 
-let replace_stale d slot x =
-  let stale = Atomic.get slot in
-  stale != d.empty && Atomic.compare_and_set slot stale x
+(* For an index below [dirty]: its slot holds a popped entry, or has been stolen. *)
+let[@inline] replace_popped d b x =
+  let slot = own_slot d.own b in
+  let popped = Atomic.get slot in
+  popped != d.empty && Atomic.compare_and_set slot popped x
 
-let rec push d x =
-  let slots = Atomic.get d.slots in
+let rec push_slowly d x =
   let own = d.own in
   let b = own.bottom in
-  if b - Atomic.get d.top >= Array.length slots then (grow d slots; push d x)
-  else if b >= own.dirty then begin
-    Atomic.set (slot slots b) x;
+  if b < own.dirty then
+    if replace_popped d b x then own.bottom <- b + 1
+    else begin
+      (* Index [b] has been stolen: no thief will look there again. *)
+      own.bottom <- Int.max (b + 1) (Atomic.get d.top);
+      own.dirty <- Int.max own.dirty own.bottom;
+      push_slowly d x
+    end
+  else if b - Atomic.get d.top < Array.length own.ring then begin
+    Atomic.set (own_slot own b) x;
     own.dirty <- b + 1;
     own.bottom <- b + 1
   end
-  else if replace_stale d (slot slots b) x then own.bottom <- b + 1
   else begin
-    (* Index [b] has been stolen: no thief will look there again. *)
-    own.bottom <- max (b + 1) (Atomic.get d.top);
-    own.dirty <- max own.dirty own.bottom;
-    push d x
+    grow d;
+    push_slowly d x
   end
 
-let peek d =
+let[@inline] push d x =
+  let b = d.own.bottom in
+  if b < d.own.dirty && replace_popped d b x then d.own.bottom <- b + 1
+  else push_slowly d x
+
+let[@inline] peek d =
   let b = d.own.bottom - 1 in
-  if b < Atomic.get d.top then d.empty else Atomic.get (slot (Atomic.get d.slots) b)
+  if b < Atomic.get d.top then d.empty else Atomic.get (own_slot d.own b)
+
+let[@inline] forget d = d.own.bottom <- d.own.bottom - 1
 
 let pop d =
   let x = peek d in
-  if x != d.empty then d.own.bottom <- d.own.bottom - 1;
+  if x != d.empty then forget d;
   x
 
-let[@inline] drop d x = if peek d == x then d.own.bottom <- d.own.bottom - 1
+let[@inline] drop d x = if peek d == x then forget d
 
 (* Forget stale entries, the newest first. One that is missing was stolen, and so were all
    below it. *)
@@ -103,7 +131,7 @@ let rec sweep d =
   if d.own.dirty > d.own.bottom then begin
     let i = d.own.dirty - 1 in
     if i >= Atomic.get d.top
-       && Atomic.exchange (slot (Atomic.get d.slots) i) d.empty != d.empty
+       && Atomic.exchange (own_slot d.own i) d.empty != d.empty
     then (d.own.dirty <- i; sweep d)
     else d.own.bottom <- d.own.dirty
   end

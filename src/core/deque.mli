@@ -27,6 +27,9 @@ val peek : 'a t -> 'a
 val drop : 'a t -> 'a -> unit
 (** Pops that entry if it is the newest. *)
 
+val forget : 'a t -> unit
+(** Pops the entry that {!peek} has just shown. *)
+
 val size : 'a t -> int
 (** Entries between the ends; stale ones count. *)
 

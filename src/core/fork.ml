@@ -6,7 +6,7 @@
 (* Code that suspended may be on another worker by now: hence [current]. *)
 let take_back p =
   let w = Place.current () in
-  if Place.owned w then Place.retract w (Any p);
+  if Place.owned w then Place.retract w (Promise.any p);
   Promise.claim p
 
 let spins = 100
@@ -37,8 +37,8 @@ let join p f =
 let abandon p = if not (take_back p) then wait_done p
 
 let both_offered w ~wake f g =
-  let p = Promise.(make ~unheard:ignored g) in
-  Place.offer w ~wake (Any p);
+  let p = Promise.(make nowhere g) in
+  Place.offer w ~wake (Promise.any p);
   match f () with
   | a ->
     let b = join p g in

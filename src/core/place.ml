@@ -101,13 +101,15 @@ and pool = {
   inherited : bool Atomic.t;  (** backtrace setting of who sent the last outside item *)
   stray : exn option Atomic.t;  (** an asynchronous exception that struck an idle worker *)
   hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
-  unheard : Promise.unheard;
+  mutable home : Promise.home;  (** set once, before anybody sees the pool *)
   leaving : Machine.Sleeper.t list Atomic.t;  (** who waits for workers to leave *)
 }
 
+type Promise.owner += Pool of pool
+
 let high = 8
 let low = 2
-let none = Promise.(Any (make ~unheard:ignored ignore))
+let none = Promise.(any (make nowhere ignore))
 
 let zero () = { tasks = 0; forks = 0; steals = 0; parks = 0; regions = 0 }
 
@@ -128,14 +130,19 @@ let make pool index =
       own = make_own index; published = Compat.padded (Atomic.make (zero ())) }
 
 let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire =
-  { name; wanted; insists; minor_heap; workers = [||]; regulars;
-    guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
-    size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
-    uses_async = Compat.padded (Atomic.make false); needed = Atomic.make 0; needed_until = Atomic.make 0; inbox = Inbox.create (); pauses;
-    parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
-    residents = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
-    closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None; hire;
-    unheard = Uncaught.note ~pool:name; leaving = Atomic.make [] }
+  let pool =
+    { name; wanted; insists; minor_heap; workers = [||]; regulars;
+      guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
+      size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
+      uses_async = Compat.padded (Atomic.make false); needed = Atomic.make 0; needed_until = Atomic.make 0;
+      inbox = Inbox.create (); pauses;
+      parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
+      residents = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
+      closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None;
+      hire; home = Promise.nowhere; leaving = Atomic.make [] }
+  in
+  pool.home <- Promise.home ~unheard:(Uncaught.note ~pool:name) (Pool pool);
+  pool
 
 (* What a thread outside every pool finds: a worker that nobody owns. *)
 let nobody =
@@ -169,7 +176,7 @@ let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set
 
 (* Looks again after the write: thieves may have emptied the deque meanwhile, and their
    [rouse] came too early. *)
-let hush w =
+let[@inline never] hush w =
   w.own.filling <- false;
   set_quiet w 1;
   if Deque.size w.deque <= low then rouse w
@@ -196,20 +203,19 @@ let wake_for_work pool =
   end
   else if Atomic.get pool.residents < Atomic.get pool.allowed then pool.hire pool
 
-let is_ready (Promise.Any p) = Promise.is_ready p
+let is_ready = Promise.is_ready
 
-(* Tasks that were awaited leave their entries behind. *)
-let rec drop_stale w =
-  let newest = Deque.peek w.deque in
-  if newest != none && not (is_ready newest) then begin
-    Deque.drop w.deque newest;
-    drop_stale w
-  end
+(* Tasks that were awaited leave their entries behind. What an empty deque shows, [none], is
+   ready for ever. *)
+let rec drop_stale deque =
+  match Promise.state (Deque.peek deque) with
+  | Ready _ -> ()
+  | Running _ | Returned _ | Raised _ -> Deque.forget deque; drop_stale deque
 
 let offer w ~wake task =
   publish_backtrace w.backtrace;
   w.own.counts.forks <- w.own.counts.forks + 1;
-  drop_stale w;
+  drop_stale w.deque;
   Deque.push w.deque task;
   if w.own.filling && Deque.size w.deque >= high then hush w;
   if wake then wake_for_work w.pool

@@ -1,60 +1,62 @@
 (* Tasks with a promise that anyone may await, from anywhere. *)
 
-type 'a t = { promise : 'a Promise.t; pool : Pool.t }
+type 'a t = 'a Promise.t
 
 let set_uncaught_handler = Uncaught.set_handler
 
-let send pool ~unheard f =
-  let promise = Promise.make ~unheard f in
-  Visit.refuse_or_send "Task.async" pool (Any promise);
-  { promise; pool }
+let send (pool : Pool.t) f =
+  let promise = Promise.make pool.home f in
+  Visit.refuse_or_send "Task.async" pool (Promise.any promise);
+  promise
 
-let offer (w : Place.t) ~unheard f =
-  let promise = Promise.make ~unheard f in
+let offer (w : Place.t) f =
+  let promise = Promise.make w.pool.home f in
   let { Place.uses_async; _ } = w.pool in
   if not (Atomic.get uses_async) then Atomic.set uses_async true;
-  Place.offer w ~wake:true (Any promise);
-  { promise; pool = w.pool }
+  Place.offer w ~wake:true (Promise.any promise);
+  promise
 
 let async f =
   let w = Place.current () in
-  if Place.owned w then offer w ~unheard:w.pool.unheard f
-  else
-    let pool = if w == Place.nobody then Pool.default () else w.pool in
-    send pool ~unheard:pool.unheard f
+  if Place.owned w then offer w f
+  else send (if w == Place.nobody then Pool.default () else w.pool) f
 
 (* {2 Await} *)
 
 (* A task that nobody has begun runs in place: its waiter would wait anyway. Its entry stays in
    the deque until the owner pushes again (Place.offer): that spares this path, the cost of a
    task, the question whether this thread is the owner. *)
-let run_or_wait t =
-  Promise.run t.promise;
-  if not (Promise.is_done t.promise) then Visit.wait t.promise
+let run_or_wait state t =
+  match Promise.run_from state t with
+  | Running _ -> Visit.wait t; Promise.state t
+  | (Ready _ | Returned _ | Raised _) as ended -> ended
 
 let await_as_worker t w =
   Worker.serve w;
-  run_or_wait t
+  run_or_wait (Promise.state t) t
 
-let await_from_outside t =
-  match Visit.own_place t.pool with
+let await_from_outside t (pool : Pool.t) =
+  match Visit.own_place pool with
   | Some w -> Visit.again w (await_as_worker t)
   | None -> (
-    match if Atomic.get t.pool.closing then None else Visit.try_enter t.pool with
+    match if Atomic.get pool.closing then None else Visit.try_enter pool with
     | Some visit -> Visit.visiting visit (await_as_worker t)
-    | None -> run_or_wait t)
+    | None -> run_or_wait (Promise.state t) t)
 
-let settle t =
+let settle state t (home : Promise.home) =
   let w = Place.current () in
-  if w.pool != t.pool then await_from_outside t
+  if w.pool.home != home then
+    match home.owner with
+    | Place.Pool pool -> await_from_outside t pool
+    | _ -> run_or_wait state t
   else if Atomic.get w.mailbox != Idle && Place.owned w then await_as_worker t w
-  else run_or_wait t
+  else run_or_wait state t
 
 let await t =
-  (match Atomic.get t.promise.state with
-   | Returned _ | Raised _ -> ()
-   | Ready _ | Running _ -> settle t);
-  Promise.result t.promise
+  let state = Promise.state t in
+  match state with
+  | Promise.Returned _ | Promise.Raised _ -> Promise.value state
+  | Promise.Ready (_, home, _) | Running (home, _) -> Promise.value (settle state t home)
 
 (* {2 Several} *)
 

@@ -110,8 +110,8 @@ let visiting visit f =
 let wait_as w p = help w ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
 
 let in_fiber_to_end f w =
-  let p = Promise.(make ~unheard:ignored f) in
-  execute w (Any p);
+  let p = Promise.(make nowhere f) in
+  execute w (Promise.any p);
   wait_as w p;
   Promise.result p
 

@@ -110,7 +110,7 @@ let has_work w =
 let suspend pool register k =
   Atomic.incr pool.suspended;
   let rest () = Atomic.decr pool.suspended; Effect.Deep.continue k () in
-  let task = Promise.(Any (make ~unheard:ignored rest)) in
+  let task = Promise.(any (make nowhere rest)) in
   register (fun () -> submit pool task)
 
 let handler =
@@ -132,9 +132,9 @@ let with_handled w flag f x =
     w.own.handled <- saved;
     Outcome.raise failure
 
-let in_fiber p = Effect.Deep.match_with Promise.run p handler
+let in_fiber p = Effect.Deep.match_with (fun p -> ignore (Promise.run p)) p handler
 
-let execute w (Promise.Any p) =
+let execute w p =
   if Promise.is_ready p then begin
     w.own.counts.tasks <- w.own.counts.tasks + 1;
     with_handled w true in_fiber p

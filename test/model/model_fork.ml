@@ -3,11 +3,11 @@
 
 type t = { deque : int Promise.t Deque.t; runs : int array; mutable joined : int list }
 
-let nothing = Promise.make ~unheard:Promise.ignored (fun () -> -1)
+let nothing = Promise.(make nowhere) (fun () -> -1)
 
 let offer t task =
   let f () = t.runs.(task) <- t.runs.(task) + 1; task in
-  let promise = Promise.make ~unheard:Promise.ignored f in
+  let promise = Promise.(make nowhere) f in
   Deque.push t.deque promise;
   (task, f, promise)
 
@@ -27,7 +27,7 @@ let rec fork t depth task =
 let thief t attempts () =
   for _ = 1 to attempts do
     let promise = Deque.steal t.deque in
-    if promise != nothing then Promise.run promise
+    if promise != nothing then ignore (Promise.run promise)
   done
 
 let verdict t () =

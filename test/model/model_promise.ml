@@ -40,7 +40,7 @@ let await counts promise i =
 
 (* [first] is the number of this party's first waiter. *)
 let process counts promise f first = function
-  | Run -> fun () -> Promise.run promise
+  | Run -> fun () -> ignore (Promise.run promise)
   | Claim -> fun () -> claim promise f
   | Skip -> fun () -> skip counts promise
   | (Wait | Wait_twice) as party ->
@@ -70,7 +70,7 @@ let model ~fails parties =
     let counts = { runs = 0; skips = 0; unheard = 0; early = false; wakes } in
     let unheard _ _ = counts.unheard <- counts.unheard + 1 in
     let f = body counts ~fails in
-    let promise = Promise.make ~unheard f in
+    let promise = Promise.(make (home ~unheard Nobody)) f in
     let add (first, processes) party =
       (first + waits party, process counts promise f first party :: processes)
     in

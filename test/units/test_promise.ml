@@ -65,7 +65,8 @@ type subject = {
 let subject ~fails =
   let runs = ref 0 and unheard = ref 0 in
   let body () = incr runs; if fails then raise Failed else 42 in
-  let promise = Promise.make ~unheard:(fun _ _ -> incr unheard) body in
+  let home = Promise.(home ~unheard:(fun _ _ -> incr unheard) Nobody) in
+  let promise = Promise.make home body in
   { promise; runs; unheard; called = ref [] }
 
 let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 }
@@ -76,7 +77,7 @@ let perform { promise; called; runs; _ } waiter = function
   | Claim -> Promise.claim promise
   | Run ->
     let before = !runs in
-    Promise.run promise;
+    ignore (Promise.run promise);
     !runs > before
   | Skip -> Promise.skip promise
   | On_done -> Promise.on_done promise (fun () -> called := waiter :: !called); true
@@ -121,8 +122,8 @@ let every_sequence () =
 let heard_when_asked () =
   let seen = ref None in
   let unheard _ raised = seen := Some raised in
-  let promise = Promise.make ~unheard (fun () -> raise Failed) in
-  Promise.run promise;
+  let promise = Promise.(make (home ~unheard Nobody)) (fun () -> raise Failed) in
+  ignore (Promise.run promise);
   let raised = Option.get !seen in
   check_bool "before" false (Atomic.get raised.Promise.heard);
   ignore (outcome (fun () -> Promise.result promise));
@@ -139,7 +140,7 @@ type race = {
 
 type side = { name : string; waits : bool; act : race -> int -> unit }
 
-let run = { name = "run"; waits = false; act = (fun { task; _ } _ -> Promise.run task) }
+let run = { name = "run"; waits = false; act = (fun { task; _ } _ -> ignore (Promise.run task)) }
 
 let claim =
   let act { task; won; _ } _ =
@@ -175,7 +176,7 @@ let check_ended { task; ran; won; calls } =
 let race_of left right =
   let make _ =
     let ran = Atomic.make 0 in
-    let task = Promise.make ~unheard:Promise.ignored (fun () -> Atomic.incr ran; 42) in
+    let task = Promise.(make nowhere) (fun () -> Atomic.incr ran; 42) in
     let state = { task; ran; won = Atomic.make 0; calls = counters (2 * waiters) } in
     let act side i race = side.act race i; if not side.waits then await race i in
     { state; left = act left 0; right = act right 1 }
