@@ -48,12 +48,6 @@ let spin units =
   done;
   ignore (Sys.opaque_identity !x)
 
-(* The shortest of many, which nothing interrupted. *)
-let nanoseconds_per_unit () =
-  let units = 10_000 in
-  let samples = List.init 100 (fun _ -> Clock.time (fun () -> spin units)) in
-  List.fold_left Float.min infinity samples /. float_of_int units
-
 (* What share of the loop's work iteration [i] has. *)
 let share body i =
   let last = iterations - 1 in
@@ -63,11 +57,26 @@ let share body i =
   | Lopsided when i = last -> 0.5
   | Lopsided -> 0.5 /. float_of_int last
 
-let body_of body ~microseconds =
-  let units = float_of_int microseconds *. 1e3 /. nanoseconds_per_unit () in
+let body_of body units =
   let units_of i = int_of_float (Float.round (units *. share body i)) in
   let units = Array.init iterations units_of in
   Sys.opaque_identity (fun i -> spin units.(i))
+
+(* The shortest of many, which nothing interrupted. *)
+let shortest loop =
+  List.fold_left Float.min infinity (List.init 200 (fun _ -> Clock.time loop))
+
+(* A short iteration overlaps with its neighbours in the processor, a long one does not: so
+   it is the loop as a whole that is made to last. *)
+let fitted kind ~microseconds =
+  let rec fit units tries =
+    let body = body_of kind units in
+    if tries = 0 then body
+    else
+      let took = shortest (fun () -> plain ~iterations body) in
+      fit (units *. float_of_int microseconds *. 1e3 /. took) (tries - 1)
+  in
+  fit 1000. 4
 
 let pauses = 200
 
@@ -84,7 +93,7 @@ let after_pauses loop =
   Measure.median (Measure.of_runs (List.init pauses once))
 
 let sweep kind ~microseconds ~rounds =
-  let body = body_of kind ~microseconds in
+  let body = fitted kind ~microseconds in
   let measure =
     match kind with Seldom -> after_pauses | Even | Growing | Lopsided -> mean
   in
