@@ -16,26 +16,31 @@ let chosen only experiments =
       let wanted e = List.exists (fun name -> named name e) only in
       Ok (List.filter wanted experiments)
 
-let write file text = Out_channel.with_open_bin file (fun out -> output_string out text)
-
 let write_json ~facts outcomes file =
-  write file (Yojson.Safe.pretty_to_string (Report.json ~facts outcomes) ^ "\n")
+  Options.write file (Yojson.Safe.pretty_to_string (Report.json ~facts outcomes) ^ "\n")
 
 let write_svg ~domains outcomes file =
   match Picture.svg ~domains outcomes with
-  | Some svg -> write file svg
+  | Some svg -> Options.write file svg
   | None -> Printf.eprintf "bench: --svg %s: nothing to draw was measured\n" file
 
+let domainslib =
+  if Option.is_some Rival.runner then "installed" else "not installed: skipped"
+
+let facts ~domains ~repeat ~quick =
+  Machine.facts ()
+  @ [
+      ("Domainslib", domainslib);
+      ("domains", string_of_int domains);
+      ("rounds", string_of_int repeat);
+      ( "sizes",
+        if quick then "quick: too small for the bars to mean anything" else "full" );
+    ]
+
 let print ~markdown ~quick ~facts outcomes =
-  let fact_table =
-    {
-      Table.title = "Machine and options";
-      header = [ "what"; "value" ];
-      rows = List.map (fun (name, value) -> [ name; value ]) facts;
-    }
-  in
   let show = if markdown then Table.to_markdown else Table.to_text in
-  let tables = (Report.bars ~quick outcomes :: Report.tables outcomes) @ [ fact_table ] in
+  let figures = Report.bars ~quick outcomes :: Report.tables outcomes in
+  let tables = figures @ [ Machine.table facts ] in
   List.iter (fun table -> print_endline (show table)) tables
 
 let bench domains repeat only json svg quick markdown rivals =
@@ -43,36 +48,28 @@ let bench domains repeat only json svg quick markdown rivals =
   match chosen only (all { domains; quick; rivals }) with
   | Error reason -> `Error (false, reason)
   | Ok experiments ->
-      let facts = Machine.facts ~domains ~repeat ~quick in
+      let facts = facts ~domains ~repeat ~quick in
       let outcomes = List.map (Outcome.run ~repeat) experiments in
       print ~markdown ~quick ~facts outcomes;
       Option.iter (write_json ~facts outcomes) json;
       Option.iter (write_svg ~domains outcomes) svg;
       `Ok (if List.exists Outcome.failed outcomes then 1 else 0)
 
-let positive =
-  let parse text =
-    match int_of_string_opt text with
-    | Some n when n >= 1 -> Ok n
-    | Some _ | None -> Error (`Msg (Printf.sprintf "%S is not a number from 1" text))
-  in
-  Arg.conv ~docv:"N" (parse, Format.pp_print_int)
-
 let domains =
   let doc = "Run on $(docv) domains or threads (by default, the CPUs' number)." in
-  Arg.(value & opt positive (Muster.Cpu.available ()) & info [ "domains" ] ~docv:"N" ~doc)
+  let cpus = Muster.Cpu.available () in
+  Arg.(value & opt Options.positive cpus & info [ "domains" ] ~docv:"N" ~doc)
 
 let repeat =
   let doc = "Take $(docv) rounds; in each, every contender runs once." in
-  Arg.(value & opt positive 5 & info [ "repeat" ] ~docv:"R" ~doc)
+  Arg.(value & opt Options.positive 5 & info [ "repeat" ] ~docv:"R" ~doc)
 
 let only =
   let doc = "Run the experiment $(docv) only (can be repeated)." in
   Arg.(value & opt_all string [] & info [ "only" ] ~docv:"NAME" ~doc)
 
-let file name doc = Arg.(value & opt (some string) None & info [ name ] ~docv:"FILE" ~doc)
-let json = file "json" "Write everything that was measured to $(docv)."
-let svg = file "svg" "Draw the picture of the README into $(docv)."
+let json = Options.file "json" "Write everything that was measured to $(docv)."
+let svg = Options.file "svg" "Draw the picture of the README into $(docv)."
 
 let quick =
   let doc = "Use sizes so small that all takes seconds: shows that everything runs." in

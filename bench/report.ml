@@ -4,10 +4,7 @@ let figure quantity value =
   match quantity with
   | _ when Float.is_nan value -> "failed"
   | Words -> Printf.sprintf "%.2f words" value
-  | Time when value < 1e3 -> Printf.sprintf "%.2f ns" value
-  | Time when value < 1e6 -> Printf.sprintf "%.2f µs" (value /. 1e3)
-  | Time when value < 1e9 -> Printf.sprintf "%.2f ms" (value /. 1e6)
-  | Time -> Printf.sprintf "%.2f s" (value /. 1e9)
+  | Time -> Clock.show value
 
 let optional show = Option.fold ~none:"" ~some:show
 let times value = Printf.sprintf "%.2f" value
@@ -102,6 +99,6 @@ let json_experiment outcome =
 let json ~facts outcomes =
   `Assoc
     [
-      ("machine", `Assoc (List.map (fun (name, value) -> (name, `String value)) facts));
+      ("machine", Machine.json facts);
       ("experiments", `List (List.map json_experiment outcomes));
     ]

@@ -7,6 +7,7 @@ let in_turn ~repeat run contenders =
   done;
   samples
 
+let of_runs = Array.of_list
 let runs = Array.to_list
 let minimum sample = Array.fold_left Float.min infinity sample
 

@@ -19,10 +19,7 @@ let load () =
   | Some line -> List.hd (String.split_on_char ' ' line)
   | None -> "unknown"
 
-let domainslib =
-  if Option.is_some Rival.runner then "installed" else "not installed: skipped"
-
-let facts ~domains ~repeat ~quick =
+let facts () =
   [
     ("date", Clock.today ());
     ("processor", processor ());
@@ -30,8 +27,13 @@ let facts ~domains ~repeat ~quick =
     ("load before", load ());
     ("OCaml", Sys.ocaml_version);
     ("dune profile", Build_profile.name);
-    ("Domainslib", domainslib);
-    ("domains", string_of_int domains);
-    ("rounds", string_of_int repeat);
-    ("sizes", if quick then "quick: too small for the bars to mean anything" else "full");
   ]
+
+let table facts =
+  {
+    Table.title = "Machine and options";
+    header = [ "what"; "value" ];
+    rows = List.map (fun (name, value) -> [ name; value ]) facts;
+  }
+
+let json facts = `Assoc (List.map (fun (name, value) -> (name, `String value)) facts)

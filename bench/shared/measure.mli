@@ -11,6 +11,9 @@ val in_turn : repeat:int -> (round:int -> 'a -> float) -> 'a list -> ('a * sampl
 (** [in_turn ~repeat run contenders] calls [run ~round c] for every contender [c] in every
     round, round after round. *)
 
+val of_runs : float list -> sample
+(** [of_runs values] is a sample with these values. *)
+
 val runs : sample -> float list
 (** [runs s] is one value for each round. *)
 

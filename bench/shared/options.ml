@@ -1,0 +1,12 @@
+open Cmdliner
+
+let positive =
+  let parse text =
+    match int_of_string_opt text with
+    | Some n when n >= 1 -> Ok n
+    | Some _ | None -> Error (`Msg (Printf.sprintf "%S is not a number from 1" text))
+  in
+  Arg.conv ~docv:"N" (parse, Format.pp_print_int)
+
+let file name doc = Arg.(value & opt (some string) None & info [ name ] ~docv:"FILE" ~doc)
+let write file text = Out_channel.with_open_bin file (fun out -> output_string out text)

@@ -1,0 +1,10 @@
+(** What the command lines of the benchmarks share. *)
+
+val positive : int Cmdliner.Arg.conv
+(** A number from 1. *)
+
+val file : string -> string -> string option Cmdliner.Term.t
+(** [file name doc] is the option [--name FILE]. *)
+
+val write : string -> string -> unit
+(** [write file text] replaces what is in [file]. *)
