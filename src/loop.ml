@@ -13,7 +13,7 @@
 open Muster_core
 
 (* The least work, and the least for which a sleeping worker is woken. *)
-let worth = Machine.ticks_of_us 4
+let worth = Machine.ticks_of_us 6
 let worth_waking = Machine.ticks_of_us 25
 let quantum = Machine.ticks_of_us 8
 
@@ -137,7 +137,7 @@ let plain_for code cost lo hi f =
   let since = Machine.ticks () in
   let sampled = if span lo hi < Site.sample then hi else lo + Site.sample - 1 in
   for i = lo to sampled do f i done;
-  if sampled < hi && estimate (Machine.ticks () - since) (hi - sampled) >= 2 * worth then
+  if sampled < hi && estimate (Machine.ticks () - since) (hi - sampled) >= 6 * worth then
     let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:Site.sample in
     shared_for code cost (sampled + 1) hi f
   else begin

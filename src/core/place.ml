@@ -55,13 +55,14 @@ and own = {
   mutable called : bool;  (** takes one task, though dismissed *)
   mutable victim : int;
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
+  mutable visitor : int;  (** the thread that was here last *)
   glance : glance;
   counts : counts;
 }
 
 (** What the last look saw: clocks in ns, words as the collector counts them. *)
 and glance = {
-  mutable wall : int;
+  mutable wall : int;  (** 0: nothing yet *)
   mutable cpu : int;
   mutable queued : int;
   mutable minor : float;
@@ -117,7 +118,7 @@ let make_own index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
     { in_share = false; careful = false; handled = false; filling = true; from_inbox = false;
-      bored = false; suspect = none; called = false; victim = index; looked_at = 0; glance; counts = Compat.padded (zero ()) }
+      bored = false; suspect = none; called = false; victim = index; looked_at = 0; visitor = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in

@@ -171,7 +171,7 @@ let are_several () =
 let waited w =
   let glance = w.own.glance in
   let wall = Machine.now () and cpu = Machine.thread_cpu () in
-  let first = w.own.looked_at = 0 in
+  let first = glance.wall = 0 in
   let gap = wall - glance.wall - (cpu - glance.cpu) in
   glance.wall <- wall;
   glance.cpu <- cpu;
@@ -188,8 +188,13 @@ let tell_of_heap (w : Place.t) words survived =
     (Printf.sprintf "minor heap of worker %d: %d words" w.index words)
     (Printf.sprintf "%.0f %% survived its collections" (100. *. survived))
 
+let begin_to_look w =
+  w.own.looked_at <- Machine.ticks ();
+  w.own.glance.wall <- 0
+
 let look w =
   Atomic.set w.look 0;
+  if w.own.looked_at = 0 then begin_to_look w;
   if is_bound w.pool then begin
     let waited = waited w in
     let now = w.own.glance.wall in
@@ -204,7 +209,10 @@ let look w =
     else if are_several () then share_out ()
   end
 
-let is_due w = Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
+(* Who has just come has seen nothing yet to compare with. *)
+let is_due w =
+  if w.own.looked_at = 0 then begin_to_look w;
+  Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
 let[@inline] look_if_told w = if Atomic.get w.look <> 0 then look w
 let look_if_due w = if is_due w then look w
 

@@ -36,6 +36,14 @@ let take_guest_place pool =
 let leave_for_another outer = if outer != nobody && owned outer then go_away outer
 let return_to outer = if outer != nobody && owned outer then come_back outer
 
+(* What the last look saw holds for the same thread only. *)
+let arrive w =
+  let me = Atomic.get w.owner in
+  if w.own.visitor <> me then begin
+    w.own.visitor <- me;
+    w.own.looked_at <- 0
+  end
+
 type visit = {
   w : Place.t;
   outer : Place.t;  (** what to go back to *)
@@ -50,7 +58,7 @@ let try_enter pool =
   | Some w ->
     if reachable then Compat.set here w;
     if Atomic.get w.on_domain <> reachable then Atomic.set w.on_domain reachable;
-    w.own.looked_at <- 0;
+    arrive w;
     leave_for_another outer;
     Some { w; outer }
 
