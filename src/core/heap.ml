@@ -35,18 +35,20 @@ let set words =
   let settings = Gc.get () in
   if settings.minor_heap_size <> words then Gc.set { settings with minor_heap_size = words }
 
-(* The words that a pool's worker should begin with, if they are not to stay as they are. The
-   calling domain works in the pool, or creates it. *)
-let of_resident pool =
-  match pool.minor_heap with
-  | Some words -> Some words
-  | None -> Some (words ())
-
-let of_caller pool ~size =
+(* Of the domain that creates a pool of that many workers. *)
+let of_creator pool ~size =
   match pool.minor_heap with
   | Some words -> Some words
   | None when size > 1 && words () = runtime's_default && not chosen_by_user -> Some first
   | None -> None
+
+(* A new resident begins with the heap that the runtime gives it, as somebody waits for it. It
+   settles before its first sleep, or at its first look. *)
+let settle w =
+  if not w.own.settled then begin
+    w.own.settled <- true;
+    Option.iter set (of_creator w.pool ~size:(Atomic.get w.pool.size))
+  end
 
 (* {2 Growth} *)
 
@@ -77,4 +79,5 @@ let fit w ~tell =
   end
 
 let fit w ~tell =
+  settle w;
   if w.pool.minor_heap = None && (not chosen_by_user) && not (alone w) then fit w ~tell

@@ -50,6 +50,7 @@ and own = {
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
+  mutable settled : bool;  (** has a minor heap that fits (Heap) *)
   mutable bored : bool;  (** has slept its fill *)
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
@@ -118,7 +119,7 @@ let make_own index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
     { in_share = false; careful = false; handled = false; filling = true; from_inbox = false;
-      bored = false; suspect = none; called = false; victim = index; looked_at = 0; visitor = 0; glance; counts = Compat.padded (zero ()) }
+      settled = false; bored = false; suspect = none; called = false; victim = index; looked_at = 0; visitor = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in

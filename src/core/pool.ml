@@ -100,8 +100,8 @@ let rec take_leave w =
 
 (* Joins the one who was there before, at the end, when that costs nothing. (Not who hires: it
    may be the same domain, about to end.) *)
-let resident w ~before minor_heap () =
-  Option.iter Heap.set minor_heap;
+let resident w ~before () =
+  w.own.settled <- false;
   w.own.bored <- false;
   w.own.looked_at <- 0;
   Atomic.set w.owner (Machine.thread_id ());
@@ -121,7 +121,7 @@ let spawn pool w =
   && begin
        Atomic.incr pool.residents;
        let before = Atomic.get w.domain in
-       match Domain.spawn (resident w ~before (Heap.of_resident pool)) with
+       match Domain.spawn (resident w ~before) with
        | domain ->
          Atomic.incr Staff.hired;
          Atomic.set w.domain (Some domain);
@@ -138,7 +138,7 @@ let hire_first pool ~upto =
 
 (* Where the runtime has no domain to give, the next look tries again. *)
 let hire_one pool =
-  Staff.refresh_cpus (Machine.now ());
+  Staff.refresh_cpus ~files:false (Machine.now ());
   if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
   else begin
     let allowed = Atomic.get pool.allowed in
@@ -205,7 +205,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
       ~pauses ~hire:hire_one
   in
   pool.workers <- Array.init places (make pool);
-  Option.iter Heap.set (Heap.of_caller pool ~size);
+  Option.iter Heap.set (Heap.of_creator pool ~size);
   staff pool ~size:(min size regulars);
   pool
 

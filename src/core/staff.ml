@@ -109,10 +109,15 @@ let share_out () =
     in
     List.iteri give (if in_use = [] then bound else in_use)
 
-(* A container may be resized, or the process bound to other CPUs. *)
-let refresh_cpus now =
-  if now - Atomic.get read_at > 1000 * ms then begin
+let affinity = Atomic.make (Cpu.affinity ())
+
+(* A container may be resized, which is read from files in half a millisecond, or the process
+   bound to other CPUs, which a system call tells in 1 us. *)
+let refresh_cpus ?(files = true) now =
+  let bound_to = Cpu.affinity () in
+  if (files && now - Atomic.get read_at > 1000 * ms) || bound_to <> Atomic.get affinity then begin
     Atomic.set read_at now;
+    Atomic.set affinity bound_to;
     let before = Atomic.get cpus and available = Cpu.available () in
     if available <> before then begin
       Atomic.set cpus available;
@@ -132,7 +137,7 @@ let refresh_cpus now =
 (* The machine's number of runnable threads says something about our CPUs only if those are the
    machine's. *)
 let runnable () =
-  if Cpu.affinity () <> online then None
+  if Atomic.get affinity <> online then None
   else match Machine.runnable () with -1 -> None | n -> Some n
 
 let explain (before : Governor.t) (now : Governor.t) (sample : Governor.sample) =

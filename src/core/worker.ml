@@ -233,6 +233,7 @@ let patience_ms = 150
 let park w ~announce ~found =
   let parking = w.pool.parking in
   Staff.look_if_due w;
+  if w.resident then Heap.settle w;
   announce parking w.index;
   match
     if not (found ()) then begin
