@@ -15,6 +15,8 @@ external run_queue_wait : unit -> int = "muster_run_queue_wait" [@@noalloc]
 external runnable : unit -> int = "muster_runnable" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
 
+external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
+
 (** Place of a worker in domain-local storage, or -1; ticks. *)
 external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
 
@@ -29,4 +31,12 @@ module Sleeper = struct
   (** For so many ms at most (negative: no limit); whether it was woken. *)
   external sleep : t -> int -> bool = "muster_sleeper_sleep"
   external wake : t -> unit = "muster_sleeper_wake" [@@noalloc]
+end
+
+module Canary = struct
+  type t
+  type watch
+
+  external create : unit -> t * watch = "muster_canary_create"
+  external is_dead : watch -> bool = "muster_canary_is_dead" [@@noalloc]
 end

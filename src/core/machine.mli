@@ -40,6 +40,10 @@ val runnable : unit -> int
 val online_cpus : unit -> int
 (** CPUs of the machine, -1 where it is unknown. *)
 
+val domain_must_stay : unit -> bool
+(** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
+    survive its end well. *)
+
 val look_up_every : int -> int -> unit
 (** [look_up_every index ticks] makes the collector remind a domain's worker, at a minor collection
     [ticks] or more after the last reminder: the worker's first word becomes 0 and the atomic
@@ -58,4 +62,16 @@ module Sleeper : sig
 
   val wake : t -> unit
   (** From any thread. Costs 10-16 us of a kernel call when somebody sleeps. *)
+end
+
+(** A value that only tells that it was collected: put it where what you ask about is. Neither weak
+    pointers nor [Gc.finalise_last] will do: OCaml 5.4.1 loses count of both when domains end. *)
+module Canary : sig
+  type t
+  type watch
+
+  val create : unit -> t * watch
+
+  val is_dead : watch -> bool
+  (** Whether the collector has found the canary unreachable. *)
 end

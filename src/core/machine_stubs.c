@@ -3,15 +3,17 @@
    POSIX threads are everywhere that OCaml 5 runs (winpthreads on Windows). */
 
 #define CAML_NAME_SPACE
-#define CAML_INTERNALS /* Is_young */
+#define CAML_INTERNALS /* Is_young, a domain's weak pointers and finalisers */
 #include <caml/alloc.h>
 #include <caml/custom.h>
 #include <caml/domain_state.h>
 #include <caml/fail.h>
+#include <caml/finalise.h>
 #include <caml/memory.h>
 #include <caml/misc.h>
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
+#include <caml/weak.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -295,4 +297,72 @@ value muster_look_up_every(value index, value every) {
     caml_minor_gc_end_hook = look_up;
   }
   return Val_unit;
+}
+
+/* Whether the calling domain owns weak pointers, ephemerons or finalised values. When a domain
+   ends, they pass to another: before OCaml 5.5 weak ones without being cleaned, and then they
+   dangle (ocaml/ocaml 14718 and others); for finalisers the end forces a major cycle. */
+value muster_domain_must_stay(value unit) {
+  (void)unit;
+  struct caml_ephe_info *weak = Caml_state->ephe_info;
+  struct caml_final_info *finalised = Caml_state->final_info;
+  return Val_bool(weak->todo != 0 || weak->live != 0 || finalised->first.young > 0 ||
+                  finalised->last.young > 0 || finalised->todo_head != NULL);
+}
+
+/* {2 Canaries}: a block whose death somebody else can see. Both hold a count on the cell; a
+   block's finaliser runs when the collector has found it unreachable. */
+
+struct cell {
+  int holders; /* atomic */
+  int dead;    /* atomic */
+};
+
+#define Cell_val(v) (*(struct cell **)Data_custom_val(v))
+
+static void let_go(struct cell *cell) {
+  if (__atomic_sub_fetch(&cell->holders, 1, __ATOMIC_ACQ_REL) == 0) free(cell);
+}
+
+static void canary_finalize(value v) {
+  __atomic_store_n(&Cell_val(v)->dead, 1, __ATOMIC_RELEASE);
+  let_go(Cell_val(v));
+}
+
+static void watch_finalize(value v) { let_go(Cell_val(v)); }
+
+static struct custom_operations canary_ops = {
+    "muster.canary",            canary_finalize,
+    custom_compare_default,     custom_hash_default,
+    custom_serialize_default,   custom_deserialize_default,
+    custom_compare_ext_default, custom_fixed_length_default};
+
+static struct custom_operations watch_ops = {
+    "muster.watch",             watch_finalize,
+    custom_compare_default,     custom_hash_default,
+    custom_serialize_default,   custom_deserialize_default,
+    custom_compare_ext_default, custom_fixed_length_default};
+
+/* A pair of the two. */
+value muster_canary_create(value unit) {
+  CAMLparam1(unit);
+  CAMLlocal3(canary, watch, pair);
+  struct cell *cell = malloc(sizeof *cell);
+  if (cell == NULL) caml_raise_out_of_memory();
+  cell->holders = 0;
+  cell->dead = 0;
+  canary = caml_alloc_custom(&canary_ops, sizeof cell, 0, 1);
+  Cell_val(canary) = cell;
+  cell->holders = 1;
+  watch = caml_alloc_custom(&watch_ops, sizeof cell, 0, 1);
+  Cell_val(watch) = cell;
+  cell->holders = 2;
+  pair = caml_alloc_small(2, 0);
+  Field(pair, 0) = canary;
+  Field(pair, 1) = watch;
+  CAMLreturn(pair);
+}
+
+value muster_canary_is_dead(value watch) {
+  return Val_bool(__atomic_load_n(&Cell_val(watch)->dead, __ATOMIC_ACQUIRE));
 }

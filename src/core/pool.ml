@@ -59,7 +59,7 @@ let leaves_at_once w =
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =
   if Atomic.get w.pool.closing then may_close w.pool
-  else w.own.bored || leaves_at_once w
+  else (w.own.bored || leaves_at_once w) && not (Machine.domain_must_stay ())
 
 let rec serve_pool w =
   match work w ~until:(may_leave w) with

@@ -38,7 +38,13 @@ and 'a state =
   | Returned of 'a
   | Raised of raised
 
-and raised = { failure : Outcome.failure; heard : bool Atomic.t }
+and raised = {
+  failure : Outcome.failure;
+  heard : bool Atomic.t;
+  mutable token : token;  (** lives as long as the promise; nobody reads it *)
+}
+
+and token = No_token | Token : 'a -> token
 and home = { owner : owner; unheard : unheard; running : 'a. 'a state }
 and unheard = any -> raised -> unit
 and any = opaque t
@@ -73,7 +79,7 @@ let resolve p result =
   | Running (_, waiters), _ -> wake_all waiters
   | (Ready _ | Returned _ | Raised _), _ -> assert false
 
-let raised failure = Raised { failure; heard = Atomic.make false }
+let raised failure = Raised { failure; heard = Atomic.make false; token = No_token }
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
    its allocation still resolves the promise. *)
@@ -112,7 +118,7 @@ let rec on_done p wake =
 
 let[@inline] value = function
   | Returned v -> v
-  | Raised { failure; heard } -> Atomic.set heard true; Outcome.raise failure
+  | Raised { failure; heard; _ } -> Atomic.set heard true; Outcome.raise failure
   | Ready _ | Running _ -> invalid_arg "Muster: result of a task that has not ended"
 
 let result p = value (Atomic.get p)

@@ -17,7 +17,13 @@ type 'a state =
   | Returned of 'a
   | Raised of raised
 
-and raised = { failure : Outcome.failure; heard : bool Atomic.t }
+and raised = {
+  failure : Outcome.failure;
+  heard : bool Atomic.t;
+  mutable token : token;  (** lives as long as the promise; nobody reads it *)
+}
+
+and token = No_token | Token : 'a -> token
 
 and home = private { owner : owner; unheard : unheard; running : 'a. 'a state }
 (** What all tasks of a pool have in common. *)

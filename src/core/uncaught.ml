@@ -1,10 +1,16 @@
 (* Failures of tasks that nobody has awaited yet. One is reported when it is certain that
    nobody will: its promise was collected, its pool closed, or the program ends.
 
-   A weak pointer tells that the promise is gone, not [Gc.finalise_last]: that corrupts memory in
-   OCaml 5.4.1 where several domains use it (malloc's assertions fail in generic_final_update). *)
+   A canary in the promise tells that it is gone. Weak pointers and [Gc.finalise_last] did not
+   serve: in OCaml 5.4.1 the lists that the runtime keeps of either are corrupt once domains that
+   used them have ended (crashes in caml_orphan_ephemerons and in generic_final_update). *)
 
-type t = { raised : Promise.raised; pool : string; promise : Promise.any Weak.t }
+type t = {
+  failure : Outcome.failure;
+  heard : bool Atomic.t;
+  pool : string;
+  promise : Machine.Canary.watch;
+}
 
 let print exn backtrace =
   Printf.eprintf "Muster: a task that nobody awaits raised %s\n%s%!" (Printexc.to_string exn)
@@ -13,7 +19,7 @@ let print exn backtrace =
 let handler = Atomic.make print
 let set_handler f = Atomic.set handler f
 let pending : t list Atomic.t = Atomic.make []
-let unheard u = not (Atomic.get u.raised.heard)
+let unheard u = not (Atomic.get u.heard)
 
 let rec update change =
   let old = Atomic.get pending in
@@ -26,27 +32,26 @@ let call_handler Outcome.{ exn; backtrace } =
     Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!"
       (Printexc.to_string exn)
 
-let report (raised : Promise.raised) =
-  if not (Atomic.exchange raised.heard true) then call_handler raised.failure
-
-let is_lost u = not (Weak.check u.promise 0)
+let report u = if not (Atomic.exchange u.heard true) then call_handler u.failure
+let is_lost u = Machine.Canary.is_dead u.promise
 
 let collect () =
   match Atomic.get pending with
   | [] -> ()
   | failures ->
-    List.iter (fun u -> if is_lost u then report u.raised) failures;
+    List.iter (fun u -> if is_lost u then report u) failures;
     update (List.filter unheard)
 
-let note ~pool any raised =
-  let promise = Weak.create 1 in
-  Weak.set promise 0 (Some any);
-  update (fun others -> { raised; pool; promise } :: others)
+let note ~pool _ (raised : Promise.raised) =
+  let canary, promise = Machine.Canary.create () in
+  raised.token <- Token canary;
+  let { Promise.failure; heard; _ } = raised in
+  update (fun others -> { failure; heard; pool; promise } :: others)
 
 let flush ?pool () =
   let concerns u = match pool with None -> true | Some name -> u.pool = name in
   let lost = List.filter concerns (Atomic.get pending) in
-  List.iter (fun u -> report u.raised) (List.rev lost);
+  List.iter report (List.rev lost);
   update (List.filter unheard)
 
 let () = at_exit (fun () -> flush ())

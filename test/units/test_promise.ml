@@ -70,7 +70,7 @@ let subject ~fails =
   { promise; runs; unheard; called = ref [] }
 
 let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 }
-let failed () = Promise.Raised { failure = failure Failed; heard = Atomic.make false }
+let failed () = Promise.Raised { failure = failure Failed; heard = Atomic.make false; token = No_token }
 
 (* What the operation told, [true] where it tells nothing but had an effect. *)
 let perform { promise; called; runs; _ } waiter = function
