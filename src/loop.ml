@@ -26,10 +26,6 @@ let check_grain fn = function
 (* Iterations after the first; ranges may be as wide as the ints. *)
 let[@inline] span lo hi = let d = hi - lo in if d < 0 then max_int else d
 
-(* What [n] iterations cost, in ticks. A negative [n] has overflowed: the range is huge. *)
-let estimate cost n =
-  if cost = Site.unknown || n < 0 || n > 1 lsl 30 then max_int else (cost * n) lsr Site.shift
-
 (* {2 Ranges that are swept in any order} *)
 
 type job = {
@@ -78,7 +74,7 @@ let rec sweep job lo hi cost last =
   if not (job.stopped lo) then begin
     look_up_between_chunks ();
     let w = Place.current () in
-    let rest = estimate cost (span lo hi + 1) in
+    let rest = Site.estimate cost (span lo hi + 1) in
     if not (Place.owned w) then run_chunk job lo hi
     else begin
       Worker.serve w;
@@ -137,15 +133,12 @@ let plain_for code cost lo hi f =
   let since = Machine.ticks () in
   let sampled = if span lo hi < Site.sample then hi else lo + Site.sample - 1 in
   for i = lo to sampled do f i done;
-  if sampled < hi && estimate (Machine.ticks () - since) (hi - sampled) >= 6 * worth then
+  if sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= 6 * worth then
     let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:Site.sample in
     shared_for code cost (sampled + 1) hi f
   else begin
     if sampled < hi then for i = sampled + 1 to hi do f i done;
-    let ticks = Machine.ticks () - since in
-    let iterations = span lo hi + 1 in
-    if not (Site.is_close cost ~ticks ~iterations) then
-      ignore (Site.learn code ~ticks ~iterations)
+    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(span lo hi + 1)
   end
 
 let parallel_for ?grain ~start ~finish f =
@@ -153,7 +146,7 @@ let parallel_for ?grain ~start ~finish f =
   if start <= finish then begin
     let code = Machine.code_of f in
     let cost = Site.cost code in
-    if estimate cost (span start finish) < worth then plain_for code cost start finish f
+    if Site.estimate cost (span start finish) < worth then plain_for code cost start finish f
     else shared_for ?grain code cost start finish f
   end
 

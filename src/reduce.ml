@@ -39,7 +39,7 @@ let measured t a b =
 
 let rec node t a b =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
-  let rest = Loop.estimate (Site.cost t.code) ((b - a + 1) * t.per_leaf) in
+  let rest = Site.estimate (Site.cost t.code) ((b - a + 1) * t.per_leaf) in
   if a = b || rest <= Loop.quantum then measured t a b
   else
     let m = a + ((b - a) / 2) in
@@ -85,7 +85,7 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   if start > finish then init
   else
     let t, last = tree ?grain ~start ~finish ~combine f in
-    if Loop.estimate (Site.cost t.code) (Loop.span start finish) < Loop.worth then measured t 0 last
+    if Site.estimate (Site.cost t.code) (Loop.span start finish) < Loop.worth then measured t 0 last
     else
       Pool.with_current
         ~in_place:(fun () -> plain t 0 last)

@@ -20,6 +20,10 @@ let cost code =
   let word = Atomic.get (cell code) in
   if word <> 0 && word land lnot limit = key code then word land limit else unknown
 
+(* What [n] iterations cost, in ticks. A negative [n] has overflowed: the range is huge. *)
+let estimate cost n =
+  if cost = unknown || n < 0 || n > 1 lsl 30 then max_int else (cost * n) lsr shift
+
 (* Reading the clock takes a little time itself. *)
 let clock =
   let since = Machine.ticks () in
@@ -40,3 +44,7 @@ let learn code ~ticks ~iterations =
   if before = unknown || now > 2 * before || 2 * now < before then
     Atomic.set (cell code) (key code lor now);
   now
+
+(* Learns only if what was remembered turned out wrong: no division otherwise. *)
+let confirm code cost ~ticks ~iterations =
+  if not (is_close cost ~ticks ~iterations) then ignore (learn code ~ticks ~iterations)

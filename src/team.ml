@@ -20,18 +20,12 @@ let rec broadcast pool f =
   Visit.with_worker "Team.broadcast" pool ~in_place:later (fun w ->
       Region.run w ~revoke:false ~workers:max_int f)
 
-(* The first [n mod size] workers get one more. *)
-let slice n size worker =
-  let each = n / size and more = n mod size in
-  let start = (worker * each) + min worker more in
-  (start, if worker < more then each + 1 else each)
-
 let for_slices pool n f =
   check_count "for_slices" n;
   let size = Pool.size pool in
   if n > 0 then
     shares pool n (fun worker ->
-        let start, count = slice n size worker in
+        let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
 let for_n pool n f =
@@ -39,87 +33,106 @@ let for_n pool n f =
   let size = Pool.size pool in
   if n > 0 then
     shares pool n (fun worker ->
-        let start, count = slice n size worker in
+        let start, count = Slices.slice n size worker in
         for i = start to start + count - 1 do f ~worker i done)
 
-(* Each worker begins with its slice and takes half of what remains of it, again and again; when
-   it is done it takes half of what remains of another's. A counter that all share costs 75-120
-   ns a visit; a worker's own word, on a line of its own, 10. The word is the whole state of a
-   slice, so a compare-and-set on it needs no more proof. *)
-module Slices = struct
-  (* [start] above, [count] below, in units of [unit] indices. *)
-  let bits = 31
-  let mask = (1 lsl bits) - 1
-  let pack start count = (start lsl bits) lor count
+(* {2 Dynamic}
 
-  type t = { words : int Atomic.t array; unit : int; units : int; n : int }
+   A loop too short to gain from other workers stays with the caller. What it remembers of the
+   body (Site) may be wrong, so it begins with short chunks and reads the clock after each; once
+   the rest turns out to be worth it, the rest is given to the whole pool. *)
 
-  (* Fewer units than [mask], whatever [n]. *)
-  let create n size =
-    let unit = (n lsr (bits - 1)) + 1 in
-    let units = ((n - 1) / unit) + 1 in
-    let word worker =
-      let start, count = slice units size worker in
-      Compat.padded (Atomic.make (pack start count))
-    in
-    { words = Array.init size word; unit; units; n }
+type loop = {
+  n : int;
+  body : worker:int -> int -> unit;
+  code : int;
+  failures : Outcome.failure Leftmost.t;
+}
 
-  (* The first half for its worker, the last for a thief. *)
-  let rec take_half word ~first =
-    let seen = Atomic.get word in
-    let start = seen lsr bits and count = seen land mask in
-    let half = (count + 1) / 2 in
-    let left = if first then pack (start + half) (count - half) else pack start (count - half) in
-    if count = 0 then (0, 0)
-    else if Atomic.compare_and_set word seen left then
-      ((if first then start else start + count - half), half)
-    else take_half word ~first
-
-  (* One whose other half was just stolen goes on with what it got: own word first. *)
-  let rec next t worker =
-    let own = t.words.(worker) in
-    let (_, count) as taken = take_half own ~first:true in
-    if count > 0 then taken else steal t worker 1
-
-  and steal t worker distance =
-    let size = Array.length t.words in
-    if distance = size then (0, 0)
-    else
-      let victim = (worker + distance) mod size in
-      let start, count = take_half t.words.(victim) ~first:false in
-      if count = 0 then steal t worker (distance + 1)
-      else begin
-        Atomic.set t.words.(worker) (pack start count);
-        next t worker
-      end
-
-  let bounds t (start, count) =
-    let last = if start + count = t.units then t.n - 1 else ((start + count) * t.unit) - 1 in
-    (start * t.unit, last)
-end
-
-let run_chunk failures f ~worker lo hi =
+let run_chunk { body; failures; _ } ~worker lo hi =
   let i = ref lo in
   try
     for j = lo to hi do
       i := j;
-      f ~worker j
+      body ~worker j
     done
   with exn -> Leftmost.note failures !i (Outcome.caught exn)
 
-let for_n_dynamic pool n f =
+(* More than a region costs; and a wake-up for each worker that sleeps. *)
+let worth_sharing = Machine.ticks_of_us 1
+let worth_waking = Machine.ticks_of_us 25
+let worth (pool : Pool.t) = worth_sharing + (worth_waking * Parking.sleepers pool.parking)
+
+(* A chunk that takes less is grown: a few cache misses say nothing of the rest. *)
+let telling = worth_sharing / 4
+let growth = 4
+
+(* The first index that is left. No overflow: only ranges whose estimate is short come here, and
+   what takes [longest] is worth sharing anyhow. *)
+let longest = 1 lsl 31
+
+let rec sweep_alone loop pool ~worker ~chunk from since =
+  let next = min loop.n (from + chunk) in
+  run_chunk loop ~worker from (next - 1);
+  if next = loop.n || Leftmost.stops loop.failures next then loop.n
+  else
+    let now = Machine.ticks () in
+    let took = min longest (now - since - Site.clock) in
+    if took < telling then sweep_alone loop pool ~worker ~chunk:(growth * chunk) next now
+    else if took * (loop.n - next) >= worth pool * chunk then next
+    else sweep_alone loop pool ~worker ~chunk next now
+
+let run_alone w loop cost =
+  let left = ref 0 in
+  let since = Machine.ticks () in
+  Region.alone w (fun worker -> left := sweep_alone loop w.pool ~worker ~chunk:1 0 since);
+  if !left = loop.n then begin
+    Region.count w;
+    Site.confirm loop.code cost ~ticks:(Machine.ticks () - since) ~iterations:loop.n
+  end;
+  !left
+
+(* How many indices make a unit: not worth a thief's trip if they are short, and not so many
+   that the last ones keep others waiting. *)
+let worth_stealing = Machine.ticks_of_us 1 / 4
+let units_each = 8
+
+let unit_for loop ~from ~size cost =
+  if cost = Site.unknown then 1
+  else
+    let short = (worth_stealing lsl Site.shift) / cost in
+    max 1 (min short ((loop.n - from) / (size * units_each)))
+
+let measured loop ~worker lo hi =
+  let since = Machine.ticks () in
+  run_chunk loop ~worker lo hi;
+  ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
+
+(* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
+let rec sweep_shared loop slices worker =
+  let (_, count) as taken = Slices.take slices worker in
+  if count > 0 then begin
+    let lo, hi = Slices.bounds slices taken in
+    if not (Leftmost.stops loop.failures lo) then
+      (if lo = slices.from then measured else run_chunk) loop ~worker lo hi;
+    sweep_shared loop slices worker
+  end
+
+let run_shared (w : Place.t) loop ~from cost =
+  let size = Pool.size w.pool in
+  let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
+  Region.run w ~revoke:true ~workers:(min (loop.n - from) size) (sweep_shared loop slices)
+
+let for_n_dynamic pool n body =
   check_count "for_n_dynamic" n;
   if n > 0 then begin
-    let slices = Slices.create n (Pool.size pool) in
-    let failures = Leftmost.create () in
-    let rec share worker =
-      let (_, count) as taken = Slices.next slices worker in
-      if count > 0 then begin
-        let lo, hi = Slices.bounds slices taken in
-        if not (Leftmost.stops failures lo) then run_chunk failures f ~worker lo hi;
-        share worker
-      end
-    in
-    shares pool n share;
-    Leftmost.reraise failures
+    let loop = { n; body; code = Machine.code_of_team body; failures = Leftmost.create () } in
+    let in_place () = run_chunk loop ~worker:0 0 (n - 1) in
+    Visit.with_worker "Team" pool ~in_place (fun w ->
+        let cost = Site.cost loop.code in
+        if Site.estimate cost n >= worth pool then run_shared w loop ~from:0 cost
+        else
+          let from = run_alone w loop cost in
+          if from < n then run_shared w loop ~from Site.unknown);
+    Leftmost.reraise loop.failures
   end

@@ -106,6 +106,77 @@ let unequal_work pool =
       Atomic.incr runs.(i));
   each_once "for_n_dynamic" runs
 
+(* Loops known to be short stay with the caller, until they turn out not to be. *)
+
+let workers_of pool n body =
+  let ran_by = Array.make n (-1) in
+  Team.for_n_dynamic pool n (fun ~worker i ->
+      ran_by.(i) <- worker;
+      body i);
+  List.sort_uniq compare (Array.to_list ran_by)
+
+let often_alone pool =
+  let calls = 1_000 in
+  let shared = ref 0 in
+  for _ = 1 to calls do
+    if List.length (workers_of pool 16 ignore) > 1 then incr shared
+  done;
+  (* The machine may be busy, and a body that was interrupted looks dear. *)
+  check_bool "by the caller" true (!shared < calls / 2)
+
+(* One body, so that what is remembered of it is wrong when it changes. *)
+let change_after_cheap_calls pool ~n change =
+  let body = ref ignore in
+  let run () = workers_of pool n (fun i -> !body i) in
+  for _ = 1 to 500 do
+    ignore (run ())
+  done;
+  body := change;
+  run
+
+let turns_dear pool =
+  let runs = counters 100 in
+  let sleep i =
+    Atomic.incr runs.(i);
+    Unix.sleepf 0.001
+  in
+  let run = change_after_cheap_calls pool ~n:100 sleep in
+  check_equal "shared" (List.init (Pool.size pool) Fun.id) (run ());
+  each_once "for_n_dynamic" runs
+
+let turns_dear_midway pool =
+  let sleep_late i = if i >= 30 then Unix.sleepf 0.001 in
+  let run = change_after_cheap_calls pool ~n:200 sleep_late in
+  check_equal "shared" (List.init (Pool.size pool) Fun.id) (run ())
+
+let turns_bad pool =
+  let fail i =
+    if i mod 20 = 19 then raise (Boom i);
+    if i > 5 then Unix.sleepf 0.0005
+  in
+  let run = change_after_cheap_calls pool ~n:100 fail in
+  check_raises "leftmost" (Boom 19) run;
+  use_all pool
+
+(* Now nothing, now long enough to share: as likely as not to contradict what is remembered. *)
+let random_costs =
+  let open QCheck in
+  let cost = Gen.oneof_weighted Gen.[ (20, return 0.); (2, return 1e-6); (1, return 5e-5) ] in
+  make ~print:Print.(array float) Gen.(array_size (int_range 1 200) cost)
+
+let any_costs_once pool costs =
+  let runs = counters (Array.length costs) in
+  checking_workers pool (fun use ->
+      Team.for_n_dynamic pool (Array.length costs) (fun ~worker i ->
+          use worker (fun () ->
+              Atomic.incr runs.(i);
+              if costs.(i) > 0. then burn costs.(i))));
+  Array.for_all (fun count -> Atomic.get count = 1) runs
+
+let costs_at_random =
+  let on domains = property ~domains "random costs" random_costs any_costs_once in
+  List.map on [ 1; 2; 3; 8 ]
+
 (* Bad sizes *)
 
 let negative_sizes pool =
@@ -261,6 +332,14 @@ let () =
           case "plain writes are seen" (on_pools [ 1; 2; 3 ] regions_order_plain_writes);
           case "unequal work" (on_each_count unequal_work);
         ] );
+      ( "short loops",
+        [
+          case "stay with the caller" (on_pools [ 2; 3 ] often_alone);
+          case "turn dear" (on_pools [ 2; 3 ] turns_dear);
+          case "turn dear midway" (on_pools [ 2; 3 ] turns_dear_midway);
+          case "turn bad" (on_each_count turns_bad);
+        ]
+        @ costs_at_random );
       ( "sizes",
         [
           case "negative" (on_pools [ 1; 2 ] negative_sizes);

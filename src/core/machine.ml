@@ -1,5 +1,6 @@
 external thread_id : unit -> int = "muster_thread_id" [@@noalloc]
 external code_of : ('a -> 'b) -> int = "muster_code_of" [@@noalloc]
+external code_of_team : (worker:int -> 'a) -> int = "muster_code_of" [@@noalloc]
 external yield : unit -> unit = "muster_yield" [@@noalloc]
 
 external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagged"

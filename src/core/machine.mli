@@ -7,6 +7,9 @@ val code_of : ('a -> 'b) -> int
 (** A key for a closure's code: equal for all closures made by one expression. A hint:
     partial applications share theirs. *)
 
+val code_of_team : (worker:int -> 'a) -> int
+(** The same of a function that is told its worker. *)
+
 val yield : unit -> unit
 (** Lets another thread of the machine run, if one is waiting for this CPU. Keeps the domain:
     call it only in a loop that polls. *)

@@ -34,9 +34,12 @@ value muster_thread_id(value unit) {
   return Val_long((intnat)&own_byte);
 }
 
-/* The address of a closure's code, as a key for what is remembered of it. */
+/* The address of a closure's code, as a key for what is remembered of it. With several
+   parameters the first field is a stub that all such closures share. */
 value muster_code_of(value closure) {
-  return Val_long((intnat)(((uintptr_t)Field(closure, 0)) >> 1));
+  intnat arity = Arity_closinfo(Closinfo_val(closure)); /* 0 in bytecode, negative for a tuple */
+  int several = arity != 0 && arity != 1;
+  return Val_long((intnat)(((uintptr_t)Field(closure, several ? 2 : 0)) >> 1));
 }
 
 /* sched_yield without giving up the domain: it is called between two polls of

@@ -201,13 +201,16 @@ let do_job w = function
     ignore (Parking.wake w.pool.parking from)
   | Idle | Gone | Busy _ -> ()
 
-let serve w =
+(* Whether there was a job. *)
+let serve_one w =
   if w.own.in_share then free_mailbox w;
   match Atomic.get w.mailbox with
-  | Idle | Gone | Busy _ -> ()
+  | Idle | Gone | Busy _ -> false
   | Job { ordered; _ } as job ->
-    if (ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job) then
-      do_job w job
+    ((ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job))
+    && (do_job w job; true)
+
+let serve w = ignore (serve_one w)
 
 (* While its thread is in another pool, a worker's shares are done by who asks for them. *)
 let go_away w =
@@ -298,9 +301,23 @@ let raise_stray w =
   if (not w.resident) && Atomic.get w.pool.stray <> None then
     Option.iter raise (Atomic.exchange w.pool.stray None)
 
+(* Regions come in rows: after one, the worker looks out for the next for a moment before it
+   searches, which would make the next one's caller wait. No more than [row], as tasks wait
+   meanwhile. Not counted among the searchers, it may be taken for busy: then a publisher of work
+   wakes another, needlessly but in time. *)
+let row = 16
+
+let rec is_next_due w pauses =
+  Atomic.get w.mailbox != Idle
+  || (pauses > 0 && (Domain.cpu_relax (); is_next_due w (pauses - 1)))
+
+let rec serve_row w ~until left =
+  if serve_one w && left > 1 && is_next_due w w.pool.pauses && not (until ()) then
+    serve_row w ~until (left - 1)
+
 let rec work w ~until =
   if not (until ()) then begin
-    serve w;
+    serve_row w ~until row;
     Staff.look_if_told w;
     let task = find w in
     if task != none then execute w task
