@@ -170,17 +170,50 @@ module Pool : sig
   val find : string -> t option
   (** An open pool of that name. *)
 
+  (** Something that the pool decided, and why. *)
+  type decision = {
+    seconds_ago : float;
+    what : string;  (** such as ["lend a CPU: use 1 of 2 CPUs"] *)
+    why : string;  (** ["a worker waited 3.8 ms for a CPU: 3 runnable threads for 2 CPUs"] *)
+  }
+
+  (** Counts are since the pool's creation. *)
   type stats = {
-    size : int;
+    size : int;  (** {!size} *)
     tasks : int;  (** run from a deque or from outside; not those that ran in place *)
     forks : int;  (** offered to other workers; not those that ran in place *)
     steals : int;
     parks : int;  (** times that a worker went to sleep *)
     regions : int;  (** {!Team} calls *)
+    workers : int;  (** present now; the caller's place counts even if no caller is there *)
+    allowed : int;  (** that may take work now, a caller included *)
+    cpus : int;  (** that the process may use: {!Cpu.available}, looked up at most once a second *)
+    lent : int;  (** of these, left to other processes at the moment *)
+    minor_heap_words : int list;
+        (** of the workers present, the caller's place first; as of their last look *)
+    domains_started : int;
+    domains_ended : int;
+    waits : int;  (** times that a worker stood in the kernel's run queue for 1 ms or more *)
+    waited_seconds : float;  (** in these, all workers together *)
+    minor_collections : int;
+        (** in which a worker's domain took part, counted for each domain; but for the first after
+            a worker came to its place *)
+    minor_gc_seconds : float;
+        (** that these took the domains for their parts of the copying, all together. What they
+            waited for each other, before and after, is not in it: the runtime tells nobody. *)
+    decisions : decision list;
+        (** the last ones, of at most 32 that the process remembers, newest last: how many workers
+            there are, CPUs lent and taken back, domains started and ended, minor heaps sized *)
   }
 
   val stats : t -> stats
-  (** Since the pool's creation; a worker adds its [forks] when it pauses. *)
+  (** What the pool did and does, and why. Workers add what they counted when they pause, and every
+      few milliseconds. A pool that insists on its domains ({!create}) has no [waits]: it does not
+      look. Where the system does not tell ([waits] on others than Linux) or the compiler is newer
+      than the known ones (collections), counts stay 0.
+
+      {b Cost}: some microseconds. {b Domains}: any, of a closed pool too; figures of other
+      workers may be a little old. *)
 end
 
 (** The whole pool at once, each worker knowing its index (the interface of Fork Union, by Ash

@@ -47,7 +47,8 @@ let of_creator pool ~size =
 let settle w =
   if not w.own.settled then begin
     w.own.settled <- true;
-    Option.iter set (of_creator w.pool ~size:(Atomic.get w.pool.size))
+    Option.iter set (of_creator w.pool ~size:(Atomic.get w.pool.size));
+    w.own.counts.heap <- words ()
   end
 
 (* {2 Growth} *)

@@ -21,6 +21,8 @@ external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagge
 val ticks_of_us : int -> int
 (** How many {!ticks} that many microseconds have, at least 1. *)
 
+val seconds_of_ticks : int -> float
+
 val backtrace_status : unit -> bool
 (** [Printexc.backtrace_status] of the calling domain, without the cost of a full call. *)
 
@@ -50,7 +52,10 @@ val domain_must_stay : unit -> bool
 val look_up_every : int -> int -> unit
 (** [look_up_every index ticks] makes the collector remind a domain's worker, at a minor collection
     [ticks] or more after the last reminder: the worker's first word becomes 0 and the atomic
-    in its second 1. [index] is where domain-local storage keeps it; nothing if that is -1. *)
+    in its second 1. At every collection but the first after a worker came, the atomic in its
+    third word grows by 1, and that in its fourth by the {!ticks} that the domain's own part took,
+    without the runtime's barriers. [index] is where domain-local storage keeps the worker;
+    nothing happens if that is -1. *)
 
 (** A place for one thread to sleep. It holds at most one wake-up token, so a wake that comes
     before the sleep is not lost. *)

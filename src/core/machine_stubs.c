@@ -255,15 +255,23 @@ value muster_online_cpus(value unit) {
    The hook runs while other domains may still be promoting: what it finds in domain-local
    storage may be a block in the making. So it only touches what the previous collection's hook
    has found at the same address of the major heap, which is complete by now. (A compaction moves
-   blocks, but not while a domain is here.) Others' hooks are kept. */
+   blocks, but not while a domain is here.) Others' hooks are kept.
+
+   The same hook counts collections and the time from begin hook to end hook in the worker's third
+   and fourth word, atomics too. That is the domain's share of the copying. The runtime has no hook
+   around its barriers, one before the begin hook and one after the end hook, so how long domains
+   wait for each other there is not known. Only the domain's collector writes these words, be it
+   the worker's thread or the one that the runtime lends to a domain that sleeps. (Where threads of
+   several domains share a worker, that of who has none, counts may get lost.) */
 
 static int look_index = -1;
 static int64_t look_every;
-static caml_timing_hook next_hook = NULL;
+static caml_timing_hook next_hook = NULL, next_begin_hook = NULL;
 
 static __thread struct {
   int64_t at;
   value locals, worker; /* as of the last collection; never followed */
+  int64_t begun;        /* this collection */
 } last_look;
 
 static int is_old(value v) { return Is_block(v) && !Is_young(v); }
@@ -275,16 +283,30 @@ static void remind(value worker) {
   __atomic_store_n(&Field(worker, 0), Val_long(0), __ATOMIC_RELAXED);
 }
 
+static void add(value cell, int64_t n) {
+  if (!is_old(cell)) return;
+  value before = __atomic_load_n(&Field(cell, 0), __ATOMIC_RELAXED);
+  __atomic_store_n(&Field(cell, 0), Val_long(Long_val(before) + n), __ATOMIC_RELAXED);
+}
+
+static void begin(void) {
+  if (next_begin_hook != NULL) next_begin_hook();
+  last_look.begun = ticks();
+}
+
 static void look_up(void) {
   int64_t now = ticks();
   value locals = Caml_state->dls_root, worker = Val_unit;
   if (is_old(locals) && locals == last_look.locals &&
       (mlsize_t)look_index < Wosize_val(locals))
     worker = Field(locals, look_index);
-  if (now - last_look.at > look_every && is_old(worker) && worker == last_look.worker &&
-      Wosize_val(worker) > 1) {
-    last_look.at = now;
-    remind(worker);
+  if (is_old(worker) && worker == last_look.worker && Wosize_val(worker) > 3) {
+    add(Field(worker, 2), 1);
+    add(Field(worker, 3), now - last_look.begun);
+    if (now - last_look.at > look_every) {
+      last_look.at = now;
+      remind(worker);
+    }
   }
   last_look.locals = locals;
   last_look.worker = worker;
@@ -296,7 +318,9 @@ value muster_look_up_every(value index, value every) {
   if (Long_val(index) >= 0 && look_index < 0) {
     look_every = Long_val(every);
     next_hook = caml_minor_gc_end_hook;
+    next_begin_hook = caml_minor_gc_begin_hook;
     look_index = (int)Long_val(index);
+    caml_minor_gc_begin_hook = begin;
     caml_minor_gc_end_hook = look_up;
   }
   return Val_unit;

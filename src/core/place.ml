@@ -29,6 +29,8 @@ type mailbox =
 type t = {
   mutable quiet : int;  (** first: see Compat.first_word *)
   look : int Atomic.t;  (** second: machine_stubs.c sets it. 1 = time to look up (Staff) *)
+  collected : int Atomic.t;  (** third: machine_stubs.c counts minor collections here, ... *)
+  collecting : int Atomic.t;  (** ... fourth: and the ticks they took (Machine) *)
   index : int;
   resident : bool;
   owner : int Atomic.t;
@@ -76,6 +78,9 @@ and counts = {
   mutable steals : int;
   mutable parks : int;
   mutable regions : int;
+  mutable waits : int;  (** noticed, for a CPU *)
+  mutable waited : int;  (** in these, in ns *)
+  mutable heap : int;  (** minor heap of who was here last, in words; 0: it has not looked *)
 }
 
 and pool = {
@@ -98,6 +103,8 @@ and pool = {
   pauses : int;  (** before the first yield; 0 where workers outnumber CPUs *)
   searching : int Atomic.t;  (** workers between finding nothing and sleeping *)
   residents : int Atomic.t;
+  started : int Atomic.t;  (** domains *)
+  ended : int Atomic.t;
   suspended : int Atomic.t;  (** tasks that wait for something *)
   closing : bool Atomic.t;
   inherited : bool Atomic.t;  (** backtrace setting of who sent the last outside item *)
@@ -113,7 +120,8 @@ let high = 8
 let low = 2
 let none = Promise.(any (make nowhere ignore))
 
-let zero () = { tasks = 0; forks = 0; steals = 0; parks = 0; regions = 0 }
+let zero () =
+  { tasks = 0; forks = 0; steals = 0; parks = 0; regions = 0; waits = 0; waited = 0; heap = 0 }
 
 let make_own index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
@@ -124,7 +132,9 @@ let make_own index =
 let make pool index =
   let resident = index > 0 && index < pool.regulars in
   Compat.padded
-    { quiet = 0; look = Compat.padded (Atomic.make 0); index; resident;
+    { quiet = 0; look = Compat.padded (Atomic.make 0);
+      collected = Compat.padded (Atomic.make 0); collecting = Compat.padded (Atomic.make 0);
+      index; resident;
       owner = Compat.padded (Atomic.make 0); pool; deque = Deque.create ~capacity:16 none;
       mailbox = Compat.padded (Atomic.make (if resident then Gone else Idle));
       on_domain = Atomic.make false; domain = Atomic.make None;
@@ -139,7 +149,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       uses_async = Compat.padded (Atomic.make false); needed = Atomic.make 0; needed_until = Atomic.make 0;
       inbox = Inbox.create (); pauses;
       parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
-      residents = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
+      residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
       closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None;
       hire; home = Promise.nowhere; leaving = Atomic.make [] }
   in

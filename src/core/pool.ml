@@ -11,25 +11,8 @@ open Visit
 
 type t = Place.pool
 
-type stats = {
-  size : int;
-  tasks : int;
-  forks : int;
-  steals : int;
-  parks : int;
-  regions : int;
-}
-
 let size (pool : t) = Atomic.get pool.size
 let name (pool : t) = pool.name
-
-let stats (pool : t) =
-  let w = current () in
-  if w.pool == pool && owned w then publish_counts w;
-  let total count = Array.fold_left (fun n w -> n + count (Atomic.get w.published)) 0 pool.workers in
-  { size = size pool; tasks = total (fun c -> c.tasks); forks = total (fun c -> c.forks);
-    steals = total (fun c -> c.steals); parks = total (fun c -> c.parks);
-    regions = total (fun c -> c.regions) }
 
 (* {2 Residents}
 
@@ -86,7 +69,7 @@ let rec take_leave w =
   if not (Atomic.compare_and_set w.mailbox Idle Gone) then (serve w; take_leave w)
   else begin
     note_leave w;
-    Atomic.incr Staff.ended;
+    Atomic.incr w.pool.ended;
     Deque.sweep w.deque;
     publish_counts w;
     (* Thread identities are used again. *)
@@ -123,7 +106,7 @@ let spawn pool w =
        let before = Atomic.get w.domain in
        match Domain.spawn (resident w ~before) with
        | domain ->
-         Atomic.incr Staff.hired;
+         Atomic.incr pool.started;
          Atomic.set w.domain (Some domain);
          true
        | exception (Failure _ | Out_of_memory) ->
@@ -136,6 +119,13 @@ let hire_first pool ~upto =
   let rec from i = i <= upto && (spawn pool pool.workers.(i) || from (i + 1)) in
   from 1
 
+let note_hire pool =
+  let why =
+    if still_needed pool > 0 then "a call waits for it"
+    else "there is work, and a CPU for it"
+  in
+  Staff.decide ~pool:pool.name "a domain started" why
+
 (* Where the runtime has no domain to give, the next look tries again. *)
 let hire_one pool =
   Staff.refresh_cpus ~files:false (Machine.now ());
@@ -144,8 +134,8 @@ let hire_one pool =
     let allowed = Atomic.get pool.allowed in
     let wanted = max allowed (still_needed pool) in
     if Atomic.get pool.residents < wanted && not (may_close pool) then
-      if not (hire_first pool ~upto:(min wanted (pool.regulars - 1))) then
-        ignore (Atomic.compare_and_set pool.allowed allowed (Atomic.get pool.residents))
+      if hire_first pool ~upto:(min wanted (pool.regulars - 1)) then note_hire pool
+      else ignore (Atomic.compare_and_set pool.allowed allowed (Atomic.get pool.residents))
   end
 
 (* {2 Creation} *)
@@ -171,6 +161,27 @@ let check_create ~domains ~minor_heap_words =
   positive "domains" domains;
   positive "minor_heap_words" minor_heap_words
 
+let note_size (pool : t) ~least =
+  let size = Atomic.get pool.size and available = Atomic.get Staff.cpus in
+  let asked = if pool.wanted = max_int then "" else Printf.sprintf "%d asked for" pool.wanted in
+  let why =
+    if size < least then "the runtime gave no more domains"
+    else if pool.insists then asked ^ ", ~oversubscribe"
+    else if pool.wanted <= available then asked
+    else
+      let usable = "the process may use " ^ Staff.plural available "CPU" in
+      if asked = "" then usable else asked ^ ", " ^ usable
+  in
+  Staff.decide ~pool:pool.name (Staff.plural size "worker") why
+
+let set_heap (pool : t) words =
+  Heap.set words;
+  let why =
+    if pool.minor_heap <> None then "the pool's creator chose so"
+    else "several workers stop each other at every minor collection"
+  in
+  Staff.decide ~pool:pool.name (Printf.sprintf "minor heaps of %d words" words) why
+
 (* As many as the runtime can give; the size says how many that are. *)
 let staff (pool : t) ~size =
   Atomic.set pool.size size;
@@ -184,6 +195,7 @@ let staff (pool : t) ~size =
     Atomic.set pool.allowed (hired - 1)
   end
   else if size > 1 then Staff.lend_for (Machine.now ());
+  note_size pool ~least:size;
   if Place.alone pool.workers.(0) then set_quiet pool.workers.(0) 1
 
 (* Places for as many as the machine has CPUs: the process may come to use them all. *)
@@ -205,7 +217,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
       ~pauses ~hire:hire_one
   in
   pool.workers <- Array.init places (make pool);
-  Option.iter Heap.set (Heap.of_creator pool ~size);
+  Option.iter (set_heap pool) (Heap.of_creator pool ~size);
   staff pool ~size:(min size regulars);
   pool
 
@@ -271,3 +283,6 @@ let with_ ?name ?domains ?oversubscribe f =
     let failure = Outcome.caught exn in
     close pool;
     Outcome.raise failure
+
+(* Last: its fields have names that are also a place's. *)
+include Stats

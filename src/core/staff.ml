@@ -22,7 +22,12 @@ let ms = 1_000_000
 
 (* {2 What was decided, and why} *)
 
-type decision = { at : int;  (** ns *) pool : string; what : string; why : string }
+type decision = {
+  at : int;  (** ns *)
+  pool : string option;  (** all pools, if none *)
+  what : string;
+  why : string;
+}
 
 let kept = 32
 let decisions : decision list Atomic.t = Atomic.make []
@@ -31,12 +36,9 @@ let rec change cell f =
   let old = Atomic.get cell in
   if not (Atomic.compare_and_set cell old (f old)) then change cell f
 
-let decide ~pool what why =
+let decide ?pool what why =
   let decision = { at = Machine.now (); pool; what; why } in
   change decisions (fun old -> decision :: List.filteri (fun i _ -> i < kept - 1) old)
-
-let hired = Atomic.make 0
-let ended = Atomic.make 0
 
 let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 
@@ -75,8 +77,9 @@ let share ~cpus ~callers ~pools ~rank = function
 let is_in_use pool =
   visitors pool > 0 || Atomic.get pool.residents > Parking.sleepers pool.parking
 
-let set_allowed pool n =
+let set_allowed pool n ~tell =
   if Atomic.get pool.allowed <> n then begin
+    tell n;
     Atomic.set pool.allowed n;
     let look v =
       Atomic.set v.look 1;
@@ -88,6 +91,13 @@ let set_allowed pool n =
   end
 
 let most pool = Atomic.get pool.size - 1
+
+let tell_of_share pool ~cpus ~callers ~pools n =
+  if pools > 1 || callers > 1 then
+    let share = Printf.sprintf "%s beside %s" (plural n "domain") (plural (visitors pool) "caller") in
+    decide ~pool:pool.name share
+      (Printf.sprintf "%s with %s in all share %s" (plural pools "pool") (plural callers "caller")
+         (plural cpus "CPU"))
 
 (* Tells all pools how many residents they may have. *)
 let share_out () =
@@ -105,7 +115,8 @@ let share_out () =
         | Random state -> Random.State.int state (most pool + 1)
         | On | Off -> share ~cpus ~callers ~pools ~rank mine
       in
-      set_allowed pool (min (most pool) (max (still_needed pool) share))
+      let allowed = min (most pool) (max (still_needed pool) share) in
+      set_allowed pool allowed ~tell:(tell_of_share pool ~cpus ~callers ~pools)
     in
     List.iteri give (if in_use = [] then bound else in_use)
 
@@ -129,7 +140,9 @@ let refresh_cpus ?(files = true) now =
         end
       in
       List.iter resize (Atomic.get open_pools);
-      decide ~pool:"all" (plural available "CPU") (Printf.sprintf "there were %d before" before);
+      decide
+        (Printf.sprintf "use %s" (plural available "CPU"))
+        (Printf.sprintf "the process may use as many now, and might use %d before" before);
       share_out ()
     end
   end
@@ -140,30 +153,36 @@ let runnable () =
   if Atomic.get affinity <> online then None
   else match Machine.runnable () with -1 -> None | n -> Some n
 
-let explain (before : Governor.t) (now : Governor.t) (sample : Governor.sample) =
-  let cpus = Atomic.get cpus in
-  let what = Printf.sprintf "%s of %d" (plural (cpus - now.lent) "CPU") cpus in
-  let wanting =
-    match sample.runnable with
-    | Some n -> Printf.sprintf "%s for %s" (plural n "thread") (plural online "CPU")
-    | None -> "the machine's load cannot be seen"
-  in
-  if now.lent > before.lent then
-    decide ~pool:"all" what
-      (Printf.sprintf "a worker waited %.1f ms for a CPU; %s" (float sample.waited /. 1e6) wanting)
-  else if now.lent < before.lent then decide ~pool:"all" what ("a CPU was free; " ^ wanting)
+let load = function
+  | Some n -> Printf.sprintf "%s for %s" (plural n "runnable thread") (plural online "CPU")
+  | None -> "the machine's load cannot be seen"
 
-let rec govern sample =
+let of_wait { Governor.waited; runnable; _ } =
+  Printf.sprintf "a worker waited %.1f ms for a CPU: %s" (float waited /. 1e6) (load runnable)
+
+let of_calm { Governor.runnable; _ } =
+  match runnable with
+  | Some _ -> "a CPU was free: " ^ load runnable
+  | None -> "a trial, as no worker waited for some time: " ^ load None
+
+let explain (before : Governor.t) (now : Governor.t) why =
+  let cpus = Atomic.get cpus in
+  let what = if now.lent > before.lent then "lend a CPU" else "take a CPU back" in
+  decide (Printf.sprintf "%s: use %d of %s" what (cpus - now.lent) (plural cpus "CPU")) why
+
+let rec govern ~lending sample =
   let before = Atomic.get governor in
   let cpus = Atomic.get cpus in
-  let after =
+  let after, taking =
     match mode with
-    | On -> Governor.observe ~cpus ~online before sample
-    | Off -> before
-    | Random state -> { before with lent = Random.State.int state (max 2 cpus) }
+    | On -> (Governor.observe ~cpus ~online before sample, of_calm)
+    | Off -> (before, of_calm)
+    | Random state ->
+      ({ before with lent = Random.State.int state (max 2 cpus) }, fun _ -> "MUSTER_GOVERNOR=random")
   in
-  if not (Atomic.compare_and_set governor before after) then govern sample
-  else if after.lent <> before.lent then explain before after sample
+  if not (Atomic.compare_and_set governor before after) then govern ~lending sample
+  else if after.lent > before.lent then explain before after (lending sample)
+  else if after.lent < before.lent then explain before after (taking sample)
 
 (* {2 A look} *)
 
@@ -188,6 +207,16 @@ let waited w =
     if first then 0 else min gap since
   end
 
+(* For Pool.stats. *)
+let note w waited =
+  let counts = w.own.counts in
+  counts.heap <- Heap.words ();
+  if waited >= Governor.noticed then begin
+    counts.waits <- counts.waits + 1;
+    counts.waited <- counts.waited + waited
+  end;
+  publish_counts w
+
 let tell_of_heap (w : Place.t) words survived =
   decide ~pool:w.pool.name
     (Printf.sprintf "minor heap of worker %d: %d words" w.index words)
@@ -206,9 +235,10 @@ let look w =
     w.own.looked_at <- Machine.ticks ();
     refresh_cpus now;
     Heap.fit w ~tell:(tell_of_heap w);
+    note w waited;
     let lent = (Atomic.get governor).lent > 0 in
     if waited >= Governor.noticed || lent || mode <> On then begin
-      govern { now; waited; runnable = runnable () };
+      govern ~lending:of_wait { now; waited; runnable = runnable () };
       share_out ()
     end
     else if are_several () then share_out ()
@@ -240,5 +270,6 @@ let has_room pool =
 (* There is none: as if a worker had waited. *)
 let lend_for now =
   let runnable = Option.map (max (online + 1)) (runnable ()) in
-  govern { now; waited = Governor.noticed; runnable };
+  let lending _ = "no CPU was free for one more worker" in
+  govern ~lending { now; waited = Governor.noticed; runnable };
   share_out ()

@@ -1,0 +1,84 @@
+(* What a pool did, what it does now, and why: its own figures, the process's budget (Staff)
+   and the collector's (Machine). Each figure is right for itself; together they are of no one
+   moment. *)
+
+open Place
+
+type decision = { seconds_ago : float; what : string; why : string }
+
+type stats = {
+  size : int;
+  tasks : int;
+  forks : int;
+  steals : int;
+  parks : int;
+  regions : int;
+  workers : int;
+  allowed : int;
+  cpus : int;
+  lent : int;
+  minor_heap_words : int list;
+  domains_started : int;
+  domains_ended : int;
+  waits : int;
+  waited_seconds : float;
+  minor_collections : int;
+  minor_gc_seconds : float;
+  decisions : decision list;
+}
+
+let is_taken w = Atomic.get w.owner <> 0
+let count workers taken = Array.fold_left (fun n w -> n + Bool.to_int (taken w)) 0 workers
+let is_visitor w = (not w.resident) && is_taken w
+
+(* A caller's place counts where no caller is there, too. *)
+let callers (pool : pool) = max 1 (count pool.workers is_visitor)
+
+(* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
+let allowed (pool : pool) ~usable =
+  let all = callers pool + Atomic.get pool.allowed in
+  if Staff.is_bound pool && Staff.visitors pool = 0 then min all (max 1 usable) else all
+
+let heaps (pool : pool) =
+  let of_place w =
+    match (Atomic.get w.published).heap with
+    | 0 when w.index = 0 -> Some (Heap.words ())
+    | 0 -> None
+    | words -> if w.index = 0 || is_taken w then Some words else None
+  in
+  List.filter_map of_place (Array.to_list pool.workers)
+
+let decisions (pool : pool) =
+  let now = Machine.now () in
+  let tell { Staff.at; what; why; _ } =
+    { seconds_ago = float (max 0 (now - at)) /. 1e9; what; why }
+  in
+  let concerns { Staff.pool = whose; _ } =
+    match whose with None -> true | Some name -> name = pool.name
+  in
+  List.rev_map tell (List.filter concerns (Atomic.get Staff.decisions))
+
+let publish_own (pool : pool) =
+  let w = current () in
+  if w.pool == pool && owned w then begin
+    w.own.counts.heap <- Heap.words ();
+    publish_counts w
+  end
+
+let stats (pool : pool) =
+  publish_own pool;
+  let sum part = Array.fold_left (fun n w -> n + part w) 0 pool.workers in
+  let total part = sum (fun w -> part (Atomic.get w.published)) in
+  let size = Atomic.get pool.size in
+  let cpus = Atomic.get Staff.cpus and { Governor.lent; _ } = Atomic.get Staff.governor in
+  { size; tasks = total (fun c -> c.tasks); forks = total (fun c -> c.forks);
+    steals = total (fun c -> c.steals); parks = total (fun c -> c.parks);
+    regions = total (fun c -> c.regions); cpus; lent;
+    workers = callers pool + Atomic.get pool.residents;
+    allowed = allowed pool ~usable:(cpus - lent); minor_heap_words = heaps pool;
+    domains_started = Atomic.get pool.started; domains_ended = Atomic.get pool.ended;
+    waits = total (fun c -> c.waits);
+    waited_seconds = float (total (fun c -> c.waited)) /. 1e9;
+    minor_collections = sum (fun w -> Atomic.get w.collected);
+    minor_gc_seconds = Machine.seconds_of_ticks (sum (fun w -> Atomic.get w.collecting));
+    decisions = decisions pool }
