@@ -1,4 +1,4 @@
-module Cpu = Muster_core.Cpu
+open Muster_core
 
 let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 let cpus quota = Printf.sprintf "%g CPU%s" quota (if quota = 1. then "" else "s")
@@ -35,6 +35,58 @@ let plan (cpu : Cpu.report) =
   Printf.sprintf "The default pool will run %s: %s.%s"
     (plural cpu.available "worker")
     (reason cpu) in_place
+
+(* {2 The policies} *)
+
+let sees (sight : Facts.sight) =
+  match (sight.run_queue_wait, sight.runnable) with
+  | true, Some _ when sight.whole_machine ->
+    "how long each worker waits for a CPU, and how many threads want one"
+  | true, _ -> "how long each worker waits for a CPU, but not who else wants one"
+  | false, Some _ when sight.whole_machine ->
+    "how many threads want a CPU, but not whether a worker waits"
+  | false, _ -> "nothing of the machine's other work"
+
+let of_load ~cpus ~online runnable =
+  let room = min cpus (1 + max 0 (online - runnable)) in
+  let wanted =
+    Printf.sprintf "%s for %s, this program's among them"
+      (plural runnable "runnable thread") (plural online "CPU")
+  in
+  if room = cpus then
+    Printf.sprintf "It would use %s now: %s." (plural cpus "CPU") wanted
+  else
+    Printf.sprintf "It would use %d of %s now: %s. When one is free, it takes it back."
+      room (plural cpus "CPU") wanted
+
+let beside_others (facts : Facts.t) =
+  let sight = facts.sight and cpus = facts.cpu.available in
+  match (sight.governor, sight.runnable) with
+  | _ when cpus = 1 -> "It has no worker that could step aside for other programs."
+  | Off, _ -> "MUSTER_GOVERNOR=off: it uses its CPUs whatever other programs run."
+  | Random, _ -> "MUSTER_GOVERNOR=random: it uses any number of CPUs, which is for tests."
+  | On, Some runnable when sight.whole_machine ->
+    of_load ~cpus ~online:sight.online runnable
+  | On, _ when sight.run_queue_wait ->
+    "It would lend a CPU to others when workers wait for one twice within 20 ms, and try \
+     later whether it is free again."
+  | On, _ -> "It uses its CPUs whatever other programs run."
+
+let heap (facts : Facts.t) =
+  match facts.minor_heap_source with
+  | _ when facts.cpu.available = 1 -> "The minor heap stays as it is: no worker stops another."
+  | Parameters -> "Minor heaps stay as OCAMLRUNPARAM has set them."
+  | Runtime_default ->
+    Printf.sprintf
+      "Minor heaps begin with %d words, as each collection stops all workers, and grow to \
+       %d where %g %% or more of what is allocated survives."
+      Heap.first Heap.largest (100. *. Heap.survival)
+
+let idle =
+  Printf.sprintf
+    "A worker without work sleeps after 60 us; its domain ends after %d ms, and another \
+     starts on use."
+    Worker.patience_ms
 
 (* {2 Warnings} *)
 
@@ -100,6 +152,19 @@ let thread_sanitizer (facts : Facts.t) =
       "This OCaml is built with ThreadSanitizer: programs are several times slower. \
        Measure with another one.")
 
+let unheeded_neighbours (facts : Facts.t) =
+  let { Facts.governor; runnable; online; whole_machine; _ } = facts.sight in
+  match runnable with
+  | Some threads
+    when governor = Off && whole_machine && threads > online && facts.cpu.available > 1 ->
+    [
+      Printf.sprintf
+        "%s want to run on %s, and MUSTER_GOVERNOR=off keeps workers from stepping \
+         aside: every minor collection waits for those that do not run. Unset it."
+        (plural threads "thread") (plural online "CPU");
+    ]
+  | _ -> []
+
 let warnings (facts : Facts.t) =
   List.concat
     [
@@ -108,5 +173,6 @@ let warnings (facts : Facts.t) =
       more_workers_than_cpus facts.cpu;
       fewer_workers_than_planned facts;
       small_minor_heap facts;
+      unheeded_neighbours facts;
       thread_sanitizer facts;
     ]

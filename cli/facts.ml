@@ -1,3 +1,5 @@
+open Muster_core
+
 type ocaml = {
   version : string;
   architecture : string;
@@ -9,14 +11,25 @@ type ocaml = {
 }
 
 type source = Runtime_default | Parameters
-type pool = { workers : int; minor_heaps : int list }
+type governor = On | Off | Random
+
+type sight = {
+  run_queue_wait : bool;
+  runnable : int option;
+  online : int;
+  whole_machine : bool;
+  governor : governor;
+}
+
+type pool = { workers : int; minor_heaps : int list; trial : Muster.Pool.stats }
 
 type t = {
   muster : string;
   ocaml : ocaml;
-  cpu : Muster_core.Cpu.report;
+  cpu : Cpu.report;
   minor_heap : int;
   minor_heap_source : source;
+  sight : sight;
   pool : pool;
 }
 
@@ -43,21 +56,48 @@ let ocaml () =
 
 let minor_heap () = (Gc.get ()).minor_heap_size
 
+(* It allocates, as workers look around when they collect. *)
+let rec build depth = if depth = 0 then `Leaf else `Node (build (depth - 1), build (depth - 1))
+
+let trial_ms = 60
+
+let try_out () =
+  let until = Machine.now () + (trial_ms * 1_000_000) in
+  while Machine.now () < until do
+    Muster.parallel_for ~start:1 ~finish:64 (fun _ ->
+        ignore (Sys.opaque_identity (build 10)))
+  done
+
+let sight ~affinity =
+  let online = Staff.online in
+  {
+    run_queue_wait = Machine.run_queue_wait () >= 0;
+    runnable = (match Machine.runnable () with -1 -> None | threads -> Some threads);
+    online;
+    whole_machine = affinity = online;
+    governor = (match Staff.mode with On -> On | Off -> Off | Random _ -> Random);
+  }
+
 let started_pool () =
   let pool = Muster.Pool.default () in
+  try_out ();
+  let trial = Muster.Pool.stats pool in
   let workers = Muster.Pool.size pool in
   let words = Array.make workers 0 in
   Muster.Team.broadcast pool (fun worker -> words.(worker) <- minor_heap ());
-  { workers; minor_heaps = Array.to_list words }
+  { workers; minor_heaps = Array.to_list words; trial }
 
 let gather () =
   let minor_heap = minor_heap () in
+  let cpu = Cpu.report () in
+  let sight = sight ~affinity:cpu.affinity in
   let given = Option.fold ~none:false ~some:sets_minor_heap (parameters ()) in
   {
     muster = muster_version;
     ocaml = ocaml ();
-    cpu = Muster_core.Cpu.report ();
+    cpu;
     minor_heap;
     minor_heap_source = (if given then Parameters else Runtime_default);
+    sight;
     pool = started_pool ();
   }

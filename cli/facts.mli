@@ -13,9 +13,22 @@ type ocaml = {
 (** Who said how large a minor heap is. *)
 type source = Runtime_default | Parameters
 
+(** [MUSTER_GOVERNOR] *)
+type governor = On | Off | Random
+
+(** What a pool can see of the machine's other work. *)
+type sight = {
+  run_queue_wait : bool;  (** how long a thread waited for a CPU *)
+  runnable : int option;  (** threads that want to run now, the doctor's own included *)
+  online : int;  (** CPUs of the machine *)
+  whole_machine : bool;  (** the process may use them all, so [runnable] is about its CPUs *)
+  governor : governor;
+}
+
 type pool = {
   workers : int;
   minor_heaps : int list;  (** words, by worker *)
+  trial : Muster.Pool.stats;  (** after some work *)
 }
 
 type t = {
@@ -24,6 +37,7 @@ type t = {
   cpu : Muster_core.Cpu.report;
   minor_heap : int;  (** words, before there is a pool *)
   minor_heap_source : source;
+  sight : sight;
   pool : pool;  (** as it really started *)
 }
 

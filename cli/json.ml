@@ -45,6 +45,43 @@ let minor_heap (facts : Facts.t) =
       ("from", `String (Advice.source facts.minor_heap_source));
     ]
 
+let governor : Facts.governor -> Yojson.Basic.t = function
+  | On -> `String "on"
+  | Off -> `String "off"
+  | Random -> `String "random"
+
+let sight (sight : Facts.sight) =
+  `Assoc
+    [
+      ("run_queue_wait", `Bool sight.run_queue_wait);
+      ("runnable_threads", optional (fun n -> `Int n) sight.runnable);
+      ("online_cpus", `Int sight.online);
+      ("whole_machine", `Bool sight.whole_machine);
+      ("governor", governor sight.governor);
+    ]
+
+let decision { Muster.Pool.seconds_ago; what; why } =
+  `Assoc
+    [
+      ("seconds_ago", `Float seconds_ago); ("what", `String what); ("why", `String why);
+    ]
+
+let trial (stats : Muster.Pool.stats) =
+  `Assoc
+    [
+      ("workers", `Int stats.workers);
+      ("allowed", `Int stats.allowed);
+      ("cpus", `Int stats.cpus);
+      ("lent", `Int stats.lent);
+      ("domains_started", `Int stats.domains_started);
+      ("domains_ended", `Int stats.domains_ended);
+      ("waits", `Int stats.waits);
+      ("waited_seconds", `Float stats.waited_seconds);
+      ("minor_collections", `Int stats.minor_collections);
+      ("minor_gc_seconds", `Float stats.minor_gc_seconds);
+      ("decisions", `List (List.map decision stats.decisions));
+    ]
+
 let pool (facts : Facts.t) =
   let words = List.map (fun words -> `Int words) facts.pool.minor_heaps in
   `Assoc
@@ -52,6 +89,10 @@ let pool (facts : Facts.t) =
       ("workers", `Int facts.pool.workers);
       ("minor_heap_words", `List words);
       ("plan", `String (Advice.plan facts.cpu));
+      ("beside_others", `String (Advice.beside_others facts));
+      ("heap", `String (Advice.heap facts));
+      ("idle", `String Advice.idle);
+      ("trial", trial facts.pool.trial);
     ]
 
 let of_facts (facts : Facts.t) : Yojson.Basic.t =
@@ -61,6 +102,7 @@ let of_facts (facts : Facts.t) : Yojson.Basic.t =
       ("ocaml", ocaml facts.ocaml);
       ("cpus", cpus facts.cpu);
       ("minor_heap", minor_heap facts);
+      ("sight", sight facts.sight);
       ("pool", pool facts);
       ("warnings", strings (Advice.warnings facts));
     ]

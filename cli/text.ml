@@ -57,10 +57,34 @@ let worker_heaps (pool : Facts.pool) =
     let words = String.concat ", " (List.map string_of_int heaps) in
     Printf.sprintf "minor heaps of %s words" words
 
+let trial (pool : Facts.pool) =
+  let { Muster.Pool.workers; size; waits; waited_seconds; _ } = pool.trial in
+  Printf.sprintf "  Tried just now: %s, with %s; after some work %d of %d there, %s for a CPU%s.\n"
+    (Advice.plural pool.workers "worker")
+    (worker_heaps pool) workers size
+    (Advice.plural waits "wait")
+    (if waits = 0 then "" else Printf.sprintf " (%.1f ms)" (1e3 *. waited_seconds))
+
+let decision { Muster.Pool.what; why; _ } = Printf.sprintf "    %s: %s\n" what why
+
+let decisions (pool : Facts.pool) =
+  let made = List.map decision pool.trial.decisions in
+  "  What it decided meanwhile, and why:\n" ^ String.concat "" made
+
+let paragraph text = Printf.sprintf "  %s\n" text
+
 let pool (facts : Facts.t) =
-  Printf.sprintf "Pool\n  %s\n  Tried just now: %s, with %s.\n" (Advice.plan facts.cpu)
-    (Advice.plural facts.pool.workers "worker")
-    (worker_heaps facts.pool)
+  String.concat ""
+    [
+      "Pool\n";
+      paragraph (Advice.plan facts.cpu);
+      paragraph ("It sees " ^ Advice.sees facts.sight ^ ".");
+      paragraph (Advice.beside_others facts);
+      paragraph (Advice.heap facts);
+      paragraph Advice.idle;
+      trial facts.pool;
+      decisions facts.pool;
+    ]
 
 let warnings facts =
   match Advice.warnings facts with

@@ -13,7 +13,8 @@
     {2 What holds everywhere}
 
     {b Pool.} Every call acts on the {e current} pool: that of the running task, else the default
-    pool, which starts on first use. {!Team}'s calls are given theirs.
+    pool, which starts on first use. {!Team}'s calls are given theirs. A pool runs as many workers
+    as the machine has CPUs for at the moment: see {!Pool.create}.
 
     {b Exceptions.} A task's exception is raised where its result is asked for, with the backtrace
     of its origin, if [Printexc.record_backtrace] was on where the task was forked. A call that
@@ -26,7 +27,8 @@
     {b Domains.} Every function may be called from any domain, any systhread, in or outside a
     task, below a C callback, under any effect handler. A thread that is not in the pool takes a
     free worker's place, or sends the work to the pool and blocks. None raises [Effect.Unhandled].
-    After a call that waits, a task may run on another domain than before.
+    A task may go on in another domain after a call that waits, after a fork, and between two
+    chunks of a loop: where its worker has to leave, it moves.
 
     {b Order.} What happened before a function was handed over happens before the function; what
     the function did happens before the return of the call that gives its result.
@@ -99,6 +101,12 @@ module Task : sig
       somebody awaits it, at the latest when the pool is closed; the end of the program does not
       wait for it.
 
+      Code that waits for it otherwise than by {!await}, say for a flag that it sets, keeps its own
+      worker busy, so another one has to begin the task. In a pool of several workers ({!Pool.size})
+      one does: one that is free, at once; where the machine has no CPU for it, within about 60 ms,
+      one task at a time, as long as it is not busy with another task itself. In a pool of
+      one worker, and for {!both} and loops in any pool, nobody promises that.
+
       {b Raises} [Invalid_argument] if the pool is closed.
       {b Cost}: with its [await] about 20 ns, if no other worker took it; from outside the pool
       about 100 ns, and 10-16 us if a worker has to be woken. *)
@@ -136,9 +144,20 @@ module Pool : sig
       least. [~oversubscribe:true] leaves the CPUs out of it: for tests, since more domains than
       CPUs make every minor collection wait for the machine.
 
+      That is the most. Fewer work where the machine has other things to do: a worker that has stood
+      in the kernel's queue while more threads wanted to run than there are CPUs ends its domain,
+      for every minor collection of the program would wait for it. Another one starts when a CPU is
+      free again. All pools and callers of a process share one number of CPUs, which is
+      read again at most once a second. A domain that found nothing to do for 150 ms ends, too, and
+      starts again on use, which takes about 0.2 ms. Calls work as before with fewer workers;
+      {!Team.broadcast} has them all come. A pool of [~oversubscribe:true] keeps its number, whatever
+      the machine does; when idle its domains end all the same. The environment variable
+      [MUSTER_GOVERNOR=off] keeps pools from heeding the machine's other work.
+
       With several workers the minor heap of each, and of the calling domain, becomes
-      [minor_heap_words], by default 512 k words (4 MB) unless the program has changed it: every
-      minor collection stops all domains.
+      [minor_heap_words]. By default it becomes 512 k words (4 MB), and 1 M where 1 % or more of what
+      a worker allocates survives its collections, unless the program has changed it ([OCAMLRUNPARAM],
+      [Gc.set]): every minor collection stops all domains. It does not shrink afterwards.
 
       {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1.
       {b Cost}: about 100 us a domain. *)
@@ -165,7 +184,8 @@ module Pool : sig
       ends at once. *)
 
   val size : t -> int
-  (** Workers, the caller's included. *)
+  (** Workers, the caller's included: as many as there can be at once, of which fewer may be present
+      ({!stats}). It changes only if the CPUs that the process may use do. *)
 
   val find : string -> t option
   (** An open pool of that name. *)
@@ -222,10 +242,10 @@ end
 module Team : sig
   val broadcast : Pool.t -> (int -> unit) -> unit
   (** [broadcast pool f] calls [f worker] once on every worker. It waits for workers that are
-      busy with a task. The caller stands in for worker 0 if nobody has that place.
+      busy with a task, and has those start that are not there, if the machine has other work, too. The caller stands in for worker 0 if nobody has that place.
 
       {b Cost}: about 0.5 us on 2 cores, for a pool that was busy less than 60 us ago; 10-16 us
-      more for each worker that sleeps. *)
+      more for each worker that sleeps, about 0.2 ms if a domain has to start. *)
 
   val for_n : Pool.t -> int -> (worker:int -> int -> unit) -> unit
   (** [for_n pool n f] calls [f ~worker i] for each [i] in 0 … [n - 1], in [Pool.size pool]
@@ -252,5 +272,8 @@ end
 module Cpu : sig
   val available : unit -> int
   (** CPUs that the process may use: by its affinity mask and by the quota of its control groups,
-      whichever is less, at least 1. [MUSTER_DOMAINS] overrides it. *)
+      whichever is less, at least 1. [MUSTER_DOMAINS] overrides it. What other processes use does
+      not count: see {!Pool.stats}.
+
+      {b Cost}: 60 us. *)
 end
