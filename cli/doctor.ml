@@ -15,12 +15,19 @@ let man =
        built with, and its settings. It says how many workers the default pool runs here \
        and why, starts that pool to see whether it is so, and warns of what makes \
        programs slower.";
+    `P
+      "It also says what a pool can see of the machine's other work, how many CPUs it \
+       would use beside it now, what becomes of minor heaps and of idle workers, and what \
+       the pool decided during a short trial, each with the reason. Muster.Pool.stats \
+       tells a program the same of its own pools.";
     `P "It changes nothing, and exits with 0 whether or not it warns.";
   ]
 
 let envs =
   [
     Cmd.Env.info "MUSTER_DOMAINS" ~doc:"The default pool's workers: a number from 1.";
+    Cmd.Env.info "MUSTER_GOVERNOR"
+      ~doc:"$(b,off): pools use their CPUs whatever other programs run.";
     Cmd.Env.info "OCAMLRUNPARAM"
       ~doc:"OCaml's settings: $(b,s=) words of minor heap, $(b,d=) domains.";
   ]

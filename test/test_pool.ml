@@ -221,6 +221,40 @@ let stats_grow () =
   check_bool "steals" true (after.steals >= before.steals);
   check_bool "parks" true (after.parks >= before.parks)
 
+let flips_at_random =
+  match Sys.getenv_opt "MUSTER_GOVERNOR" with
+  | Some mode -> String.starts_with ~prefix:"random" mode
+  | None -> false
+
+(* Figures of the machine are the machine's; these hold on any, where nothing flips them. *)
+let stats_agree () =
+  if not flips_at_random then
+  Pool.with_ ~name:"told" ~domains:3 ~oversubscribe:true @@ fun pool ->
+  Muster.Team.broadcast pool (fun _ -> for _ = 1 to 3 do Gc.minor () done);
+  let s = Pool.stats pool in
+  check_int "size" 3 s.size;
+  check_int "all there" 3 s.workers;
+  check_int "all allowed" 3 s.allowed;
+  check_int "started" 2 s.domains_started;
+  check_int "none ended" 0 s.domains_ended;
+  check_int "no waits: it does not look" 0 s.waits;
+  check_bool "collections" true (s.minor_collections > 0 && s.minor_gc_seconds > 0.);
+  check_int "a heap for each" 3 (List.length s.minor_heap_words);
+  check_bool "why three" true
+    (List.exists (fun (d : Pool.decision) -> d.what = "3 workers" && d.why <> "") s.decisions)
+
+(* Idle domains end, and the pool says why. *)
+let stats_tell_of_idleness () =
+  with_domains 2 @@ fun pool ->
+  works pool;
+  let ended () = (Pool.stats pool).domains_ended > 0 in
+  wait_until ended;
+  check_bool "the reason" true
+    (List.exists
+       (fun (d : Pool.decision) -> d.what = "a domain ended" && d.why <> "")
+       (Pool.stats pool).decisions);
+  check_int "the caller's place" 1 (Pool.stats pool).workers
+
 let () =
   Alcotest.run "pool"
     [
@@ -253,5 +287,7 @@ let () =
           case "within a task of the pool" close_within_own_task;
           case "joins every domain" close_joins_every_domain;
         ] );
-      ("stats", [ case "grow" stats_grow ]);
+      ("stats",
+        [ case "grow" stats_grow; case "agree" stats_agree;
+          case "tell of idleness" stats_tell_of_idleness ]);
     ]

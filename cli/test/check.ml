@@ -66,6 +66,10 @@ let parses () =
   Alcotest.(check int) "as planned" (Cpu.available ()) workers;
   let heaps = json |> member "pool" |> member "minor_heap_words" |> to_list in
   Alcotest.(check int) "a minor heap for each" workers (List.length heaps);
+  let trial = json |> member "pool" |> member "trial" in
+  let first = trial |> member "decisions" |> to_list |> List.hd in
+  Alcotest.(check bool) "a decision has a reason" true (first |> member "why" |> to_string <> "");
+  Alcotest.(check bool) "some worked" true (trial |> member "workers" |> to_int > 0);
   Alcotest.(check string)
     "the OCaml" Sys.ocaml_version
     (json |> member "ocaml" |> member "version" |> to_string)
@@ -104,13 +108,46 @@ let plan () =
   check (report 128)
     "128 workers: 128 CPUs by affinity, the most that OCaml can use, no cgroup quota."
 
-let facts ?(minor_heap = 262_144) ?workers (cpu : Cpu.report) =
-  let workers = Option.value workers ~default:cpu.available in
+let here = lazy (Facts.gather ())
+
+let quiet : Facts.sight =
   {
-    (Facts.gather ()) with
-    cpu;
-    pool = { workers; minor_heaps = List.init workers (fun _ -> minor_heap) };
+    run_queue_wait = true;
+    runnable = Some 1;
+    online = 2;
+    whole_machine = true;
+    governor = On;
   }
+
+let facts ?(minor_heap = 262_144) ?workers ?(sight = quiet) (cpu : Cpu.report) =
+  let workers = Option.value workers ~default:cpu.available in
+  let here = Lazy.force here in
+  let minor_heaps = List.init workers (fun _ -> minor_heap) in
+  { here with cpu; sight; pool = { here.pool with workers; minor_heaps } }
+
+let beside_others () =
+  let check ?(cpus = 2) sight sees does =
+    says (Advice.sees sight) sees;
+    says (Advice.beside_others (facts (report cpus) ~sight)) does
+  in
+  let both = "how long each worker waits for a CPU, and how many" in
+  check quiet both "use 2 CPUs now: 1 runnable thread for 2 CPUs";
+  check { quiet with runnable = Some 2 } both "use 1 of 2 CPUs now: 2 runnable threads";
+  check { quiet with online = 8; runnable = Some 6 } ~cpus:8 both "use 3 of 8 CPUs";
+  check { quiet with governor = Off } both "MUSTER_GOVERNOR=off";
+  check quiet ~cpus:1 both "no worker that could step aside";
+  let blind = "but not who else" in
+  check { quiet with whole_machine = false } blind "twice within 20 ms";
+  check { quiet with runnable = None } blind "twice within 20 ms";
+  let elsewhere = { quiet with run_queue_wait = false; runnable = None } in
+  check elsewhere "nothing" "whatever other programs run"
+
+let policies () =
+  let heap facts part = says (Advice.heap facts) part in
+  heap (facts (report 2)) "begin with 524288 words";
+  heap (facts (report 1)) "stays as it is";
+  heap { (facts (report 2)) with minor_heap_source = Parameters } "OCAMLRUNPARAM";
+  says Advice.idle "after 150 ms"
 
 let warnings () =
   let check what facts parts =
@@ -132,13 +169,16 @@ let warnings () =
   check "setting" (facts (report 2 ~setting:"0")) [ "MUSTER_DOMAINS=0 is ignored" ];
   check "fewer started" (facts (report 4) ~workers:3) [ "Only 3 workers of 4" ];
   check "small minor heap" (facts (report 2) ~minor_heap:32_768) [ "has 32768 words" ];
-  check "small minor heap, alone" (facts (report 1) ~minor_heap:32_768) []
+  check "small minor heap, alone" (facts (report 1) ~minor_heap:32_768) [];
+  let crowded = { quiet with runnable = Some 5; governor = Off } in
+  check "neighbours, unheeded" (facts (report 2) ~sight:crowded) [ "MUSTER_GOVERNOR=off" ];
+  check "neighbours" (facts (report 2) ~sight:{ crowded with governor = On }) []
 
 let shown () =
   let facts = facts (report 8 ~cpu_max:"200000 100000") in
   let text = Text.of_facts facts in
   List.iter (says text)
-    [ "8 CPUs"; "/cg/cpu.max: 2 CPUs"; "262144 words of"; "Warnings\n  - " ];
+    [ "8 CPUs"; "/cg/cpu.max: 2 CPUs"; "262144 words of"; "Warnings\n  - "; "and why:\n    " ];
   let json = Yojson.Basic.to_string (Json.of_facts facts) in
   List.iter (says json)
     [ {|{"file":"/cg/cpu.max","cpus":2.0}|}; {|"muster_domains":null|} ]
@@ -174,6 +214,8 @@ let doctor =
     case "--json" parses;
     case "MUSTER_DOMAINS" heeds_setting;
     case "the plan" plan;
+    case "beside other programs" beside_others;
+    case "policies" policies;
     case "warnings" warnings;
     case "shows what it found" shown;
   ]
