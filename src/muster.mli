@@ -148,8 +148,10 @@ module Pool : sig
       in the kernel's queue while more threads wanted to run than there are CPUs ends its domain,
       for every minor collection of the program would wait for it. Another one starts when a CPU is
       free again. All pools and callers of a process share one number of CPUs, which is
-      read again at most once a second. A domain that found nothing to do for 150 ms ends, too, and
-      starts again on use, which takes about 0.2 ms. Calls work as before with fewer workers;
+      read again while the pool works, at most once a second. A domain that found nothing to do for
+      150 ms ends, too, and another starts on use, which takes about 0.2 ms. (One that owns weak
+      pointers, ephemerons or values with finalisers stays: OCaml before 5.5 lets weak ones of
+      ended domains dangle.) Calls work as before with fewer workers;
       {!Team.broadcast} has them all come. A pool of [~oversubscribe:true] keeps its number, whatever
       the machine does; when idle its domains end all the same. The environment variable
       [MUSTER_GOVERNOR=off] keeps pools from heeding the machine's other work.
@@ -210,7 +212,8 @@ module Pool : sig
     cpus : int;  (** that the process may use: {!Cpu.available}, looked up at most once a second *)
     lent : int;  (** of these, left to other processes at the moment *)
     minor_heap_words : int list;
-        (** of the workers present, the caller's place first; as of their last look *)
+        (** of the workers present, the caller's place first, as of their last look or pause; those
+            that had neither yet are left out *)
     domains_started : int;
     domains_ended : int;
     waits : int;  (** times that a worker stood in the kernel's run queue for 1 ms or more *)
