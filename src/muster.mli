@@ -223,7 +223,8 @@ module Pool : sig
             a worker came to its place *)
     minor_gc_seconds : float;
         (** that these took the domains for their parts of the copying, all together. What they
-            waited for each other, before and after, is not in it: the runtime tells nobody. *)
+            waited for each other, before and after, is not in it: of the runtime only [runtime_events]
+            tells that. *)
     decisions : decision list;
         (** the last ones, of at most 32 that the process remembers, newest last: how many workers
             there are, CPUs lent and taken back, domains started and ended, minor heaps sized *)
