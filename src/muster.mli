@@ -103,8 +103,8 @@ module Task : sig
 
       Code that waits for it otherwise than by {!await}, say for a flag that it sets, keeps its own
       worker busy, so another one has to begin the task. In a pool of several workers ({!Pool.size})
-      one does: one that is free, at once; where the machine has no CPU for it, within about 60 ms,
-      one task at a time, as long as it is not busy with another task itself. In a pool of
+      one does: one that is free, at once; where the machine has no CPU for it, within about 60 ms
+      and what the machine makes it wait, one task at a time. In a pool of
       one worker, and for {!both} and loops in any pool, nobody promises that.
 
       {b Raises} [Invalid_argument] if the pool is closed.
