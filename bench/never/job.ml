@@ -5,7 +5,7 @@ module Spectral_norm = Muster_examples.Spectral_norm
 (* What is left to do when the input is there. Without a pool, [on] makes plain calls. *)
 type twins = { alone : unit -> string; on : Pool.t option -> string }
 type t = { name : string; prepare : unit -> twins }
-type how = Sequential | Default | Asked of int
+type how = Sequential | Default | Asked of int | Fixed of int
 
 let name job = job.name
 let on_pool pool f = match pool with None -> f () | Some pool -> Pool.run pool f
@@ -91,17 +91,33 @@ let label = function
   | Sequential -> "sequential"
   | Default -> "default"
   | Asked domains -> string_of_int domains
+  | Fixed domains -> Printf.sprintf "fixed-%d" domains
+
+let fixed_prefix = "fixed-"
+
+let of_fixed_label text =
+  let from = String.length fixed_prefix in
+  if String.starts_with ~prefix:fixed_prefix text then
+    let digits = String.sub text from (String.length text - from) in
+    Option.map (fun domains -> Fixed domains) (int_of_string_opt digits)
+  else None
 
 let of_label = function
   | "sequential" -> Some Sequential
   | "default" -> Some Default
-  | text -> Option.map (fun domains -> Asked domains) (int_of_string_opt text)
+  | text -> (
+      match int_of_string_opt text with
+      | Some domains -> Some (Asked domains)
+      | None -> of_fixed_label text)
 
 let start { alone; on } = function
   | Sequential -> alone
   | Default -> fun () -> on None
   | Asked domains ->
       let pool = Pool.create ~name:"never" ~domains () in
+      fun () -> on (Some pool)
+  | Fixed domains ->
+      let pool = Pool.create ~name:"never" ~domains ~oversubscribe:true () in
       fun () -> on (Some pool)
 
 let run job how ~seconds =

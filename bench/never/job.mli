@@ -9,6 +9,7 @@ type how =
   | Sequential  (** No pool is started. *)
   | Default  (** Plain calls, on the default pool. *)
   | Asked of int  (** On a pool of which so many domains are asked. *)
+  | Fixed of int  (** On a pool that insists on so many. *)
 
 val label : how -> string
 

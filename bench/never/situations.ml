@@ -42,7 +42,7 @@ let against_sequential options ~situation ?confine ~limit hows job =
     let detail =
       match how with
       | Job.Asked n -> Printf.sprintf "%d asked for" n
-      | Sequential | Default -> ""
+      | Sequential | Default | Fixed _ -> ""
     in
     {
       Row.situation;
@@ -110,14 +110,14 @@ let changing =
     let count = Muster.Cpu.available () in
     let sample =
       Neighbour.beside ~every:0.2 count (fun () ->
-          jobs_in_turn options ~situation ~seconds job [ Default; Asked 1; Asked 2 ])
+          jobs_in_turn options ~situation ~seconds job [ Default; Fixed 1; Fixed 2 ])
     in
-    let against = better (sample (Asked 1)) (sample (Asked 2)) in
-    let which = if against == sample (Asked 1) then "1" else "2" in
+    let against = better (sample (Fixed 1)) (sample (Fixed 2)) in
+    let which = if against == sample (Fixed 1) then "1" else "2" in
     [
       {
         Row.situation;
-        detail = Printf.sprintf "%d, against %s asked for" count which;
+        detail = Printf.sprintf "%d, against a fixed %s" count which;
         program = Job.name job;
         got = Ratio { subject = sample Default; against };
         limit = At_most 1.1;
@@ -128,7 +128,7 @@ let changing =
     name = situation;
     doc =
       "beside busy processes, of which one comes or goes every 200 ms for 10 s, against \
-       the better of 1 and 2 domains asked for";
+       the better of 1 and 2 workers that stay";
     rows = (fun options -> for_each_job options ~situation (rows options));
   }
 

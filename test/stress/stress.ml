@@ -146,7 +146,6 @@ let stress v domains =
 
 let main seconds seed domains =
   Printf.printf "seed %d, %d domains, %g s\n%!" seed domains seconds;
-  at_exit (fun () -> if Sys.getenv_opt "DEC" <> None then begin List.iter (fun (d : Muster_core.Staff.decision) -> Printf.eprintf "%.1f %s: %s: %s\n" (float d.at /. 1e6) (Option.value d.pool ~default:"all") d.what d.why) (List.rev (Atomic.get Muster_core.Staff.decisions)) end);
   (* Tasks behind one that failed are begun and never awaited. *)
   Task.set_uncaught_handler (fun _ _ -> ());
   let stop = Unix.gettimeofday () +. seconds in
