@@ -16,6 +16,7 @@ external run_queue_wait : unit -> int = "muster_run_queue_wait" [@@noalloc]
 external runnable : unit -> int = "muster_runnable" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
 
+external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
 (** Place of a worker in domain-local storage, or -1; ticks. *)
@@ -32,6 +33,7 @@ module Sleeper = struct
 
   (** For so many ms at most (negative: no limit); whether it was woken. *)
   external sleep : t -> int -> bool = "muster_sleeper_sleep"
+  external doze : t -> int -> bool = "muster_sleeper_doze"
   external wake : t -> unit = "muster_sleeper_wake" [@@noalloc]
 end
 

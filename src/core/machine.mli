@@ -45,6 +45,10 @@ val runnable : unit -> int
 val online_cpus : unit -> int
 (** CPUs of the machine, -1 where it is unknown. *)
 
+val pass_interrupt_on : unit -> bool
+(** Sends the process the interrupt (Ctrl-C) that this thread has received once more, for other
+    threads: this one takes no more signals. False where there is no handler for it. *)
+
 val domain_must_stay : unit -> bool
 (** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
     survive its end well. *)
@@ -67,6 +71,9 @@ module Sleeper : sig
   val sleep : t -> int -> bool
   (** [sleep s ms] returns once there is a token, which it consumes, or after [ms]
       milliseconds (negative: never), and says whether there was one. Signals that came meanwhile are handled after it. *)
+
+  val doze : t -> int -> bool
+  (** The same for a thread that has nothing to do: other threads get the signals. *)
 
   val wake : t -> unit
   (** From any thread. Costs 10-16 us of a kernel call when somebody sleeps. *)

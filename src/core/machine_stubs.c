@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,37 @@ value muster_sleeper_sleep(value v, value ms) {
   pthread_mutex_unlock(&s->mutex);
   caml_leave_blocking_section();
   CAMLreturn(Val_bool(woken));
+}
+
+/* The same for a thread that has nothing to do: signals are left to those who have. */
+value muster_sleeper_doze(value v, value ms) {
+#if defined(_WIN32)
+  return muster_sleeper_sleep(v, ms);
+#else
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  value woken = muster_sleeper_sleep(v, ms);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return woken;
+#endif
+}
+
+/* For an interrupt that struck a thread with nothing to interrupt: sends it again, to the
+   others; this thread takes no more. False where nobody handles it. */
+value muster_pass_interrupt_on(value unit) {
+  (void)unit;
+#if !defined(_WIN32)
+  struct sigaction action;
+  if (sigaction(SIGINT, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+      action.sa_handler != SIG_IGN) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    return Val_bool(kill(getpid(), SIGINT) == 0);
+  }
+#endif
+  return Val_false;
 }
 
 value muster_sleeper_wake(value v) {

@@ -21,7 +21,7 @@ val sleep : t -> int -> limit_ms:int -> unit
 
 val doze : t -> int -> limit_ms:int -> bool
 (** Returns after a wake, or after [limit_ms] without one; whether it was woken. The caller must
-    {!cancel} then. *)
+    {!cancel} then. Other threads get the signals meanwhile. *)
 
 val cancel : t -> int -> unit
 

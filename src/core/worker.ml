@@ -164,10 +164,14 @@ let look_up_if_due w =
     step_aside w
   end
 
-(* For an asynchronous exception that strikes a resident between tasks: a visitor raises it. *)
+(* For an asynchronous exception that strikes a resident between tasks. Ctrl-C goes to a thread
+   that has something to interrupt, in the midst of a system call too; others, a visitor raises
+   when it looks. *)
 let stash pool exn =
-  Atomic.set pool.stray (Some exn);
-  Parking.wake_all pool.parking
+  if not (exn = Sys.Break && Machine.pass_interrupt_on ()) then begin
+    Atomic.set pool.stray (Some exn);
+    Parking.wake_all pool.parking
+  end
 
 let wake_posters pool = if Atomic.get pool.posting > 0 then Parking.wake_all pool.parking
 

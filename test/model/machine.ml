@@ -9,5 +9,6 @@ module Sleeper = struct
 
   let create () = Atomic.make false
   let sleep token _limit_ms = Atomic.exchange token false || raise Blocked
+  let doze = sleep
   let wake token = Atomic.set token true
 end
