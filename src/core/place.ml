@@ -93,7 +93,7 @@ and pool = {
   allowed : int Atomic.t;  (** residents that may work now: those of places 1 to [allowed] *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
-  uses_async : bool Atomic.t;  (** tasks may count on running beside each other *)
+  guards : int Atomic.t;  (** 1 once tasks may count on running beside each other, else 0 *)
   minor_heap : int option;  (** words, if its user chose them *)
   regulars : int;  (** places that are not guests' *)
   guests : int Atomic.t;
@@ -146,7 +146,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
     { name; wanted; insists; minor_heap; workers = [||]; regulars;
       guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
       size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
-      uses_async = Compat.padded (Atomic.make false); needed = Atomic.make 0; needed_until = Atomic.make 0;
+      guards = Compat.padded (Atomic.make 0); needed = Atomic.make 0; needed_until = Atomic.make 0;
       inbox = Inbox.create (); pauses;
       parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
       residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
@@ -207,13 +207,34 @@ let publish_backtrace flag =
   let status = Machine.backtrace_status () in
   if Atomic.get flag <> status then Atomic.set flag status
 
+(* For the next [ms] milliseconds. *)
+let need pool residents ~ms =
+  Atomic.set pool.needed residents;
+  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
+  let raised = min residents (Atomic.get pool.reach - 1) in
+  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised
+
+let still_needed pool =
+  let needed = Atomic.get pool.needed in
+  if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
+
+(* Even where the caller is the only worker: something has come that no caller waits for. *)
+let[@inline never] ask_for_one pool =
+  need pool 1 ~ms:200;
+  pool.hire pool
+
 (* One wake per publication, and none while somebody is searching: a searcher looks at
-   everything once more before it sleeps, and wakes the next when it finds something. *)
+   everything once more before it sleeps, and wakes the next when it finds something. Tasks of
+   [Task.async] need a resident (Worker.is_guard), even if the machine has no CPU for it. *)
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then begin
     if Atomic.get pool.searching = 0 then Parking.wake_one pool.parking
   end
-  else if Atomic.get pool.residents < Atomic.get pool.allowed then pool.hire pool
+  else begin
+    let residents = Atomic.get pool.residents in
+    if residents < Atomic.get pool.guards then ask_for_one pool
+    else if residents < Atomic.get pool.allowed then pool.hire pool
+  end
 
 let is_ready = Promise.is_ready
 
@@ -235,22 +256,6 @@ let offer w ~wake task =
 let retract w task =
   Deque.drop w.deque task;
   if Deque.size w.deque <= low then rouse w
-
-(* For the next [ms] milliseconds. *)
-let need pool residents ~ms =
-  Atomic.set pool.needed residents;
-  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
-  let raised = min residents (Atomic.get pool.reach - 1) in
-  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised
-
-let still_needed pool =
-  let needed = Atomic.get pool.needed in
-  if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
-
-(* Even where the caller is the only worker: something has come that no caller waits for. *)
-let ask_for_one pool =
-  need pool 1 ~ms:200;
-  pool.hire pool
 
 (* A resident, as visitors do not serve the inbox; nor does a visitor's search count. *)
 let wake_for_inbox pool =

@@ -76,7 +76,7 @@ let rec take_leave w =
     Atomic.set w.owner 0;
     Atomic.decr w.pool.residents;
     wake_posters w.pool;
-    let waits_for_resident pool = Atomic.get pool.uses_async || not (is_visited pool) in
+    let waits_for_resident pool = Atomic.get pool.guards > 0 || not (is_visited pool) in
     if Atomic.get w.pool.residents = 0 && something_is_left w.pool && waits_for_resident w.pool
     then ask_for_one w.pool;
     announce_leave w.pool

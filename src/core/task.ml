@@ -11,12 +11,8 @@ let send (pool : Pool.t) f =
 
 let offer (w : Place.t) f =
   let promise = Promise.make w.pool.home f in
-  let { Place.uses_async; residents; size; _ } = w.pool in
-  if not (Atomic.get uses_async) then Atomic.set uses_async true;
+  if Atomic.get w.pool.guards = 0 && Atomic.get w.pool.size > 1 then Atomic.set w.pool.guards 1;
   Place.offer w ~wake:true (Promise.any promise);
-  (* There has to be a guard (Worker), even if the machine has no CPU for it. After the push, as
-     the last resident looks at the deques when it has left (Pool.take_leave). *)
-  if Atomic.get residents = 0 && Atomic.get size > 1 then Place.ask_for_one w.pool;
   promise
 
 let async f =

@@ -58,7 +58,7 @@ let from_inbox w =
    a guard when it is dismissed: it sleeps, and takes one task when it finds the oldest in some
    deque unchanged after [watch_ms]. [both] and loops promise no such thing. *)
 let is_guard w =
-  w.index = 1 && Atomic.get w.pool.uses_async && Staff.dismissed w
+  w.index = 1 && Atomic.get w.pool.guards > 0 && Staff.dismissed w
 
 let watch_ms = 20
 
