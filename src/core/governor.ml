@@ -4,10 +4,11 @@
    the others: a worker beside a busy neighbour costs more than it gives. The rule, a pure
    function from state and sample to state, so that recorded traces can be played to it:
 
-   down   A worker has waited in the kernel's run queue for [noticed] since it last looked, and
-          more threads want to run than there are CPUs: lend as many CPUs as threads are too
-          many. The first condition alone would heed every short-lived disturbance by the kernel
-          that a CPU's other threads make; the second alone, threads that do us no harm.
+   down   A worker has waited in the kernel's run queue since it last looked, for [telling], or for
+          [noticed] and not for the first time within [window]; and more threads want to run than
+          there are CPUs: lend as many CPUs as threads are too many. The first condition alone
+          would heed what a CPU's other threads do for a moment; the second alone, threads that
+          do us no harm.
    up     Fewer threads want to run than there are CPUs, at every look for [patience]: take back
           as many as were free. After a pause without looks, at once.
    blind  Where the machine's number of runnable threads is unknown, or says nothing about the
@@ -16,12 +17,13 @@
 
    [patience] doubles when a CPU taken back has to be lent again soon, and is short again after a
    success. Linux's scheduler switches between busy threads every 2 to 4 ms (tick of 4 ms):
-   a worker beside a neighbour waits so long at once, an undisturbed one for 0.2 ms at most. *)
+   a worker beside a neighbour waits so long at once; an undisturbed one for 0.2 ms mostly, and
+   for 1 to 2 ms a few times a second, where a system has services. *)
 
 type t = {
   lent : int;
   calm_since : int;  (** of the looks that found a CPU free; [never] if the last did not *)
-  wait_at : int;  (** blind: the last notable wait *)
+  wait_at : int;  (** the last notable wait *)
   raised_at : int;  (** when a CPU was taken back last *)
   changed_at : int;
   patience : int;
@@ -38,6 +40,7 @@ type sample = {
 let ms = 1_000_000
 let never = min_int / 2
 let noticed = 1 * ms
+let telling = 3 * ms
 let window = 20 * ms
 let shortest = 10 * ms
 let longest = 1000 * ms
@@ -56,8 +59,13 @@ let lend t now n =
 let take_back t now n =
   { t with lent = t.lent - n; raised_at = now; changed_at = now; calm_since = never }
 
-let see ~cpus ~online t { now; waited; _ } runnable =
-  if runnable > online && waited >= noticed && t.lent < cpus - 1 then
+let note_wait t { now; waited; _ } = if waited >= noticed then { t with wait_at = now } else t
+let recurs t { now; waited; _ } = waited >= noticed && now - t.wait_at <= window
+
+let see ~cpus ~online t ({ now; waited; _ } as sample) runnable =
+  let tells = waited >= telling || recurs t sample in
+  let t = note_wait t sample in
+  if runnable > online && tells && t.lent < cpus - 1 then
     lend t now (min (runnable - online) (cpus - 1 - t.lent))
   else if runnable >= online || t.lent = 0 then { t with calm_since = never }
   else if now - t.calm_since >= t.patience && t.calm_since <> never || stale t now then
@@ -65,11 +73,9 @@ let see ~cpus ~online t { now; waited; _ } runnable =
   else if t.calm_since = never then { t with calm_since = now }
   else t
 
-let grope ~cpus t { now; waited; _ } =
+let grope ~cpus t ({ now; waited; _ } as sample) =
   if waited >= noticed then
-    if now - t.wait_at > window then { t with wait_at = now }
-    else if t.lent < cpus - 1 then lend t now 1
-    else t
+    if recurs t sample && t.lent < cpus - 1 then lend t now 1 else note_wait t sample
   else if t.lent > 0 && now - t.changed_at >= t.patience then take_back t now 1
   else t
 

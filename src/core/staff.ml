@@ -271,5 +271,5 @@ let has_room pool =
 let lend_for now =
   let runnable = Option.map (max (online + 1)) (runnable ()) in
   let lending _ = "no CPU was free for one more worker" in
-  govern ~lending { now; waited = Governor.noticed; runnable };
+  govern ~lending { now; waited = Governor.telling; runnable };
   share_out ()

@@ -97,6 +97,10 @@ let each_once what counts =
   in
   Array.iteri check counts
 
+let flipped =
+  Option.fold (Sys.getenv_opt "MUSTER_GOVERNOR") ~none:false
+    ~some:(String.starts_with ~prefix:"random")
+
 let elapsed clock f =
   let before = clock () in
   let result = f () in

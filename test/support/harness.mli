@@ -71,6 +71,10 @@ val counters : int -> int Atomic.t array
 
 (** {1 Time} *)
 
+val flipped : bool
+(** Whether pools change their numbers of workers at random, all the time (tools/test): then waiting
+    costs more, and signals find more domains that are between tasks. *)
+
 val wall_seconds : (unit -> 'a) -> 'a * float
 
 val cpu_seconds : (unit -> 'a) -> 'a * float

@@ -1,0 +1,247 @@
+(* The rule of Governor, played against what busy threads of a real machine saw (traces/, made by
+   record.ml), against made-up larger machines, and checked for what holds of any sample. *)
+
+open Harness
+open Muster_core
+
+let ms = 1_000_000
+
+(* {1 A machine of two CPUs, from traces} *)
+
+type situation = { alone : Trace.t; both : Trace.t }
+
+let situation name =
+  let trace threads = Trace.read (Printf.sprintf "traces/%s.%d" name threads) in
+  { alone = trace 1; both = trace 2 }
+
+let quiet = situation "quiet"
+let neighbours n = situation (Printf.sprintf "neighbours-%d" n)
+
+(** When the number of CPUs lent became what, last first. *)
+type run = { state : Governor.t; now : int; changes : (int * int) list }
+
+let start = { state = Governor.start; now = 0; changes = [ (0, 0) ] }
+
+(* A worker asks the governor only where Staff.look does. *)
+let observe ~blind state (sample : Governor.sample) =
+  let runnable = if blind then None else sample.runnable in
+  let waited = if sample.waited < Governor.noticed then 0 else sample.waited in
+  if waited = 0 && state.Governor.lent = 0 then state
+  else Governor.observe ~cpus:2 ~online:2 state { sample with waited; runnable }
+
+(* The number of workers that is left decides which trace is read. *)
+let rec play ?(blind = false) ~until situation run =
+  let trace = if run.state.lent = 0 then situation.both else situation.alone in
+  let sample = Trace.next trace run.now in
+  if sample.now > until then { run with now = until }
+  else begin
+    let state = observe ~blind run.state sample in
+    let changed = state.lent <> run.state.lent in
+    let changes = if changed then (sample.now, state.lent) :: run.changes else run.changes in
+    play ~blind ~until situation { state; now = sample.now; changes }
+  end
+
+let seconds s = s * 1000 * ms
+
+(* Time from [from] on during which the number lent was as it should be at that time. *)
+let share_right ?(from = 0) ~right run =
+  let step = ms in
+  let lent at = snd (List.find (fun (since, _) -> since <= at) run.changes) in
+  let rec count at n total =
+    if at >= run.now then float n /. float total
+    else count (at + step) (if lent at = right at then n + 1 else n) (total + 1)
+  in
+  count from 0 0
+
+let flips ?(from = 0) run = List.length (List.filter (fun (at, _) -> at >= from) run.changes)
+let has what value ~least =
+  Printf.printf "%s: %.3f\n" what value;
+  if value < least then failf "%s: %.3f" what value
+
+let at_most what value ~limit =
+  Printf.printf "%s: %d\n" what value;
+  if value > limit then failf "%s: %d, at most %d" what value limit
+
+let nobody_is_sent_away_when_quiet () =
+  let run = play ~until:(seconds 20) quiet start in
+  has "time with both" (share_right run ~right:(fun _ -> 0)) ~least:0.98;
+  at_most "flips in 20 s" (flips run) ~limit:200
+
+let short_disturbances_cost_little () =
+  let run = play ~until:(seconds 20) (situation "disturbed") start in
+  has "time with both" (share_right run ~right:(fun _ -> 0)) ~least:0.8
+
+let first_change ~from run =
+  List.fold_left (fun first (at, _) -> if at >= from then at else first) max_int run.changes
+
+(* For neighbours that come at different points of the traces. *)
+let arrives n () =
+  let busy = neighbours n in
+  (* Who waits cannot look meanwhile: for 4 ms times the others on its CPU. *)
+  let limit = if n <= 2 then 10 else 16 in
+  let arrival shift =
+    let came = seconds 1 + (shift * 37 * ms) in
+    let run = play ~until:(came + seconds 10) busy { start with now = came } in
+    at_most "ms until a worker leaves" ((first_change ~from:came run - came) / ms) ~limit;
+    let right _ = 1 in
+    has "stays away" (share_right ~from:(came + (limit * ms)) run ~right) ~least:0.97;
+    at_most "flips in 10 s" (flips ~from:came run) ~limit:60
+  in
+  List.iter arrival (List.init 20 Fun.id)
+
+let leaves n () =
+  let departure shift =
+    let went = seconds 2 + (shift * 37 * ms) in
+    let run = play ~until:went (neighbours n) start in
+    let run = play ~until:(went + seconds 2) quiet run in
+    let right _ = 0 in
+    has "back" (share_right ~from:(went + (80 * ms)) run ~right) ~least:0.9
+  in
+  List.iter departure (List.init 20 Fun.id)
+
+let comes_and_goes () =
+  let run = play ~until:(seconds 16) (situation "changing") start in
+  let right at = if at / ms mod 400 < 200 then 1 else 0 in
+  has "right" (share_right run ~right) ~least:0.85
+
+(* Blind, nothing but trials tell that a CPU is free. *)
+let blind_beside_a_neighbour () =
+  let run = play ~blind:true ~until:(seconds 30) (neighbours 1) start in
+  let is_trial (at, lent) = lent = 0 && at >= seconds 10 in
+  at_most "trials in 20 s" (List.length (List.filter is_trial run.changes)) ~limit:30;
+  has "away" (share_right ~from:(seconds 10) run ~right:(fun _ -> 1)) ~least:0.9;
+  at_most "patience" run.state.patience ~limit:Governor.longest
+
+let blind_when_quiet () =
+  let run = play ~blind:true ~until:(seconds 20) quiet start in
+  has "time with both" (share_right run ~right:(fun _ -> 0)) ~least:0.98
+
+let blind_and_left_alone () =
+  let run = play ~blind:true ~until:(seconds 10) (neighbours 1) start in
+  let run = play ~blind:true ~until:(seconds 14) quiet run in
+  let right _ = 0 in
+  has "back" (share_right ~from:(seconds 12) run ~right) ~least:0.9
+
+(* {1 Larger machines, made up}
+
+   Workers look in turn, each every 2 ms. Where there are more threads than CPUs, as many workers
+   as there are too many share a CPU with a neighbour: each waits for 4 ms in every 8. *)
+
+let made_up ~cpus ~neighbours state turn now =
+  let workers = cpus - state.Governor.lent in
+  let runnable = workers + neighbours in
+  let shares = turn mod workers < runnable - cpus in
+  let waited = if shares && turn / workers mod 4 = 3 then 4 * ms else 0 in
+  Governor.{ now; waited; runnable = Some runnable }
+
+let rec play_made_up ?(turn = 0) ~cpus ~neighbours ~from ~until state =
+  if from > until then state
+  else
+    let sample = made_up ~cpus ~neighbours state turn from in
+    let asks = sample.waited > 0 || state.Governor.lent > 0 in
+    let state = if asks then Governor.observe ~cpus ~online:cpus state sample else state in
+    let from = from + (2 * ms / (cpus - state.Governor.lent)) in
+    play_made_up ~turn:(turn + 1) ~cpus ~neighbours ~from ~until state
+
+(* As many leave as there are neighbours, one CPU being ours in any case; all come back. *)
+let large cpus () =
+  let with_neighbours n =
+    let busy = play_made_up ~cpus ~neighbours:n ~from:0 ~until:(50 * ms) Governor.start in
+    check_int (Printf.sprintf "lent to %d neighbours" n) (min n (cpus - 1)) busy.lent;
+    let back = play_made_up ~cpus ~neighbours:0 ~from:(50 * ms) ~until:(100 * ms) busy in
+    check_int (Printf.sprintf "lent after %d neighbours" n) 0 back.lent
+  in
+  List.iter with_neighbours (List.init cpus succ)
+
+(* {1 What holds of any sample} *)
+
+type case = { cpus : int; online : int; samples : Governor.sample list }
+
+let sample_after now =
+  let open QCheck.Gen in
+  let* step = oneof [ int_bound (4 * ms); int_bound (100 * ms) ] in
+  let* waited = oneof [ return 0; int_bound (3 * ms); int_bound (50 * ms) ] in
+  let+ runnable = oneof [ return None; map Option.some (int_range 1 80) ] in
+  Governor.{ now = now + step; waited; runnable }
+
+let samples =
+  let open QCheck.Gen in
+  let rec more n now =
+    if n = 0 then return []
+    else
+      let* sample = sample_after now in
+      let+ others = more (n - 1) sample.now in
+      sample :: others
+  in
+  let* n = int_bound 200 in
+  more n 0
+
+let case_gen =
+  let open QCheck.Gen in
+  let* cpus = oneof_list [ 1; 2; 3; 8; 64 ] in
+  let* more = oneof_list [ 0; 0; 6 ] in
+  let+ samples = samples in
+  { cpus; online = cpus + more; samples }
+
+let show { cpus; online; samples } =
+  let sample Governor.{ now; waited; runnable } =
+    let runnable = Option.fold ~none:"?" ~some:string_of_int runnable in
+    Printf.sprintf "%d: waited %d, runnable %s" now waited runnable
+  in
+  Printf.sprintf "%d of %d CPUs\n%s" cpus online (String.concat "\n" (List.map sample samples))
+
+(* [holds before sample after] at each step. *)
+let law name holds =
+  let check { cpus; online; samples } =
+    let step state sample =
+      let after = Governor.observe ~cpus ~online state sample in
+      if not (holds ~cpus ~online state sample after) then
+        QCheck.Test.fail_reportf "at %d: lent %d, then %d" sample.Governor.now state.Governor.lent
+          after.Governor.lent;
+      after
+    in
+    ignore (List.fold_left step Governor.start samples);
+    true
+  in
+  QCheck_alcotest.to_alcotest
+    (QCheck.Test.make ~count:1000 ~name (QCheck.make ~print:show case_gen) check)
+
+let laws =
+  [ law "one CPU is never lent" (fun ~cpus ~online:_ _ _ after ->
+        after.lent >= 0 && after.lent < cpus);
+    law "who has not waited lends nothing" (fun ~cpus:_ ~online:_ before sample after ->
+        sample.waited >= Governor.noticed || after.lent <= before.lent);
+    law "no more is lent than threads are too many" (fun ~cpus:_ ~online before sample after ->
+        match sample.runnable with
+        | Some n -> after.lent - before.lent <= max 0 (n - online)
+        | None -> after.lent <= before.lent + 1);
+    law "no more is taken back than is free" (fun ~cpus:_ ~online before sample after ->
+        match sample.runnable with
+        | Some n -> before.lent - after.lent <= max 0 (online - n)
+        | None -> after.lent >= before.lent - 1);
+    law "patience is bounded" (fun ~cpus:_ ~online:_ _ _ after ->
+        after.patience >= Governor.shortest && after.patience <= Governor.longest);
+    law "what was lent now is not taken back now" (fun ~cpus ~online before sample after ->
+        let again = Governor.observe ~cpus ~online after { sample with waited = 0 } in
+        after.lent <= before.lent || again.lent = after.lent) ]
+
+let fewer_cpus () =
+  let state = { Governor.start with lent = 5 } in
+  let sample = Governor.{ now = seconds 1; waited = 0; runnable = Some 80 } in
+  check_int "of 3" 2 (Governor.observe ~cpus:3 ~online:8 state sample).lent;
+  check_int "of 1" 0 (Governor.observe ~cpus:1 ~online:8 state sample).lent
+
+let () =
+  let for_each name counts f = List.map (fun n -> case (Printf.sprintf name n) (f n)) counts in
+  Alcotest.run "governor"
+    [ ( "two CPUs",
+        [ case "quiet" nobody_is_sent_away_when_quiet;
+          case "short disturbances" short_disturbances_cost_little;
+          case "come and go" comes_and_goes ]
+        @ for_each "%d arrive" [ 1; 2; 4 ] arrives
+        @ for_each "%d leave" [ 1; 2; 4 ] leaves );
+      ( "blind",
+        [ case "beside a neighbour" blind_beside_a_neighbour; case "quiet" blind_when_quiet;
+          case "left alone" blind_and_left_alone ] );
+      ("larger machines", for_each "%d CPUs" [ 3; 8; 64 ] large);
+      ("any samples", case "fewer CPUs than were lent" fewer_cpus :: laws) ]

@@ -1,0 +1,336 @@
+(* How pools share the CPUs there are, for real: idle pools, neighbours, affinity, heaps. What other
+   processes do can fail most of these, so they get several attempts; where the machine has
+   too few CPUs, or no /proc, they are skipped. *)
+
+open Harness
+open Muster_core.Place
+module Staff = Muster_core.Staff
+module Heap = Muster_core.Heap
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+(* What a pool consists of. *)
+let core pool =
+  let is_it (p : Muster_core.Place.pool) = Option.get (Pool.find p.name) == pool in
+  List.find is_it (Atomic.get Staff.open_pools)
+
+let residents pool = Atomic.get (core pool).residents
+let allowed pool = Atomic.get (core pool).allowed
+
+let skip_unless condition reason =
+  if not condition then begin
+    print_endline ("skipped: " ^ reason);
+    Alcotest.skip ()
+  end
+
+let needs_two_cpus () = skip_unless (Muster.Cpu.available () > 1) "it takes two CPUs"
+let needs_proc () = skip_unless (Sys.file_exists "/proc/self/task") "it takes Linux's /proc"
+
+(* What has to hold in one of three attempts. *)
+let rec attempt ?(times = 3) f =
+  try f ()
+  with Failure reason when times > 1 ->
+    Printf.printf "again, as %s\n%!" reason;
+    attempt ~times:(times - 1) f
+
+let within seconds condition =
+  let stop = Unix.gettimeofday () +. seconds in
+  while (not (condition ())) && Unix.gettimeofday () < stop do Unix.sleepf 0.002 done;
+  condition ()
+
+let check_within seconds what condition =
+  if not (within seconds condition) then failf "%s: not within %g s" what seconds
+
+let rec work_until stop =
+  check_int "fib 18" 2584 (fib 18);
+  if not (stop ()) then work_until stop
+
+let work_for seconds =
+  let stop = Unix.gettimeofday () +. seconds in
+  work_until (fun () -> Unix.gettimeofday () > stop)
+
+let threads () = Array.length (Sys.readdir "/proc/self/task")
+let fixed n f = Pool.with_ ~domains:n ~oversubscribe:true f
+
+(* {1 The budget} *)
+
+(* Residents that each of the pools may have, the first having so many callers, and so on. *)
+let shares ~cpus callers =
+  let pools = List.length callers and all = List.fold_left ( + ) 0 callers in
+  List.mapi (fun rank mine -> Staff.share ~cpus ~callers:all ~pools ~rank mine) callers
+
+let check_shares ~cpus callers expected =
+  check_equal (Printf.sprintf "%d CPUs" cpus) expected (shares ~cpus callers)
+
+let shares_of_a_pool () =
+  check_shares ~cpus:1 [ 1 ] [ 0 ];
+  check_shares ~cpus:2 [ 1 ] [ 1 ];
+  check_shares ~cpus:8 [ 1 ] [ 7 ];
+  check_shares ~cpus:8 [ 3 ] [ 5 ];
+  check_shares ~cpus:2 [ 5 ] [ 0 ];
+  (* Tasks that were sent, and no caller. *)
+  check_shares ~cpus:2 [ 0 ] [ 2 ];
+  check_shares ~cpus:1 [ 0 ] [ 1 ]
+
+let shares_of_several () =
+  check_shares ~cpus:2 [ 1; 1 ] [ 0; 0 ];
+  check_shares ~cpus:3 [ 1; 1 ] [ 1; 0 ];
+  check_shares ~cpus:8 [ 1; 1 ] [ 3; 3 ];
+  check_shares ~cpus:8 [ 1; 1; 1 ] [ 2; 2; 1 ];
+  check_shares ~cpus:8 [ 4; 4 ] [ 0; 0 ]
+
+let budget_is_kept =
+  let open QCheck in
+  let callers = list_size (Gen.int_range 1 6) (int_range 1 4) in
+  QCheck_alcotest.to_alcotest
+    (Test.make ~count:1000 ~name:"pools with callers share all CPUs, and no more"
+       (pair (int_range 1 64) callers)
+       (fun (cpus, callers) ->
+         let all = List.fold_left ( + ) 0 callers in
+         let given = shares ~cpus callers in
+         List.for_all (fun n -> n >= 0) given
+         && List.fold_left ( + ) 0 given = max 0 (cpus - all)))
+
+let growth () =
+  let check words survived expected =
+    check_int (Printf.sprintf "from %d" words) expected (Heap.larger words ~survived)
+  in
+  check 262_144 0. 524_288;
+  check 262_144 0.5 524_288;
+  check 524_288 0. 524_288;
+  check 524_288 0.05 1_048_576;
+  check 1_048_576 0.9 1_048_576;
+  check 100_000 0.9 100_000;
+  check 4_194_304 0.9 4_194_304
+
+(* {1 Idle pools} *)
+
+let gives_domains_back () =
+  needs_proc ();
+  attempt @@ fun () ->
+  let before = threads () in
+  Pool.with_ ~name:"idle" ~domains:3 ~oversubscribe:true @@ fun pool ->
+  Pool.run pool (fun () -> work_for 0.02);
+  check_within 2. "gone" (fun () -> residents pool = 0 && threads () <= before);
+  is_usable pool
+
+let broadcast_after_idleness () =
+  fixed 3 @@ fun pool ->
+  Pool.run pool (fun () -> work_for 0.01);
+  check_within 2. "idle" (fun () -> residents pool = 0);
+  let domains = Array.make 3 (-1) in
+  Muster.Team.broadcast pool (fun worker -> domains.(worker) <- (Domain.self () :> int));
+  let distinct = List.sort_uniq compare (Array.to_list domains) in
+  check_int "domains" 3 (List.length distinct);
+  check_bool "all" false (List.mem (-1) distinct)
+
+(* Nobody works in the pool when its task may go on: a resident has to be hired for it. What the
+   task awaits belongs to a pool that is being closed, which it cannot enter to help. *)
+let suspended_task_goes_on () =
+  fixed 2 @@ fun pool ->
+  let other = Pool.create ~domains:2 ~oversubscribe:true () in
+  let { closing; _ } : Muster_core.Place.pool = core other in
+  let over = Atomic.make false and go = Atomic.make false in
+  let wait () = wait_until (fun () -> Atomic.get go) in
+  let slow = Pool.run other (fun () -> Task.async wait) in
+  let closer = Domain.spawn (fun () -> Pool.close other) in
+  Fun.protect ~finally:(fun () -> Atomic.set go true; Domain.join closer) @@ fun () ->
+  check_within 2. "closing" (fun () -> Atomic.get closing);
+  Pool.run pool (fun () ->
+      ignore (Task.async (fun () -> Task.await slow; Atomic.set over true)));
+  let { suspended; _ } : Muster_core.Place.pool = core pool in
+  check_within 2. "suspended, and nobody there" (fun () ->
+      residents pool = 0 && Atomic.get suspended = 1);
+  Atomic.set go true;
+  check_within 5. "over" (fun () -> Atomic.get over)
+
+let close_of_an_empty_pool () =
+  let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+  Pool.run pool (fun () -> work_for 0.01);
+  check_within 2. "idle" (fun () -> residents pool = 0);
+  let (), seconds = wall_seconds (fun () -> Pool.close pool) in
+  check_bool "at once" true (seconds < 0.5)
+
+(* {1 One budget} *)
+
+let two_pools_at_once () =
+  needs_two_cpus ();
+  attempt @@ fun () ->
+  let available = Muster.Cpu.available () in
+  Pool.with_ @@ fun one ->
+  Pool.with_ @@ fun two ->
+  let stop = Atomic.make false in
+  let work pool () = Pool.run pool (fun () -> work_until (fun () -> Atomic.get stop)) in
+  let callers = List.map (fun pool -> Domain.spawn (work pool)) [ one; two ] in
+  let crowded = ref 0 and looks = 100 in
+  Fun.protect ~finally:(fun () -> Atomic.set stop true; List.iter Domain.join callers)
+  @@ fun () ->
+  Unix.sleepf 0.3;
+  for _ = 1 to looks do
+    Unix.sleepf 0.003;
+    if residents one + residents two + 2 > max 2 available then incr crowded
+  done;
+  if !crowded > looks / 4 then failf "%d of %d looks found too many workers" !crowded looks
+
+(* {1 Neighbours} *)
+
+let start_child arguments =
+  let argv = Array.of_list (Sys.executable_name :: arguments) in
+  Unix.create_process Sys.executable_name argv Unix.stdin Unix.stdout Unix.stderr
+
+let beside_a_neighbour f =
+  let pid = start_child [ "spin" ] in
+  let finally () =
+    Unix.kill pid Sys.sigkill;
+    ignore (Unix.waitpid [] pid)
+  in
+  Fun.protect f ~finally
+
+(* Works until the condition holds. Each answer is checked meanwhile. *)
+let work_until_within seconds what condition =
+  let stop = Unix.gettimeofday () +. seconds in
+  work_until (fun () -> condition () || Unix.gettimeofday () > stop);
+  if not (condition ()) then failf "%s: not within %g s of work" what seconds
+
+let decided what =
+  List.exists (fun (d : Staff.decision) -> contains d.why ~sub:what) (Atomic.get Staff.decisions)
+
+let makes_room_for_a_neighbour () =
+  needs_two_cpus ();
+  skip_unless (Staff.runnable () <> None) "the machine's load cannot be seen";
+  attempt ~times:5 @@ fun () ->
+  Pool.with_ @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  let full = Pool.size pool - 1 in
+  work_until_within 2. "all at work" (fun () -> allowed pool = full && residents pool = full);
+  let ended = Atomic.get Staff.ended in
+  beside_a_neighbour (fun () ->
+      work_until_within 2. "one leaves" (fun () ->
+          allowed pool < full && Atomic.get Staff.ended > ended);
+      check_bool "says why" true (decided "waited");
+      work_for 0.2);
+  work_until_within 5. "is back" (fun () -> allowed pool = full && residents pool = full)
+
+(* {1 Affinity} *)
+
+let affinity () =
+  let is_it line = String.starts_with ~prefix:"Cpus_allowed_list:" line in
+  let status = In_channel.with_open_text "/proc/self/status" In_channel.input_all in
+  match List.find_opt is_it (String.split_on_char '\n' status) with
+  | Some line -> List.nth (String.split_on_char '\t' line) 1
+  | None -> ""
+
+let bind cpus =
+  Sys.command (Printf.sprintf "taskset -apc %s %d >/dev/null 2>&1" cpus (Unix.getpid ())) = 0
+
+let follows_affinity () =
+  needs_proc ();
+  needs_two_cpus ();
+  let all = affinity () in
+  let first = List.hd (String.split_on_char ',' (List.hd (String.split_on_char '-' all))) in
+  skip_unless (Sys.getenv_opt "MUSTER_DOMAINS" = None) "MUSTER_DOMAINS is set";
+  skip_unless (bind all) "there is no taskset";
+  Pool.with_ @@ fun pool ->
+  let full = Pool.size pool in
+  Fun.protect ~finally:(fun () -> ignore (bind all)) (fun () ->
+      check_bool "bound" true (bind first);
+      Pool.run pool (fun () ->
+          work_until_within 3. "one CPU" (fun () -> Pool.size pool = 1)));
+  Pool.run pool (fun () -> work_until_within 3. "all CPUs" (fun () -> Pool.size pool = full))
+
+(* {1 Minor heaps, in children: they belong to the process} *)
+
+type tree = Leaf | Node of tree * tree
+
+let rec tree depth = if depth = 0 then Leaf else Node (tree (depth - 1), tree (depth - 1))
+let rec leaves = function Leaf -> 1 | Node (l, r) -> leaves l + leaves r
+
+(* Work for about a second, in steps. A tree of 48 k words lives through some collections. *)
+let build_tree () = ignore (Sys.opaque_identity (leaves (tree 14)))
+
+let make_garbage () =
+  for i = 1 to 50_000 do
+    ignore (Sys.opaque_identity (ref i))
+  done
+
+(* The main domain's, which must work in the pool for that: the residents' are not the user's to
+   set, but by the environment. *)
+let report_words ?minor_heap_words step =
+  let pool = Muster_core.Pool.create ?minor_heap_words () in
+  let most = Atomic.make 0 in
+  Muster_core.Pool.run pool (fun () ->
+      Muster.parallel_for ~start:1 ~finish:5_000 (fun _ ->
+          step ();
+          if Domain.is_main_domain () then Atomic.set most (max (Heap.words ()) (Atomic.get most))));
+  Printf.printf "words %d" (Atomic.get most)
+
+let children =
+  [ ("trees", fun () -> report_words build_tree);
+    ("garbage", fun () -> report_words make_garbage);
+    ("given-to-the-pool", fun () -> report_words ~minor_heap_words:65_536 build_tree);
+    ( "set",
+      fun () ->
+        Gc.set { (Gc.get ()) with minor_heap_size = 131_072 };
+        report_words build_tree ) ]
+
+let check_words ?(runtime = "") what name expected =
+  let child = Child.run ~env:[ ("OCAMLRUNPARAM", runtime) ] ~limit:60. "test_staff.exe" [ name ] in
+  Child.check_success child;
+  let at = String.rindex child.output ' ' + 1 in
+  let words = String.sub child.output at (String.length child.output - at) in
+  check_int what expected (int_of_string words)
+
+let heap_grows_for_trees () =
+  needs_two_cpus ();
+  attempt (fun () -> check_words "words" "trees" 1_048_576)
+
+let heap_stays_for_garbage () =
+  needs_two_cpus ();
+  check_words "words" "garbage" 524_288
+
+let heap_is_the_user's () =
+  check_words "OCAMLRUNPARAM" ~runtime:"b,s=32k" "trees" 32_768;
+  check_words "Gc.set" "set" 131_072;
+  check_words "?minor_heap_words" "given-to-the-pool" 65_536
+
+(* {1 The guard} *)
+
+(* Code that waits by a flag for its own task, when no resident may work any more. *)
+let guard_runs_what_is_waited_for () =
+  fixed 2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  Task.await (Task.async ignore);
+  for _ = 1 to 20 do
+    check_within 1. "somebody is there" (fun () ->
+        ignore (Task.async ignore);
+        residents pool = 1);
+    let flag = Atomic.make false in
+    Staff.set_allowed (core pool) 0;
+    ignore (Task.async (fun () -> Atomic.set flag true));
+    check_within 2. "the task has run" (fun () -> Atomic.get flag);
+    Staff.set_allowed (core pool) 1
+  done
+
+let run_tests () =
+  Alcotest.run "staff"
+    [ ( "numbers",
+        [ case "shares of a pool" shares_of_a_pool; case "of several" shares_of_several;
+          budget_is_kept; case "growth of a heap" growth ] );
+      ( "idle",
+        [ case "gives its domains back" gives_domains_back;
+          case "broadcast afterwards" broadcast_after_idleness;
+          case "a suspended task goes on" suspended_task_goes_on;
+          case "close" close_of_an_empty_pool ] );
+      ( "shared machine",
+        [ case "two pools at once" two_pools_at_once;
+          case "a neighbour" makes_room_for_a_neighbour; case "affinity" follows_affinity ] );
+      ( "heaps",
+        [ case "trees" heap_grows_for_trees; case "garbage" heap_stays_for_garbage;
+          case "the user's" heap_is_the_user's ] );
+      ("guard", [ case "runs what is waited for" guard_runs_what_is_waited_for ]) ]
+
+let () =
+  match Sys.argv with
+  | [| _; "spin" |] -> burn 20.
+  | [| _; name |] when List.mem_assoc name children -> (List.assoc name children) ()
+  | _ -> run_tests ()
