@@ -36,8 +36,7 @@ let may_close pool =
   Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
 
 let leaves_at_once w =
-  Staff.dismissed w
-  && not (is_guard w || inbox_has_work w || still_needed w.pool > 0)
+  Staff.dismissed w && not (is_guard w || inbox_has_work w)
 
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =

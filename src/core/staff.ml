@@ -251,9 +251,13 @@ let is_due w =
 let[@inline] look_if_told w = if Atomic.get w.look <> 0 then look w
 let look_if_due w = if is_due w then look w
 
-(* Whoever is there when the pool closes helps to finish. *)
+(* Whoever is there when the pool closes helps to finish; and where one is needed, even by a pool
+   whose caller is its only worker, it does all that is left. *)
 let dismissed w =
-  w.resident && w.index > Atomic.get w.pool.allowed && not (Atomic.get w.pool.closing)
+  w.resident
+  && w.index > Atomic.get w.pool.allowed
+  && (not (Atomic.get w.pool.closing))
+  && w.index > still_needed w.pool
 
 (* Before a resident comes back: is there a CPU for it? A thread that runs for a moment is no
    reason to stay alone. *)

@@ -203,10 +203,10 @@ let makes_room_for_a_neighbour () =
   Pool.run pool @@ fun () ->
   let full = Pool.size pool - 1 in
   work_until_within 2. "all at work" (fun () -> allowed pool = full && residents pool = full);
-  let ended = Atomic.get Staff.ended in
+  let ended = (Pool.stats pool).domains_ended in
   beside_a_neighbour (fun () ->
       work_until_within 2. "one leaves" (fun () ->
-          allowed pool < full && Atomic.get Staff.ended > ended);
+          allowed pool < full && (Pool.stats pool).domains_ended > ended);
       check_bool "says why" true (decided "waited");
       work_for 0.2);
   work_until_within 5. "is back" (fun () -> allowed pool = full && residents pool = full)
@@ -305,10 +305,10 @@ let guard_runs_what_is_waited_for () =
         ignore (Task.async ignore);
         residents pool = 1);
     let flag = Atomic.make false in
-    Staff.set_allowed (core pool) 0;
+    Staff.set_allowed (core pool) 0 ~tell:ignore;
     ignore (Task.async (fun () -> Atomic.set flag true));
     check_within 2. "the task has run" (fun () -> Atomic.get flag);
-    Staff.set_allowed (core pool) 1
+    Staff.set_allowed (core pool) 1 ~tell:ignore
   done
 
 let run_tests () =
