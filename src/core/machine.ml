@@ -17,6 +17,9 @@ external runnable : unit -> int = "muster_runnable" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
 
 external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]
+external block_signals : unit -> unit = "muster_block_signals" [@@noalloc]
+external note_signals : unit -> unit = "muster_note_signals" [@@noalloc]
+external usual_signals : unit -> unit = "muster_usual_signals" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
 (** Place of a worker in domain-local storage, or -1; ticks. *)

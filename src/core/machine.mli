@@ -49,6 +49,15 @@ val pass_interrupt_on : unit -> bool
 (** Sends the process the interrupt (Ctrl-C) that this thread has received once more, for other
     threads: this one takes no more signals. False where there is no handler for it. *)
 
+val block_signals : unit -> unit
+(** Leaves all signals to other threads from now on. *)
+
+val note_signals : unit -> unit
+(** The calling thread's signals are the usual ones, if this is the first call. *)
+
+val usual_signals : unit -> unit
+(** Takes the usual signals, whatever the thread inherited. *)
+
 val domain_must_stay : unit -> bool
 (** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
     survive its end well. *)

@@ -201,6 +201,40 @@ value muster_pass_interrupt_on(value unit) {
   return Val_false;
 }
 
+/* For a thread that is about to end. A thread that it starts inherits that: hence the mask of who
+   made the first pool, for new residents to take over. */
+value muster_block_signals(value unit) {
+  (void)unit;
+#if !defined(_WIN32)
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, NULL);
+#endif
+  return Val_unit;
+}
+
+#if !defined(_WIN32)
+static sigset_t usual_mask;
+static pthread_once_t usual_mask_read = PTHREAD_ONCE_INIT;
+static void read_mask(void) { pthread_sigmask(SIG_BLOCK, NULL, &usual_mask); }
+#endif
+
+value muster_note_signals(value unit) {
+  (void)unit;
+#if !defined(_WIN32)
+  pthread_once(&usual_mask_read, read_mask);
+#endif
+  return Val_unit;
+}
+
+value muster_usual_signals(value unit) {
+  (void)unit;
+#if !defined(_WIN32)
+  pthread_sigmask(SIG_SETMASK, &usual_mask, NULL);
+#endif
+  return Val_unit;
+}
+
 value muster_sleeper_wake(value v) {
   struct sleeper *s = Sleeper_val(v);
   pthread_mutex_lock(&s->mutex);

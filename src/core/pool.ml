@@ -87,12 +87,15 @@ let resident w ~before () =
   w.own.settled <- false;
   w.own.bored <- false;
   w.own.looked_at <- 0;
+  Machine.usual_signals ();
   Atomic.set w.owner (Machine.thread_id ());
   Compat.set here w;
   Deque.move_in w.deque;
   Atomic.set w.mailbox Idle;
   wake_posters w.pool;
   serve_pool w;
+  (* The exception of a signal's handler would end the domain before it has taken its leave. *)
+  Machine.block_signals ();
   Option.iter Domain.join before;
   await_note w;
   take_leave w
@@ -201,6 +204,7 @@ let staff (pool : t) ~size =
 (* Places for as many as the machine has CPUs: the process may come to use them all. *)
 let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create ~domains ~minor_heap_words;
+  Machine.note_signals ();
   Staff.refresh_cpus (Machine.now ());
   Machine.look_up_every Place.index_in_state Staff.every;
   let wanted = Option.value domains ~default:max_int in
