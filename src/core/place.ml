@@ -89,7 +89,7 @@ and pool = {
   wanted : int;  (** workers asked for *)
   insists : bool;  (** on that number, whatever the machine has *)
   size : int Atomic.t;
-  reach : int Atomic.t;  (** the largest size so far *)
+  reach : int Atomic.t;  (** the largest size so far, or place of a resident, counted from 1 *)
   allowed : int Atomic.t;  (** residents that may work now: those of places 1 to [allowed] *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
@@ -211,7 +211,7 @@ let publish_backtrace flag =
 let need pool residents ~ms =
   Atomic.set pool.needed residents;
   Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
-  let raised = min residents (Atomic.get pool.reach - 1) in
+  let raised = min residents (Atomic.get pool.size - 1) in
   if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised
 
 let still_needed pool =

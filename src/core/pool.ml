@@ -106,6 +106,8 @@ let spawn pool w =
   && Atomic.compare_and_set w.owner 0 coming
   && begin
        Atomic.incr pool.residents;
+       (* In a pool of one, too, others have to find what it leaves in its deque. *)
+       if Atomic.get pool.reach <= w.index then Staff.change pool.reach (max (w.index + 1));
        let before = Atomic.get w.domain in
        match Domain.spawn (resident w ~before) with
        | domain ->
