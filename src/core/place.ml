@@ -127,7 +127,9 @@ let make_own index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
     { in_share = false; careful = false; handled = false; filling = true; from_inbox = false;
-      settled = false; bored = false; suspect = none; called = false; victim = index; looked_at = 0; visitor = 0; glance; counts = Compat.padded (zero ()) }
+      settled = false; bored = false; suspect = none; called = false;
+      victim = index; looked_at = 0; visitor = 0; glance;
+      counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in
@@ -149,7 +151,8 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       guards = Compat.padded (Atomic.make 0); needed = Atomic.make 0; needed_until = Atomic.make 0;
       inbox = Inbox.create (); pauses;
       parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
-      residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0; suspended = Compat.padded (Atomic.make 0);
+      residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0;
+      suspended = Compat.padded (Atomic.make 0);
       closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None;
       hire; home = Promise.nowhere; leaving = Atomic.make [] }
   in
