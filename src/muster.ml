@@ -1,10 +1,10 @@
 module Cpu = Muster_core.Cpu
 module Pool = Muster_core.Pool
 module Task = Muster_core.Task
-module Team = Team
+module Team = Muster_loop.Team
 
 let both = Muster_core.Fork.both
-let parallel_for = Loop.parallel_for
-let parallel_reduce = Reduce.parallel_reduce
-let parallel_scan = Reduce.parallel_scan
-let parallel_find = Loop.parallel_find
+let parallel_for = Muster_loop.Loop.parallel_for
+let parallel_reduce = Muster_loop.Reduce.parallel_reduce
+let parallel_scan = Muster_loop.Reduce.parallel_scan
+let parallel_find = Muster_loop.Loop.parallel_find

@@ -1,0 +1,42 @@
+(* One wait for one event.
+
+   {v Idle --arm--> Armed wake --grant--> Granted
+        \                 \
+         +---- grant ------+--cancel--> Dead v}
+
+   [register] shows the waiter to others before the thread is ready to sleep, so a grant may come
+   first: arming is a compare-and-set from Idle that fails then. Granting and cancelling are
+   compare-and-sets too, so exactly one of them ends the wait, and wakes once. *)
+
+type state =
+  | Idle
+  | Armed of (unit -> unit)
+  | Granted
+  | Dead
+
+type t = state Atomic.t
+
+let is_waiting w = match Atomic.get w with Idle | Armed _ -> true | Granted | Dead -> false
+
+let rec finish w verdict =
+  match Atomic.get w with
+  | Idle as seen -> Atomic.compare_and_set w seen verdict || finish w verdict
+  | Armed wake as seen ->
+    if Atomic.compare_and_set w seen verdict then (wake (); true) else finish w verdict
+  | Granted | Dead -> false
+
+let grant w = finish w Granted
+
+(* An asynchronous exception may end a wait too. If the grant was first, the event must not be
+   lost: then the exception is raised later, where the worker looks for such. *)
+let wait register =
+  let w = Atomic.make Idle in
+  register w;
+  let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
+  if is_waiting w then
+    match Worker.wait ~ready:(fun () -> not (is_waiting w)) ~register:arm with
+    | () -> ()
+    | exception exn ->
+      let failure = Outcome.caught exn in
+      if finish w Dead then Outcome.raise failure
+      else Worker.stash (Place.current ()).pool failure.exn

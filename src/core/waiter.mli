@@ -1,0 +1,21 @@
+(** One wait of one task, or of a thread outside all pools, for one event. Whoever brings the event
+    {!grant}s it: the first grant counts. If the waiting task is cancelled, no grant does. *)
+
+type t
+
+val wait : (t -> unit) -> unit
+(** [wait register] calls [register w], which puts [w] where somebody finds it that will grant it
+    (or grants it itself), and returns once [w] is granted. The task is suspended meanwhile, and
+    its worker does other things; a thread that is no worker blocks.
+
+    {b Raises} what [register] raises; the reason of the cancellation, if the task is cancelled
+    before the grant: [w] is dead then. A dead waiter may stay where it was put, until it is
+    found there; whoever keeps many lets go of them in time ({!is_waiting}).
+    {b Order}: what happened before the grant happens before the return. *)
+
+val grant : t -> bool
+(** Ends the wait, unless it is over; whether it did. If not, the event goes to somebody else. From
+    any thread. *)
+
+val is_waiting : t -> bool
+(** Whether a grant would count at this moment. *)
