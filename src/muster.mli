@@ -125,6 +125,16 @@ module Task : sig
 
       {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty. *)
 
+  type scope
+  exception Cancelled
+  exception Deadline_exceeded
+  val scope : (scope -> 'a) -> 'a
+  val fork : scope -> (unit -> 'a) -> 'a t
+  val cancel_scope : scope -> unit
+  val cancel : 'a t -> unit
+  val check : unit -> unit
+  val on_cancel : (unit -> unit) -> unit
+  val with_deadline : float -> (unit -> 'a) -> 'a
   val set_uncaught_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
   (** What to do with the exception of a task that nobody awaits; by default it is printed on
       [stderr]. Called once for each, when it is certain: when the promise has been collected, the

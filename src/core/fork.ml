@@ -27,17 +27,22 @@ let wait_done p =
       while not (Promise.is_done p) do Visit.wait p done;
       Outcome.raise failure
 
+let result p =
+  match Promise.state p with
+  | Raised { failure; _ } -> Context.rethrow failure
+  | state -> Promise.value state
+
 let join p f =
   if take_back p then f ()
   else begin
     wait_done p;
-    Promise.result p
+    result p
   end
 
 let abandon p = if not (take_back p) then wait_done p
 
 let both_offered w ~wake f g =
-  let p = Promise.(make nowhere g) in
+  let p = Promise.(make nowhere (Context.carry w g)) in
   Place.offer w ~wake (Promise.any p);
   match f () with
   | a ->
@@ -46,7 +51,7 @@ let both_offered w ~wake f g =
   | exception exn ->
     let failure = Outcome.caught exn in
     abandon p;
-    Outcome.raise failure
+    Context.rethrow failure
 
 let in_place f g =
   let a = f () in
@@ -60,6 +65,7 @@ let both_slow f g =
       Worker.serve w;
       Worker.look_up w;
       let w = Place.current () in
+      Context.check_at w;
       if Place.wants_tasks w then both_offered w ~wake:true f g else in_place f g)
 
 let[@inline] both f g =

@@ -60,16 +60,13 @@ let end_sleep t i =
 let cancel t i = ignore (end_sleep t i)
 let is_asleep t i = Atomic.get t.places.(i).state <> awake
 
-(* [how] it sleeps. Whether it was woken within [limit_ms] (negative: no limit). A token may have come late. *)
+(* Whether it was woken within [limit_ms] (negative: no limit). A token may have come late. *)
 let rec try_sleep how t i ~limit_ms =
   let had_token = is_asleep t i && how t.places.(i).sleeper limit_ms in
   (not (is_asleep t i)) || (had_token && try_sleep how t i ~limit_ms)
 
 let doze t i ~limit_ms = try_sleep Machine.Sleeper.doze t i ~limit_ms
-
-(* [limit_ms] is how long signals may have to wait. *)
-let rec sleep t i ~limit_ms =
-  if not (try_sleep Machine.Sleeper.sleep t i ~limit_ms) then sleep t i ~limit_ms
+let sleep t i ~limit_ms = try_sleep Machine.Sleeper.sleep t i ~limit_ms
 
 let rouse t i = Machine.Sleeper.wake t.places.(i).sleeper
 let wake t i = end_sleep t i && (rouse t i; true)

@@ -15,13 +15,13 @@ val announce_aside : t -> int -> unit
 (** The same for a worker that waits for something of its own and will not look for work: only
     {!wake} and {!wake_all} wake it. *)
 
-val sleep : t -> int -> limit_ms:int -> unit
-(** Returns after a wake. Looks up every [limit_ms] milliseconds (negative: never), which lets
-    the signals that came meanwhile be handled. *)
+val sleep : t -> int -> limit_ms:int -> bool
+(** Returns after a wake, or after [limit_ms] milliseconds without one (negative: never); whether it
+    was woken. If not, the caller sleeps again, or {!cancel}s. Signals that came meanwhile are
+    handled after it. *)
 
 val doze : t -> int -> limit_ms:int -> bool
-(** Returns after a wake, or after [limit_ms] without one; whether it was woken. The caller must
-    {!cancel} then. Other threads get the signals meanwhile. *)
+(** The same for one who leaves the signals to other threads. *)
 
 val cancel : t -> int -> unit
 

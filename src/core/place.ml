@@ -50,6 +50,8 @@ and own = {
   mutable in_share : bool;  (** runs the job that its mailbox shows *)
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
+  mutable context : Promise.any;  (** what its code is a part of (Context) *)
+  mutable home : Promise.home;  (** of the tasks that it starts *)
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable settled : bool;  (** has a minor heap that fits (Heap) *)
@@ -120,13 +122,16 @@ let high = 8
 let low = 2
 let none = Promise.(any (make nowhere ignore))
 
+(* The context of code that no task's cancellation concerns. *)
+let uncancelled = Promise.(any (started nowhere))
+
 let zero () =
   { tasks = 0; forks = 0; steals = 0; parks = 0; regions = 0; waits = 0; waited = 0; heap = 0 }
 
-let make_own index =
+let make_own home index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
-    { in_share = false; careful = false; handled = false; filling = true; from_inbox = false;
+    { in_share = false; careful = false; handled = false; context = uncancelled; home; filling = true; from_inbox = false;
       settled = false; bored = false; suspect = none; called = false;
       victim = index; looked_at = 0; visitor = 0; glance;
       counts = Compat.padded (zero ()) }
@@ -141,7 +146,7 @@ let make pool index =
       mailbox = Compat.padded (Atomic.make (if resident then Gone else Idle));
       on_domain = Atomic.make false; domain = Atomic.make None;
       backtrace = Compat.padded (Atomic.make false); away = Compat.padded (Atomic.make false);
-      own = make_own index; published = Compat.padded (Atomic.make (zero ())) }
+      own = make_own pool.home index; published = Compat.padded (Atomic.make (zero ())) }
 
 let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire =
   let pool =
@@ -158,6 +163,8 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
   in
   pool.home <- Promise.home ~unheard:(Uncaught.note ~pool:name) (Pool pool);
   pool
+
+let open_pools : pool list Atomic.t = Atomic.make []
 
 (* What a thread outside every pool finds: a worker that nobody owns. *)
 let nobody =
@@ -247,6 +254,11 @@ let rec drop_stale deque =
   match Promise.state (Deque.peek deque) with
   | Ready _ -> ()
   | Running _ | Returned _ | Raised _ -> Deque.forget deque; drop_stale deque
+
+(* Makes its owner look up at the next fork, or between two chunks of a loop. *)
+let call_up w =
+  Atomic.set w.look 1;
+  set_quiet w 0
 
 let offer w ~wake task =
   publish_backtrace w.backtrace;

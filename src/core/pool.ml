@@ -146,10 +146,10 @@ let hire_one pool =
 (* {2 Creation} *)
 
 let push_atomic cell x = Staff.change cell (fun old -> x :: old)
-let forget pool = Staff.(change open_pools) (List.filter (fun p -> p != pool))
+let forget pool = Staff.change open_pools (List.filter (fun p -> p != pool))
 
 let find name =
-  List.find_opt (fun (p : t) -> p.name = name) (Atomic.get Staff.open_pools)
+  List.find_opt (fun (p : t) -> p.name = name) (Atomic.get open_pools)
 
 let pools_made = Atomic.make 0
 
@@ -192,7 +192,7 @@ let staff (pool : t) ~size =
   Atomic.set pool.size size;
   Atomic.set pool.reach size;
   Atomic.set pool.allowed (size - 1);
-  push_atomic Staff.open_pools pool;
+  push_atomic open_pools pool;
   if size > 1 && Staff.has_room pool then begin
     let rec from i = if i < size && spawn pool pool.workers.(i) then from (i + 1) else i in
     let hired = from 1 in

@@ -1,40 +1,64 @@
 (* A task and the place of its result.
 
    {v
-     Ready (f, ws) --claim--> Running ws --resolve--> Returned v | Raised failure
-        |   ^   \                |   ^
-        +---+    \               +---+    on_done: one more waiter
-                  +--skip--> Raised Skipped
+     Ready (f, a) --claim--> Running a --resolve--> Returned v | Raised failure
+        |   ^   \              |   ^ |
+        +---+    \             +---+ +--stop--> Running {a with stopped}
+                  +--stop--> Raised cancelled                 on_done, on_stop: one more entry
    v}
 
    Parties: any number of claimants (the worker that took the task from a deque, whoever
-   awaits it) and any number of waiters. [claim] and [skip] are compare-and-sets from Ready,
-   so exactly one party runs or skips the function; a deque or inbox entry is only a hint that
-   the promise may still be ready. Only the claimant resolves, once, by an exchange that
-   hands it every waiter registered before; a waiter that comes later finds the result.
+   awaits it), of waiters and of those who stop it. [claim] and [stop] are compare-and-sets from
+   Ready, so exactly one party runs the function or none ever does; a deque or inbox entry is
+   only a hint that the promise may still be ready. Only the claimant resolves, once, by an
+   exchange that hands it every entry registered before; a waiter that comes later finds the
+   result.
 
    Order: what the claimant did before [resolve] happens before a waiter's wake and before
    any read that finds the result, because both go through [state].
 
+   Cancellation. A running task that is stopped goes on until it looks ([is_stopped], Context).
+   Who waits on its behalf registers an entry for the stop: [stop] takes those out and fires
+   them, once. A value that comes after the stop is dropped.
+
+   A task stops with whom it belongs to: [lineage] has the scopes around it, inner first, each a
+   promise that runs as long as the scope. Whoever asks walks it. Nobody tells the tasks of a
+   scope, but for those that wait: with the first entry for its stop a promise is [linked], that
+   is, registers its own stop with each promise of its lineage. (Picos, by Karvonen, attaches
+   triggers to computations in this way.)
+
+   Entries that have lost their purpose are swept out when they might be more than half.
+
    [unheard] is called where a failure finds no waiter; [heard] tells whether somebody has
    come for it since.
 
-   What all tasks of a pool have in common is in their [home], which a promise knows until it
-   ends. So a promise is one atomic and its state, and a claim mostly allocates nothing: the
-   home keeps a Running without waiters. [any] is a promise whose type of result is forgotten:
-   results of that type are opaque, so nobody can take one for another type's.
+   What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
+   promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
+   allocates nothing: the home keeps a Running without entries. [any] is a promise whose type of
+   result is forgotten: results of that type are opaque, so nobody can take one for another
+   type's.
 
-   At rest every promise is Returned or Raised, and no waiter is left. *)
+   At rest every promise is Returned or Raised, and no entry is left. *)
 
 type waker = unit -> unit
 type owner = ..
 type owner += Nobody
+type event = End | Stop
+type entry = { event : event; fire : waker; is_live : unit -> bool }
+
+type attached = {
+  entries : entry list;  (** newest first *)
+  length : int;
+  limit : int;  (** to sweep at *)
+  stopped : bool;
+  linked : bool;
+}
 
 type 'a t = 'a state Atomic.t
 
 and 'a state =
-  | Ready of (unit -> 'a) * home * waker list
-  | Running of home * waker list
+  | Ready of (unit -> 'a) * home * attached
+  | Running of home * attached
   | Returned of 'a
   | Raised of raised
 
@@ -45,51 +69,170 @@ and raised = {
 }
 
 and token = No_token | Token : 'a -> token
-and home = { owner : owner; unheard : unheard; running : 'a. 'a state }
+and home = { owner : owner; unheard : unheard; lineage : lineage; running : 'a. 'a state }
+and lineage = Alone | Within of any * lineage
 and unheard = any -> raised -> unit
 and any = opaque t
 and opaque
 
+exception Cancelled
 exception Skipped
 
-let home ~unheard owner =
-  let rec home = { owner; unheard; running = Running (home, []) } in
+let shortest = 8
+
+let nothing =
+  { entries = []; length = 0; limit = shortest; stopped = false; linked = false }
+
+let home ?(lineage = Alone) ~unheard owner =
+  let rec home = { owner; unheard; lineage; running = Running (home, nothing) } in
   home
 
 let nowhere = home ~unheard:(fun _ _ -> ()) Nobody
-let[@inline] make home f = Atomic.make (Ready (f, home, []))
+let[@inline] make home f = Atomic.make (Ready (f, home, nothing))
+let started home = Atomic.make home.running
 let[@inline] any p : any = Compat.recast p
 let[@inline] state p = Atomic.get p
-let running home = function [] -> home.running | waiters -> Running (home, waiters)
+
+let[@inline] running home attached =
+  if attached == nothing then home.running else Running (home, attached)
+
 let is_ready p = match Atomic.get p with Ready _ -> true | _ -> false
 let is_done p = match Atomic.get p with Returned _ | Raised _ -> true | _ -> false
-let wake_all waiters = List.iter (fun wake -> wake ()) (List.rev waiters)
 
-(* A failed compare-and-set may only mean that one more waiter came: hence the loops. *)
+(* {2 Entries} *)
+
+let is_for event entry = entry.event = event
+
+let fire event { entries; _ } =
+  List.iter (fun entry -> if is_for event entry then entry.fire ()) (List.rev entries)
+
+let with_entries attached entries =
+  let length = List.length entries in
+  { attached with entries; length; limit = max shortest (2 * length) }
+
+let sweep attached =
+  with_entries attached (List.filter (fun entry -> entry.is_live ()) attached.entries)
+
+let add attached entry =
+  let attached = if attached.length >= attached.limit then sweep attached else attached in
+  { attached with entries = entry :: attached.entries; length = attached.length + 1 }
+
+(* Whether the event is still to come. A failed compare-and-set may only mean that one more entry
+   came: hence the loops here and below. *)
+let rec attach p entry =
+  match Atomic.get p with
+  | Ready (f, home, attached) as ready ->
+    Atomic.compare_and_set p ready (Ready (f, home, add attached entry)) || attach p entry
+  | Running (_, { stopped = true; _ }) when entry.event = Stop -> false
+  | Running (home, attached) as running ->
+    Atomic.compare_and_set p running (Running (home, add attached entry)) || attach p entry
+  | Returned _ | Raised _ -> false
+
+let always () = true
+
+let attached_to wakers =
+  let add attached fire = add attached { event = End; fire; is_live = always } in
+  List.fold_left add nothing wakers
+
+let make_attached home attached f = Atomic.make (Ready (f, home, attached))
+
+let on_done ?(is_live = always) p wake =
+  if not (attach p { event = End; fire = wake; is_live }) then wake ()
+
+(* {2 Stop} *)
+
+let cancelled = Outcome.{ exn = Cancelled; backtrace = Printexc.get_callstack 0 }
+let raised failure = Raised { failure; heard = Atomic.make false; token = No_token }
+
+(* Only who ran for a scope can end so: a task of that home was told before it began. *)
+let was_stopped p =
+  match Atomic.get p with
+  | Running (_, { stopped; _ }) -> stopped
+  | Raised { failure; _ } -> failure == cancelled
+  | Ready _ | Returned _ -> false
+
+let rec is_orphan = function
+  | Alone -> false
+  | Within (p, outer) -> was_stopped p || is_orphan outer
+
+let is_stopped p =
+  match Atomic.get p with
+  | Running (home, { stopped; _ }) -> stopped || is_orphan home.lineage
+  | Ready (_, home, _) -> is_orphan home.lineage
+  | Raised { failure; _ } -> failure == cancelled
+  | Returned _ -> false
+
+let rec stop p =
+  match Atomic.get p with
+  | Ready (_, _, attached) as ready ->
+    if Atomic.compare_and_set p ready (raised cancelled) then fire End attached else stop p
+  | Running (home, ({ stopped = false; entries; _ } as attached)) as running ->
+    let waiters = with_entries attached (List.filter (is_for End) entries) in
+    if Atomic.compare_and_set p running (Running (home, { waiters with stopped = true })) then
+      fire Stop attached
+    else stop p
+  | Running _ | Returned _ | Raised _ -> ()
+
+let rec link p =
+  match Atomic.get p with
+  | Running (({ lineage = Within _; _ } as home), ({ linked = false; _ } as attached)) as running ->
+    if Atomic.compare_and_set p running (Running (home, { attached with linked = true })) then
+      register p home.lineage
+    else link p
+  | Ready _ | Running _ | Returned _ | Raised _ -> ()
+
+and register p = function
+  | Alone -> ()
+  | Within (outer, lineage) ->
+    let entry =
+      { event = Stop; fire = (fun () -> stop p); is_live = (fun () -> not (is_done p)) }
+    in
+    if not (attach outer entry) && was_stopped outer then stop p;
+    register p lineage
+
+let on_stop ~is_live p wake =
+  if attach p { event = Stop; fire = wake; is_live } then link p
+  else if is_stopped p then wake ()
+
+(* {2 Run} *)
+
 let rec claim p =
   match Atomic.get p with
-  | Ready (_, home, waiters) as ready ->
-    Atomic.compare_and_set p ready (running home waiters) || claim p
+  | Ready (_, home, attached) as ready ->
+    Atomic.compare_and_set p ready (running home attached) || claim p
   | Running _ | Returned _ | Raised _ -> false
 
+let somebody_waits { entries; _ } =
+  List.exists (fun entry -> is_for End entry && entry.is_live ()) entries
+
+(* [Cancelled] needs no report: somebody wanted it. *)
 let resolve p result =
   match (Atomic.exchange p result, result) with
-  | Running (home, []), Raised raised -> home.unheard (any p) raised
-  | Running (_, []), _ -> ()
-  | Running (_, waiters), _ -> wake_all waiters
+  | Running (home, attached), Raised raised ->
+    let tell = raised.failure.exn != Cancelled && not (somebody_waits attached) in
+    fire End attached;
+    if tell then home.unheard (any p) raised
+  | Running (_, attached), _ -> if attached.length > 0 then fire End attached
   | (Ready _ | Returned _ | Raised _), _ -> assert false
-
-let raised failure = Raised { failure; heard = Atomic.make false; token = No_token }
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
    its allocation still resolves the promise. *)
 let result_of f = try Returned (f ()) with exn -> raised (Outcome.caught exn)
 
+(* That of a task which ran to its end. *)
+let settled p result =
+  match (Atomic.get p, result) with
+  | Running (_, { stopped = true; _ }), Returned _ -> raised cancelled
+  | _ -> result
+
 let rec run_from state p =
   match state with
-  | Ready (f, home, waiters) ->
-    if Atomic.compare_and_set p state (running home waiters) then begin
-      let result = result_of f in
+  | Ready (_, { lineage = Within _ as lineage; _ }, _) when is_orphan lineage ->
+    stop p;
+    run_from (Atomic.get p) p
+  | Ready (f, home, attached) ->
+    if Atomic.compare_and_set p state (running home attached) then begin
+      let result = settled p (result_of f) in
       resolve p result;
       result
     end
@@ -97,24 +240,6 @@ let rec run_from state p =
   | Running _ | Returned _ | Raised _ -> state
 
 let run p = run_from (Atomic.get p) p
-
-let skipped = Outcome.{ exn = Skipped; backtrace = Printexc.get_callstack 0 }
-
-let rec skip p =
-  match Atomic.get p with
-  | Ready (_, _, waiters) as ready ->
-    if Atomic.compare_and_set p ready (raised skipped) then (wake_all waiters; true)
-    else skip p
-  | Running _ | Returned _ | Raised _ -> false
-
-let rec on_done p wake =
-  let register state = Atomic.compare_and_set p state in
-  match Atomic.get p with
-  | Ready (f, home, waiters) as ready ->
-    if not (register ready (Ready (f, home, wake :: waiters))) then on_done p wake
-  | Running (home, waiters) as running ->
-    if not (register running (Running (home, wake :: waiters))) then on_done p wake
-  | Returned _ | Raised _ -> wake ()
 
 let[@inline] value = function
   | Returned v -> v

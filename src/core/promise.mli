@@ -2,18 +2,20 @@
     top of the implementation. Every function may be called by any thread. *)
 
 type waker = unit -> unit
-(** Runs on the thread that ends the task: short, and it does not raise. *)
+(** Runs on the thread that ends or stops the task: short, and it does not raise. *)
 
 type owner = ..
 (** Whose task it is: the scheduler adds what it wants to find there. *)
 
 type owner += Nobody
-
 type 'a t
 
+type attached
+(** Who waits for the task's end, or wants to know if it is stopped. *)
+
 type 'a state =
-  | Ready of (unit -> 'a) * home * waker list  (** nobody has started it *)
-  | Running of home * waker list
+  | Ready of (unit -> 'a) * home * attached  (** nobody has started it *)
+  | Running of home * attached
   | Returned of 'a
   | Raised of raised
 
@@ -25,8 +27,17 @@ and raised = {
 
 and token = No_token | Token : 'a -> token
 
-and home = private { owner : owner; unheard : unheard; running : 'a. 'a state }
-(** What all tasks of a pool have in common. *)
+and home = private {
+  owner : owner;
+  unheard : unheard;
+  lineage : lineage;
+  running : 'a. 'a state;
+}
+(** What all tasks of a pool, or of a scope in it, have in common. *)
+
+and lineage =
+  | Alone
+  | Within of any * lineage  (** stopped when that promise is, or one of those around it *)
 
 and unheard = any -> raised -> unit
 (** Called when a task fails while nobody waits for it. *)
@@ -36,16 +47,22 @@ and any = opaque t
 
 and opaque
 
-exception Skipped
-(** The result of a task that was {!skip}ped. *)
+exception Cancelled
+(** The result of a task that was stopped. *)
 
-val home : unheard:unheard -> owner -> home
+exception Skipped
+(** Stands for what was left out because of an exception left of it; nobody sees it. *)
+
+val home : ?lineage:lineage -> unheard:unheard -> owner -> home
 
 val nowhere : home
 (** For a task whose maker is sure to look at the result. *)
 
 val make : home -> (unit -> 'a) -> 'a t
 (** 6 words. *)
+
+val started : home -> 'a t
+(** A promise without a function: its maker resolves it. *)
 
 val any : 'a t -> any
 (** The same task. *)
@@ -60,17 +77,16 @@ val resolve : 'a t -> 'a state -> unit
 (** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes who waits. *)
 
 val run : 'a t -> 'a state
-(** Claims the task and runs it to its end; does nothing if it is not ready. The state that it
-    found or brought about. Never raises. *)
+(** Claims the task and runs it to its end; does nothing if it is not ready. A task whose scope has
+    been stopped is not begun but {!stop}ped. The state that it found or brought about. Never
+    raises. *)
 
 val run_from : 'a state -> 'a t -> 'a state
 (** The same, for who has just read the state. *)
 
-val skip : 'a t -> bool
-(** Ends a task that nobody has started as {!Skipped}. *)
-
-val on_done : 'a t -> waker -> unit
-(** Calls the waker once the task has ended, at once if it has. *)
+val on_done : ?is_live:(unit -> bool) -> 'a t -> waker -> unit
+(** Calls the waker once the task has ended, at once if it has. One that is not live any more may
+    be left out. *)
 
 val is_ready : 'a t -> bool
 val is_done : 'a t -> bool
@@ -80,3 +96,32 @@ val value : 'a state -> 'a
 
 val result : 'a t -> 'a
 (** The value of an ended task, or its exception with its backtrace. *)
+
+(** {2 Cancellation} *)
+
+val cancelled : Outcome.failure
+(** That a task ends with which was stopped before it began; the result of a scope's promise that
+    was stopped has to be this very one. *)
+
+val raised : Outcome.failure -> 'a state
+
+val stop : 'a t -> unit
+(** A task that nobody has started ends as {!Cancelled}. One that runs is from now on
+    {!is_stopped}. One that has ended stays as it is. *)
+
+val is_stopped : 'a t -> bool
+(** Whether the task, or a scope around it, was stopped. Some loads for each scope. *)
+
+val was_stopped : 'a t -> bool
+(** The task itself. *)
+
+val is_orphan : lineage -> bool
+(** Whether one of these was stopped. *)
+
+val on_stop : is_live:(unit -> bool) -> 'a t -> waker -> unit
+(** Calls the waker once a running task is stopped, at once if it is; never, if it ends before. *)
+
+val attached_to : waker list -> attached
+(** To make tasks that have waiters from the start. *)
+
+val make_attached : home -> attached -> (unit -> 'a) -> 'a t

@@ -146,16 +146,17 @@ let fork w t ~upto =
 let count w = w.own.counts.regions <- w.own.counts.regions + 1
 
 let run w ~revoke ~workers share =
-  let t = { share; failures = Leftmost.create (); revoke } in
+  Context.check_at w;
+  let t = { share = Context.carry w share; failures = Leftmost.create (); revoke } in
   let upto = min workers (Atomic.get w.pool.size) in
   count w;
   fork w t ~upto;
-  Leftmost.reraise t.failures
+  Context.reraise t.failures
 
 (* A share of the caller's, run as in a region, but nobody else's. A guest stands in for worker
    0, as it would there. *)
 let alone w share =
   let failures = Leftmost.create () in
   let index = if w.index < Atomic.get w.pool.size then w.index else 0 in
-  run_share w index share failures;
-  Leftmost.reraise failures
+  run_share w index (Context.carry w share) failures;
+  Context.reraise failures

@@ -60,7 +60,6 @@ let online = max 1 (Machine.online_cpus ())
 let cpus = Atomic.make (Cpu.available ())
 let read_at = Atomic.make (Machine.now ())
 let governor = Atomic.make Governor.start
-let open_pools : pool list Atomic.t = Atomic.make []
 
 let visitors pool =
   let present v = (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain in
@@ -81,11 +80,7 @@ let set_allowed pool n ~tell =
   if Atomic.get pool.allowed <> n then begin
     tell n;
     Atomic.set pool.allowed n;
-    let look v =
-      Atomic.set v.look 1;
-      set_quiet v 0
-    in
-    Array.iter look pool.workers;
+    Array.iter call_up pool.workers;
     (* Those who sleep have to be told as well: to leave, or that they may work again. *)
     Parking.wake_all pool.parking
   end
@@ -248,7 +243,6 @@ let look w =
 let is_due w =
   if w.own.looked_at = 0 then begin_to_look w;
   Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
-let[@inline] look_if_told w = if Atomic.get w.look <> 0 then look w
 let look_if_due w = if is_due w then look w
 
 (* Whoever is there when the pool closes helps to finish; and where one is needed, even by a pool

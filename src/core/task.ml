@@ -1,100 +1,253 @@
 (* Tasks with a promise that anyone may await, from anywhere. *)
 
+open Place
+
 type 'a t = 'a Promise.t
+type scope = Scope.t
+
+exception Cancelled = Promise.Cancelled
+exception Deadline_exceeded
 
 let set_uncaught_handler = Uncaught.set_handler
 
-let send (pool : Pool.t) f =
-  let promise = Promise.make pool.home f in
+(* {2 Start} *)
+
+let send pool promise =
   Visit.refuse_or_send "Task.async" pool (Promise.any promise);
   promise
 
-let offer (w : Place.t) f =
-  let promise = Promise.make w.pool.home f in
+let offer w promise =
   if Atomic.get w.pool.guards = 0 && Atomic.get w.pool.size > 1 then Atomic.set w.pool.guards 1;
   Place.offer w ~wake:true (Promise.any promise);
   promise
 
+(* From a thread that is not the worker that it finds. *)
+let async_from_outside w f =
+  match Context.owned_place () with
+  | Some mine -> Context.check_at mine; send mine.pool (Promise.make mine.own.home f)
+  | None ->
+    let pool = if w == nobody then Pool.default () else w.pool in
+    send pool (Promise.make pool.home f)
+
 let async f =
-  let w = Place.current () in
-  if Place.owned w then offer w f
-  else send (if w == Place.nobody then Pool.default () else w.pool) f
+  let w = current () in
+  if owned w then begin
+    Context.check_at w;
+    offer w (Promise.make w.own.home f)
+  end
+  else async_from_outside w f
 
 (* {2 Await} *)
 
 (* A task that nobody has begun runs in place: its waiter would wait anyway. Its entry stays in
-   the deque until the owner pushes again (Place.offer): that spares this path, the cost of a
-   task, the question whether this thread is the owner. *)
-let run_or_wait state t =
-  match Promise.run_from state t with
-  | Running _ -> Visit.wait t; Promise.state t
-  | (Ready _ | Returned _ | Raised _) as ended -> ended
+   the deque until the owner pushes again (Place.offer). *)
+let run_here w state t =
+  let context = w.own.context in
+  w.own.context <- Promise.any t;
+  let ended = Promise.run_from state t in
+  (current ()).own.context <- context;
+  ended
 
-let await_as_worker t w =
+let run_of_other_scope w state t home =
+  let strand = Context.capture w in
+  Context.restore w { context = Promise.any t; home };
+  let ended = Promise.run_from state t in
+  Context.restore (current ()) strand;
+  ended
+
+(* A task of another scope, run in place, would keep this one from being stopped. *)
+let run_at w state t (home : Promise.home) =
+  if w.own.home == home then run_here w state t
+  else if w.own.context == uncancelled then run_of_other_scope w state t home
+  else state
+
+(* The state in which the task has ended. *)
+let ended ~wait t = function
+  | Promise.Ready _ | Running _ -> wait t; Promise.state t
+  | (Returned _ | Raised _) as state -> state
+
+let settle_at ~wait t w =
   Worker.serve w;
-  run_or_wait (Promise.state t) t
+  ended ~wait t
+    (match Promise.state t with
+     | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home
+     | state -> state)
 
-let await_from_outside t (pool : Pool.t) =
+let settle_from_outside ~wait t pool =
   match Visit.own_place pool with
-  | Some w -> Visit.again w (await_as_worker t)
+  | Some w -> Visit.again w (settle_at ~wait t)
   | None -> (
     match if Atomic.get pool.closing then None else Visit.try_enter pool with
-    | Some visit -> Visit.visiting visit (await_as_worker t)
-    | None -> run_or_wait (Promise.state t) t)
+    | Some visit -> Visit.visiting visit (settle_at ~wait t)
+    | None -> ended ~wait t (Promise.run t))
 
-let settle state t (home : Promise.home) =
-  let w = Place.current () in
-  if w.pool.home != home then
+let settle ~wait state t (home : Promise.home) =
+  let w = current () in
+  if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then
+    ended ~wait t (run_here w state t)
+  else if w.pool.home.owner == home.owner && owned w then settle_at ~wait t w
+  else
     match home.owner with
-    | Place.Pool pool -> await_from_outside t pool
-    | _ -> run_or_wait state t
-  else if Atomic.get w.mailbox != Idle && Place.owned w then await_as_worker t w
-  else run_or_wait state t
+    | Place.Pool pool -> settle_from_outside ~wait t pool
+    | _ -> ended ~wait t (Promise.run t)
 
+let wait_or_stop t =
+  Waiter.wait (fun waiter ->
+      Promise.on_done t
+        ~is_live:(fun () -> Waiter.is_waiting waiter)
+        (fun () -> ignore (Waiter.grant waiter)))
+
+let wait t = if Context.get () == uncancelled then Visit.wait t else wait_or_stop t
+
+(* Who reads another thread's place here finds out in [check]. *)
+let[@inline] check_if_any () =
+  if (current ()).own.context != uncancelled then Context.check ()
+
+let await_and_check state t home =
+  let state = settle ~wait state t home in
+  check_if_any ();
+  Promise.value state
+
+(* What [settle] would do, for the case that has to be fast. *)
 let await t =
-  let state = Promise.state t in
-  match state with
-  | Promise.Returned _ | Promise.Raised _ -> Promise.value state
-  | Promise.Ready (_, home, _) | Running (home, _) -> Promise.value (settle state t home)
+  match Promise.state t with
+  | Returned _ | Raised _ as state -> check_if_any (); Promise.value state
+  | Ready (_, home, _) as state -> (
+    let w = current () in
+    if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then
+      match run_here w state t with
+      | Ready _ | Running _ as state -> await_and_check state t home
+      | (Returned _ | Raised _) as state ->
+        Context.check_at (current ());
+        Promise.value state
+    else await_and_check state t home)
+  | Running (home, _) as state -> await_and_check state t home
+
+(* Whatever becomes of the waiting task. *)
+let join t =
+  match Promise.state t with
+  | Returned _ | Raised _ -> ()
+  | (Ready (_, home, _) | Running (home, _)) as state ->
+    ignore (settle ~wait:Visit.wait state t home)
+
+let check () = Context.check ()
+
+let cancel t = Context.stop t
+
+(* Nothing is left of a hook whose task has ended. *)
+let on_cancel hook =
+  let me = Context.get () in
+  let fired = Atomic.make false in
+  let fire () = if not (Atomic.exchange fired true) then Uncaught.protect hook in
+  if me != uncancelled then
+    Promise.on_stop me ~is_live:(fun () -> not (Promise.is_done me)) fire
+
+(* {2 Scopes} *)
+
+(* A thread that finds no place in the pool has this run there as a task. *)
+let with_place f =
+  Pool.with_current f ~in_place:(fun () -> await (async (fun () -> f (current ()))))
+
+let fork_unguarded (s : Scope.t) f =
+  let task = Scope.task s f in
+  let w = current () in
+  if owned w && w.pool == s.pool then offer w task
+  else
+    match send s.pool task with
+    | task -> task
+    | exception exn ->
+      Promise.stop task;
+      raise exn
+
+let fork s f =
+  Context.check ();
+  fork_unguarded s (Scope.guarded s f)
+
+(* A scope's code and tasks have ended: what it comes to. *)
+let conclude (s : Scope.t) result =
+  match (Atomic.get s.first, result) with
+  | Some failure, _ | None, Error failure -> Context.rethrow failure
+  | None, Ok v ->
+    Context.check ();
+    if Promise.was_stopped s.promise then Outcome.raise Promise.cancelled;
+    v
+
+let body f s =
+  try f s
+  with exn ->
+    let failure = Outcome.caught exn in
+    Scope.fail s failure;
+    Outcome.raise failure
+
+let scope f =
+  with_place (fun w ->
+      Context.check_at w;
+      let s = Scope.make w in
+      conclude s (Scope.inside s w (body f)))
+
+let cancel_scope = Scope.stop
+
+(* {2 Deadlines} *)
+
+let ns seconds = int_of_float (seconds *. 1e9)
+let longest = 1e9
+
+let end_by (s : Scope.t) ~at result =
+  match result with
+  | Error Outcome.{ exn; _ } when exn != Cancelled -> conclude s result
+  | _ when Machine.now () >= at -> Context.check (); raise Deadline_exceeded
+  | _ -> conclude s result
+
+let with_deadline seconds f =
+  if Float.is_nan seconds then invalid_arg "Muster.Task.with_deadline: seconds = nan is no time";
+  if seconds <= 0. then raise Deadline_exceeded;
+  let at = Machine.now () + ns (min seconds longest) in
+  with_place (fun w ->
+      Context.check_at w;
+      let s = Scope.make w in
+      let timer = Timer.add at (fun () -> Scope.stop s) in
+      let result = Scope.inside s w (body (fun _ -> f ())) in
+      Timer.remove timer;
+      end_by s ~at result)
 
 (* {2 Several} *)
 
-(* Waits for a task without minding how it ended. *)
-let outcome t =
-  match await t with
-  | v -> Ok v
-  | exception exn -> Error (Outcome.caught exn)
-
-let guarded ~skip ~note i f () =
-  if skip i then raise Promise.Skipped;
+let keep_failure failures i f () =
   try f ()
   with exn ->
     let failure = Outcome.caught exn in
-    note i failure;
+    Leftmost.note failures i failure;
     Outcome.raise failure
 
 (* All at once; every one has ended when it returns. *)
-let outcomes ~skip ~note fs =
-  let start i f = async (guarded ~skip ~note i f) in
-  let in_pool () = List.map outcome (List.mapi start fs) in
-  Pool.with_current ~in_place:in_pool (fun _ -> in_pool ())
+let run_group start =
+  with_place (fun w ->
+      Context.check_at w;
+      let s = Scope.make w in
+      let tasks = Scope.inside s w (fun s -> let tasks = start s in List.iter join tasks; tasks) in
+      Context.check ();
+      match tasks with Ok tasks -> tasks | Error failure -> Outcome.raise failure)
 
 let all fs =
   let failures = Leftmost.create () in
-  let results = outcomes fs ~skip:(Leftmost.stops failures) ~note:(Leftmost.note failures) in
-  Leftmost.reraise failures;
-  List.map (function Ok v -> v | Error failure -> Outcome.raise failure) results
+  let guarded i f () =
+    if Leftmost.stops failures i then raise Promise.Skipped;
+    keep_failure failures i f ()
+  in
+  let tasks = run_group (fun s -> List.mapi (fun i f -> fork_unguarded s (guarded i f)) fs) in
+  Context.reraise failures;
+  List.map Promise.result tasks
 
 let first fs =
   if fs = [] then invalid_arg "Muster.Task.first: empty list";
   let winner = Atomic.make None in
   let failures = Leftmost.create () in
-  let race f () =
+  let race s f () =
     let v = f () in
-    ignore (Atomic.compare_and_set winner None (Some v))
+    if Atomic.compare_and_set winner None (Some v) then Scope.stop s
   in
-  let skip _ = Atomic.get winner <> None in
-  ignore (outcomes (List.map race fs) ~skip ~note:(Leftmost.note failures));
+  let fork s i f = fork_unguarded s (keep_failure failures i (race s f)) in
+  ignore (run_group (fun s -> List.mapi (fork s) fs));
   match Atomic.get winner with
   | Some v -> v
-  | None -> Leftmost.reraise failures; assert false
+  | None -> Context.reraise failures; assert false

@@ -32,6 +32,8 @@ let call_handler Outcome.{ exn; backtrace } =
     Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!"
       (Printexc.to_string exn)
 
+(* For a function of the user's that runs on whoever's stack. *)
+let protect f = try f () with exn -> call_handler (Outcome.caught exn)
 let report u = if not (Atomic.exchange u.heard true) then call_handler u.failure
 let is_lost u = Machine.Canary.is_dead u.promise
 

@@ -12,3 +12,6 @@ val collect : unit -> unit
 
 val flush : ?pool:string -> unit -> unit
 (** Reports what is left (of one pool). Also called when the program ends. *)
+
+val protect : (unit -> unit) -> unit
+(** Calls the function; its exception goes to the handler. *)

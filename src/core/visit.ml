@@ -49,6 +49,10 @@ type visit = {
   outer : Place.t;  (** what to go back to *)
 }
 
+(* What the caller is a part of, the visit is too. *)
+let bring_context w ~outer =
+  Context.enter w (if outer != nobody && owned outer then Context.capture outer else Context.none w)
+
 let try_enter pool =
   let outer = current () in
   let reachable = outer == nobody || owned outer in
@@ -59,6 +63,7 @@ let try_enter pool =
     if reachable then Compat.set here w;
     if Atomic.get w.on_domain <> reachable then Atomic.set w.on_domain reachable;
     arrive w;
+    bring_context w ~outer;
     leave_for_another outer;
     Some { w; outer }
 
@@ -91,6 +96,7 @@ let leave { w; outer } =
   serve w;
   Deque.sweep w.deque;
   publish_counts w;
+  Context.shield w;
   if current () == w then Compat.set here outer;
   return_to outer;
   Atomic.set w.owner 0;
@@ -118,7 +124,7 @@ let visiting visit f =
 let wait_as w p = help w ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
 
 let in_fiber_to_end f w =
-  let p = Promise.(make nowhere f) in
+  let p = Promise.(make nowhere (Context.carry w f)) in
   execute w (Promise.any p);
   wait_as w p;
   Promise.result p
@@ -147,10 +153,11 @@ let own_place pool =
 (* The handler of the place is below that of the pool in between. *)
 let again w f =
   let outer = current () in
-  let handled = w.own.handled in
+  let handled = w.own.handled and strand = Context.capture w in
   let reachable = outer == nobody || owned outer in
   let was_away = Atomic.get w.away in
   w.own.handled <- false;
+  bring_context w ~outer;
   if reachable then Compat.set here w;
   leave_for_another outer;
   if was_away then come_back w;
@@ -158,6 +165,7 @@ let again w f =
     (fun () -> f w)
     ~finally:(fun () ->
       w.own.handled <- handled;
+      Context.restore w strand;
       if was_away then go_away w;
       return_to outer;
       if reachable then Compat.set here outer)

@@ -29,14 +29,30 @@ let grant w = finish w Granted
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: then the exception is raised later, where the worker looks for such. *)
-let wait register =
+let sleep w =
+  let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
+  match Worker.wait ~ready:(fun () -> not (is_waiting w)) ~register:arm with
+  | () -> ()
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    if finish w Dead then Outcome.raise failure
+    else Worker.stash (Place.current ()).pool failure.exn
+
+let wait_firmly register =
   let w = Atomic.make Idle in
   register w;
-  let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
-  if is_waiting w then
-    match Worker.wait ~ready:(fun () -> not (is_waiting w)) ~register:arm with
-    | () -> ()
-    | exception exn ->
-      let failure = Outcome.caught exn in
-      if finish w Dead then Outcome.raise failure
-      else Worker.stash (Place.current ()).pool failure.exn
+  if is_waiting w then sleep w
+
+let wait register =
+  Context.check ();
+  let context = Context.get () in
+  let w = Atomic.make Idle in
+  register w;
+  if is_waiting w then begin
+    if context != Place.uncancelled then
+      Promise.on_stop context
+        ~is_live:(fun () -> is_waiting w)
+        (fun () -> ignore (finish w Dead));
+    if is_waiting w then sleep w;
+    if Atomic.get w == Dead then Context.deliver_here ()
+  end

@@ -13,6 +13,9 @@ val wait : (t -> unit) -> unit
     found there; whoever keeps many lets go of them in time ({!is_waiting}).
     {b Order}: what happened before the grant happens before the return. *)
 
+val wait_firmly : (t -> unit) -> unit
+(** The same, but cancellation does not end it. *)
+
 val grant : t -> bool
 (** Ends the wait, unless it is over; whether it did. If not, the event goes to somebody else. From
     any thread. *)

@@ -109,7 +109,12 @@ let has_work w =
 
 let suspend pool register k =
   Atomic.incr pool.suspended;
-  let rest () = Atomic.decr pool.suspended; Effect.Deep.continue k () in
+  let strand = Context.capture (current ()) in
+  let rest () =
+    Atomic.decr pool.suspended;
+    Context.restore (current ()) strand;
+    Effect.Deep.continue k ()
+  in
   let task = Promise.(any (make nowhere rest)) in
   register (fun () -> submit pool task)
 
@@ -122,23 +127,33 @@ let handler =
   in
   Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
 
-let with_handled w flag f x =
-  let saved = w.own.handled in
-  w.own.handled <- flag;
+(* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. *)
+let aside w ~handled strand f x =
+  let was_handled = w.own.handled and before = Context.capture w in
+  let put_back () = w.own.handled <- was_handled; Context.restore w before in
+  w.own.handled <- handled;
+  Context.restore w strand;
   match f x with
-  | () -> w.own.handled <- saved
+  | () -> put_back ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    w.own.handled <- saved;
+    put_back ();
     Outcome.raise failure
 
 let in_fiber p = Effect.Deep.match_with (fun p -> ignore (Promise.run p)) p handler
 
+(* Those of [nowhere] know what they are a part of themselves (Context.carry). *)
 let execute w p =
-  if Promise.is_ready p then begin
+  match Promise.state p with
+  | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
+    Promise.stop p
+  | Ready (_, home, _) ->
     w.own.counts.tasks <- w.own.counts.tasks + 1;
-    with_handled w true in_fiber p
-  end
+    let strand =
+      if home == Promise.nowhere then Context.none w else Context.{ context = p; home }
+    in
+    aside w ~handled:true strand in_fiber p
+  | Running _ | Returned _ | Raised _ -> ()
 
 (* {2 Stepping aside}
 
@@ -152,17 +167,13 @@ let step_aside w =
     try Effect.perform (Suspend (w.pool, fun wake -> wake ()))
     with Effect.Unhandled (Suspend _) -> ()
 
-let[@inline] look_up w =
-  if Atomic.get w.look <> 0 then begin
-    Staff.look w;
-    step_aside w
-  end
+let look_up_now w =
+  Staff.look w;
+  ignore (Timer.look ());
+  step_aside w
 
-let look_up_if_due w =
-  if Staff.is_due w then begin
-    Staff.look w;
-    step_aside w
-  end
+let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
+let look_up_if_due w = if Staff.is_due w then look_up_now w
 
 (* For an asynchronous exception that strikes a resident between tasks. Ctrl-C goes to a thread
    that has something to interrupt, in the midst of a system call too; others, a visitor raises
@@ -190,10 +201,10 @@ let free_mailbox w =
   | Idle | Gone | Job _ | Busy _ -> ()
 
 let run_share w index share failures =
-  let handled = w.own.handled in
-  w.own.handled <- false;
-  (try share index with exn -> Leftmost.note failures index (Outcome.caught exn));
-  w.own.handled <- handled
+  let run index =
+    try share index with exn -> Leftmost.note failures index (Outcome.caught exn)
+  in
+  aside w ~handled:false (Context.none w) run index
 
 let do_job w = function
   | Job { share; failures; late; from; backtrace; _ } ->
@@ -232,6 +243,18 @@ let patience = Machine.ticks_of_us 60
 (* A sleeping visitor wakes now and then: a signal does not end its sleep by itself. *)
 let signal_ms = 20
 
+let rec sleep_as_visitor w =
+  let limit_ms = Timer.at_most signal_ms in
+  if not (Parking.sleep w.pool.parking w.index ~limit_ms) then begin
+    ignore (Timer.look ());
+    sleep_as_visitor w
+  end
+
+(* Whether something ended the sleep before so many milliseconds were over. *)
+let nap w ms =
+  let limit_ms = Timer.at_most ms in
+  Parking.doze w.pool.parking w.index ~limit_ms || Timer.look () || limit_ms < ms
+
 (* A resident that slept so long leaves (Pool): an idle domain has to be woken for every minor
    collection of the others. *)
 let patience_ms = 150
@@ -246,12 +269,9 @@ let park w ~announce ~found =
     if not (found ()) then begin
       w.own.counts.parks <- w.own.counts.parks + 1;
       publish_counts w;
-      if is_guard w then begin
-        if not (Parking.doze parking w.index ~limit_ms:watch_ms) then keep_watch w
-      end
-      else if w.resident then
-        w.own.bored <- not (Parking.doze parking w.index ~limit_ms:patience_ms)
-      else Parking.sleep parking w.index ~limit_ms:signal_ms
+      if is_guard w then (if not (nap w watch_ms) then keep_watch w)
+      else if w.resident then w.own.bored <- not (nap w patience_ms)
+      else sleep_as_visitor w
     end
   with
   | () -> Parking.cancel parking w.index
@@ -322,7 +342,7 @@ let rec serve_row w ~until left =
 let rec work w ~until =
   if not (until ()) then begin
     serve_row w ~until row;
-    Staff.look_if_told w;
+    if Atomic.get w.look <> 0 then (Staff.look w; ignore (Timer.look ()));
     let task = find w in
     if task != none then execute w task
     else begin
@@ -338,7 +358,10 @@ let block register =
   let woken = Atomic.make false in
   let sleeper = Machine.Sleeper.create () in
   register (fun () -> Atomic.set woken true; Machine.Sleeper.wake sleeper);
-  while not (Atomic.get woken) do ignore (Machine.Sleeper.sleep sleeper signal_ms) done
+  while not (Atomic.get woken) do
+    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most signal_ms));
+    ignore (Timer.look ())
+  done
 
 (* Runs other tasks on top of the waiting stack. *)
 let help w ~ready ~register =
@@ -349,7 +372,7 @@ let help w ~ready ~register =
     || (not !registered
         && (registered := true; register wake; ready ()))
   in
-  if not (ready ()) then with_handled w false (fun () -> work w ~until) ()
+  if not (ready ()) then aside w ~handled:false (Context.none w) (fun () -> work w ~until) ()
 
 let try_suspend w register =
   w.own.handled

@@ -31,6 +31,7 @@ let[@inline] span lo hi = let d = hi - lo in if d < 0 then max_int else d
 type job = {
   run : int -> int -> unit;  (** a chunk, bounds included; it keeps its exceptions *)
   stopped : int -> bool;  (** whether the result is already known left of this index *)
+  fail : int -> Outcome.failure -> unit;
   code : int;
   grain : int;
 }
@@ -67,22 +68,27 @@ let remind (w : Place.t) rest = if rest >= worth_waking then Place.wake_for_work
 
 let look_up_between_chunks () =
   let w = Place.current () in
-  if Place.owned w then Worker.look_up_if_due w
+  if Place.owned w then begin
+    Worker.look_up_if_due w;
+    Context.check_at (Place.current ())
+  end
 
 (* [last]: the length of the chunk before. *)
 let rec sweep job lo hi cost last =
-  if not (job.stopped lo) then begin
-    look_up_between_chunks ();
-    let w = Place.current () in
-    let rest = Site.estimate cost (span lo hi + 1) in
-    if not (Place.owned w) then run_chunk job lo hi
+  if not (job.stopped lo) then
+    match look_up_between_chunks () with
+    | exception exn -> job.fail lo (Outcome.caught exn)
+    | () -> sweep_on job (Place.current ()) lo hi cost last
+
+and sweep_on job w lo hi cost last =
+  let rest = Site.estimate cost (span lo hi + 1) in
+  if not (Place.owned w) then run_chunk job lo hi
+  else begin
+    Worker.serve w;
+    if lo < hi && may_split job w lo hi rest then split job w lo hi cost last rest
     else begin
-      Worker.serve w;
-      if lo < hi && may_split job w lo hi rest then split job w lo hi cost last rest
-      else begin
-        remind w rest;
-        step job lo hi cost last
-      end
+      remind w rest;
+      step job lo hi cost last
     end
   end
 
@@ -105,7 +111,7 @@ and step job lo hi cost last =
 let share job lo hi cost =
   Pool.with_current
     ~in_place:(fun () -> run_chunk job lo hi)
-    (fun w -> if Pool.size w.pool = 1 then run_chunk job lo hi else sweep job lo hi cost 1)
+    (fun _ -> sweep job lo hi cost 1)
 
 (* {2 for} *)
 
@@ -122,10 +128,11 @@ let shared_for ?grain code cost lo hi f =
   let failures = Leftmost.create () in
   let grain = Option.value grain ~default:1 in
   let job =
-    { run = keep_failure failures f; stopped = Leftmost.stops failures; code; grain }
+    { run = keep_failure failures f; stopped = Leftmost.stops failures;
+      fail = Leftmost.note failures; code; grain }
   in
   share job lo hi cost;
-  Leftmost.reraise failures
+  Context.reraise failures
 
 (* What is remembered is tried on [Site.sample] iterations: if the rest turns out to be worth it,
    it is shared after all. No division, which costs as much as ten iterations. *)
@@ -168,10 +175,13 @@ let parallel_find ?grain ~start ~finish f =
   if start <= finish then begin
     let code = Machine.code_of f in
     let grain = Option.value grain ~default:1 in
-    let job = { run = keep_first first f; stopped = Leftmost.stops first; code; grain } in
+    let job =
+      { run = keep_first first f; stopped = Leftmost.stops first;
+        fail = (fun i failure -> Leftmost.note first i (Error failure)); code; grain }
+    in
     share job start finish (Site.cost code)
   end;
   match Leftmost.get first with
   | None -> None
   | Some (Ok v) -> Some v
-  | Some (Error failure) -> Outcome.raise failure
+  | Some (Error failure) -> Context.rethrow failure

@@ -89,7 +89,7 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
     else
       Pool.with_current
         ~in_place:(fun () -> plain t 0 last)
-        (fun w -> if Pool.size w.pool = 1 then plain t 0 last else node t 0 last)
+        (fun _ -> node t 0 last)
 
 (* {2 Scan} *)
 

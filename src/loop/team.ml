@@ -112,6 +112,7 @@ let measured loop ~worker lo hi =
 let rec sweep_shared loop slices worker =
   let (_, count) as taken = Slices.take slices worker in
   if count > 0 then begin
+    Context.check ();
     let lo, hi = Slices.bounds slices taken in
     if not (Leftmost.stops loop.failures lo) then
       (if lo = slices.from then measured else run_chunk) loop ~worker lo hi;
@@ -134,5 +135,5 @@ let for_n_dynamic pool n body =
         else
           let from = run_alone w loop cost in
           if from < n then run_shared w loop ~from Site.unknown);
-    Leftmost.reraise loop.failures
+    Context.reraise loop.failures
   end

@@ -12,7 +12,7 @@ module Task = Muster.Task
 (* What a pool consists of. *)
 let core pool =
   let is_it (p : Muster_core.Place.pool) = Option.get (Pool.find p.name) == pool in
-  List.find is_it (Atomic.get Staff.open_pools)
+  List.find is_it (Atomic.get Muster_core.Place.open_pools)
 
 let residents pool = Atomic.get (core pool).residents
 let allowed pool = Atomic.get (core pool).allowed

@@ -40,7 +40,7 @@ let rec worker t i () =
     worker t i ()
   end
 
-and sleep t i = noting_a_block t i (fun () -> Parking.sleep t.parking i ~limit_ms:(-1))
+and sleep t i = noting_a_block t i (fun () -> ignore (Parking.sleep t.parking i ~limit_ms:(-1)))
 
 let until_blocked process () = try process () with Machine.Sleeper.Blocked -> ()
 let publish t kind = Atomic.incr t.work.(kind)

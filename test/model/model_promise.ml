@@ -1,12 +1,13 @@
 (* The promise: parties that run, claim, skip or wait, in any number and order. One of them
    ends it, and every waiter is called once. *)
 
-type party = Run | Claim | Skip | Wait | Wait_twice
+type party = Run | Claim | Stop | Wait | Wait_twice | Hook
 
 let name_of = function
   | Run -> "run"
   | Claim -> "claim"
-  | Skip -> "skip"
+  | Stop -> "stop"
+  | Hook -> "hook"
   | Wait -> "wait"
   | Wait_twice -> "wait twice"
 
@@ -15,14 +16,15 @@ exception Failed
 (* Counted by the party that ends the promise, and by waiters that come too late. *)
 type counts = {
   mutable runs : int;
-  mutable skips : int;
+  mutable stops : int;
+  mutable hooks : int;  (** fired *)
   mutable unheard : int;
   mutable early : bool;  (** a waiter was called before the end *)
   wakes : int array;  (** by waiter *)
 }
 
-let waits = function Wait -> 1 | Wait_twice -> 2 | Run | Claim | Skip -> 0
-let ends party = waits party = 0
+let waits = function Wait -> 1 | Wait_twice -> 2 | Run | Claim | Stop | Hook -> 0
+let ends party = waits party = 0 && party <> Hook
 
 let body counts ~fails () =
   counts.runs <- counts.runs + 1;
@@ -31,7 +33,14 @@ let body counts ~fails () =
 let claim promise f =
   if Promise.claim promise then Promise.resolve promise (Promise.result_of f)
 
-let skip counts promise = if Promise.skip promise then counts.skips <- counts.skips + 1
+let stop counts promise = Promise.stop promise; counts.stops <- counts.stops + 1
+
+(* Registered by the code that runs, as it waits on the task's behalf. *)
+let hook counts promise f =
+  if Promise.claim promise then begin
+    Promise.on_stop promise ~is_live:(fun () -> true) (fun () -> counts.hooks <- counts.hooks + 1);
+    Promise.resolve promise (Promise.result_of f)
+  end
 
 let await counts promise i =
   Promise.on_done promise (fun () ->
@@ -42,7 +51,8 @@ let await counts promise i =
 let process counts promise f first = function
   | Run -> fun () -> ignore (Promise.run promise)
   | Claim -> fun () -> claim promise f
-  | Skip -> fun () -> skip counts promise
+  | Stop -> fun () -> stop counts promise
+  | Hook -> fun () -> hook counts promise f
   | (Wait | Wait_twice) as party ->
     fun () ->
       for i = first to first + waits party - 1 do
@@ -50,24 +60,30 @@ let process counts promise f first = function
       done
 
 let verdict parties ~fails counts promise () =
-  let ended = List.exists ends parties in
+  let ended = List.exists (fun party -> ends party || party = Hook) parties in
+  let cancelled = Promise.state promise |> function
+    | Promise.Raised { failure = { exn = Promise.Cancelled; _ }; _ } -> true
+    | _ -> false
+  in
   let times = if ended then 1 else 0 in
   let raised = fails && counts.runs = 1 in
   Model.faults
     [
-      ("not ended once", counts.runs + counts.skips <> times);
+      ("did not run once, nor was stopped", counts.runs <> times && not (counts.runs = 0 && cancelled));
+      ("cancelled, and nobody stopped it", cancelled && counts.stops = 0);
+      ("a hook was called twice, or without a stop", counts.hooks > min 1 counts.stops);
       ("not done", Promise.is_done promise <> ended);
       ("a waiter was not called once", Array.exists (( <> ) times) counts.wakes);
       ("a waiter was called before the end", counts.early);
       ("reported twice, or no failure", counts.unheard > if raised then 1 else 0);
-      ("a failure not reported", raised && counts.wakes = [||] && counts.unheard = 0);
+      ("a failure not reported", raised && (not cancelled) && counts.wakes = [||] && counts.unheard = 0);
     ]
 
 let model ~fails parties =
   let start () =
     let waiters = List.fold_left (fun sum party -> sum + waits party) 0 parties in
     let wakes = Array.make waiters 0 in
-    let counts = { runs = 0; skips = 0; unheard = 0; early = false; wakes } in
+    let counts = { runs = 0; stops = 0; hooks = 0; unheard = 0; early = false; wakes } in
     let unheard _ _ = counts.unheard <- counts.unheard + 1 in
     let f = body counts ~fails in
     let promise = Promise.(make (home ~unheard Nobody)) f in
@@ -81,5 +97,5 @@ let model ~fails parties =
   Model.{ name = String.concat ", " (kind :: List.map name_of parties); start }
 
 let models size =
-  let choices = Model.choices size [ Run; Claim; Skip; Wait; Wait_twice ] in
+  let choices = Model.choices size [ Run; Claim; Stop; Wait; Wait_twice; Hook ] in
   List.concat_map (fun fails -> List.map (model ~fails) choices) [ false; true ]

@@ -8,14 +8,16 @@ exception Failed
 
 (* {2 Every sequence} *)
 
-type op = Claim | Run | Skip | On_done | Resolve_value | Resolve_failure
+type op = Claim | Run | Stop | On_done | On_stop | Resolve_value | Resolve_failure
 
-type ending = Value | Failure | Skipped
+type ending = Value | Failure | Stopped
 type state = Ready | Running | Ended of ending
 
 type model = {
   state : state;
-  waiting : int list;  (** oldest first *)
+  stopped : bool;
+  waiting : int list;  (** for the end, oldest first *)
+  hooked : int list;  (** for the stop *)
   called : int list;  (** every waiter called so far, oldest first *)
   waiters : int;
   runs : int;
@@ -23,7 +25,7 @@ type model = {
 }
 
 let fresh =
-  { state = Ready; waiting = []; called = []; waiters = 0; runs = 0; unheard = 0 }
+  { state = Ready; stopped = false; waiting = []; hooked = []; called = []; waiters = 0; runs = 0; unheard = 0 }
 
 let end_with ending m =
   let unreported = ending = Failure && m.waiting = [] in
@@ -42,17 +44,32 @@ let add_waiter m =
   | Ended _ -> { m with called = m.called @ [ id ] }
   | Ready | Running -> { m with waiting = m.waiting @ [ id ] }
 
+let add_hook m =
+  let id = m.waiters in
+  let m = { m with waiters = id + 1 } in
+  if m.state = Running && m.stopped || m.state = Ended Stopped then
+    { m with called = m.called @ [ id ] }
+  else if m.state = Running then { m with hooked = m.hooked @ [ id ] }
+  else m
+
+let stop m =
+  if m.state = Running then { m with stopped = true; called = m.called @ m.hooked; hooked = [] }
+  else m
+
 (* [None] where the operation is not allowed: only who has claimed may resolve. *)
 let expected ~fails m op =
   match (op, m.state) with
   | Claim, Ready -> Some (true, { m with state = Running })
   | Run, Ready ->
     Some (true, end_with (if fails then Failure else Value) { m with runs = m.runs + 1 })
-  | Skip, Ready -> Some (true, end_with Skipped m)
+  | Stop, Ready -> Some (true, end_with Stopped m)
+  | Stop, (Running | Ended _) -> Some (true, stop m)
   | On_done, _ -> Some (true, add_waiter m)
+  | On_stop, Ready -> None
+  | On_stop, (Running | Ended _) -> Some (true, add_hook m)
   | Resolve_value, Running -> Some (true, end_with Value m)
   | Resolve_failure, Running -> Some (true, end_with Failure m)
-  | (Claim | Run | Skip), (Running | Ended _) -> Some (false, m)
+  | (Claim | Run), (Running | Ended _) -> Some (false, m)
   | (Resolve_value | Resolve_failure), (Ready | Ended _) -> None
 
 type subject = {
@@ -79,7 +96,11 @@ let perform { promise; called; runs; _ } waiter = function
     let before = !runs in
     ignore (Promise.run promise);
     !runs > before
-  | Skip -> Promise.skip promise
+  | Stop -> Promise.stop promise; true
+  | On_stop ->
+    let is_live () = true in
+    Promise.on_stop promise ~is_live (fun () -> called := waiter :: !called);
+    true
   | On_done -> Promise.on_done promise (fun () -> called := waiter :: !called); true
   | Resolve_value -> Promise.resolve promise (Returned 42); true
   | Resolve_failure -> Promise.resolve promise (failed ()); true
@@ -89,10 +110,12 @@ let check_result state promise =
   match state with
   | Ended Value -> check_int "result" 42 (result ())
   | Ended Failure -> check_raises "result" Failed result
-  | Ended Skipped -> check_raises "result" Promise.Skipped result
+  | Ended Stopped -> check_raises "result" Promise.Cancelled result
   | Ready | Running -> check_invalid ~mentions:[ "not ended" ] "result" result
 
 let check_state (m : model) { promise; runs; unheard; called } =
+  let stopped = (m.state = Running && m.stopped) || m.state = Ended Stopped in
+  check_bool "is_stopped" stopped (Promise.is_stopped promise);
   check_bool "is_ready" (m.state = Ready) (Promise.is_ready promise);
   check_bool "is_done" (m.state <> Ready && m.state <> Running) (Promise.is_done promise);
   check_int "runs" m.runs !runs;
@@ -111,7 +134,7 @@ let rec follow ~fails m subject = function
       follow ~fails next subject rest)
 
 let every_sequence () =
-  let ops = [ Claim; Run; Skip; On_done; Resolve_value; Resolve_failure ] in
+  let ops = [ Claim; Run; Stop; On_done; On_stop; Resolve_value; Resolve_failure ] in
   let run ~fails ops =
     let subject = subject ~fails in
     check_state fresh subject;
@@ -134,7 +157,7 @@ let heard_when_asked () =
 type race = {
   task : int Promise.t;
   ran : int Atomic.t;
-  won : int Atomic.t;  (** claims and skips that succeeded *)
+  won : int Atomic.t;  (** claims that succeeded *)
   calls : int Atomic.t array;
 }
 
@@ -148,9 +171,7 @@ let claim =
   in
   { name = "claim"; waits = false; act }
 
-let skip =
-  let act { task; won; _ } _ = if Promise.skip task then Atomic.incr won in
-  { name = "skip"; waits = false; act }
+let stop = { name = "stop"; waits = false; act = (fun { task; _ } _ -> Promise.stop task) }
 
 let waiters = 3
 
@@ -162,15 +183,17 @@ let await { task; calls; _ } side =
 
 let wait = { name = "wait"; waits = true; act = await }
 
-let wait_and_skip =
-  { name = "wait, skip"; waits = true; act = (fun r i -> await r i; skip.act r i) }
+let wait_and_stop =
+  { name = "wait, stop"; waits = true; act = (fun r i -> await r i; stop.act r i) }
 
 (* Each ends the task, if the other has not. *)
-let sides = [ run; claim; skip; wait_and_skip ]
+let sides = [ run; claim; stop; wait_and_stop ]
 
 let check_ended { task; ran; won; calls } =
   check_bool "done" true (Promise.is_done task);
-  check_int "ran, skipped or claimed" 1 (Atomic.get ran + Atomic.get won);
+  let stopped = match Promise.result task with _ -> false | exception Promise.Cancelled -> true in
+  let begun = Atomic.get ran + Atomic.get won in
+  check_bool "ran or claimed once, or stopped" true (begun = 1 || (begun = 0 && stopped));
   each_once "waiters" calls
 
 let race_of left right =

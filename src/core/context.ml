@@ -1,0 +1,103 @@
+(* What the code that runs on a worker is a part of, as far as cancellation goes.
+
+   [own.context] is the promise of the task that the code belongs to, or of the innermost scope
+   around it; [own.home] what tasks get that this code starts. Both belong to the strand, not to
+   the worker: whoever switches from one strand to another on a worker puts them back
+   afterwards (Worker.execute, Task.await), and a suspended strand takes them along
+   (Worker.suspend). A branch of [both], or of a loop, has those of the code that forked it.
+
+   Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up,
+   so that a fork which looks at nothing but its worker's first word looks at the context too.
+   At a fork, an await, between chunks and in [check], the strand asks whether it is stopped.
+
+   A strand is told once. From then on it is [uncancelled], so that the code which cleans up may
+   fork and wait, until whoever switched puts the context back. Where an exception leaves a
+   call that ran branches, one of them may have been told for all: [rethrow]. *)
+
+open Place
+
+(* Whether anything was ever stopped: a program that cancels nothing need not look further. *)
+let any_stopped = Compat.padded (Atomic.make false)
+
+let is_stopped w =
+  Atomic.get any_stopped
+  && w.own.context != uncancelled
+  && Promise.is_stopped w.own.context
+
+let shield w =
+  w.own.context <- uncancelled;
+  w.own.home <- w.pool.home
+
+let[@inline never] deliver w =
+  shield w;
+  raise Promise.Cancelled
+
+let[@inline never] look_at w = if is_stopped w then deliver w
+let[@inline] check_at w = if Atomic.get any_stopped then look_at w
+
+(* A thread whose domain another thread works for finds its own place by looking everywhere. *)
+let owned_place () =
+  let w = current () in
+  if owned w then Some w
+  else if w == nobody then None
+  else
+    let in_pool pool = List.find_opt owned (Array.to_list pool.workers) in
+    List.find_map in_pool (Atomic.get open_pools)
+
+let deliver_here () = Option.iter deliver (owned_place ()); raise Promise.Cancelled
+let check () = ignore (Timer.look ()); Option.iter check_at (owned_place ())
+
+let get () = match owned_place () with Some w -> w.own.context | None -> uncancelled
+
+let rethrow failure =
+  Option.iter (fun w -> if is_stopped w then shield w) (owned_place ());
+  Outcome.raise failure
+
+let reraise failures = Option.iter rethrow (Leftmost.get failures)
+
+(* {2 Switching} *)
+
+type t = { context : Promise.any; home : Promise.home }
+
+let capture w = { context = w.own.context; home = w.own.home }
+let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
+
+(* If it was stopped meanwhile, the next fork must not run in place without a look. *)
+let restore w { context; home } =
+  if w.own.context != context then begin
+    w.own.context <- context;
+    if is_stopped w then call_up w
+  end;
+  if w.own.home != home then w.own.home <- home
+
+(* Of one that may come from another pool: its tasks belong to this one. *)
+let enter w { context; home } =
+  w.own.context <- context;
+  w.own.home <-
+    (if home.lineage == Promise.Alone then w.pool.home
+     else if home.owner == w.pool.home.owner then home
+     else Promise.home ~lineage:home.lineage ~unheard:home.unheard w.pool.home.owner)
+
+let none w = { context = uncancelled; home = w.pool.home }
+
+(* A function that begins as a part of what the caller is a part of, on whatever worker. *)
+let carry w f =
+  if is_plain w then f
+  else
+    let mine = capture w in
+    fun x ->
+      (match owned_place () with
+       | Some w -> enter w mine; check_at w
+       | None -> ());
+      f x
+
+(* {2 Stopping} *)
+
+let call_all_up () =
+  List.iter (fun pool -> Array.iter call_up pool.workers) (Atomic.get open_pools)
+
+(* The flag first: who finds it not set has to see the mark at its next look. *)
+let stop p =
+  if not (Atomic.get any_stopped) then Atomic.set any_stopped true;
+  Promise.stop p;
+  call_all_up ()

@@ -1,0 +1,75 @@
+(* A scope: code that ends only when all tasks that it forked have ended, and that can be stopped
+   together with them.
+
+   Its promise runs as long as anything in it does, the code itself included: [pending] counts
+   these, and who brings it to 0 resolves the promise, for which the code waits. The count never
+   comes back from 0, so a late fork is refused. The tasks' home has the promise in its lineage
+   (Promise): stopping it stops them. *)
+
+open Place
+
+type t = {
+  promise : unit Promise.t;
+  home : Promise.home;  (** the tasks' *)
+  pool : pool;
+  pending : int Atomic.t;
+  first : Outcome.failure option Atomic.t;  (** in time *)
+  leave : Promise.attached;  (** what each task does at its end *)
+}
+
+(* The scopes around the strand, and the task, if that is not one of them. *)
+let lineage w : Promise.lineage =
+  match (w.own.context, w.own.home.lineage) with
+  | context, around when context == uncancelled -> around
+  | context, (Within (innermost, _) as around) when innermost == context -> around
+  | context, around -> Within (context, around)
+
+let end_one promise pending () =
+  if Atomic.fetch_and_add pending (-1) = 1 then
+    Promise.resolve promise
+      (if Promise.was_stopped promise then Promise.raised Promise.cancelled else Returned ())
+
+let make w =
+  let lineage = lineage w and { Promise.owner; unheard; _ } = w.pool.home in
+  let promise = Promise.started (Promise.home ~lineage ~unheard owner) in
+  let pending = Atomic.make 1 in
+  { promise; pending; pool = w.pool; first = Atomic.make None;
+    home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~unheard owner;
+    leave = Promise.attached_to [ end_one promise pending ] }
+
+let stop s = Context.stop s.promise
+
+let fail s failure =
+  if Atomic.compare_and_set s.first None (Some failure) then stop s
+
+(* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. *)
+let inside s w f =
+  let before = Context.capture w in
+  Context.restore w { context = Promise.any s.promise; home = s.home };
+  let end_it () =
+    end_one s.promise s.pending ();
+    Fork.wait_done s.promise;
+    Option.iter (fun w -> Context.restore w before) (Context.owned_place ())
+  in
+  match f s with
+  | result -> end_it (); Ok result
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    end_it ();
+    Error failure
+
+(* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. *)
+let guarded s f () =
+  let me = Context.get () in
+  try f ()
+  with exn ->
+    let failure = Outcome.caught exn in
+    if not (exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure;
+    Outcome.raise failure
+
+let task s f =
+  if Atomic.fetch_and_add s.pending 1 <= 0 then begin
+    Atomic.decr s.pending;
+    invalid_arg "Muster.Task.fork: the scope has ended"
+  end;
+  Promise.make_attached s.home s.leave f

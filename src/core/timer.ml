@@ -1,0 +1,58 @@
+(* What is to happen at a certain time.
+
+   No thread keeps watch. Workers look when they look up (every 2 ms or so), in
+   [Context.check], and sleep no longer than until the next time. So something due is done as
+   soon as some worker has reached a fork, the end of a chunk or its bed. *)
+
+type key = int * int  (** ns; a number that makes it unique *)
+
+module Times = Map.Make (struct
+  type t = key
+
+  let compare (a, i) (b, j) = if a <> b then Int.compare a b else Int.compare i j
+end)
+
+(* Changed as a whole. [next] is the first of them, [max_int] if there is none. *)
+type timers = { next : int; all : (unit -> unit) Times.t }
+
+let timers = Compat.padded (Atomic.make { next = max_int; all = Times.empty })
+let numbers = Atomic.make 0
+
+let with_next all =
+  { next = Option.fold (Times.min_binding_opt all) ~none:max_int ~some:(fun ((t, _), _) -> t); all }
+
+let rec change f =
+  let old = Atomic.get timers in
+  if not (Atomic.compare_and_set timers old (with_next (f old.all))) then change f
+
+let add at what =
+  let key = (at, Atomic.fetch_and_add numbers 1) in
+  change (Times.add key what);
+  key
+
+let remove key = change (Times.remove key)
+
+(* Each is done by who takes it out. *)
+let rec take_due now =
+  let old = Atomic.get timers in
+  if old.next > now then []
+  else
+    let due, _, later = Times.split (now, max_int) old.all in
+    if Atomic.compare_and_set timers old (with_next later) then List.map snd (Times.bindings due)
+    else take_due now
+
+let do_due () =
+  let due = take_due (Machine.now ()) in
+  List.iter (fun what -> what ()) due;
+  due <> []
+
+let[@inline] are_set () = (Atomic.get timers).next <> max_int
+
+(* Whether something was due. *)
+let[@inline] look () = are_set () && do_due ()
+
+(* [ms], or fewer if something is due before. *)
+let at_most ms =
+  match (Atomic.get timers).next with
+  | next when next = max_int -> ms
+  | next -> max 0 (min ms (((next - Machine.now ()) / 1_000_000) + 1))

@@ -1,0 +1,16 @@
+(** What is to happen at a certain time, without a thread that keeps watch. *)
+
+type key
+
+val add : int -> (unit -> unit) -> key
+(** [add at f] calls [f] at time [at] (of {!Machine.now}) or, as soon as somebody {!look}s, after it.
+    [f] is short and doesn't raise. O(log n). *)
+
+val remove : key -> unit
+(** It is not called any more, unless it is due. *)
+
+val look : unit -> bool
+(** Does what is due; whether there was anything. Two loads if nothing is set. *)
+
+val at_most : int -> int
+(** As many milliseconds, or as are left until something is due. *)
