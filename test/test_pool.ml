@@ -45,6 +45,15 @@ let fewer_than_one_domain () =
   in
   List.iter refuse [ 0; -1; min_int ]
 
+(* Workers that look have the heap that their pool's creator has chosen for itself. *)
+let gc_set () =
+  let before = Gc.get () in
+  Gc.set { before with minor_heap_size = 100_000 };
+  Fun.protect ~finally:(fun () -> Gc.set before) (fun () ->
+      let chosen = (Gc.get ()).minor_heap_size in
+      Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
+          wait_until (fun () -> List.mem chosen (Pool.stats pool).minor_heap_words)))
+
 let minor_heap_words () =
   let pool = Pool.create ~domains:2 ~oversubscribe:true ~minor_heap_words:65_536 () in
   works pool;
@@ -266,6 +275,7 @@ let () =
           case "unasked" unasked_size_is_the_machine's;
           case "fewer than one domain" fewer_than_one_domain;
           case "minor heap words" minor_heap_words;
+          case "minor heap words by Gc.set" gc_set;
           case "more domains than the runtime has" more_domains_than_the_runtime_has;
           case "every domain taken by others" every_domain_taken;
         ] );

@@ -12,7 +12,8 @@
    the pool. It does not shrink afterwards: that costs a collection and pages to be touched anew,
    and buys a sequential program nothing that could be measured up to 1 M words.
 
-   A user's own choice stands: given to the pool, in OCAMLRUNPARAM or by Gc.set. *)
+   A user's own choice stands: given to the pool, in OCAMLRUNPARAM, or by Gc.set in the domain that
+   creates the pool. *)
 
 open Place
 
@@ -34,6 +35,14 @@ let words () = (Gc.get ()).minor_heap_size
 let set words =
   let settings = Gc.get () in
   if settings.minor_heap_size <> words then Gc.set { settings with minor_heap_size = words }
+
+(* What the pool's user wants for its workers, if anything. A new domain begins with what
+   OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. *)
+let wanted = function
+  | Some words -> Some words
+  | None ->
+    let words = words () in
+    if chosen_by_user || is_managed words then None else Some words
 
 (* Of the domain that creates a pool of that many workers. *)
 let of_creator pool ~size =

@@ -182,7 +182,7 @@ let note_size (pool : t) ~least =
 let set_heap (pool : t) words =
   Heap.set words;
   let why =
-    if pool.minor_heap <> None then "the pool's creator chose so"
+    if pool.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
   Staff.decide ~pool:pool.name (Printf.sprintf "minor heaps of %d words" words) why
@@ -219,7 +219,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   let places = regulars + guests in
   let pauses = if size > Atomic.get Staff.cpus then 0 else 10 in
   let pool =
-    make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:minor_heap_words ~regulars ~places
+    make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:(Heap.wanted minor_heap_words) ~regulars ~places
       ~pauses ~hire:hire_one
   in
   pool.workers <- Array.init places (make pool);

@@ -200,11 +200,17 @@ let free_mailbox w =
     make_idle w
   | Idle | Gone | Job _ | Busy _ -> ()
 
+let run_plain w index share failures =
+  let handled = w.own.handled in
+  w.own.handled <- false;
+  (try share index with exn -> Leftmost.note failures index (Outcome.caught exn));
+  if not (Context.is_plain w) then Context.restore w (Context.none w);
+  w.own.handled <- handled
+
 let run_share w index share failures =
-  let run index =
-    try share index with exn -> Leftmost.note failures index (Outcome.caught exn)
-  in
-  aside w ~handled:false (Context.none w) run index
+  if Context.is_plain w then run_plain w index share failures
+  else
+    aside w ~handled:false (Context.none w) (fun index -> run_plain w index share failures) index
 
 let do_job w = function
   | Job { share; failures; late; from; backtrace; _ } ->

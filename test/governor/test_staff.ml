@@ -264,8 +264,7 @@ let make_garbage () =
     ignore (Sys.opaque_identity (ref i))
   done
 
-(* The main domain's, which must work in the pool for that: the residents' are not the user's to
-   set, but by the environment. *)
+(* The main domain's, which must work in the pool for that. *)
 let report_words ?minor_heap_words step =
   let pool = Muster_core.Pool.create ?minor_heap_words () in
   let most = Atomic.make 0 in
