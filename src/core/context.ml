@@ -16,6 +16,24 @@
 
 open Place
 
+(* The calling thread's place. One whose domain another thread works for looks everywhere. *)
+let owned_place () =
+  let w = current () in
+  if owned w then Some w
+  else if w == nobody then None
+  else
+    let in_pool pool = List.find_opt owned (Array.to_list pool.workers) in
+    List.find_map in_pool (Atomic.get open_pools)
+
+(* Where the strand that was on [w] is after user code: it may have been suspended. *)
+let[@inline never] find_after w =
+  let c = current () in
+  if owned c then c
+  else if owned w then w
+  else Option.value (owned_place ()) ~default:w
+
+let[@inline] place_after w = if Atomic.get threads_share then find_after w else current ()
+
 (* Whether anything was ever stopped: a program that cancels nothing need not look further. *)
 let any_stopped = Compat.padded (Atomic.make false)
 
@@ -35,16 +53,8 @@ let[@inline never] deliver w =
 let[@inline never] look_at w = if is_stopped w then deliver w
 let[@inline] check_at w = if Atomic.get any_stopped then look_at w
 
-(* A thread whose domain another thread works for finds its own place by looking everywhere. *)
-let owned_place () =
-  let w = current () in
-  if owned w then Some w
-  else if w == nobody then None
-  else
-    let in_pool pool = List.find_opt owned (Array.to_list pool.workers) in
-    List.find_map in_pool (Atomic.get open_pools)
-
 let deliver_here () = Option.iter deliver (owned_place ()); raise Promise.Cancelled
+let[@inline] check_if_any () = if Atomic.get any_stopped then Option.iter check_at (owned_place ())
 let check () = ignore (Timer.look ()); Option.iter check_at (owned_place ())
 
 let get () = match owned_place () with Some w -> w.own.context | None -> uncancelled

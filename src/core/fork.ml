@@ -64,7 +64,7 @@ let both_slow f g =
     (fun w ->
       Worker.serve w;
       Worker.look_up w;
-      let w = Place.current () in
+      let w = Context.place_after w in
       Context.check_at w;
       if Place.wants_tasks w then both_offered w ~wake:true f g else in_place f g)
 

@@ -183,6 +183,10 @@ let index_in_state = Compat.index_in_state here
 let[@inline] is_quiet () = Compat.first_word_set here_index
 let owned w = Atomic.get w.owner = Machine.thread_id ()
 
+(* Whether some thread has ever worked in a pool on a domain where [current] is another thread's
+   place. Until then who owned [current] before user code owns it after. *)
+let threads_share = Compat.padded (Atomic.make false)
+
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
 

@@ -45,14 +45,14 @@ let run_here w state t =
   let context = w.own.context in
   w.own.context <- Promise.any t;
   let ended = Promise.run_from state t in
-  (current ()).own.context <- context;
+  (Context.place_after w).own.context <- context;
   ended
 
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
   Context.restore w { context = Promise.any t; home };
   let ended = Promise.run_from state t in
-  Context.restore (current ()) strand;
+  Context.restore (Context.place_after w) strand;
   ended
 
 (* A task of another scope, run in place, would keep this one from being stopped. *)
@@ -99,26 +99,22 @@ let wait_or_stop t =
 
 let wait t = if Context.get () == uncancelled then Visit.wait t else wait_or_stop t
 
-(* Who reads another thread's place here finds out in [check]. *)
-let[@inline] check_if_any () =
-  if (current ()).own.context != uncancelled then Context.check ()
-
 let await_and_check state t home =
   let state = settle ~wait state t home in
-  check_if_any ();
+  Context.check_if_any ();
   Promise.value state
 
 (* What [settle] would do, for the case that has to be fast. *)
 let await t =
   match Promise.state t with
-  | Returned _ | Raised _ as state -> check_if_any (); Promise.value state
+  | Returned _ | Raised _ as state -> Context.check_if_any (); Promise.value state
   | Ready (_, home, _) as state -> (
     let w = current () in
     if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then
       match run_here w state t with
       | Ready _ | Running _ as state -> await_and_check state t home
       | (Returned _ | Raised _) as state ->
-        Context.check_at (current ());
+        Context.check_if_any ();
         Promise.value state
     else await_and_check state t home)
   | Running (home, _) as state -> await_and_check state t home

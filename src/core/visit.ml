@@ -60,7 +60,7 @@ let try_enter pool =
   match if reachable && take w0 then Some w0 else take_guest_place pool with
   | None -> None
   | Some w ->
-    if reachable then Compat.set here w;
+    if reachable then Compat.set here w else Atomic.set threads_share true;
     if Atomic.get w.on_domain <> reachable then Atomic.set w.on_domain reachable;
     arrive w;
     bring_context w ~outer;
@@ -158,7 +158,7 @@ let again w f =
   let was_away = Atomic.get w.away in
   w.own.handled <- false;
   bring_context w ~outer;
-  if reachable then Compat.set here w;
+  if reachable then Compat.set here w else Atomic.set threads_share true;
   leave_for_another outer;
   if was_away then come_back w;
   Fun.protect

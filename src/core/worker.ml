@@ -109,10 +109,11 @@ let has_work w =
 
 let suspend pool register k =
   Atomic.incr pool.suspended;
-  let strand = Context.capture (current ()) in
+  let strand = Option.map Context.capture (Context.owned_place ()) in
+  let put_back w = Option.iter (Context.restore w) strand in
   let rest () =
     Atomic.decr pool.suspended;
-    Context.restore (current ()) strand;
+    Option.iter put_back (Context.owned_place ());
     Effect.Deep.continue k ()
   in
   let task = Promise.(any (make nowhere rest)) in

@@ -70,7 +70,7 @@ let look_up_between_chunks () =
   let w = Place.current () in
   if Place.owned w then begin
     Worker.look_up_if_due w;
-    Context.check_at (Place.current ())
+    Context.check_at (Context.place_after w)
   end
 
 (* [last]: the length of the chunk before. *)

@@ -10,6 +10,9 @@ type t =
   | Shared of int * t
   | All of t list
   | First of t list
+  | Scope of t list
+  | Deadline of t
+  | Cancel of { early : bool; victim : t; rest : t }
   | For of { count : int; grain : int option; fails_at : int; body : t }
   | Reduce of { count : int; grain : int option; fails_at : int; body : t }
   | Find of { count : int; found_at : int; fails_at : int }
@@ -50,7 +53,10 @@ and several state ~blocked fuel =
 
 and forks state ~blocked fuel =
   let sub share = graph state ~blocked (fuel / share) in
-  match below state 9 with
+  match below state 13 with
+  | 9 | 10 -> Scope (several state ~blocked fuel)
+  | 11 -> Deadline (sub 1)
+  | 12 -> Cancel { early = Random.State.bool state; victim = sub 2; rest = sub 2 }
   | 0 | 1 | 2 -> Both (sub 2, sub 2)
   | 3 | 4 -> Async (several state ~blocked fuel)
   | 5 -> Shared (1 + below state 4, sub 1)
@@ -98,6 +104,10 @@ let rec to_string = function
   | Shared (n, g) -> call (Printf.sprintf "shared %d" n) [ g ]
   | All l -> call "all" l
   | First l -> call "first" l
+  | Scope l -> call "scope" l
+  | Deadline g -> call "deadline" [ g ]
+  | Cancel { early; victim; rest } ->
+      call (if early then "cancel at once" else "cancel") [ victim; rest ]
   | For l -> loop "for" l.count l.grain l.fails_at l.body
   | Reduce l -> loop "reduce" l.count l.grain l.fails_at l.body
   | Find { count; found_at; fails_at } ->
@@ -125,6 +135,9 @@ module type RUNNER = sig
   val shared : int -> (unit -> int) -> int list
   val all : (unit -> int) list -> int list
   val first : (unit -> int) list -> int
+  val scope : (unit -> int) list -> int list
+  val deadline : (unit -> int) -> int
+  val cancel : early:bool -> (unit -> int) -> (unit -> int) -> int
   val for_ : grain:int option -> int -> (int -> unit) -> unit
   val reduce : grain:int option -> int -> ('a -> 'a -> 'a) -> 'a -> (int -> 'a) -> 'a
   val find : int -> (int -> int option) -> int option
@@ -161,6 +174,9 @@ module Value (R : RUNNER) = struct
     | Shared (n, g) -> total (R.shared n (part g))
     | All l -> total (R.all (List.map part l))
     | First l -> R.first (List.map part l)
+    | Scope l -> total (R.scope (List.map part l))
+    | Deadline g -> R.deadline (part g)
+    | Cancel { early; victim; rest } -> R.cancel ~early (part victim) (part rest)
     | For l -> summed l.count (R.for_ ~grain:l.grain l.count) (indexed l.fails_at l.body)
     | Reduce l ->
         let affine i = (i + 2, indexed l.fails_at l.body i) in
@@ -195,6 +211,9 @@ module Sequential = struct
 
   let async = List.map (fun f -> f ())
   let all = async
+  let scope = async
+  let deadline f = f ()
+  let cancel ~early:_ _ rest = rest ()
 
   let shared n f =
     let x = f () in

@@ -14,6 +14,10 @@ type t =
   | Shared of int * t  (** one task, awaited by that many others *)
   | All of t list
   | First of t list  (** at most one of them can succeed *)
+  | Scope of t list  (** begun in order in a scope, awaited in order *)
+  | Deadline of t  (** one that is never reached *)
+  | Cancel of { early : bool; victim : t; rest : t }
+      (** worth [rest]; the victim is cancelled before it or after it, whatever it does *)
   | For of { count : int; grain : int option; fails_at : int; body : t }
   | Reduce of { count : int; grain : int option; fails_at : int; body : t }
   | Find of { count : int; found_at : int; fails_at : int }
@@ -36,6 +40,9 @@ module type RUNNER = sig
   val shared : int -> (unit -> int) -> int list
   val all : (unit -> int) list -> int list
   val first : (unit -> int) list -> int
+  val scope : (unit -> int) list -> int list
+  val deadline : (unit -> int) -> int
+  val cancel : early:bool -> (unit -> int) -> (unit -> int) -> int
   val for_ : grain:int option -> int -> (int -> unit) -> unit
   val reduce : grain:int option -> int -> ('a -> 'a -> 'a) -> 'a -> (int -> 'a) -> 'a
   val find : int -> (int -> int option) -> int option

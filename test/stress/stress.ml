@@ -33,6 +33,25 @@ module Parallel (P : POOLS) : Graph.RUNNER = struct
     async (List.init n (fun _ () -> Task.await task))
 
   let all = Task.all
+
+  (* The leftmost failure counts, which need not be the first in time. *)
+  let scope thunks =
+    let within f () = Harness.outcome f in
+    let results =
+      Task.scope (fun s ->
+          List.map Task.await (List.map (fun f -> Task.fork s (within f)) thunks))
+    in
+    List.map (function Ok v -> v | Error exn -> raise exn) results
+
+  let deadline f = Task.with_deadline 3600. f
+
+  let cancel ~early victim rest =
+    let task = Task.async victim in
+    if early then Task.cancel task;
+    Fun.protect rest ~finally:(fun () ->
+        Task.cancel task;
+        match Task.await task with
+        | _ | (exception (Task.Cancelled | Graph.Boom _)) -> ())
   let first = Task.first
   let for_ ~grain count f = Muster.parallel_for ?grain ~start:0 ~finish:(count - 1) f
 
