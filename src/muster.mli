@@ -130,6 +130,26 @@ module Task : sig
 
       {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty. *)
 
+  val blocking : (unit -> 'a) -> 'a
+  (** [blocking f] is [f ()] for an [f] that waits for the world outside: a system call, a Stdlib
+      [Mutex] or [Condition], [Thread.delay]. The task is suspended meanwhile and its worker does
+      other things; without [blocking], [f] would hold that worker (and no other one). Other waits
+      of a task, {!await} above all, suspend it by themselves.
+
+      [f] runs in a systhread of a domain that is there for such calls only, and ends when
+      there was none for 150 ms. Any number of them run at the same time, each in a thread of its own; but what
+      they compute, they compute in turns. So [f] sees neither the task's effect
+      handlers nor its domain-local values, has to release a mutex that it takes, and is outside all pools: its own
+      calls of Muster act on the default pool. Outside a task [blocking f] is just [f ()].
+
+      {b Raises} what [f] raises. Ctrl-C may strike [f].
+      {b Cost}: about 30 us, where a thread of an earlier call is still there; 0.3 ms for
+      the first call.
+      {b Domains}: any.
+      {b Order}: as everywhere, what happened before the call happens before [f], and [f] before the return.
+      {b Cancels}: if the task is cancelled while it waits, [blocking] raises at once. [f] goes on to its end, and what
+      it returns or raises is dropped. The end of the program does not wait for [f]; {!Pool.close} waits for the task. *)
+
   (** {2 Cancellation}
 
       Cancelling is cooperative. A task that is cancelled goes on to its next checkpoint: a fork
