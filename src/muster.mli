@@ -152,8 +152,8 @@ module Task : sig
       collections have one more idle domain to wake.
       {b Domains}: any.
       {b Cancels}: if the task is cancelled while it waits, [blocking] raises at once; [f] goes on
-      to its end, and its result is dropped. The end of the program does not wait for [f];
-      {!Pool.close} waits for the task, hence for [f]. *)
+      to its end, and its result is dropped. {!Pool.close} waits for a task whose call goes on, but
+      neither it nor the end of the program waits for such an [f]. *)
 
   (** {2 Cancellation}
 

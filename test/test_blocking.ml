@@ -182,7 +182,7 @@ let comes_and_goes pool =
 let ends_without_a_pause () =
   let worst_collection () =
     run_on 1 (fun () -> Task.blocking ignore);
-    let worst = ref 0. and until = Unix.gettimeofday () +. 0.3 in
+    let worst = ref 0. and until = Unix.gettimeofday () +. 0.25 in
     while Unix.gettimeofday () < until do
       let (), seconds = wall_seconds Gc.minor in
       worst := max !worst seconds;
@@ -190,7 +190,7 @@ let ends_without_a_pause () =
     done;
     !worst
   in
-  let median = List.nth (List.sort compare (List.init 7 (fun _ -> worst_collection ()))) 3 in
+  let median = List.nth (List.sort compare (List.init 5 (fun _ -> worst_collection ()))) 2 in
   let known = Sys.file_exists "/proc/self/task" && Sys.ocaml_release.minor < 5 in
   if known && median > 0.025 then failf "a minor collection of %.0f ms" (1e3 *. median)
 
@@ -205,6 +205,53 @@ let close_waits () =
   Pool.close pool;
   check_bool "ended" true (Atomic.get ended);
   Task.await task
+
+(* {2 Cancellation} *)
+
+let is_cancelled pool =
+  with_pipe @@ fun from into ->
+  let ended = Atomic.make false and begun = Atomic.make false in
+  let call () =
+    Task.blocking (fun () ->
+        Atomic.set begun true;
+        read from;
+        Atomic.set ended true)
+  in
+  let task = Pool.run pool (fun () -> Task.async call) in
+  wait_until (fun () -> Atomic.get begun);
+  Task.cancel task;
+  check_raises "awaited" Task.Cancelled (fun () -> Task.await task);
+  check_bool "the call goes on" false (Atomic.get ended);
+  is_usable pool;
+  write into;
+  wait_until (fun () -> Atomic.get ended)
+
+(* Not closed: the call may come to read it at any time. *)
+let has_a_deadline pool =
+  let from, into = Unix.pipe ~cloexec:true () in
+  let call () = Task.blocking (fun () -> read from) in
+  check_raises "in time" Task.Deadline_exceeded (fun () ->
+      Pool.run pool (fun () -> Task.with_deadline 0.05 call));
+  write into
+
+(* Cancelled before: the call is not made. *)
+let is_not_made pool =
+  let made = Atomic.make false in
+  let cancelled_before s =
+    Task.cancel_scope s;
+    Task.blocking (fun () -> Atomic.set made true)
+  in
+  check_raises "cancelled" Task.Cancelled (fun () ->
+      Pool.run pool (fun () -> Task.scope cancelled_before));
+  check_bool "made" false (Atomic.get made)
+
+let close_does_not_wait_for_the_cancelled () =
+  let from, into = Unix.pipe ~cloexec:true () in
+  with_domains 2 (fun pool ->
+      check_raises "in time" Task.Deadline_exceeded (fun () ->
+          Pool.run pool (fun () ->
+              Task.with_deadline 0.05 (fun () -> Task.blocking (fun () -> read from)))));
+  write into
 
 let child ?interrupt name = Child.run ?interrupt ~limit:20. "child/child.exe" [ name ]
 
@@ -257,6 +304,13 @@ let () =
           case "nothing is left" nothing_is_left;
           case "ends without a pause" ends_without_a_pause;
           case "comes and goes" (on_pools [ 2 ] comes_and_goes);
+        ] );
+      ( "cancellation",
+        [
+          each "ends the wait" is_cancelled;
+          each "by a deadline" has_a_deadline;
+          each "before the call" is_not_made;
+          case "Pool.close" close_does_not_wait_for_the_cancelled;
         ] );
       ( "ends",
         [

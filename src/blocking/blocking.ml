@@ -2,7 +2,9 @@
 
 open Muster_core
 
-(* While the call runs, its thread takes signals as any thread of the program does: they end system
+(* A task that is cancelled waits no longer (Waiter): what comes later finds nobody.
+
+   While the call runs, its thread takes signals as any thread of the program does: they end system
    calls. Otherwise the crew has no use for them. *)
 let outcome f =
   match

@@ -163,6 +163,15 @@ let waiting_burns_nothing pool =
   in
   if burnt > 0.05 then failf "%.0f ms of CPU" (1e3 *. burnt)
 
+let cancellation_ends_the_wait pool =
+  let loc = Loc.make 0 in
+  let wait () = wait_for loc 1 in
+  check_raises "kcas" Task.Deadline_exceeded (fun () ->
+      Pool.run pool (fun () -> Task.with_deadline 0.05 wait));
+  (* Releasing it does no harm. *)
+  Loc.set loc 1;
+  is_usable pool
+
 (* {2 Others' schedulers} *)
 
 (* A scheduler that counts how often it is asked. *)
@@ -237,7 +246,8 @@ let () =
           each "by a domain" (released_by by_domain);
           each "by a thread" (released_by by_thread);
           each "by several at once" (released_by by_several);
-          each "waiting burns no CPU" waiting_burns_nothing;
+          case "waiting burns no CPU" (on_pools [ 2 ] waiting_burns_nothing);
+          each "cancellation ends the wait" cancellation_ends_the_wait;
         ] );
       ( "schedulers",
         [
