@@ -1,6 +1,11 @@
 module Cpu = Muster_core.Cpu
 module Pool = Muster_core.Pool
-module Task = Muster_core.Task
+module Task = struct
+  include Muster_core.Task
+
+  let blocking = Muster_blocking.Blocking.call
+end
+
 module Team = Muster_loop.Team
 
 let both = Muster_core.Fork.both

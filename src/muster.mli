@@ -33,7 +33,10 @@
     {b Order.} What happened before a function was handed over happens before the function; what
     the function did happens before the return of the call that gives its result.
 
-    {b Waiting} burns no CPU beyond about 60 us; a task that waits leaves its worker to others.
+    {b Waiting} burns no CPU beyond about 60 us; a task that waits leaves its worker to others. So
+    it does if it waits in a library that asks [domain-local-await] how to (Kcas does), if that was
+    there when Muster was built. What knows nothing of tasks blocks the worker that runs it, and
+    only that one: Stdlib's [Mutex] and [Condition], [Thread.delay], I/O. See {!Task.blocking}.
 
     {b Cost} is measured on one 2-core x86-64 machine: see [bench/README.md]. *)
 
@@ -129,6 +132,28 @@ module Task : sig
       The others are cancelled, and waited for.
 
       {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty. *)
+
+  val blocking : (unit -> 'a) -> 'a
+  (** [blocking f] is [f ()], for an [f] that waits for something outside the program's tasks: a
+      system call such as [Unix.read], [Thread.delay], a Stdlib [Mutex] or [Condition]. Made by a
+      task as they are, such calls hold its worker, and no other, until they return. With
+      [blocking] the task is suspended meanwhile, and its worker runs others.
+
+      [f] runs in a systhread. Those of all blocking calls live in one domain, which starts
+      with the first of them and ends when there was none for 150 ms. Calls do not wait for each
+      other, however many there are; but what they compute, they compute in turns of up to 50 ms.
+      [f] sees neither the effect handlers of the task nor its domain-local storage, and has to
+      unlock the mutexes that it locks. It is outside all pools: calls of Muster within act on
+      the default pool. Outside a task [blocking f] is just [f ()].
+
+      {b Raises} what [f] raises, which may be [Sys.Break]: [f] takes signals, too.
+      {b Cost}: 6 us if a thread of an earlier call is still there, 0.25 ms if the domain
+      has to start; some 0.1 ms to come back where all slept meanwhile. While [f] waits, minor
+      collections have one more idle domain to wake.
+      {b Domains}: any.
+      {b Cancels}: if the task is cancelled while it waits, [blocking] raises at once; [f] goes on
+      to its end, and its result is dropped. {!Pool.close} waits for a task whose call goes on, but
+      neither it nor the end of the program waits for such an [f]. *)
 
   (** {2 Cancellation}
 

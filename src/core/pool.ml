@@ -93,7 +93,7 @@ let resident w ~before () =
   Deque.move_in w.deque;
   Atomic.set w.mailbox Idle;
   wake_posters w.pool;
-  serve_pool w;
+  Dla.within (fun () -> serve_pool w);
   (* The exception of a signal's handler would end the domain before it has taken its leave. *)
   Machine.block_signals ();
   Option.iter Domain.join before;

@@ -79,6 +79,10 @@ let rec hand_over w =
 let something_is_left pool =
   (not (Inbox.is_empty pool.inbox)) || some_deque_has_work pool.workers (places_in_use pool)
 
+(* What waits through domain-local-await (Dla) suspends its task. A thread that storage does not
+   show as the worker blocks where it waits, so it can do without. *)
+let as_host w f = if current () == w then Dla.within (fun () -> f w) else f w
+
 (* What is left, by dismissed residents too, is for residents. Where there can be none, the one
    who leaves does it. *)
 let rec finish_up w =
@@ -88,7 +92,7 @@ let rec finish_up w =
   else if something_is_left pool then begin
     ask_for_one pool;
     if Atomic.get pool.residents > 0 then finish_up w
-    else work w ~until:(fun () -> not (something_is_left pool))
+    else as_host w (fun w -> work w ~until:(fun () -> not (something_is_left pool)))
   end
 
 let leave { w; outer } =
@@ -114,7 +118,7 @@ let leave_after visit result =
 
 (* Without the handler that would let [f] suspend. *)
 let visiting visit f =
-  match f visit.w with
+  match as_host visit.w f with
   | result -> leave_after visit result
   | exception exn ->
     let failure = Outcome.caught exn in
@@ -162,7 +166,7 @@ let again w f =
   leave_for_another outer;
   if was_away then come_back w;
   Fun.protect
-    (fun () -> f w)
+    (fun () -> as_host w f)
     ~finally:(fun () ->
       w.own.handled <- handled;
       Context.restore w strand;

@@ -59,6 +59,45 @@ let await_sleeper_catching_break () =
   Sys.catch_break true;
   match await_sleeper () with () -> () | exception Sys.Break -> say "break"
 
+let sleep_blocking () = Task.blocking (fun () -> say "asleep"; Unix.sleepf 30.)
+
+let end_beside_blocking () =
+  let started = Atomic.make false in
+  let sleep () = Task.blocking (fun () -> Atomic.set started true; Unix.sleepf 30.) in
+  ignore (Task.async sleep);
+  work ();
+  while not (Atomic.get started) do
+    Unix.sleepf 0.001
+  done
+
+let blocking_catching_break () =
+  Sys.catch_break true;
+  match Task.await (Task.async sleep_blocking) with
+  | () -> ()
+  | exception Sys.Break -> say "break"
+
+(* Threads of the process, where the system tells: the last two are the main domain's, and the
+   one that stands in for it during collections. *)
+let threads () =
+  let tasks = "/proc/self/task" in
+  if Sys.file_exists tasks then Array.length (Sys.readdir tasks) else 0
+
+let blocking_leaves_nothing () =
+  let peak = Atomic.make 0 in
+  let call () =
+    Task.blocking (fun () ->
+        Unix.sleepf 0.05;
+        Atomic.set peak (max (Atomic.get peak) (threads ())))
+  in
+  for _ = 1 to 2 do
+    Pool.with_ ~domains:1 (fun pool ->
+        Pool.run pool (fun () -> ignore (Task.all (List.init 30 (fun _ -> call)))));
+    assert (threads () = 0 || Atomic.get peak > 30);
+    while threads () > 2 do
+      Unix.sleepf 0.01
+    done
+  done
+
 (* Asks for more domains than the runtime can give. *)
 let ask_too_many () =
   Pool.with_ ~domains:200 ~oversubscribe:true @@ fun pool ->
@@ -68,8 +107,8 @@ let ask_too_many () =
   Pool.run pool work;
   say "%d" (Pool.size pool)
 
-(* Spawns domains until the runtime gives no more, then wants a pool. *)
-let want_pool_when_all_taken () =
+(* Calls [f] where the runtime gives no more domains. *)
+let without_domains f =
   let release = Mutex.create () in
   let wait () =
     Mutex.lock release;
@@ -82,12 +121,27 @@ let want_pool_when_all_taken () =
   in
   Mutex.lock release;
   let domains = take [] in
+  f ();
+  Mutex.unlock release;
+  List.iter Domain.join domains
+
+let want_pool_when_all_taken () =
+  without_domains @@ fun () ->
   Pool.with_ ~domains:3 ~oversubscribe:true (fun pool ->
       Pool.run pool work;
       say "%d" (Pool.size pool));
-  work ();
-  Mutex.unlock release;
-  List.iter Domain.join domains
+  work ()
+
+let block_when_all_taken () =
+  without_domains @@ fun () ->
+  Pool.with_ ~domains:3 ~oversubscribe:true @@ fun pool ->
+  Pool.run pool (fun () ->
+      let from, into = Unix.pipe () in
+      let read () =
+        Task.blocking (fun () -> Unix.read from (Bytes.create 1) 0 1)
+      in
+      let write () = Task.blocking (fun () -> Unix.write into (Bytes.make 1 '!') 0 1) in
+      assert (Task.all [ read; read; write; write ] = [ 1; 1; 1; 1 ]))
 
 let programs =
   [
@@ -100,6 +154,10 @@ let programs =
     ("lose-exception", lose_exception);
     ("await-sleeper", await_sleeper);
     ("await-sleeper-catching-break", await_sleeper_catching_break);
+    ("end-beside-blocking", end_beside_blocking);
+    ("blocking-catching-break", blocking_catching_break);
+    ("block-when-all-taken", block_when_all_taken);
+    ("blocking-leaves-nothing", blocking_leaves_nothing);
     ("ask-too-many", ask_too_many);
     ("want-pool-when-all-taken", want_pool_when_all_taken);
   ]

@@ -1,0 +1,174 @@
+(* Who waits for the world, so that workers need not.
+
+   Parties: callers (any thread), the foreman (the thread that a domain begins with) and hands
+   (systhreads of that domain). A thread that returns from a system call needs its domain's lock.
+   On a worker's domain the worker has it, and gives it away every 50 ms only; here all who could
+   have it wait, too.
+
+   One atomic holds everything, and every change is a compare-and-set of the whole:
+
+   {v Away --caller--> Here --foreman--> Away v}
+
+   - [waiting]: jobs that no hand has, newest first. The foreman starts a hand for each.
+   - [idle]: hands that sleep. A caller takes one out, gives it its job, then wakes it.
+   - [hands]: those that have started, or are about to, and have not taken themselves out.
+
+   Who moves what. Away -> Here: the caller who brings the first job; he starts the domain. A job
+   goes to an idle hand, else to [waiting], and then the foreman is woken. The foreman takes all
+   of [waiting], counts them as hands, and starts these. A hand whose job has ended takes another
+   from [waiting], or goes to [idle] and sleeps; after [patience_ms] it takes itself out, unless a
+   caller was faster, who brings a job then. The last hand to go wakes the foreman. Here -> Away:
+   the foreman, if [waiting] is empty and [hands] 0; then the domain ends.
+
+   No job is lost: a waiting job is there before the foreman is woken, wake-ups are kept (Sleeper),
+   and he looks before he sleeps and before he leaves. No job waits for another to end: he
+   starts a hand for each. At rest the state is Away, and there is neither thread nor domain.
+
+   Nothing of this is a lock, for a thread of this domain may lose its turn anywhere, for
+   as long as another one computes. *)
+
+open Muster_core
+module Sleeper = Machine.Sleeper
+
+type job = unit -> unit
+type hand = { sleeper : Sleeper.t; mutable job : job }
+
+type state =
+  | Away
+  | Here of { waiting : job list; idle : hand list; hands : int }
+
+let state = Atomic.make Away
+
+(* How long an idle thread stays, like an idle worker's domain (Worker.patience_ms). *)
+let patience_ms = 150
+
+let foreman = Sleeper.create ()
+
+external stop_ticks : unit -> unit = "muster_stop_ticks"
+
+let threads () = match Atomic.get state with Away -> 0 | Here { hands; _ } -> hands
+
+(* {2 Hands} *)
+
+type next =
+  | Job of job
+  | Idle
+
+let rec finish hand =
+  match Atomic.get state with
+  | Away -> assert false
+  | Here ({ waiting = []; idle; _ } as crew) as seen ->
+    if Atomic.compare_and_set state seen (Here { crew with idle = hand :: idle }) then Idle
+    else finish hand
+  | Here ({ waiting = job :: waiting; _ } as crew) as seen ->
+    if Atomic.compare_and_set state seen (Here { crew with waiting }) then Job job
+    else finish hand
+
+(* False if a caller has taken the hand out before: he brings a job. *)
+let rec leave hand =
+  match Atomic.get state with
+  | Away -> assert false
+  | Here { idle; _ } when not (List.memq hand idle) -> false
+  | Here ({ idle; hands; _ } as crew) as seen ->
+    let idle = List.filter (fun other -> other != hand) idle in
+    if Atomic.compare_and_set state seen (Here { crew with idle; hands = hands - 1 }) then begin
+      if hands = 1 then Sleeper.wake foreman;
+      true
+    end
+    else leave hand
+
+(* Ends when the hand has taken itself out. *)
+let rec work hand job =
+  job ();
+  match finish hand with
+  | Job job -> work hand job
+  | Idle ->
+    if Sleeper.doze hand.sleeper patience_ms then work hand hand.job
+    else if not (leave hand) then begin
+      ignore (Sleeper.doze hand.sleeper (-1));
+      work hand hand.job
+    end
+
+let begin_with job () = work { sleeper = Sleeper.create (); job = ignore } job
+
+(* {2 The foreman} *)
+
+let rec take_waiting () =
+  match Atomic.get state with
+  | Away | Here { waiting = []; _ } -> []
+  | Here { waiting; idle; hands } as seen ->
+    let hands = hands + List.length waiting in
+    if Atomic.compare_and_set state seen (Here { waiting = []; idle; hands }) then List.rev waiting
+    else take_waiting ()
+
+let rec one_hand_less () =
+  match Atomic.get state with
+  | Away -> assert false
+  | Here crew as seen ->
+    let less = Here { crew with hands = crew.hands - 1 } in
+    if not (Atomic.compare_and_set state seen less) then one_hand_less ()
+
+(* Where the machine has no further thread, the foreman does it himself. *)
+let start job =
+  match Thread.create (begin_with job) () with
+  | _ -> ()
+  | exception (Sys_error _ | Failure _ | Out_of_memory) ->
+    job ();
+    one_hand_less ()
+
+let may_leave () =
+  match Atomic.get state with
+  | Here { waiting = []; hands = 0; _ } as seen when not (Machine.domain_must_stay ()) ->
+    Atomic.compare_and_set state seen Away
+  | Away | Here _ -> false
+
+let rec lead () =
+  match take_waiting () with
+  | _ :: _ as jobs -> List.iter start jobs; lead ()
+  | [] ->
+    if not (may_leave ()) then begin
+      ignore (Sleeper.doze foreman (-1));
+      lead ()
+    end
+
+(* Hands inherit that signals are blocked. One may strike before. *)
+let rec run_domain () =
+  match Machine.block_signals (); lead (); stop_ticks () with
+  | () -> ()
+  | exception _ -> run_domain ()
+
+(* {2 Callers} *)
+
+(* The runtime has no domain to give: threads of the caller's own, which are slower to return. *)
+let rec run_without_domain () =
+  match Atomic.get state with
+  | Away -> ()
+  | Here { waiting; _ } as seen ->
+    if Atomic.compare_and_set state seen Away then List.iter run_beside (List.rev waiting)
+    else run_without_domain ()
+
+and run_beside job =
+  match Thread.create job () with
+  | _ -> ()
+  | exception (Sys_error _ | Failure _ | Out_of_memory) -> job ()
+
+let start_domain () =
+  match Domain.spawn run_domain with
+  | (_ : unit Domain.t) -> ()
+  | exception (Failure _ | Out_of_memory) -> run_without_domain ()
+
+let rec run job =
+  match Atomic.get state with
+  | Away as seen ->
+    let crew = Here { waiting = [ job ]; idle = []; hands = 0 } in
+    if Atomic.compare_and_set state seen crew then start_domain () else run job
+  | Here ({ idle = hand :: idle; _ } as crew) as seen ->
+    if Atomic.compare_and_set state seen (Here { crew with idle }) then begin
+      hand.job <- job;
+      Sleeper.wake hand.sleeper
+    end
+    else run job
+  | Here ({ waiting; idle = []; _ } as crew) as seen ->
+    if Atomic.compare_and_set state seen (Here { crew with waiting = job :: waiting }) then
+      Sleeper.wake foreman
+    else run job

@@ -1,0 +1,1 @@
+let[@inline] within f = f ()

@@ -1,0 +1,35 @@
+(* Waits of libraries that know no scheduler: a trigger is a one-time event with two functions.
+
+   {v Fresh --await--> Waited waiter --release--> Released
+        \                                            /
+         +-----------------release------------------+   v}
+
+   [release] may come from any thread, before [await] or after, and again; [await] comes at most
+   once. Both move the trigger by one atomic step, so either [await] finds it released, or
+   [release] finds the waiter. At rest a trigger is Released, or nobody holds it.
+
+   [Waiter.wait] looks for itself who calls: a task suspends, a worker below a C callback helps,
+   a thread that is no worker blocks. So one function serves every thread of a domain. *)
+
+type trigger =
+  | Fresh
+  | Waited of Waiter.t
+  | Released
+
+let release trigger () =
+  match Atomic.exchange trigger Released with
+  | Waited waiter -> ignore (Waiter.grant waiter)
+  | Fresh | Released -> ()
+
+let await trigger () =
+  let register waiter =
+    if not (Atomic.compare_and_set trigger Fresh (Waited waiter)) then
+      ignore (Waiter.grant waiter)
+  in
+  if Atomic.get trigger != Released then Waiter.wait register
+
+let prepare () =
+  let trigger = Atomic.make Fresh in
+  Domain_local_await.{ release = release trigger; await = await trigger }
+
+let within f = Domain_local_await.using ~prepare_for_await:prepare ~while_running:f
