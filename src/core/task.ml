@@ -29,7 +29,7 @@ let async_from_outside w f =
     let pool = if w == nobody then Pool.default () else w.pool in
     send pool (Promise.make pool.home f)
 
-let async f =
+let[@inline never] async f =
   let w = current () in
   if owned w then begin
     Context.check_at w;
@@ -41,7 +41,7 @@ let async f =
 
 (* A task that nobody has begun runs in place: its waiter would wait anyway. Its entry stays in
    the deque until the owner pushes again (Place.offer). *)
-let run_here w state t =
+let[@inline] run_here w state t =
   let context = w.own.context in
   w.own.context <- Promise.any t;
   let ended = Promise.run_from state t in
@@ -99,13 +99,13 @@ let wait_or_stop t =
 
 let wait t = if Context.get () == uncancelled then Visit.wait t else wait_or_stop t
 
-let await_and_check state t home =
+let[@inline never] await_and_check state t home =
   let state = settle ~wait state t home in
   Context.check_if_any ();
   Promise.value state
 
 (* What [settle] would do, for the case that has to be fast. *)
-let await t =
+let[@inline never] await t =
   match Promise.state t with
   | Returned _ | Raised _ as state -> Context.check_if_any (); Promise.value state
   | Ready (_, home, _) as state -> (
