@@ -88,6 +88,34 @@ let ctrl_c_while_busy pool =
     ctrl_c "run" pool (fun spin -> spin ())
   done
 
+(* The caller's share ends at once, so that it waits when the interrupt comes. *)
+let interrupted_region pool team =
+  let self = string_of_int (Unix.getpid ()) in
+  let sh = [| "/bin/sh"; "-c"; "sleep 0.02; kill -INT $0"; self |] in
+  let running = Atomic.make 0 in
+  let body worker =
+    if worker > 0 then begin
+      Atomic.incr running;
+      match Unix.sleepf 0.06 with
+      | () -> Atomic.decr running
+      | exception exn -> Atomic.decr running; raise exn
+    end
+  in
+  let child = Unix.create_process "/bin/sh" sh Unix.stdin Unix.stdout Unix.stderr in
+  (try team pool body with Sys.Break -> ());
+  let left = Atomic.get running in
+  (try ignore (Unix.waitpid [] child); Unix.sleepf 0.005
+   with Sys.Break | Unix.Unix_error (EINTR, _, _) -> ());
+  check_int "still running" 0 left
+
+let ctrl_c_while_the_caller_waits pool =
+  catching_break @@ fun () ->
+  let for_n pool body = Team.for_n pool (Pool.size pool) (fun ~worker _ -> body worker) in
+  for _ = 1 to 10 do
+    interrupted_region pool Team.broadcast;
+    interrupted_region pool for_n
+  done
+
 let () =
   Alcotest.run "interrupts"
     [
@@ -97,5 +125,7 @@ let () =
           case "Out_of_memory" (on_each_count out_of_memory);
           case "Sys.Break raised" (on_each_count break_raised);
           case "Ctrl-C while busy" (on_each_count ctrl_c_while_busy);
+          case "Ctrl-C while a region's caller waits"
+            (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
         ] );
     ]
