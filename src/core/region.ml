@@ -57,7 +57,7 @@ let await_mailbox w v =
   Atomic.incr w.pool.posting;
   Fun.protect
     (fun () -> wait w (fun () -> is_free () || absent v))
-    ~finally:(fun () -> Atomic.decr w.pool.posting)
+    ~finally:(fun () -> ignore (Atomic.fetch_and_add w.pool.posting (-1)))
 
 (* Whether there is, or will soon be, a resident. *)
 let rec summon pool v =

@@ -274,6 +274,7 @@ struct lasting {
 
 /* A call is going on; bodies that ran while none was, or were still running when theirs ended. */
 static atomic_int open_calls, escaped;
+static atomic_int running;
 
 /* Longer for higher workers: the caller, who is 0, ends first and waits. */
 static void last_slice(void *ctx, size_t worker, size_t start, size_t count) {
@@ -285,7 +286,9 @@ static void last_slice(void *ctx, size_t worker, size_t start, size_t count) {
     return;
   }
   atomic_fetch_add(&l->begun, 1);
+  atomic_fetch_add(&running, 1);
   burn(l->each * (double)(worker + 1));
+  atomic_fetch_sub(&running, 1);
   atomic_fetch_add(&l->ended, 1);
 }
 
@@ -313,6 +316,12 @@ value kernels_last_raising(value n, value each, value dynamic) {
   value result = (value)run_lasting(n, each, dynamic);
   if (Is_exception_result(result)) caml_raise(Extract_exception(result));
   return Val_unit;
+}
+
+/* Bodies that are running. */
+value kernels_running(value unit) {
+  (void)unit;
+  return Val_int(atomic_load(&running));
 }
 
 value kernels_escaped(value unit) {
