@@ -45,7 +45,7 @@ let rec workers () =
   let known = told_of pool before in
   if known < max_int then known
   else
-    let is_open (p, _) = List.memq p (Atomic.get Staff.open_pools) in
+    let is_open (p, _) = List.memq p (Atomic.get Place.open_pools) in
     let now = Pool.size pool in
     let after = (pool, now) :: List.filter is_open before in
     if Atomic.compare_and_set told before after then now else workers ()
