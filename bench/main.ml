@@ -1,7 +1,8 @@
 open Cmdliner
 
 let all options =
-  Fork.experiments options @ Region.experiments options @ Programs.experiments options
+  Fork.experiments options @ Region.experiments options @ Kernels.experiments options
+  @ Programs.experiments options
 
 let chosen only experiments =
   let named name (e : Experiment.t) = String.equal e.name name in

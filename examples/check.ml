@@ -12,6 +12,7 @@ let small =
     ("life", [ "--size=64"; "--iterations=20" ]);
     ("nbody", [ "--size=50"; "--iterations=10" ]);
     ("fork_union_nbody", [ "--size=32"; "--iterations=50" ]);
+    ("c_nbody", [ "--size=32"; "--iterations=50" ]);
     ("quicksort", [ "--size=20_000" ]);
     ("mergesort", [ "--size=20_000" ]);
     ("lu", [ "--size=60" ]);

@@ -6,6 +6,7 @@ let all =
     Life.example;
     Nbody.example;
     Fork_union_nbody.example;
+    C_nbody.example;
     Quicksort.example;
     Mergesort.example;
     Lu.example;

@@ -88,6 +88,46 @@ let ctrl_c_while_busy pool =
     ctrl_c "run" pool (fun spin -> spin ())
   done
 
+(* [Sys.Break] within [f] only: an interrupt may also come late. What [state] is just after. *)
+let interrupted_within f ~state =
+  let armed = Atomic.make false in
+  let raise_if_armed _ = if Atomic.get armed then raise Sys.Break in
+  let before = Sys.signal Sys.sigint (Signal_handle raise_if_armed) in
+  let sh = [| "/bin/sh"; "-c"; "sleep 0.02; kill -INT $0"; string_of_int (Unix.getpid ()) |] in
+  let child = Unix.create_process "/bin/sh" sh Unix.stdin Unix.stdout Unix.stderr in
+  (try Atomic.set armed true; f () with _ -> ());
+  Atomic.set armed false;
+  let state = state () in
+  let rec reap () =
+    try ignore (Unix.waitpid [] child) with Unix.Unix_error (EINTR, _, _) -> reap ()
+  in
+  reap ();
+  Unix.sleepf 0.005;
+  Sys.set_signal Sys.sigint before;
+  state
+
+(* The caller's share ends at once, so that it waits when the interrupt comes. *)
+let interrupted_region pool team =
+  let running = Atomic.make 0 in
+  (* Not [incr] and [decr], which look for signals. *)
+  let add n = ignore (Atomic.fetch_and_add running n) in
+  let body worker =
+    if worker > 0 then begin
+      add 1;
+      match Unix.sleepf 0.06 with () -> add (-1) | exception exn -> add (-1); raise exn
+    end
+  in
+  let left () = Atomic.get running in
+  check_int "still running" 0 (interrupted_within (fun () -> team pool body) ~state:left)
+
+let ctrl_c_while_the_caller_waits pool =
+  let for_n pool body = Team.for_n pool (Pool.size pool) (fun ~worker _ -> body worker) in
+  for _ = 1 to 10 do
+    interrupted_region pool Team.broadcast;
+    interrupted_region pool for_n
+  done;
+  is_usable pool
+
 let () =
   Alcotest.run "interrupts"
     [
@@ -97,5 +137,7 @@ let () =
           case "Out_of_memory" (on_each_count out_of_memory);
           case "Sys.Break raised" (on_each_count break_raised);
           case "Ctrl-C while busy" (on_each_count ctrl_c_while_busy);
+          case "Ctrl-C while a region's caller waits"
+            (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
         ] );
     ]

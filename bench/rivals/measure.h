@@ -1,5 +1,5 @@
 /* What the programs in C and C++ share: the clock, the command line that bench/rivals.mli
-   describes, and the bodies of examples/fork_union_nbody.ml in double precision. */
+   describes, and the bodies of the n-body, whose kernel is that of the examples. */
 
 #ifndef MUSTER_BENCH_MEASURE_H
 #define MUSTER_BENCH_MEASURE_H
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "../../examples/nbody_kernel.h"
 
 enum { ITERATIONS = 128, BODIES = 128 };
 
@@ -45,10 +47,6 @@ static inline int peers_main(const struct peer *peers, size_t count, int argc, c
 
 /* ---- n-body ---- */
 
-struct body {
-  double position[3], velocity[3], mass;
-};
-
 static struct body bodies[BODIES];
 static double forces[BODIES][3];
 
@@ -68,30 +66,7 @@ static inline void init_bodies(void) {
   }
 }
 
-static inline void compute_force(size_t i) {
-  const double *at = bodies[i].position;
-  double x = 0, y = 0, z = 0;
-  for (int j = 0; j < BODIES; j++) {
-    const double *other = bodies[j].position;
-    double dx = other[0] - at[0], dy = other[1] - at[1], dz = other[2] - at[2];
-    double square = dx * dx + dy * dy + dz * dz + 1e-9;
-    double pull = bodies[j].mass / (square * sqrt(square));
-    x += pull * dx;
-    y += pull * dy;
-    z += pull * dz;
-  }
-  double scale = 6.674e-11 * bodies[i].mass;
-  forces[i][0] = scale * x;
-  forces[i][1] = scale * y;
-  forces[i][2] = scale * z;
-}
-
-static inline void apply_force(size_t i) {
-  double step = 0.01 / bodies[i].mass;
-  for (int axis = 0; axis < 3; axis++) {
-    bodies[i].velocity[axis] += step * forces[i][axis];
-    bodies[i].position[axis] += 0.01 * bodies[i].velocity[axis];
-  }
-}
+static inline void compute_force(size_t i) { force_on(bodies, BODIES, i, forces[i]); }
+static inline void apply_force(size_t i) { move(&bodies[i], forces[i]); }
 
 #endif

@@ -57,7 +57,7 @@ let await_mailbox w v =
   Atomic.incr w.pool.posting;
   Fun.protect
     (fun () -> wait w (fun () -> is_free () || absent v))
-    ~finally:(fun () -> Atomic.decr w.pool.posting)
+    ~finally:(fun () -> ignore (Atomic.fetch_and_add w.pool.posting (-1)))
 
 (* Whether there is, or will soon be, a resident. *)
 let rec summon pool v =
@@ -87,7 +87,12 @@ let status v job ~ordered =
   | Busy seen when seen == job -> Running
   | Idle | Gone | Job _ | Busy _ -> Over
 
-type t = { share : int -> unit; failures : Outcome.failure Leftmost.t; revoke : bool }
+type t = {
+  share : int -> unit;
+  failures : Outcome.failure Leftmost.t;
+  revoke : bool;
+  to_the_end : bool;  (** no exception ends the call before every share has ended *)
+}
 
 (* [index] is not always the caller's own: it stands in for others. *)
 let run_as index w { share; failures; _ } = run_share w index share failures
@@ -108,6 +113,8 @@ let rec settle w v job ~ordered t =
 (* For the next region: this one does not wait. *)
 let hire_instead pool v = if Atomic.get v.mailbox == Gone then wake_for_work pool
 
+let is_ordered t i = (not t.revoke) && i > 0
+
 (* The workers that the caller has to stand in for, their mailboxes being taken. *)
 let rec post_all w t ~upto ~job_for i =
   if i >= upto then []
@@ -122,36 +129,75 @@ let rec post_all w t ~upto ~job_for i =
     if posted then missed else i :: missed
   end
 
+(* The caller's share of the work, and of the waiting. *)
+let take_part w t ~upto ~job_for =
+  let missed = post_all w t ~upto ~job_for 0 in
+  if w.index < upto then run_as w.index w t;
+  for i = 0 to upto - 1 do
+    if i <> w.index then
+      if missed <> [] && List.mem i missed then run_as i w t
+      else settle w w.pool.workers.(i) (job_for i) ~ordered:(is_ordered t i) t
+  done
+
+(* After the last mailbox: a share is counted as late before its mailbox is freed. *)
+let rec await_late w late =
+  if Atomic.get late > 0 then begin
+    wait w (fun () -> Atomic.get late = 0);
+    await_late w late
+  end
+
+(* What nobody has begun is not done any more. *)
+let rec break_off w v job ~ordered =
+  match status v job ~ordered with
+  | Over -> ()
+  | Waiting ->
+    if Atomic.compare_and_set v.mailbox job Idle then wake_posters w.pool
+    else break_off w v job ~ordered
+  | Running ->
+    wait w (fun () -> status v job ~ordered <> Running);
+    break_off w v job ~ordered
+
+let rec break_all_off w t ~upto ~job_for late =
+  try
+    for i = 0 to upto - 1 do
+      if i <> w.index then
+        break_off w w.pool.workers.(i) (job_for i) ~ordered:(is_ordered t i)
+    done;
+    await_late w late
+  with _ when t.to_the_end -> break_all_off w t ~upto ~job_for late
+
+(* An exception here is asynchronous, since those of shares are kept. It may have come between any
+   two steps, but mailboxes and [late] tell all. *)
 let fork w t ~upto =
   let late = Atomic.make 0 in
   let job ordered =
     let backtrace = Machine.backtrace_status () in
     Job { share = t.share; from = w.index; backtrace; ordered; failures = t.failures; late }
   in
-  let firm = not t.revoke in
-  let residents_job = job firm in
+  let residents_job = job (not t.revoke) in
   (* A visitor may leave: its share can always be taken back. *)
   let visitors_job = if w.index = 0 then Idle else job false in
   let job_for i = if i = 0 then visitors_job else residents_job in
-  let missed = post_all w t ~upto ~job_for 0 in
-  if w.index < upto then run_as w.index w t;
-  for i = 0 to upto - 1 do
-    if i <> w.index then
-      if missed <> [] && List.mem i missed then run_as i w t
-      else settle w w.pool.workers.(i) (job_for i) ~ordered:(firm && i > 0) t
-  done;
-  (* After the last mailbox: a share is counted as late before its mailbox is freed. *)
-  while Atomic.get late > 0 do wait w (fun () -> Atomic.get late = 0) done
+  match
+    take_part w t ~upto ~job_for;
+    await_late w late
+  with
+  | () -> ()
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    break_all_off w t ~upto ~job_for late;
+    Outcome.raise failure
 
 let count w = w.own.counts.regions <- w.own.counts.regions + 1
 
-let run w ~revoke ~workers share =
+let run ?(to_the_end = false) w ~revoke ~workers share =
   Context.check_at w;
-  let t = { share = Context.carry w share; failures = Leftmost.create (); revoke } in
-  let upto = min workers (Atomic.get w.pool.size) in
+  let t = { share = Context.carry w share; failures = Leftmost.create (); revoke; to_the_end } in
   count w;
-  fork w t ~upto;
+  fork w t ~upto:workers;
   Context.reraise t.failures
+
+let size w = Atomic.get w.pool.size
 
 (* A share of the caller's, run as in a region, but nobody else's. A guest stands in for worker
    0, as it would there. *)

@@ -47,4 +47,4 @@ let learn code ~ticks ~iterations =
 
 (* Learns only if what was remembered turned out wrong: no division otherwise. *)
 let confirm code cost ~ticks ~iterations =
-  if not (is_close cost ~ticks ~iterations) then ignore (learn code ~ticks ~iterations)
+  if cost = unknown || not (is_close cost ~ticks ~iterations) then ignore (learn code ~ticks ~iterations)

@@ -2,12 +2,15 @@
 
 open Muster_core
 
+let min = Slices.min
+let max = Slices.max
+
 let check_count fn n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n)
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
-let shares pool n share =
-  let workers = min n (Pool.size pool) in
+let shares pool ~size n share =
+  let workers = min n size in
   let in_place () = for worker = 0 to workers - 1 do share worker done in
   Visit.with_worker "Team" pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
@@ -18,13 +21,13 @@ let rec broadcast pool f =
     broadcast pool f
   in
   Visit.with_worker "Team.broadcast" pool ~in_place:later (fun w ->
-      Region.run w ~revoke:false ~workers:max_int f)
+      Region.run w ~revoke:false ~workers:(Region.size w) f)
 
 let for_slices pool n f =
   check_count "for_slices" n;
   let size = Pool.size pool in
   if n > 0 then
-    shares pool n (fun worker ->
+    shares pool ~size n (fun worker ->
         let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
@@ -32,7 +35,7 @@ let for_n pool n f =
   check_count "for_n" n;
   let size = Pool.size pool in
   if n > 0 then
-    shares pool n (fun worker ->
+    shares pool ~size n (fun worker ->
         let start, count = Slices.slice n size worker in
         for i = start to start + count - 1 do f ~worker i done)
 
@@ -44,12 +47,16 @@ let for_n pool n f =
 
 type loop = {
   n : int;
-  body : worker:int -> int -> unit;
+  chunk : worker:int -> int -> int -> unit;  (** bounds included; it keeps its exceptions *)
   code : int;
   failures : Outcome.failure Leftmost.t;
+  most : int;  (** workers that may take part *)
+  to_the_end : bool;  (** see Region *)
 }
 
-let run_chunk { body; failures; _ } ~worker lo hi =
+let run_chunk loop ~worker lo hi = loop.chunk ~worker lo hi
+
+let chunk_of body failures ~worker lo hi =
   let i = ref lo in
   try
     for j = lo to hi do
@@ -120,20 +127,24 @@ let rec sweep_shared loop slices worker =
   end
 
 let run_shared (w : Place.t) loop ~from cost =
-  let size = Pool.size w.pool in
+  let size = min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
-  Region.run w ~revoke:true ~workers:(min (loop.n - from) size) (sweep_shared loop slices)
+  let workers = min (loop.n - from) size in
+  Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers (sweep_shared loop slices)
+
+let run_dynamic pool loop =
+  let in_place () = run_chunk loop ~worker:0 0 (loop.n - 1) in
+  Visit.with_worker "Team" pool ~in_place (fun w ->
+      let cost = Site.cost loop.code in
+      if Site.estimate cost loop.n >= worth pool then run_shared w loop ~from:0 cost
+      else
+        let from = run_alone w loop cost in
+        if from < loop.n then run_shared w loop ~from Site.unknown);
+  Context.reraise loop.failures
 
 let for_n_dynamic pool n body =
   check_count "for_n_dynamic" n;
-  if n > 0 then begin
-    let loop = { n; body; code = Machine.code_of_team body; failures = Leftmost.create () } in
-    let in_place () = run_chunk loop ~worker:0 0 (n - 1) in
-    Visit.with_worker "Team" pool ~in_place (fun w ->
-        let cost = Site.cost loop.code in
-        if Site.estimate cost n >= worth pool then run_shared w loop ~from:0 cost
-        else
-          let from = run_alone w loop cost in
-          if from < n then run_shared w loop ~from Site.unknown);
-    Context.reraise loop.failures
-  end
+  if n > 0 then
+    let failures = Leftmost.create () and code = Machine.code_of_team body in
+    let chunk = chunk_of body failures in
+    run_dynamic pool { n; chunk; code; failures; most = max_int; to_the_end = false }

@@ -1,0 +1,141 @@
+(* C kernels: what is behind muster.h.
+
+   The parties: a stub, which OCaml called and which calls a loop of muster.h; the C side
+   (kernel_stubs.c), which calls the OCaml function that is registered for that loop here; the pool's
+   workers, each of which calls the C function for a slice or a chunk. Function and context travel as
+   [int]s, in the share's closure: a block of their own would be one more cache line for each worker
+   to fetch, 40 ns.
+
+   What the stub's context points to lies on the C stack, as a rule. So no exception, not even
+   a second Ctrl-C, may end the call while a slice runs or may still begin: that is
+   [to_the_end], which Region promises.
+
+   {b The domain lock.} A C body never polls, so while it runs with the lock held, every minor
+   collection of the program waits for it. Releasing and taking the lock costs 0.1 us; at
+   collections the runtime's backup thread stands in. So slices that last [long] or more run without it,
+   and so do those of which nothing is known yet. What an index costs is remembered by function (Site),
+   as for OCaml bodies; the caller measures its own slice.
+
+   {b Workers.} A stub may have made an array with a place for each of [muster_workers ()], and a
+   pool grows if the process may use more CPUs. So what C was told of a pool is kept for as long
+   as the pool is open, and no loop uses more. *)
+
+open Muster_core
+open Muster_loop
+
+(* {2 Workers} *)
+
+let told : (Place.pool * int) list Atomic.t = Atomic.make []
+
+let rec told_of pool = function
+  | [] -> max_int
+  | (p, workers) :: rest -> if p == pool then workers else told_of pool rest
+
+(* How many may take part. *)
+let most pool = Slices.min (Pool.size pool) (told_of pool (Atomic.get told))
+
+let current_pool () =
+  let w = Place.current () in
+  if w == Place.nobody then Pool.default () else w.pool
+
+(* Of two who ask first, the later hears what the earlier was told. *)
+let rec workers () =
+  let pool = current_pool () in
+  let before = Atomic.get told in
+  let known = told_of pool before in
+  if known < max_int then known
+  else
+    let is_open (p, _) = List.memq p (Atomic.get Place.open_pools) in
+    let now = Pool.size pool in
+    let after = (pool, now) :: List.filter is_open before in
+    if Atomic.compare_and_set told before after then now else workers ()
+
+(* {2 Bodies}
+
+   [run] calls a C function for indices [start] to [start + count - 1], as one slice or one by one;
+   [workers] is for loops within the body. *)
+
+external run_slice :
+  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
+  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
+  = "muster_kernel_slice_byte" "muster_kernel_slice"
+[@@noalloc]
+
+external run_indices :
+  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
+  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
+  = "muster_kernel_indices_byte" "muster_kernel_indices"
+[@@noalloc]
+
+(* The same without the domain lock. *)
+
+external run_slice_unlocked :
+  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
+  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
+  = "muster_kernel_slice_unlocked_byte" "muster_kernel_slice_unlocked"
+
+external run_indices_unlocked :
+  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
+  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
+  = "muster_kernel_indices_unlocked_byte" "muster_kernel_indices_unlocked"
+
+let long = Machine.ticks_of_us 20
+
+(* {2 Slices} *)
+
+let locked fn ctx n workers worker =
+  let start, count = Slices.slice n workers worker in
+  run_slice ~fn ~ctx ~workers ~worker ~start ~count
+
+let unlocked fn ctx n workers worker =
+  let start, count = Slices.slice n workers worker in
+  run_slice_unlocked ~fn ~ctx ~workers ~worker ~start ~count
+
+(* Two looks at the clock are a tenth of a short region, so these are measured now and then. *)
+let is_telling (w : Place.t) all ~long = all >= long / 8 || w.own.counts.regions land 15 = 0
+
+let measured share fn n workers mine worker =
+  if worker <> mine then share worker
+  else begin
+    let since = Machine.ticks () in
+    share worker;
+    let ticks = Machine.ticks () - since and iterations = snd (Slices.slice n workers worker) in
+    Site.confirm fn (Site.cost fn) ~ticks ~iterations
+  end
+
+let for_slices fn ctx n =
+  let pool = current_pool () in
+  let workers = Slices.min n (most pool) in
+  let all = Site.estimate (Site.cost fn) n and long = long * workers in
+  let share =
+    if all < long then fun worker -> locked fn ctx n workers worker
+    else fun worker -> unlocked fn ctx n workers worker
+  in
+  let in_place () = for worker = 0 to workers - 1 do share worker done in
+  Visit.with_worker "Team" pool ~in_place (fun w ->
+      let share =
+        if is_telling w all ~long then fun worker -> measured share fn n workers w.index worker
+        else share
+      in
+      Region.run w ~to_the_end:true ~revoke:true ~workers share)
+
+(* {2 Chunks} *)
+
+(* Alone, a worker may have an index that C was not told of. *)
+let chunk fn ctx workers cost ~worker lo hi =
+  let worker = if worker < workers then worker else 0 and count = hi - lo + 1 in
+  (if Site.estimate cost count < long then run_indices else run_indices_unlocked)
+    ~fn ~ctx ~workers ~worker ~start:lo ~count
+
+let for_n_dynamic fn ctx n =
+  let pool = current_pool () in
+  let workers = most pool and cost = Site.cost fn in
+  let chunk ~worker lo hi = chunk fn ctx workers cost ~worker lo hi in
+  Team.run_dynamic pool
+    { n; chunk; code = fn; failures = Leftmost.create (); most = workers; to_the_end = true }
+
+let () =
+  Callback.register "muster.for_slices" for_slices;
+  Callback.register "muster.for_n_dynamic" for_n_dynamic;
+  Callback.register "muster.workers" workers;
+  Callback.register "muster.refuse" invalid_arg
