@@ -34,6 +34,7 @@ let wait c make =
   !lined_up
 
 let rec send c message =
+  Task.check ();
   match Port.send c message with
   | Sent -> ()
   | Refused -> raise Closed
@@ -43,6 +44,7 @@ let rec send c message =
     | Some sent -> if !sent = Refused then raise Closed)
 
 let rec recv_opt c =
+  Task.check ();
   match Port.receive c with
   | Message message -> Some message
   | Drained -> None
