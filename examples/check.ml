@@ -19,6 +19,7 @@ let small =
     ("blocking_stack", [ "--size=5_000" ]);
     ("treiber_stack", [ "--size=5_000" ]);
     ("logging", [ "--size=500" ]);
+    ("pipeline", [ "--size=20_000" ]);
   ]
 
 let wrong () =
