@@ -1,16 +1,27 @@
 (** Channels: queues between tasks, bounded or not, and rendezvous.
 
     {[
-      let squares = Chan.bounded 16 in
-      let producer =
-        Task.async (fun () ->
-            for i = 1 to 10 do Chan.send squares (i * i) done;
-            Chan.close squares)
-      in
-      let sum = ref 0 in
-      Chan.iter (fun square -> sum := !sum + square) squares;
-      Task.await producer;
-      assert (!sum = 385)
+      open Muster
+
+      let sum_of_squares n =
+        let squares = Chan.bounded 16 and sum = ref 0 in
+        let produce () =
+          for i = 1 to n do Chan.send squares (i * i) done;
+          Chan.close squares
+        in
+        let producer = Task.async produce in
+        Chan.iter (fun square -> sum := !sum + square) squares;
+        Task.await producer;
+        !sum
+
+      let () = assert (sum_of_squares 10 = 385)
+    ]}
+
+    Whatever comes first of several: a message, or the end.
+
+    {[
+      let next input stop =
+        Chan.(select [ recv_case input Option.some; recv_opt_case stop (fun _ -> None) ])
     ]}
 
     {2 What holds for all}
