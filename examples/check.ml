@@ -20,6 +20,8 @@ let small =
     ("blocking_stack", [ "--size=5_000" ]);
     ("treiber_stack", [ "--size=5_000" ]);
     ("logging", [ "--size=500" ]);
+    ("pipeline", [ "--size=600_000" ]);
+    ("pipeline", [ "--size=600_000"; "--stages=1000" ]);
   ]
 
 let wrong () =

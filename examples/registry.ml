@@ -14,6 +14,7 @@ let all =
     Blocking_stack.example;
     Treiber_stack.example;
     Logging.example;
+    Pipeline.example;
   ]
 
 let find wanted =
