@@ -109,10 +109,13 @@ let has_work w =
 
 let suspend pool register k =
   Atomic.incr pool.suspended;
-  let strand = Context.capture (current ()) in
+  let w = current () in
+  let strand = Context.capture w and number = w.own.strand in
   let rest () =
+    let w = current () in
     Atomic.decr pool.suspended;
-    Context.restore (current ()) strand;
+    Context.restore w strand;
+    w.own.strand <- number;
     Effect.Deep.continue k ()
   in
   let task = Promise.(any (make nowhere rest)) in
@@ -130,8 +133,14 @@ let handler =
 (* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. *)
 let aside w ~handled strand f x =
   let was_handled = w.own.handled and before = Context.capture w in
-  let put_back () = w.own.handled <- was_handled; Context.restore w before in
+  let number = w.own.strand in
+  let put_back () =
+    w.own.handled <- was_handled;
+    w.own.strand <- number;
+    Context.restore w before
+  in
   w.own.handled <- handled;
+  w.own.strand <- 0;
   Context.restore w strand;
   match f x with
   | () -> put_back ()
