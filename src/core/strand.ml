@@ -33,7 +33,7 @@ let watch () =
   let me = Context.get () in
   fun exn -> exn == Promise.Cancelled && Promise.is_stopped me
 
-let turns = 30
+let turns = 100
 
 let spins () =
   let w = Place.current () in
