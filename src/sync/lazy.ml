@@ -37,11 +37,12 @@ let finish t state =
   | Pending _ | Value _ | Failed _ -> assert false
 
 let compute t f =
+  let was_cancelled = Strand.watch () in
   match f () with
   | v -> finish t (Value v); v
   | exception exn ->
     let failure = Outcome.caught exn in
-    finish t (Failed failure);
+    finish t (if was_cancelled exn then Pending f else Failed failure);
     Outcome.raise failure
 
 let rec join t w =

@@ -140,13 +140,13 @@ let rec join t e ~woken =
 
 (* Whether somebody else ended the wait. A strand that was woken, and is cancelled before it could
    join, leaves its turn to the next. *)
-let sleep t ~woken =
+let sleep t ~wait ~woken =
   let joined = ref false in
   let register e =
     joined := join t e ~woken;
     if not !joined then ignore (Waiter.grant e)
   in
-  match Waiter.wait register with
+  match wait register with
   | () -> !joined
   | exception exn ->
     let failure = Outcome.caught exn in
@@ -159,23 +159,26 @@ let rec accept t me =
     if not (replace t seen (state { b with holder = me })) then accept t me
   | Free | Held _ | Busy _ -> assert false (* only its own unlock would leave that state *)
 
-let rec await t me ~woken =
+let rec await t me ~wait ~woken =
   if not (take_soon t me ~woken (Strand.spins ())) then
-    match sleep t ~woken with
+    match sleep t ~wait ~woken with
     | true when woken -> accept t me
-    | true -> await t me ~woken:true
-    | false -> await t me ~woken
+    | true -> await t me ~wait ~woken:true
+    | false -> await t me ~wait ~woken
 
 let[@inline never] contend t me =
   if holder (Atomic.get t) = me then misuse "lock" "already locked by this task or thread";
-  await t me ~woken:false
+  await t me ~wait:Waiter.wait ~woken:false
 
 let lock t =
   let me = Strand.current () in
   if not (replace t Free (Held me)) then contend t me
 
 let try_lock t = take t (Strand.current ()) ~woken:false
-let relock = lock
+
+let relock t =
+  let me = Strand.current () in
+  if not (replace t Free (Held me)) then await t me ~wait:Waiter.wait_firmly ~woken:false
 
 let protect t f =
   lock t;

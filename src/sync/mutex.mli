@@ -42,5 +42,9 @@ val protect : t -> (unit -> 'a) -> 'a
 
 (**/**)
 
+(* For Condition. *)
+
 val is_mine : t -> bool
+
 val relock : t -> unit
+(** [lock], which cancellation does not end. *)
