@@ -1,0 +1,5 @@
+(* Where the copied files look for the core. *)
+
+module Outcome = Outcome
+module Strand = Strand
+module Waiter = Waiter
