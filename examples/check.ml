@@ -18,6 +18,7 @@ let small =
     ("counter", [ "--size=20_000" ]);
     ("blocking_stack", [ "--size=5_000" ]);
     ("treiber_stack", [ "--size=5_000" ]);
+    ("philosophers", [ "--size=5_000" ]);
   ]
 
 let wrong () =

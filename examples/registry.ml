@@ -12,6 +12,7 @@ let all =
     Counter.example;
     Blocking_stack.example;
     Treiber_stack.example;
+    Philosophers.example;
   ]
 
 let find wanted =

@@ -25,7 +25,7 @@ let[@inline never] outside () =
 
 let current () =
   let w = current () in
-  if owned w then at w else outside ()
+  if owned w then at w else if w == nobody then Machine.thread_id () else outside ()
 
 (* Whoever is told of a cancellation is not part of what was cancelled afterwards (Context), so
    what it is part of is noted before. *)

@@ -48,4 +48,4 @@ let quick =
     model 2 ~waits:true ~cancelled:[ 1 ];
   ]
 
-let slow = [ model 3 ~fails:true; model 2 ~waits:true ~fails:true ~cancelled:[ 1 ]; model 3 ~waits:true ~cancelled:[ 1 ] ]
+let slow = [ model 3 ~fails:true; model 2 ~waits:true ~fails:true ~cancelled:[ 1 ] ]
