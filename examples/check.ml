@@ -22,6 +22,7 @@ let small =
     ("logging", [ "--size=500" ]);
     ("pipeline", [ "--size=600_000" ]);
     ("pipeline", [ "--size=600_000"; "--stages=1000" ]);
+    ("philosophers", [ "--size=5_000" ]);
   ]
 
 let wrong () =

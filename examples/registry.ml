@@ -15,6 +15,7 @@ let all =
     Treiber_stack.example;
     Logging.example;
     Pipeline.example;
+    Philosophers.example;
   ]
 
 let find wanted =

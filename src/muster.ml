@@ -8,6 +8,13 @@ module Task = struct
 end
 
 module Team = Muster_loop.Team
+module Mutex = Muster_sync.Mutex
+module Condition = Muster_sync.Condition
+module Semaphore = Muster_sync.Semaphore
+module Barrier = Muster_sync.Barrier
+module Latch = Muster_sync.Latch
+module Rwlock = Muster_sync.Rwlock
+module Lazy = Muster_sync.Lazy
 
 let both = Muster_core.Fork.both
 let parallel_for = Muster_loop.Loop.parallel_for

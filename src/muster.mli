@@ -373,6 +373,18 @@ end
 (** {1 Channels} *)
 
 module Chan = Muster_sync.Chan
+(** {1 Synchronisation}
+
+    These suspend the task that waits, not its worker's domain; a thread outside all pools blocks.
+    They may be used from any domain and thread, and by several pools at once. *)
+
+module Mutex = Muster_sync.Mutex
+module Condition = Muster_sync.Condition
+module Semaphore = Muster_sync.Semaphore
+module Barrier = Muster_sync.Barrier
+module Latch = Muster_sync.Latch
+module Rwlock = Muster_sync.Rwlock
+module Lazy = Muster_sync.Lazy
 
 (** {1 The machine} *)
 

@@ -67,13 +67,18 @@ let reraise failures = Option.iter rethrow (Leftmost.get failures)
 
 (* {2 Switching} *)
 
-type t = { context : Promise.any; home : Promise.home }
+type t = {
+  context : Promise.any;
+  home : Promise.home;
+  number : int;  (** who it is (Strand) *)
+}
 
-let capture w = { context = w.own.context; home = w.own.home }
+let capture w = { context = w.own.context; home = w.own.home; number = w.own.strand }
 let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 
 (* If it was stopped meanwhile, the next fork must not run in place without a look. *)
-let restore w { context; home } =
+let restore w { context; home; number } =
+  w.own.strand <- number;
   if w.own.context != context then begin
     w.own.context <- context;
     if is_stopped w then call_up w
@@ -81,14 +86,14 @@ let restore w { context; home } =
   if w.own.home != home then w.own.home <- home
 
 (* Of one that may come from another pool: its tasks belong to this one. *)
-let enter w { context; home } =
+let enter w { context; home; _ } =
   w.own.context <- context;
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home
      else if home.owner == w.pool.home.owner then home
      else Promise.home ~lineage:home.lineage ~unheard:home.unheard w.pool.home.owner)
 
-let none w = { context = uncancelled; home = w.pool.home }
+let none w = { context = uncancelled; home = w.pool.home; number = 0 }
 
 (* A function that begins as a part of what the caller is a part of, on whatever worker. *)
 let carry w f =

@@ -61,6 +61,8 @@ and own = {
   mutable victim : int;
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
   mutable visitor : int;  (** the thread that was here last *)
+  mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
+  mutable numbers : int;  (** for strands; the next one *)
   glance : glance;
   counts : counts;
 }
@@ -133,7 +135,7 @@ let make_own home index =
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home; filling = true; from_inbox = false;
       settled = false; bored = false; suspect = none; called = false;
-      victim = index; looked_at = 0; visitor = 0; glance;
+      victim = index; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance;
       counts = Compat.padded (zero ()) }
 
 let make pool index =

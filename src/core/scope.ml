@@ -45,7 +45,7 @@ let fail s failure =
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. *)
 let inside s w f =
   let before = Context.capture w in
-  Context.restore w { context = Promise.any s.promise; home = s.home };
+  Context.restore w { before with context = Promise.any s.promise; home = s.home };
   let end_it () =
     end_one s.promise s.pending ();
     Fork.wait_done s.promise;

@@ -50,7 +50,7 @@ let[@inline] run_here w state t =
 
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
-  Context.restore w { context = Promise.any t; home };
+  Context.restore w { strand with context = Promise.any t; home };
   let ended = Promise.run_from state t in
   Context.restore (Context.place_after w) strand;
   ended

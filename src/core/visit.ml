@@ -57,9 +57,11 @@ let try_enter pool =
   let outer = current () in
   let reachable = outer == nobody || owned outer in
   let w0 = pool.workers.(0) in
+  let strand = Strand.current () in
   match if reachable && take w0 then Some w0 else take_guest_place pool with
   | None -> None
   | Some w ->
+    w.own.strand <- strand;
     if reachable then Compat.set here w else Atomic.set threads_share true;
     if Atomic.get w.on_domain <> reachable then Atomic.set w.on_domain reachable;
     arrive w;
@@ -127,7 +129,10 @@ let visiting visit f =
 
 let wait_as w p = help w ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
 
+(* [f] is the caller's strand, though it may go on elsewhere. *)
 let in_fiber_to_end f w =
+  let strand = w.own.strand in
+  let f () = w.own.strand <- strand; f () in
   let p = Promise.(make nowhere (Context.carry w f)) in
   execute w (Promise.any p);
   wait_as w p;
@@ -161,6 +166,7 @@ let again w f =
   let reachable = outer == nobody || owned outer in
   let was_away = Atomic.get w.away in
   w.own.handled <- false;
+  w.own.strand <- Strand.current ();
   bring_context w ~outer;
   if reachable then Compat.set here w else Atomic.set threads_share true;
   leave_for_another outer;

@@ -151,7 +151,7 @@ let execute w p =
   | Ready (_, home, _) ->
     w.own.counts.tasks <- w.own.counts.tasks + 1;
     let strand =
-      if home == Promise.nowhere then Context.none w else Context.{ context = p; home }
+      if home == Promise.nowhere then Context.none w else Context.{ context = p; home; number = 0 }
     in
     aside w ~handled:true strand in_fiber p
   | Running _ | Returned _ | Raised _ -> ()
@@ -202,10 +202,12 @@ let free_mailbox w =
   | Idle | Gone | Job _ | Busy _ -> ()
 
 let run_plain w index share failures =
-  let handled = w.own.handled in
+  let handled = w.own.handled and number = w.own.strand in
   w.own.handled <- false;
+  w.own.strand <- 0;
   (try share index with exn -> Leftmost.note failures index (Outcome.caught exn));
   if not (Context.is_plain w) then Context.restore w (Context.none w);
+  w.own.strand <- number;
   w.own.handled <- handled
 
 let run_share w index share failures =

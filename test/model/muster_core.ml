@@ -1,5 +1,7 @@
 (* Where the copied files look for the core. *)
 
+module Outcome = Outcome
+module Strand = Strand
 module Waiter = Waiter
 
 module Task = struct

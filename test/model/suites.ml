@@ -17,6 +17,12 @@ let quick =
     ("parking", Model_parking.quick);
     ("leftmost", Model_leftmost.quick);
     ("channels", Model_chan.quick);
+    ("mutex", Model_mutex.quick);
+    ("semaphore", Model_semaphore.quick);
+    ("latch, barrier", Model_latch.quick);
+    ("lazy", Model_lazy.quick);
+    ("condition", Model_condition.quick);
+    ("rwlock", Model_rwlock.quick);
   ]
 
 let full =
@@ -29,4 +35,10 @@ let full =
     ("deque and promise", Model_fork.quick @ Model_fork.slow);
     ("parking", Model_parking.quick @ Model_parking.slow);
     ("leftmost", Model_leftmost.quick @ Model_leftmost.slow);
+    ("mutex", Model_mutex.quick @ Model_mutex.slow);
+    ("semaphore", Model_semaphore.quick @ Model_semaphore.slow);
+    ("latch, barrier", Model_latch.quick @ Model_latch.slow);
+    ("lazy", Model_lazy.quick @ Model_lazy.slow);
+    ("condition", Model_condition.quick @ Model_condition.slow);
+    ("rwlock", Model_rwlock.quick @ Model_rwlock.slow);
   ]

@@ -10,7 +10,7 @@ type state =
 type t = state Atomic.t
 type _ Effect.t += Wait : t -> unit Effect.t
 
-(** Told of a wait before it begins. *)
+(** Told of a wait before it begins; may refuse it by an exception. *)
 type _ Effect.t += Begin : t -> unit Effect.t
 
 exception Cancelled
@@ -38,6 +38,11 @@ let wait register =
   register w;
   Effect.perform (Wait w)
 
+let wait_firmly register =
+  let w = Atomic.make Idle in
+  register w;
+  Effect.perform (Wait w)
+
 let arm w k = if not (Atomic.compare_and_set w Idle (Armed k)) then go_on k (Atomic.get w)
 
 (** [as_party ~begins f] runs [f] to its end, or as far as it comes without a grant. *)
@@ -45,7 +50,12 @@ let as_party ~begins f =
   let effc (type a) (eff : a Effect.t) =
     match eff with
     | Wait w -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> arm w k)
-    | Begin w -> Some (fun k -> begins w; Effect.Deep.continue k ())
+    | Begin w ->
+      Some
+        (fun k ->
+          match begins w with
+          | () -> Effect.Deep.continue k ()
+          | exception exn -> Effect.Deep.discontinue k exn)
     | _ -> None
   in
   Effect.Deep.match_with f () { retc = Fun.id; exnc = raise; effc }

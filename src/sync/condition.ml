@@ -1,0 +1,51 @@
+(* One atomic with the queue of those who wait. A waiter joins while it holds the mutex, and lets go
+   of that afterwards: so whoever takes the mutex next finds it in the queue. A signal takes the
+   oldest out and grants it; if that one is dead (its task was cancelled), it takes the next.
+
+   At rest the queue is empty, or holds dead waiters. *)
+
+open Muster_core
+
+type t = Waiter.t Fifo.t Atomic.t
+
+let create () = Atomic.make Fifo.empty
+
+let rec join t w =
+  let seen = Atomic.get t in
+  let queue = Fifo.push ~is_live:Waiter.is_waiting seen w in
+  if not (Atomic.compare_and_set t seen queue) then join t w
+
+let rec signal t =
+  let seen = Atomic.get t in
+  match Fifo.pop seen with
+  | None -> ()
+  | Some (w, queue) ->
+    let granted = Atomic.compare_and_set t seen queue && Waiter.grant w in
+    if not granted then signal t
+
+let broadcast t =
+  if not (Fifo.is_empty (Atomic.get t)) then begin
+    let grant w = ignore (Waiter.grant w) in
+    List.iter grant (Fifo.to_list (Atomic.exchange t Fifo.empty))
+  end
+
+(* An asynchronous exception (Ctrl-C) does not leave the caller without the mutex; a second one
+   does. *)
+let retake m =
+  try Mutex.relock m
+  with exn ->
+    let failure = Outcome.caught exn in
+    Mutex.relock m;
+    Outcome.raise failure
+
+let wait t m =
+  if not (Mutex.is_mine m) then
+    invalid_arg "Muster.Condition.wait: the mutex is not locked by this task or thread";
+  let released = ref false in
+  let register w = join t w; released := true; Mutex.unlock m in
+  match Waiter.wait register with
+  | () -> retake m
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    if !released then retake m;
+    Outcome.raise failure

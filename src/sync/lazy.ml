@@ -1,0 +1,67 @@
+(* One atomic with an immutable state, changed as a whole by compare-and-set.
+
+   {v
+     Pending f --force--> Running { f; strand; waiters } --f returns, raises--> Value | Failed
+         ^                       |
+         +--- f is cancelled ----+
+   v}
+
+   Whoever brings it from Pending to Running computes, and is the only one to leave Running, with
+   one step that hands it all waiters; it grants them, and they look again. One of these takes a
+   Pending over. Dead waiters (of cancelled tasks) need nobody's care.
+
+   At rest it is Pending, Value or Failed. *)
+
+open Muster_core
+
+exception Undefined = Stdlib.Lazy.Undefined
+
+type 'a state =
+  | Pending of (unit -> 'a)
+  | Running of 'a running
+  | Value of 'a
+  | Failed of Outcome.failure
+
+and 'a running = { f : unit -> 'a; strand : int; waiters : Waiter.t Fifo.t }
+
+type 'a t = 'a state Atomic.t
+
+let from_fun f = Atomic.make (Pending f)
+let from_val v = Atomic.make (Value v)
+let is_val t = match Atomic.get t with Value _ -> true | Pending _ | Running _ | Failed _ -> false
+let grant w = ignore (Waiter.grant w)
+
+let finish t state =
+  match Atomic.exchange t state with
+  | Running { waiters; _ } -> List.iter grant (Fifo.to_list waiters)
+  | Pending _ | Value _ | Failed _ -> assert false
+
+let compute t f =
+  let was_cancelled = Strand.watch () in
+  match f () with
+  | v -> finish t (Value v); v
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    finish t (if was_cancelled exn then Pending f else Failed failure);
+    Outcome.raise failure
+
+let rec join t w =
+  match Atomic.get t with
+  | Running r as seen ->
+    let waiters = Fifo.push ~is_live:Waiter.is_waiting r.waiters w in
+    if not (Atomic.compare_and_set t seen (Running { r with waiters })) then join t w
+  | Pending _ | Value _ | Failed _ -> grant w
+
+let rec force_slow t =
+  match Atomic.get t with
+  | Value v -> v
+  | Failed failure -> Outcome.raise failure
+  | Pending f as seen ->
+    let running = Running { f; strand = Strand.current (); waiters = Fifo.empty } in
+    if Atomic.compare_and_set t seen running then compute t f else force_slow t
+  | Running { strand; _ } when strand = Strand.current () -> raise Undefined
+  | Running _ -> Waiter.wait (join t); force_slow t
+
+let[@inline] force t = match Atomic.get t with Value v -> v | _ -> force_slow t
+let map f t = from_fun (fun () -> f (force t))
+let map_val f t = match Atomic.get t with Value v -> from_val (f v) | _ -> map f t

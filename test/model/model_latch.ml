@@ -1,0 +1,48 @@
+(* Latch and barrier: nobody goes on early, nobody waits for ever. *)
+
+let latch ?cancelled name ~count bodies =
+  Parties.model ("latch: " ^ name) ?cancelled (fun () ->
+      let latch = Latch.create count and early = ref false in
+      ( List.map (fun body -> body latch early) bodies,
+        fun () -> [ ("early", !early); ("not open", Latch.get_value latch <> 0) ] ))
+
+let awaits latch early () =
+  Latch.await latch;
+  if Latch.get_value latch > 0 then early := true
+
+let counts latch _ () = Latch.count_down latch
+
+let counts_or_is_late latch _ () =
+  try Latch.count_down latch with Invalid_argument _ -> ()
+
+(* Each comes so many times. [arrived] counts calls that have begun, so who returns from the n-th
+   meeting must see all of the others' n-th. *)
+let barrier ?cancelled ?(left = 0) name ~parties times =
+  Parties.model ("barrier: " ^ name) ?cancelled (fun () ->
+      let barrier = Barrier.create parties in
+      let arrived = Atomic.make 0 and early = ref false in
+      let body times () =
+        for meeting = 1 to times do
+          Atomic.incr arrived;
+          Barrier.await barrier;
+          if Atomic.get arrived < meeting * parties then early := true
+        done
+      in
+      ( List.map body times,
+        fun () -> [ ("early", !early); ("not empty", Barrier.waiting barrier <> left) ] ))
+
+let quick =
+  [
+    latch "one of one" ~count:1 [ awaits; counts ];
+    latch "two of one" ~count:1 [ awaits; awaits; counts ];
+    latch "one of two" ~count:2 [ awaits; counts; counts ];
+    latch "counted too often" ~count:1 [ awaits; counts_or_is_late; counts_or_is_late ];
+    latch "one of one" ~count:1 [ awaits; counts ] ~cancelled:[ 0 ];
+    latch "two of one" ~count:1 [ awaits; awaits; counts ] ~cancelled:[ 0 ];
+    barrier "two" ~parties:2 [ 1; 1 ];
+    barrier "two, twice" ~parties:2 [ 2; 2 ];
+    barrier "three" ~parties:3 [ 1; 1; 1 ];
+  ]
+
+(* Two parties, and one that is cancelled or makes it: then a fourth is needed for the other. *)
+let slow = [ latch "two of two" ~count:2 [ awaits; awaits; counts; counts ] ~cancelled:[ 0 ] ]

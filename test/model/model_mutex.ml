@@ -1,0 +1,62 @@
+(* The mutex: at most one party is inside, nobody waits for ever, and it is free at the end,
+   whoever was cancelled. *)
+
+type shared = { mutex : Mutex.t; inside : int Atomic.t; mutable crowded : bool }
+
+let enter s =
+  if Atomic.fetch_and_add s.inside 1 > 0 then s.crowded <- true;
+  Atomic.decr s.inside
+
+let locks times s () =
+  for _ = 1 to times do
+    Mutex.protect s.mutex (fun () -> enter s)
+  done
+
+(* With fewer steps: whether somebody waits for ever. *)
+let takes times s () =
+  for _ = 1 to times do
+    Mutex.lock s.mutex;
+    Mutex.unlock s.mutex
+  done
+
+let tries s () =
+  if Mutex.try_lock s.mutex then begin
+    enter s;
+    Mutex.unlock s.mutex
+  end
+
+(* Whoever was cancelled may come again. *)
+let comes_again s () =
+  try locks 1 s ()
+  with Waiter.Cancelled as exn -> locks 1 s (); raise exn
+
+let misuses s () =
+  let refused f = match f () with () -> s.crowded <- true | exception Invalid_argument _ -> () in
+  Mutex.lock s.mutex;
+  refused (fun () -> Mutex.lock s.mutex);
+  Mutex.unlock s.mutex;
+  refused (fun () -> Mutex.unlock s.mutex)
+
+let model ?cancelled name bodies =
+  Parties.model ("mutex: " ^ name) ?cancelled (fun () ->
+      let s = { mutex = Mutex.create (); inside = Atomic.make 0; crowded = false } in
+      let is_free () = Parties.afterwards (fun () -> Mutex.try_lock s.mutex) = Some true in
+      ( List.map (fun body -> body s) bodies,
+        fun () -> [ ("two inside, or misuse accepted", s.crowded); ("not free", not (is_free ())) ] ))
+
+let quick =
+  [
+    model "two" [ locks 1; locks 1 ];
+    model "two, twice" [ locks 2; locks 2 ];
+    model "two and one that tries" [ locks 1; locks 1; tries ];
+    model "two that misuse it" [ misuses; misuses ];
+    model "two" [ locks 1; comes_again ] ~cancelled:[ 1 ];
+    model "two, twice" [ locks 2; locks 1 ] ~cancelled:[ 1 ];
+  ]
+
+let slow =
+  [
+    model "three" [ locks 1; locks 1; locks 1 ];
+    model "three" [ takes 1; takes 1; takes 1 ] ~cancelled:[ 2 ];
+    model "three, one twice" [ takes 2; takes 1; takes 1 ];
+  ]

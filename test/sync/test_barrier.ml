@@ -1,0 +1,104 @@
+(* The barrier: nobody goes on before all have come, meeting after meeting. *)
+
+open Harness
+open Sync_support
+module Barrier = Muster.Barrier
+module Task = Muster.Task
+
+let meetings = 50
+
+(* What each did before a meeting, each sees after it; nobody is a meeting ahead. *)
+let nobody_is_ahead ~run =
+  let barrier = Barrier.create several in
+  let done_ = Array.init several (fun _ -> Atomic.make 0) in
+  let plain = Array.make several 0 in
+  run (fun i ->
+      for meeting = 1 to meetings do
+        plain.(i) <- meeting;
+        Atomic.set done_.(i) meeting;
+        Barrier.await barrier;
+        Array.iter (fun n -> check_bool "came" true (Atomic.get n >= meeting)) done_;
+        Array.iter (fun n -> check_bool "ahead" true (Atomic.get n <= meeting + 1)) done_;
+        Array.iter (fun n -> check_bool "seen" true (n >= meeting)) plain;
+        Barrier.await barrier
+      done);
+  check_int "empty" 0 (Barrier.waiting barrier)
+
+let not_before () =
+  run_on 1 @@ fun () ->
+  let barrier = Barrier.create 4 and passed = ref 0 in
+  let tasks = all_waiting 3 (fun _ -> Barrier.await barrier; incr passed) in
+  check_int "waiting" 3 (Barrier.waiting barrier);
+  letting_others_run ignore;
+  check_int "passed" 0 !passed;
+  Barrier.await barrier;
+  List.iter Task.await tasks;
+  check_int "passed" 3 !passed;
+  check_int "empty" 0 (Barrier.waiting barrier)
+
+let of_one () =
+  let barrier = Barrier.create 1 in
+  for _ = 1 to 3 do Barrier.await barrier done;
+  check_int "parties" 1 (Barrier.parties barrier)
+
+let errors () =
+  check_invalid "create" ~mentions:[ "Muster.Barrier.create"; "0" ] (fun () -> Barrier.create 0)
+
+let who_is_cancelled_leaves () =
+  run_on 1 @@ fun () ->
+  let barrier = Barrier.create 3 in
+  let first = waiting_task (fun () -> Barrier.await barrier) in
+  let second = waiting_task (fun () -> Barrier.await barrier) in
+  check_cancelled "first" first;
+  check_int "one is left" 1 (Barrier.waiting barrier);
+  let third = waiting_task (fun () -> Barrier.await barrier) in
+  check_int "two" 2 (Barrier.waiting barrier);
+  Barrier.await barrier;
+  Task.await second;
+  Task.await third;
+  check_int "empty" 0 (Barrier.waiting barrier)
+
+(* Once all have come, the others go on. *)
+let cancelled_after_all_have_come () =
+  run_on 1 @@ fun () ->
+  let barrier = Barrier.create 3 in
+  let first = waiting_task (fun () -> Barrier.await barrier) in
+  let second = waiting_task (fun () -> Barrier.await barrier; 2) in
+  Barrier.await barrier;
+  Task.cancel first;
+  check_int "second" 2 (Task.await second);
+  check_int "empty" 0 (Barrier.waiting barrier);
+  match Task.await first with () | (exception Task.Cancelled) -> ()
+
+(* Those that are cancelled leave; the others meet, with one more if it takes that. *)
+let cancelled_at_random () =
+  for _ = 1 to 10 do
+    let barrier = Barrier.create 2 and ended = Atomic.make 0 in
+    let tasks = Array.init 30 (fun _ -> Task.async (fun () -> Barrier.await barrier)) in
+    for _ = 1 to 10 do Task.cancel tasks.(Random.int 30) done;
+    let await task =
+      (match Task.await task with () | (exception Task.Cancelled) -> ());
+      Atomic.incr ended
+    in
+    let ends = Array.map (fun task -> Task.async (fun () -> await task)) tasks in
+    while Atomic.get ended < 30 do
+      match Task.with_deadline 0.002 (fun () -> Barrier.await barrier) with
+      | () | (exception Task.Deadline_exceeded) -> ()
+    done;
+    Array.iter Task.await ends;
+    check_int "empty" 0 (Barrier.waiting barrier)
+  done
+
+let () =
+  Alcotest.run "barrier"
+    [
+      ( "meets",
+        on_callers "nobody is ahead" nobody_is_ahead
+        @ [ case "not before" not_before; case "of one" of_one; case "errors" errors ] );
+      ( "cancellation",
+        [
+          case "who is cancelled leaves" who_is_cancelled_leaves;
+          case "after all have come" cancelled_after_all_have_come;
+          case "at random" (on_pools cancelled_at_random);
+        ] );
+    ]
