@@ -1,0 +1,294 @@
+(* Each function is the user's function in a tight loop over a chunk (Chunks), and fewer than two
+   elements are left to the stdlib. *)
+
+open Muster_core
+open Muster_loop
+include Stdlib.Array
+
+let code = Machine.code_of
+let put = Fresh.put
+let[@inline] run f a chunk = Chunks.run (code f) 0 (length a - 1) chunk
+let[@inline] search f a chunk = Chunks.search (code f) 0 (length a - 1) chunk
+
+(* {2 One result for each element} *)
+
+let init n f =
+  if n < 2 then Stdlib.Array.init n f
+  else
+    Fresh.build (code f) n f (fun r lo hi -> for i = lo to hi do put r i (f i) done)
+
+let map f a =
+  if length a < 2 then Stdlib.Array.map f a
+  else
+    Fresh.build (code f) (length a)
+      (fun i -> f (unsafe_get a i))
+      (fun r lo hi -> for i = lo to hi do put r i (f (unsafe_get a i)) done)
+
+let mapi f a =
+  if length a < 2 then Stdlib.Array.mapi f a
+  else
+    Fresh.build (code f) (length a)
+      (fun i -> f i (unsafe_get a i))
+      (fun r lo hi -> for i = lo to hi do put r i (f i (unsafe_get a i)) done)
+
+let map2 f a b =
+  if length a < 2 || length a <> length b then Stdlib.Array.map2 f a b
+  else
+    Fresh.build (code f) (length a)
+      (fun i -> f (unsafe_get a i) (unsafe_get b i))
+      (fun r lo hi ->
+        for i = lo to hi do put r i (f (unsafe_get a i) (unsafe_get b i)) done)
+
+let map_inplace f a =
+  if length a < 2 then Stdlib.Array.map_inplace f a
+  else
+    run f a (fun lo hi -> for i = lo to hi do unsafe_set a i (f (unsafe_get a i)) done)
+
+let mapi_inplace f a =
+  if length a < 2 then Stdlib.Array.mapi_inplace f a
+  else
+    run f a (fun lo hi -> for i = lo to hi do unsafe_set a i (f i (unsafe_get a i)) done)
+
+let pair x y = (x, y)
+
+let combine a b =
+  if length a <> length b then Stdlib.Array.combine a b else map2 pair a b
+
+let split a = if length a < 2 then Stdlib.Array.split a else (map fst a, map snd a)
+
+(* {2 Effects} *)
+
+let iter f a =
+  if length a < 2 then Stdlib.Array.iter f a
+  else run f a (fun lo hi -> for i = lo to hi do f (unsafe_get a i) done)
+
+let iteri f a =
+  if length a < 2 then Stdlib.Array.iteri f a
+  else run f a (fun lo hi -> for i = lo to hi do f i (unsafe_get a i) done)
+
+let iter2 f a b =
+  if length a < 2 || length a <> length b then Stdlib.Array.iter2 f a b
+  else
+    run f a (fun lo hi -> for i = lo to hi do f (unsafe_get a i) (unsafe_get b i) done)
+
+(* {2 Reductions} *)
+
+let reduce_keyed code op a =
+  let leaf lo hi =
+    let acc = ref (unsafe_get a lo) in
+    for i = lo + 1 to hi do acc := op !acc (unsafe_get a i) done;
+    !acc
+  in
+  Leaves.reduce ~code (length a) leaf op
+
+let fold op init a =
+  if length a <= Leaves.shortest then fold_left op init a
+  else op init (reduce_keyed (code op) op a)
+
+let reduce op a = if length a = 0 then None else Some (reduce_keyed (code op) op a)
+
+let scan op a =
+  let n = length a in
+  let total lo hi =
+    let acc = ref (unsafe_get a lo) in
+    for i = lo + 1 to hi do acc := op !acc (unsafe_get a i) done;
+    !acc
+  in
+  let scan r carry lo hi =
+    let first = unsafe_get a lo in
+    let acc = ref (match carry with None -> first | Some carry -> op carry first) in
+    put r lo !acc;
+    for i = lo + 1 to hi do
+      acc := op !acc (unsafe_get a i);
+      put r i !acc
+    done
+  in
+  if n < 2 then copy a
+  else
+    let make () = Compat.make_fresh n (unsafe_get a 0) in
+    Leaves.scan ~code:(code op) n ~make ~total ~scan op
+
+let least cmp x y = if cmp y x < 0 then y else x
+let greatest cmp x y = if cmp y x > 0 then y else x
+
+let extreme code op a = if length a = 0 then None else Some (reduce_keyed code op a)
+let min cmp a = extreme (code cmp) (least cmp) a
+let max cmp a = extreme (code cmp) (greatest cmp) a
+
+let count p a =
+  let total = Atomic.make 0 in
+  run p a (fun lo hi ->
+      let count = ref 0 in
+      for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get a i)) done;
+      ignore (Atomic.fetch_and_add total !count));
+  Atomic.get total
+
+(* {2 Searches} *)
+
+let find_mapi f a =
+  if length a < 2 then Stdlib.Array.find_mapi f a
+  else
+    search f a (fun lo hi ->
+        let i = ref lo and found = ref None in
+        while !i <= hi && !found == None do
+          found := f !i (unsafe_get a !i);
+          incr i
+        done;
+        !found)
+
+let find_map f a =
+  if length a < 2 then Stdlib.Array.find_map f a
+  else
+    search f a (fun lo hi ->
+        let i = ref lo and found = ref None in
+        while !i <= hi && !found == None do
+          found := f (unsafe_get a !i);
+          incr i
+        done;
+        !found)
+
+let find_opt p a =
+  if length a < 2 then Stdlib.Array.find_opt p a
+  else
+    search p a (fun lo hi ->
+        let rec from i =
+          if i > hi then None
+          else
+            let x = unsafe_get a i in
+            if p x then Some x else from (i + 1)
+        in
+        from lo)
+
+let search_index p a =
+  search p a (fun lo hi ->
+      let i = ref lo in
+      while !i <= hi && not (p (unsafe_get a !i)) do incr i done;
+      if !i <= hi then Some !i else None)
+
+let find_index p a =
+  if length a < 2 then Stdlib.Array.find_index p a else search_index p a
+
+let exists p a =
+  if length a < 2 then Stdlib.Array.exists p a else Option.is_some (search_index p a)
+
+let for_all p a =
+  if length a < 2 then Stdlib.Array.for_all p a
+  else
+    Option.is_none
+      (search p a (fun lo hi ->
+           let i = ref lo in
+           while !i <= hi && p (unsafe_get a !i) do incr i done;
+           if !i <= hi then Some () else None))
+
+(* Whether [p] is [wanted] for some pair. *)
+let search2 p wanted a b =
+  Option.is_some
+    (search p a (fun lo hi ->
+         let i = ref lo in
+         while !i <= hi && p (unsafe_get a !i) (unsafe_get b !i) <> (wanted : bool) do
+           incr i
+         done;
+         if !i <= hi then Some () else None))
+
+let exists2 p a b =
+  if length a < 2 || length a <> length b then Stdlib.Array.exists2 p a b
+  else search2 p true a b
+
+let for_all2 p a b =
+  if length a < 2 || length a <> length b then Stdlib.Array.for_all2 p a b
+  else not (search2 p false a b)
+
+let mem x a =
+  if length a < 2 then Stdlib.Array.mem x a
+  else Option.is_some (search_index (fun y -> Stdlib.compare y x = 0) a)
+
+let memq x a =
+  if length a < 2 then Stdlib.Array.memq x a
+  else Option.is_some (search_index (fun y -> x == y) a)
+
+(* {2 Some of the elements} *)
+
+let marks p a =
+  Select.marks (code p) (length a) (fun marks lo hi ->
+      for i = lo to hi do Select.mark marks i (p (unsafe_get a i)) done)
+
+let pack ?others marks a =
+  let move r at (found : Select.found) =
+    for j = 0 to found.count - 1 do
+      put r (at + j) (unsafe_get a (Select.index found j))
+    done
+  in
+  let make n i = Compat.make_fresh n (unsafe_get a i) in
+  Select.pack ?others marks ~empty:[||] ~make ~move
+
+let filter_short p a =
+  Pieces.collect (code p) (length a) (fun lo hi ->
+      let kept = Pieces.buffer () in
+      for i = lo to hi do
+        let x = unsafe_get a i in
+        if p x then Pieces.keep kept x ~room:(hi - i + 1)
+      done;
+      Pieces.contents kept)
+
+let filter p a =
+  if length a = 0 then [||]
+  else if length a <= Select.block then filter_short p a
+  else pack (marks p a) a
+
+let partition p a =
+  if length a = 0 then ([||], [||])
+  else
+    let marks = marks p a in
+    (pack marks a, pack ~others:true marks a)
+
+let filter_map f a =
+  if length a = 0 then [||]
+  else
+    Pieces.collect (code f) (length a) (fun lo hi ->
+        let kept = Pieces.buffer () in
+        for i = lo to hi do
+          match f (unsafe_get a i) with
+          | None -> ()
+          | Some v -> Pieces.keep kept v ~room:(hi - i + 1)
+        done;
+        Pieces.contents kept)
+
+let concat_map f a =
+  if length a = 0 then [||]
+  else
+    Pieces.collect (code f) (length a) (fun lo hi ->
+        let rec from acc i =
+          if i > hi then concat (Stdlib.List.rev acc)
+          else from (f (unsafe_get a i) :: acc) (i + 1)
+        in
+        from [] lo)
+
+(* {2 Sorting} *)
+
+let sort = Merge_sort.sort
+let stable_sort = Merge_sort.sort
+let fast_sort = Merge_sort.sort
+
+let sort_uniq cmp a =
+  let sorted = copy a in
+  sort cmp sorted;
+  let mark_first marks i =
+    Select.mark marks i (i = 0 || cmp (unsafe_get sorted (i - 1)) (unsafe_get sorted i) <> 0)
+  in
+  if length a < 2 then sorted
+  else
+    let marks =
+      Select.marks (code cmp) (length a) (fun marks lo hi ->
+          for i = lo to hi do mark_first marks i done)
+    in
+    pack marks sorted
+
+(* {2 Groups} *)
+
+let group_by key a =
+  let elements (key, indices) = (key, map (fun i -> unsafe_get a i) indices) in
+  map elements (Groups.indices (map key a))
+
+let histogram ~bins f a =
+  Groups.histogram "Array" ~bins (code f) (length a) (fun t table lo hi ->
+      for i = lo to hi do Groups.add t table (f (unsafe_get a i)) done)

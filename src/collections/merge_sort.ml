@@ -1,0 +1,2 @@
+(* Stable, in place. *)
+let sort = Stdlib.Array.stable_sort
