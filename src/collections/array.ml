@@ -10,34 +10,41 @@ let put = Fresh.put
 let[@inline] run f a chunk = Chunks.run (code f) 0 (length a - 1) chunk
 let[@inline] search f a chunk = Chunks.search (code f) 0 (length a - 1) chunk
 
-(* {2 One result for each element} *)
+(* {2 One result for each element}
+
+   These loops are functions of their own, whose free variables are in registers. *)
+
+let[@inline never] init_chunk f r lo hi = for i = lo to hi do put r i (f i) done
 
 let init n f =
   if n < 2 then Stdlib.Array.init n f
-  else
-    Fresh.build (code f) n f (fun r lo hi -> for i = lo to hi do put r i (f i) done)
+  else Fresh.build (code f) n f (fun r lo hi -> init_chunk f r lo hi)
+
+let[@inline never] map_chunk f a r lo hi = for i = lo to hi do put r i (f (unsafe_get a i)) done
 
 let map f a =
   if length a < 2 then Stdlib.Array.map f a
   else
-    Fresh.build (code f) (length a)
-      (fun i -> f (unsafe_get a i))
-      (fun r lo hi -> for i = lo to hi do put r i (f (unsafe_get a i)) done)
+    let value i = f (unsafe_get a i) in
+    Fresh.build (code f) (length a) value (fun r lo hi -> map_chunk f a r lo hi)
+
+let[@inline never] mapi_chunk f a r lo hi =
+  for i = lo to hi do put r i (f i (unsafe_get a i)) done
 
 let mapi f a =
   if length a < 2 then Stdlib.Array.mapi f a
   else
-    Fresh.build (code f) (length a)
-      (fun i -> f i (unsafe_get a i))
-      (fun r lo hi -> for i = lo to hi do put r i (f i (unsafe_get a i)) done)
+    let value i = f i (unsafe_get a i) in
+    Fresh.build (code f) (length a) value (fun r lo hi -> mapi_chunk f a r lo hi)
+
+let[@inline never] map2_chunk f a b r lo hi =
+  for i = lo to hi do put r i (f (unsafe_get a i) (unsafe_get b i)) done
 
 let map2 f a b =
   if length a < 2 || length a <> length b then Stdlib.Array.map2 f a b
   else
-    Fresh.build (code f) (length a)
-      (fun i -> f (unsafe_get a i) (unsafe_get b i))
-      (fun r lo hi ->
-        for i = lo to hi do put r i (f (unsafe_get a i) (unsafe_get b i)) done)
+    let value i = f (unsafe_get a i) (unsafe_get b i) in
+    Fresh.build (code f) (length a) value (fun r lo hi -> map2_chunk f a b r lo hi)
 
 let map_inplace f a =
   if length a < 2 then Stdlib.Array.map_inplace f a
@@ -73,13 +80,13 @@ let iter2 f a b =
 
 (* {2 Reductions} *)
 
+let[@inline never] fold_chunk op a lo hi =
+  let acc = ref (unsafe_get a lo) in
+  for i = lo + 1 to hi do acc := op !acc (unsafe_get a i) done;
+  !acc
+
 let reduce_keyed code op a =
-  let leaf lo hi =
-    let acc = ref (unsafe_get a lo) in
-    for i = lo + 1 to hi do acc := op !acc (unsafe_get a i) done;
-    !acc
-  in
-  Leaves.reduce ~code (length a) leaf op
+  Leaves.reduce ~code (length a) (fun lo hi -> fold_chunk op a lo hi) op
 
 let fold op init a =
   if length a <= Leaves.shortest then fold_left op init a
@@ -87,25 +94,22 @@ let fold op init a =
 
 let reduce op a = if length a = 0 then None else Some (reduce_keyed (code op) op a)
 
+let[@inline never] scan_chunk op a r carry lo hi =
+  let first = unsafe_get a lo in
+  let acc = ref (match carry with None -> first | Some carry -> op carry first) in
+  put r lo !acc;
+  for i = lo + 1 to hi do
+    acc := op !acc (unsafe_get a i);
+    put r i !acc
+  done
+
 let scan op a =
   let n = length a in
-  let total lo hi =
-    let acc = ref (unsafe_get a lo) in
-    for i = lo + 1 to hi do acc := op !acc (unsafe_get a i) done;
-    !acc
-  in
-  let scan r carry lo hi =
-    let first = unsafe_get a lo in
-    let acc = ref (match carry with None -> first | Some carry -> op carry first) in
-    put r lo !acc;
-    for i = lo + 1 to hi do
-      acc := op !acc (unsafe_get a i);
-      put r i !acc
-    done
-  in
   if n < 2 then copy a
   else
     let make () = Compat.make_fresh n (unsafe_get a 0) in
+    let total lo hi = fold_chunk op a lo hi in
+    let scan r carry lo hi = scan_chunk op a r carry lo hi in
     Leaves.scan ~code:(code op) n ~make ~total ~scan op
 
 let least cmp x y = if cmp y x < 0 then y else x
@@ -115,55 +119,70 @@ let extreme code op a = if length a = 0 then None else Some (reduce_keyed code o
 let min cmp a = extreme (code cmp) (least cmp) a
 let max cmp a = extreme (code cmp) (greatest cmp) a
 
+let[@inline never] count_chunk p a lo hi =
+  let count = ref 0 in
+  for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get a i)) done;
+  !count
+
 let count p a =
   let total = Atomic.make 0 in
-  run p a (fun lo hi ->
-      let count = ref 0 in
-      for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get a i)) done;
-      ignore (Atomic.fetch_and_add total !count));
+  run p a (fun lo hi -> ignore (Atomic.fetch_and_add total (count_chunk p a lo hi)));
   Atomic.get total
 
 (* {2 Searches} *)
 
+let[@inline never] find_mapi_chunk f a lo hi =
+  let i = ref lo and found = ref None in
+  while !i <= hi && !found == None do
+    found := f !i (unsafe_get a !i);
+    incr i
+  done;
+  !found
+
+let[@inline never] find_map_chunk f a lo hi =
+  let i = ref lo and found = ref None in
+  while !i <= hi && !found == None do
+    found := f (unsafe_get a !i);
+    incr i
+  done;
+  !found
+
+(* The element is what [p] saw: it may have changed since. *)
+let[@inline never] rec find_chunk p a lo hi =
+  if lo > hi then None
+  else
+    let x = unsafe_get a lo in
+    if p x then Some x else find_chunk p a (lo + 1) hi
+
+let[@inline never] index_chunk p a lo hi =
+  let i = ref lo in
+  while !i <= hi && not (p (unsafe_get a !i)) do incr i done;
+  if !i <= hi then Some !i else None
+
+let[@inline never] failing_chunk p a lo hi =
+  let i = ref lo in
+  while !i <= hi && p (unsafe_get a !i) do incr i done;
+  if !i <= hi then Some () else None
+
+(* Where [p] is [wanted] for the pair. *)
+let[@inline never] pair_chunk p (wanted : bool) a b lo hi =
+  let i = ref lo in
+  while !i <= hi && p (unsafe_get a !i) (unsafe_get b !i) <> wanted do incr i done;
+  if !i <= hi then Some () else None
+
+let search_index p a = search p a (fun lo hi -> index_chunk p a lo hi)
+
 let find_mapi f a =
   if length a < 2 then Stdlib.Array.find_mapi f a
-  else
-    search f a (fun lo hi ->
-        let i = ref lo and found = ref None in
-        while !i <= hi && !found == None do
-          found := f !i (unsafe_get a !i);
-          incr i
-        done;
-        !found)
+  else search f a (fun lo hi -> find_mapi_chunk f a lo hi)
 
 let find_map f a =
   if length a < 2 then Stdlib.Array.find_map f a
-  else
-    search f a (fun lo hi ->
-        let i = ref lo and found = ref None in
-        while !i <= hi && !found == None do
-          found := f (unsafe_get a !i);
-          incr i
-        done;
-        !found)
+  else search f a (fun lo hi -> find_map_chunk f a lo hi)
 
 let find_opt p a =
   if length a < 2 then Stdlib.Array.find_opt p a
-  else
-    search p a (fun lo hi ->
-        let rec from i =
-          if i > hi then None
-          else
-            let x = unsafe_get a i in
-            if p x then Some x else from (i + 1)
-        in
-        from lo)
-
-let search_index p a =
-  search p a (fun lo hi ->
-      let i = ref lo in
-      while !i <= hi && not (p (unsafe_get a !i)) do incr i done;
-      if !i <= hi then Some !i else None)
+  else search p a (fun lo hi -> find_chunk p a lo hi)
 
 let find_index p a =
   if length a < 2 then Stdlib.Array.find_index p a else search_index p a
@@ -173,30 +192,18 @@ let exists p a =
 
 let for_all p a =
   if length a < 2 then Stdlib.Array.for_all p a
-  else
-    Option.is_none
-      (search p a (fun lo hi ->
-           let i = ref lo in
-           while !i <= hi && p (unsafe_get a !i) do incr i done;
-           if !i <= hi then Some () else None))
+  else Option.is_none (search p a (fun lo hi -> failing_chunk p a lo hi))
 
-(* Whether [p] is [wanted] for some pair. *)
-let search2 p wanted a b =
-  Option.is_some
-    (search p a (fun lo hi ->
-         let i = ref lo in
-         while !i <= hi && p (unsafe_get a !i) (unsafe_get b !i) <> (wanted : bool) do
-           incr i
-         done;
-         if !i <= hi then Some () else None))
+let has_pair p wanted a b =
+  Option.is_some (search p a (fun lo hi -> pair_chunk p wanted a b lo hi))
 
 let exists2 p a b =
   if length a < 2 || length a <> length b then Stdlib.Array.exists2 p a b
-  else search2 p true a b
+  else has_pair p true a b
 
 let for_all2 p a b =
   if length a < 2 || length a <> length b then Stdlib.Array.for_all2 p a b
-  else not (search2 p false a b)
+  else not (has_pair p false a b)
 
 let mem x a =
   if length a < 2 then Stdlib.Array.mem x a
@@ -208,16 +215,19 @@ let memq x a =
 
 (* {2 Some of the elements} *)
 
+let[@inline never] mark_chunk p a marks lo hi =
+  for i = lo to hi do Select.mark marks i (p (unsafe_get a i)) done
+
 let marks p a =
-  Select.marks (code p) (length a) (fun marks lo hi ->
-      for i = lo to hi do Select.mark marks i (p (unsafe_get a i)) done)
+  Select.marks (code p) (length a) (fun marks lo hi -> mark_chunk p a marks lo hi)
+
+let[@inline never] move_chunk a r at (found : Select.found) =
+  for j = 0 to found.count - 1 do
+    put r (at + j) (unsafe_get a (Select.index found j))
+  done
 
 let pack ?others marks a =
-  let move r at (found : Select.found) =
-    for j = 0 to found.count - 1 do
-      put r (at + j) (unsafe_get a (Select.index found j))
-    done
-  in
+  let move r at found = move_chunk a r at found in
   let make n i = Compat.make_fresh n (unsafe_get a i) in
   Select.pack ?others marks ~empty:[||] ~make ~move
 
@@ -236,10 +246,8 @@ let filter p a =
   else pack (marks p a) a
 
 let partition p a =
-  if length a = 0 then ([||], [||])
-  else
-    let marks = marks p a in
-    (pack marks a, pack ~others:true marks a)
+  let marks = marks p a in
+  (pack marks a, pack ~others:true marks a)
 
 let filter_map f a =
   if length a = 0 then [||]

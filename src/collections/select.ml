@@ -77,7 +77,7 @@ let places marks ~flip n =
    of [found] into it from [at] on. *)
 let pack ?(others = false) marks ~empty ~make ~move =
   let n = Bytes.length marks and flip = Bool.to_int others in
-  let places = places marks ~flip n in
+  let places = if n = 0 then [| 0 |] else places marks ~flip n in
   let blocks = Array.length places - 1 in
   let total = places.(blocks) in
   if total = 0 then empty
