@@ -4,6 +4,7 @@
 open Muster_core
 open Muster_loop
 include Stdlib.Array
+module List = Stdlib.List
 
 let code = Machine.code_of
 let put = Fresh.put
@@ -92,7 +93,13 @@ let fold op init a =
   if length a <= Leaves.shortest then fold_left op init a
   else op init (reduce_keyed (code op) op a)
 
-let reduce op a = if length a = 0 then None else Some (reduce_keyed (code op) op a)
+let reduce_by code op a =
+  match length a with
+  | 0 -> None
+  | 1 -> Some (unsafe_get a 0)
+  | _ -> Some (reduce_keyed code op a)
+
+let reduce op a = reduce_by (code op) op a
 
 let[@inline never] scan_chunk op a r carry lo hi =
   let first = unsafe_get a lo in
@@ -114,20 +121,21 @@ let scan op a =
 
 let least cmp x y = if cmp y x < 0 then y else x
 let greatest cmp x y = if cmp y x > 0 then y else x
-
-let extreme code op a = if length a = 0 then None else Some (reduce_keyed code op a)
-let min cmp a = extreme (code cmp) (least cmp) a
-let max cmp a = extreme (code cmp) (greatest cmp) a
+let min cmp a = reduce_by (code cmp) (least cmp) a
+let max cmp a = reduce_by (code cmp) (greatest cmp) a
 
 let[@inline never] count_chunk p a lo hi =
   let count = ref 0 in
   for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get a i)) done;
   !count
 
-let count p a =
+let count_shared p a =
   let total = Atomic.make 0 in
   run p a (fun lo hi -> ignore (Atomic.fetch_and_add total (count_chunk p a lo hi)));
   Atomic.get total
+
+let count p a =
+  if length a < 2 then count_chunk p a 0 (length a - 1) else count_shared p a
 
 (* {2 Searches} *)
 
@@ -241,16 +249,20 @@ let filter_short p a =
       Pieces.contents kept)
 
 let filter p a =
-  if length a = 0 then [||]
+  if length a < 2 then of_list (List.filter p (to_list a))
   else if length a <= Select.block then filter_short p a
   else pack (marks p a) a
 
 let partition p a =
-  let marks = marks p a in
-  (pack marks a, pack ~others:true marks a)
+  if length a < 2 then
+    let chosen, others = List.partition p (to_list a) in
+    (of_list chosen, of_list others)
+  else
+    let marks = marks p a in
+    (pack marks a, pack ~others:true marks a)
 
 let filter_map f a =
-  if length a = 0 then [||]
+  if length a < 2 then of_list (List.filter_map f (to_list a))
   else
     Pieces.collect (code f) (length a) (fun lo hi ->
         let kept = Pieces.buffer () in
@@ -262,11 +274,11 @@ let filter_map f a =
         Pieces.contents kept)
 
 let concat_map f a =
-  if length a = 0 then [||]
+  if length a < 2 then concat (List.map f (to_list a))
   else
     Pieces.collect (code f) (length a) (fun lo hi ->
         let rec from acc i =
-          if i > hi then concat (Stdlib.List.rev acc)
+          if i > hi then concat (List.rev acc)
           else from (f (unsafe_get a i) :: acc) (i + 1)
         in
         from [] lo)

@@ -4,6 +4,7 @@ open Muster_core
 open Muster_loop
 module Std = Stdlib.Bytes
 include Std
+module Seq = Stdlib.Seq
 
 let code = Machine.code_of
 let[@inline] run f b chunk = Chunks.run (code f) 0 (length b - 1) chunk
@@ -69,7 +70,12 @@ let fold op init b =
   if length b <= Leaves.shortest then fold_left op init b
   else op init (reduce_keyed (code op) op b)
 
-let reduce_by code op b = if length b = 0 then None else Some (reduce_keyed code op b)
+let reduce_by code op b =
+  match length b with
+  | 0 -> None
+  | 1 -> Some (unsafe_get b 0)
+  | _ -> Some (reduce_keyed code op b)
+
 let reduce op b = reduce_by (code op) op b
 let min cmp b = reduce_by (code cmp) (fun x y -> if cmp y x < 0 then y else x) b
 let max cmp b = reduce_by (code cmp) (fun x y -> if cmp y x > 0 then y else x) b
@@ -95,10 +101,13 @@ let[@inline never] count_chunk p b lo hi =
   for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get b i)) done;
   !count
 
-let count p b =
+let count_shared p b =
   let total = Atomic.make 0 in
   run p b (fun lo hi -> ignore (Atomic.fetch_and_add total (count_chunk p b lo hi)));
   Atomic.get total
+
+let count p b =
+  if length b < 2 then count_chunk p b 0 (length b - 1) else count_shared p b
 
 (* {2 Searches} *)
 
@@ -135,8 +144,13 @@ let index_opt b c =
   if length b < 2 then Std.index_opt b c
   else Chunks.search (code char_chunk) 0 (length b - 1) (char_chunk c b)
 
-let index b c = match index_opt b c with Some i -> i | None -> raise Not_found
-let contains b c = Option.is_some (index_opt b c)
+let index b c =
+  if length b < 2 then Std.index b c
+  else match index_opt b c with Some i -> i | None -> raise Not_found
+
+let contains b c =
+  if length b < 2 then Std.contains b c else Option.is_some (index_opt b c)
+
 let mem c b = contains b c
 
 (* {2 Some of the elements} *)
@@ -153,7 +167,8 @@ let pack ?others marks b =
   Select.pack ?others marks ~empty ~make:(fun n _ -> create n) ~move:(move_chunk b)
 
 let marks p b = Select.marks (code p) (length b) (mark_chunk p b)
-let filter p b = pack (marks p b) b
+
+let filter p b = if length b < 2 then of_seq (Seq.filter p (to_seq b)) else pack (marks p b) b
 
 let partition p b =
   let marks = marks p b in
@@ -168,10 +183,13 @@ let[@inline never] filter_map_chunk f b results marks lo hi =
       Select.mark marks i true
   done
 
-let filter_map f b =
+let filter_map_shared f b =
   let n = length b in
   let results = create n in
   pack (Select.marks (code f) n (filter_map_chunk f b results)) results
+
+let filter_map f b =
+  if length b < 2 then of_seq (Seq.filter_map f (to_seq b)) else filter_map_shared f b
 
 let concat_map f b = concat empty (Stdlib.Array.to_list (map_to_array f b))
 
@@ -195,9 +213,8 @@ let sort_uniq cmp b =
   pack (Select.marks (code cmp) (length b) (first_chunk cmp sorted)) sorted
 
 let group_by key b =
-  let elements indices = init (Stdlib.Array.length indices) (fun j ->
-    unsafe_get b (Stdlib.Array.unsafe_get indices j))
-  in
+  let element indices j = unsafe_get b (Stdlib.Array.unsafe_get indices j) in
+  let elements indices = init (Stdlib.Array.length indices) (element indices) in
   let groups = Groups.indices (map_to_array key b) in
   Stdlib.Array.map (fun (key, indices) -> (key, elements indices)) groups
 

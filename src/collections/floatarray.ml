@@ -4,6 +4,7 @@ open Muster_core
 open Muster_loop
 module Std = Stdlib.Float.Array
 include Std
+module List = Stdlib.List
 
 let code = Machine.code_of
 let[@inline] run f a chunk = Chunks.run (code f) 0 (length a - 1) chunk
@@ -88,7 +89,12 @@ let fold op init a =
   if length a <= Leaves.shortest then fold_left op init a
   else op init (reduce_keyed (code op) op a)
 
-let reduce_by code op a = if length a = 0 then None else Some (reduce_keyed code op a)
+let reduce_by code op a =
+  match length a with
+  | 0 -> None
+  | 1 -> Some (unsafe_get a 0)
+  | _ -> Some (reduce_keyed code op a)
+
 let reduce op a = reduce_by (code op) op a
 let min cmp a = reduce_by (code cmp) (fun x y -> if cmp y x < 0 then y else x) a
 let max cmp a = reduce_by (code cmp) (fun x y -> if cmp y x > 0 then y else x) a
@@ -114,10 +120,13 @@ let[@inline never] count_chunk p a lo hi =
   for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get a i)) done;
   !count
 
-let count p a =
+let count_shared p a =
   let total = Atomic.make 0 in
   run p a (fun lo hi -> ignore (Atomic.fetch_and_add total (count_chunk p a lo hi)));
   Atomic.get total
+
+let count p a =
+  if length a < 2 then count_chunk p a 0 (length a - 1) else count_shared p a
 
 (* {2 Searches} *)
 
@@ -181,11 +190,17 @@ let pack ?others marks a =
   Select.pack ?others marks ~empty:(create 0) ~make:(fun n _ -> create n) ~move:(move_chunk a)
 
 let marks p a = Select.marks (code p) (length a) (mark_chunk p a)
-let filter p a = pack (marks p a) a
+
+let filter p a =
+  if length a < 2 then of_list (List.filter p (to_list a)) else pack (marks p a) a
 
 let partition p a =
-  let marks = marks p a in
-  (pack marks a, pack ~others:true marks a)
+  if length a < 2 then
+    let chosen, others = List.partition p (to_list a) in
+    (of_list chosen, of_list others)
+  else
+    let marks = marks p a in
+    (pack marks a, pack ~others:true marks a)
 
 let[@inline never] filter_map_chunk f a results marks lo hi =
   for i = lo to hi do
@@ -196,13 +211,17 @@ let[@inline never] filter_map_chunk f a results marks lo hi =
       Select.mark marks i true
   done
 
-let filter_map f a =
+let filter_map_shared f a =
   let n = length a in
   let results = create n in
   pack (Select.marks (code f) n (filter_map_chunk f a results)) results
 
+let filter_map f a =
+  if length a < 2 then of_list (List.filter_map f (to_list a)) else filter_map_shared f a
+
 let concat_map f a =
-  concat (Stdlib.Array.to_list (map_to_array f a))
+  if length a < 2 then concat (List.map f (to_list a))
+  else concat (Stdlib.Array.to_list (map_to_array f a))
 
 (* {2 Sorting and groups} *)
 
