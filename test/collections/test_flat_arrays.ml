@@ -175,7 +175,7 @@ module Laws (F : Flat) (First : sig val index : int end) = struct
     Atomic.get total = Array.fold_left ( + ) 0 t.values
 
   let effects = [ ("iteri", called_once F.iteri); ("iter", sum_iter) ]
-  let tests = (F.name, properties ~count:20 (maps @ reductions @ searches @ selections @ effects))
+  let tests = (F.name, properties ~count:10 (maps @ reductions @ searches @ selections @ effects))
 end
 
 module From_0 = struct let index = 0 end
