@@ -119,10 +119,8 @@ let scan op a =
     let scan r carry lo hi = scan_chunk op a r carry lo hi in
     Leaves.scan ~code:(code op) n ~make ~total ~scan op
 
-let least cmp x y = if cmp y x < 0 then y else x
-let greatest cmp x y = if cmp y x > 0 then y else x
-let min cmp a = reduce_by (code cmp) (least cmp) a
-let max cmp a = reduce_by (code cmp) (greatest cmp) a
+let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
+let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 
 let[@inline never] count_chunk p a lo hi =
   let count = ref 0 in

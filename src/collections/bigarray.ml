@@ -139,8 +139,8 @@ module Array1 = struct
 
   let reduce op a = reduce_by (code op) op a
   let fold op init a = match reduce op a with None -> init | Some total -> op init total
-  let min cmp a = reduce_by (code cmp) (fun x y -> if cmp y x < 0 then y else x) a
-  let max cmp a = reduce_by (code cmp) (fun x y -> if cmp y x > 0 then y else x) a
+  let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
+  let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 
   let scan_chunk op get set carry lo hi =
     let first = get lo in

@@ -77,8 +77,8 @@ let reduce_by code op b =
   | _ -> Some (reduce_keyed code op b)
 
 let reduce op b = reduce_by (code op) op b
-let min cmp b = reduce_by (code cmp) (fun x y -> if cmp y x < 0 then y else x) b
-let max cmp b = reduce_by (code cmp) (fun x y -> if cmp y x > 0 then y else x) b
+let min cmp b = reduce_by (code cmp) (Leaves.least cmp) b
+let max cmp b = reduce_by (code cmp) (Leaves.greatest cmp) b
 
 let[@inline never] scan_chunk op b r carry lo hi =
   let first = unsafe_get b lo in

@@ -96,8 +96,8 @@ let reduce_by code op a =
   | _ -> Some (reduce_keyed code op a)
 
 let reduce op a = reduce_by (code op) op a
-let min cmp a = reduce_by (code cmp) (fun x y -> if cmp y x < 0 then y else x) a
-let max cmp a = reduce_by (code cmp) (fun x y -> if cmp y x > 0 then y else x) a
+let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
+let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 
 let[@inline never] scan_chunk op a r carry lo hi =
   let first = unsafe_get a lo in

@@ -17,6 +17,10 @@ let reduce ~code n leaf op =
     let leaf b = leaf (b * size) (min n ((b + 1) * size) - 1) in
     Reduce.over ~code ~per_leaf:size ~last:((n - 1) / size) leaf op
 
+(* Of equal ones the leftmost. *)
+let least cmp x y = if cmp y x < 0 then y else x
+let greatest cmp x y = if cmp y x > 0 then y else x
+
 (* {2 Scans}
 
    Each block but the last is reduced, which gives each its carry, and then scanned: two calls of

@@ -113,6 +113,25 @@ let stops_early domains () =
     check "find_index" (fun p -> check_equal "find_index" (Some 10) (A.find_index p input))
   done
 
+(* {2 A cancelled task leaves} *)
+
+let cancels () =
+  run_on 3 @@ fun () ->
+  let many = 20_000 in
+  let calls = Atomic.make 0 in
+  let call _ =
+    Atomic.incr calls;
+    burn 50e-6
+  in
+  let all = A.make many 0 in
+  let task = Muster.Task.async (fun () -> A.iter call all) in
+  let canceller = Muster.Task.async (fun () -> Muster.Task.cancel task) in
+  check_raises "await" Muster.Task.Cancelled (fun () ->
+      wait_until (fun () -> Atomic.get calls > 0);
+      Muster.Task.await canceller;
+      Muster.Task.await task);
+  if Atomic.get calls = many then failf "all calls were made"
+
 (* {2 The same bits} *)
 
 let uneven i = float_of_int ((i * 7919) land 1023) *. (1.1 ** float_of_int (i land 127))
@@ -185,6 +204,7 @@ let () =
       ("in place", [ case "what is short runs in place, in order" stays ]);
       ( "searches",
         [ case "stop, 1 domain" (stops_early 1); case "stop, 3 domains" (stops_early 3) ] );
+      ("cancellation", [ case "between two chunks" cancels ]);
       ("reductions", [ case "the same bits on any number of domains" same_bits ]);
       ("errors", [ case "the stdlib's" errors; case "ours" own_errors ]);
     ]
