@@ -145,14 +145,6 @@ let[@inline never] find_mapi_chunk f a lo hi =
   done;
   !found
 
-let[@inline never] find_map_chunk f a lo hi =
-  let i = ref lo and found = ref None in
-  while !i <= hi && !found == None do
-    found := f (unsafe_get a !i);
-    incr i
-  done;
-  !found
-
 (* The element is what [p] saw: it may have changed since. *)
 let[@inline never] rec find_chunk p a lo hi =
   if lo > hi then None
@@ -184,7 +176,7 @@ let find_mapi f a =
 
 let find_map f a =
   if length a < 2 then Stdlib.Array.find_map f a
-  else search f a (fun lo hi -> find_map_chunk f a lo hi)
+  else search f a (fun lo hi -> find_mapi_chunk (fun _ x -> f x) a lo hi)
 
 let find_opt p a =
   if length a < 2 then Stdlib.Array.find_opt p a
@@ -284,27 +276,20 @@ let concat_map f a =
 (* {2 Sorting} *)
 
 let sort = Merge_sort.sort
-let stable_sort = Merge_sort.sort
-let fast_sort = Merge_sort.sort
+let stable_sort = sort
+let fast_sort = sort
 
 let sort_uniq cmp a =
   let sorted = copy a in
   sort cmp sorted;
-  let mark_first marks i =
-    Select.mark marks i (i = 0 || cmp (unsafe_get sorted (i - 1)) (unsafe_get sorted i) <> 0)
-  in
-  if length a < 2 then sorted
-  else
-    let marks =
-      Select.marks (code cmp) (length a) (fun marks lo hi ->
-          for i = lo to hi do mark_first marks i done)
-    in
-    pack marks sorted
+  let is_first i = i = 0 || cmp (unsafe_get sorted (i - 1)) (unsafe_get sorted i) <> 0 in
+  let chunk marks lo hi = for i = lo to hi do Select.mark marks i (is_first i) done in
+  pack (Select.marks (code cmp) (length a) chunk) sorted
 
 (* {2 Groups} *)
 
 let group_by key a =
-  let elements (key, indices) = (key, map (fun i -> unsafe_get a i) indices) in
+  let elements (key, indices) = (key, map (unsafe_get a) indices) in
   map elements (Groups.indices (map key a))
 
 let histogram ~bins f a =
