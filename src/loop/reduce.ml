@@ -87,8 +87,8 @@ let run_short t last cost iterations =
   Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
   v
 
-let run t last iterations =
-  let cost = Site.cost t.code in
+let run t last =
+  let cost = Site.cost t.code and iterations = (last + 1) * t.per_leaf in
   if Site.estimate cost iterations < Loop.worth then run_short t last cost iterations
   else
     Pool.with_current
@@ -100,13 +100,13 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   if start > finish then init
   else
     let t, last = tree ?grain ~start ~finish ~combine f in
-    run t last (Loop.span start finish)
+    run t last
 
 (* For collections: leaves 0 to [last] that are a tight loop each, about [per_leaf] iterations
    of the user's function, whose code is [code]. *)
 let over ~code ~per_leaf ~last leaf combine =
   let t = { leaf; combine; failures = Leftmost.create (); code; per_leaf } in
-  run t last ((last + 1) * per_leaf)
+  run t last
 
 (* {2 Scan} *)
 
