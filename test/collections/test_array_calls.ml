@@ -90,6 +90,25 @@ let stays () =
   check_bool "iter" true (attempt (fun visit -> A.iter (fun i -> ignore (visit i)) small));
   check_bool "filter" true (attempt (fun visit -> ignore (A.filter (fun i -> visit i > 9) small)))
 
+(* {2 Results that are long} *)
+
+(* So long that others begin before the result is there: with elements that are immediate,
+   boxed, and unboxed. *)
+let long_results () =
+  run_on 3 @@ fun () ->
+  let many = 1_000_000 in
+  let check what f =
+    let a = A.init many f in
+    for i = 0 to many - 1 do
+      if f i <> a.(i) then failf "%s: wrong at %d" what i
+    done
+  in
+  for _ = 1 to 5 do
+    check "ints" succ;
+    check "options" (fun i -> if i land 7 = 0 then Some i else None);
+    check "floats" float_of_int
+  done
+
 (* {2 A search stops} *)
 
 let stops_early domains () =
@@ -202,6 +221,7 @@ let () =
     [
       ("shared", shared);
       ("in place", [ case "what is short runs in place, in order" stays ]);
+      ("long results", [ case "are whole" long_results ]);
       ( "searches",
         [ case "stop, 1 domain" (stops_early 1); case "stop, 3 domains" (stops_early 3) ] );
       ("cancellation", [ case "between two chunks" cancels ]);
