@@ -1,2 +1,253 @@
-(* Stable, in place. *)
-let sort = Stdlib.Array.stable_sort
+(* A parallel merge sort with a parallel merge.
+
+   Two arrays of the same length, the user's and a scratch one. A node sorts a range of both:
+   what lies in the user's array ends, sorted, in the user's or, flipped, in the scratch array.
+   Its halves end in the other one of the two, so that the merge is the only move.
+
+   A long merge is cut in the middle of its output; where that cuts the two runs is found by
+   binary search (S. Akl and N. Santoro, "Optimal parallel merging and sorting without memory
+   conflicts", 1987; "merge path": S. Odeh, O. Green, Z. Mwassi, O. Shmueli and Y. Birk, 2012).
+
+   Forks cost next to nothing where nobody is idle (Fork), so nodes are small. What is cut where
+   depends on the length alone.
+
+   If the comparison raises, the range it was working on is completed without comparing: a node
+   always leaves all its elements in the array it was asked to leave them in. Failures are noted
+   at the last index of their range. Ranges that fail are disjoint, for a node whose half has
+   failed does not merge; so the failure of the smallest index is the same whoever runs what. *)
+
+open Muster_core
+open Muster_loop
+module A = Stdlib.Array
+
+(* Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at
+   every step. *)
+let get = A.unsafe_get
+let set = A.unsafe_set
+
+type 'a job = {
+  cmp : 'a -> 'a -> int;
+  own : 'a array;
+  scratch : 'a array;
+  failures : Outcome.failure Leftmost.t;
+  code : int;  (** of [cmp], to remember what a call costs (Site) *)
+  grain : int;  (** a node so small does not fork *)
+}
+
+(* To be sorted by insertion; merged without a cut. *)
+let tiny = 8
+let long = 2048
+
+let rec log2 n = if n <= 1 then 0 else 1 + log2 (n / 2)
+let comparisons n = n * max 1 (log2 n)
+
+let[@inline] target job flip = if flip then job.scratch else job.own
+let[@inline] stopped job index = Leftmost.stops job.failures index
+let note job hi exn = Leftmost.note job.failures (hi - 1) (Outcome.caught exn)
+
+let move src from dst at count =
+  if src != dst && count > 0 then A.blit src from dst at count
+
+(* {2 Insertion} *)
+
+let insertion job lo hi flip =
+  let { cmp; own = src; _ } = job and dst = target job flip in
+  let i = ref lo and hole = ref lo and held = ref (get src lo) in
+  try
+    while !i < hi do
+      let e = get src !i in
+      held := e;
+      hole := !i;
+      while !hole > lo && cmp (get dst (!hole - 1)) e > 0 do
+        set dst !hole (get dst (!hole - 1));
+        decr hole
+      done;
+      set dst !hole e;
+      incr i
+    done
+  with exn ->
+    note job hi exn;
+    set dst !hole !held;
+    move src (!i + 1) dst (!i + 1) (hi - !i - 1)
+
+(* {2 Merging} *)
+
+(* Two runs of [src], to be merged into [dst] from [at] on. *)
+type 'a merge = {
+  src : 'a array;
+  dst : 'a array;
+  i0 : int;
+  i1 : int;
+  j0 : int;
+  j1 : int;
+  at : int;
+}
+
+let[@inline] size m = m.i1 - m.i0 + m.j1 - m.j0
+
+let move_runs m i j d =
+  move m.src i m.dst d (m.i1 - i);
+  move m.src j m.dst (d + m.i1 - i) (m.j1 - j)
+
+(* Which run is next is computed, not branched on: a processor guesses half of such branches
+   wrong, which costs more than all the rest of a step. [left] is -1 where the left run's
+   element is not the greater one, else 0. *)
+let merge_runs job m =
+  let cmp = job.cmp and { src; dst; i1; j1; _ } = m in
+  let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
+  try
+    while !i < i1 && !j < j1 do
+      let c = cmp (get src !i) (get src !j) in
+      let left = (c lor (c - 1)) asr (Sys.int_size - 1) in
+      set dst !d (get src (!j + ((!i - !j) land left)));
+      i := !i - left;
+      j := !j + 1 + left;
+      incr d
+    done;
+    move_runs m !i !j !d
+  with exn ->
+    note job (m.at + size m) exn;
+    move_runs m !i !j !d
+
+(* How many of the first [k] elements of the merged run are the left run's. *)
+let cut cmp { src; i0; i1; j0; j1; _ } k =
+  let rec between p q =
+    if p = q then p
+    else
+      let mid = p + ((q - p) / 2) in
+      if cmp (get src (i0 + mid)) (get src (j0 + k - mid - 1)) <= 0 then between (mid + 1) q
+      else between p mid
+  in
+  between (max 0 (k - (j1 - j0))) (min k (i1 - i0))
+
+let rec merge job m =
+  if size m <= long then merge_runs job m
+  else
+    match cut job.cmp m (size m / 2) with
+    | exception exn ->
+      note job (m.at + size m) exn;
+      move_runs m m.i0 m.j0 m.at
+    | left -> merge_halves job m left (size m / 2)
+
+and merge_halves job m left k =
+  let i = m.i0 + left and j = m.j0 + k - left in
+  let first () = merge job { m with i1 = i; j1 = j } in
+  let last () = merge job { m with i0 = i; j0 = j; at = m.at + k } in
+  ignore (Fork.both first last)
+
+(* Runs that are in order already are moved. *)
+let merge job m =
+  match job.cmp (get m.src (m.i1 - 1)) (get m.src m.j0) with
+  | exception exn ->
+    note job (m.at + size m) exn;
+    move_runs m m.i0 m.j0 m.at
+  | c when c <= 0 -> move_runs m m.i0 m.j0 m.at
+  | _ -> merge job m
+
+(* {2 Nodes} *)
+
+let rec node job lo hi flip =
+  if stopped job lo then move job.own lo (target job flip) lo (hi - lo)
+  else if hi - lo <= tiny then insertion job lo hi flip
+  else begin
+    let mid = lo + ((hi - lo) / 2) in
+    halves job lo mid hi (not flip);
+    let src = target job (not flip) and dst = target job flip in
+    if stopped job hi then move src lo dst lo (hi - lo)
+    else merge job { src; dst; i0 = lo; i1 = mid; j0 = mid; j1 = hi; at = lo }
+  end
+
+and halves job lo mid hi flip =
+  if hi - lo <= job.grain then begin
+    node job lo mid flip;
+    node job mid hi flip
+  end
+  else
+    let left () = (if lo = 0 && mid <= job.grain then measured else node) job lo mid flip in
+    let right () = node job mid hi flip in
+    ignore (Fork.both left right)
+
+(* The leftmost node that does not fork tells what a comparison costs. *)
+and measured job lo hi flip =
+  let since = Machine.ticks () in
+  node job lo hi flip;
+  let ticks = Machine.ticks () - since in
+  ignore (Site.learn job.code ~ticks ~iterations:(comparisons (hi - lo)))
+
+(* {2 Whole arrays} *)
+
+(* A node of cheap comparisons should last longer than a fork with a steal. *)
+let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
+
+let make_job cmp own ~code ~grain =
+  let n = A.length own in
+  let scratch = if n <= tiny then own else A.make n (get own 0) in
+  { cmp; own; scratch; failures = Leftmost.create (); code; grain }
+
+(* Too short to share. *)
+let sort_alone cmp own ~code ~cost =
+  let n = A.length own in
+  let job = make_job cmp own ~code ~grain:n in
+  let since = Machine.ticks () in
+  node job 0 n false;
+  Leftmost.reraise job.failures;
+  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n)
+
+let sort cmp own =
+  let n = A.length own in
+  if n > 1 then begin
+    let code = Machine.code_of cmp in
+    let cost = Site.cost code in
+    if Site.estimate cost (comparisons n) < Loop.worth then sort_alone cmp own ~code ~cost
+    else
+      let job = make_job cmp own ~code ~grain:(grain_for cost) in
+      let run () = (if n <= job.grain then measured else node) job 0 n false in
+      Pool.with_current ~in_place:run (fun _ -> run ());
+      Leftmost.reraise job.failures
+  end
+
+(* {2 Without duplicates}
+
+   Blocks of the sorted array are compacted side by side. A block's last element stays where it
+   is, or is gone from there only in a copy: the next block may compare with it. *)
+
+let block = 4096
+
+(* How many stay. What lies in front of [lo] is not written by anybody: see above. *)
+let compact cmp a lo hi =
+  let kept = ref (if lo = 0 || cmp (get a (lo - 1)) (get a lo) <> 0 then lo + 1 else lo) in
+  let last = ref (get a lo) in
+  for i = lo + 1 to hi - 1 do
+    let e = get a i in
+    if cmp !last e <> 0 then begin
+      set a !kept e;
+      incr kept
+    end;
+    last := e
+  done;
+  !kept - lo
+
+(* The sum of what lies before each block, and of all. *)
+let offsets counts =
+  let sums = A.make (A.length counts + 1) 0 in
+  A.iteri (fun b count -> sums.(b + 1) <- sums.(b) + count) counts;
+  sums
+
+let gather a counts =
+  let sums = offsets counts in
+  let result = A.make sums.(A.length counts) (get a 0) in
+  let move b = A.blit a (b * block) result sums.(b) counts.(b) in
+  Loop.parallel_for ~start:0 ~finish:(A.length counts - 1) move;
+  result
+
+let sort_uniq cmp input =
+  let a = A.copy input in
+  sort cmp a;
+  let n = A.length a in
+  if n <= 1 then a
+  else begin
+    let counts = A.make ((n + block - 1) / block) 0 in
+    let compact b = counts.(b) <- compact cmp a (b * block) (min n ((b + 1) * block)) in
+    Loop.parallel_for ~start:0 ~finish:(A.length counts - 1) compact;
+    gather a counts
+  end
