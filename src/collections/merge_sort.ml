@@ -39,7 +39,7 @@ let tiny = 8
 let long = 2048
 
 let rec log2 n = if n <= 1 then 0 else 1 + log2 (n / 2)
-let comparisons n = n * max 1 (log2 n)
+let comparisons n = n * Int.max 1 (log2 n)
 
 let[@inline] target job flip = if flip then job.scratch else job.own
 let[@inline] stopped job index = Leftmost.stops job.failures index
@@ -118,7 +118,7 @@ let cut cmp { src; i0; i1; j0; j1; _ } k =
       if cmp (get src (i0 + mid)) (get src (j0 + k - mid - 1)) <= 0 then between (mid + 1) q
       else between p mid
   in
-  between (max 0 (k - (j1 - j0))) (min k (i1 - i0))
+  between (Int.max 0 (k - (j1 - j0))) (Int.min k (i1 - i0))
 
 let rec merge job m =
   if size m <= long then merge_runs job m
@@ -180,9 +180,16 @@ and measured job lo hi flip =
 let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
 
 let make_job cmp own ~code ~grain =
-  let n = A.length own in
-  let scratch = if n <= tiny then own else A.make n (get own 0) in
+  let scratch = A.make (A.length own) (get own 0) in
   { cmp; own; scratch; failures = Leftmost.create (); code; grain }
+
+let sort_tiny cmp own =
+  let n = A.length own in
+  if n > 1 then begin
+    let job = { cmp; own; scratch = own; failures = Leftmost.create (); code = 0; grain = n } in
+    insertion job 0 n false;
+    Leftmost.reraise job.failures
+  end
 
 (* Too short to share. *)
 let sort_alone cmp own ~code ~cost =
@@ -195,7 +202,8 @@ let sort_alone cmp own ~code ~cost =
 
 let sort cmp own =
   let n = A.length own in
-  if n > 1 then begin
+  if n <= tiny then sort_tiny cmp own
+  else begin
     let code = Machine.code_of cmp in
     let cost = Site.cost code in
     if Site.estimate cost (comparisons n) < Loop.worth then sort_alone cmp own ~code ~cost
@@ -247,7 +255,7 @@ let sort_uniq cmp input =
   if n <= 1 then a
   else begin
     let counts = A.make ((n + block - 1) / block) 0 in
-    let compact b = counts.(b) <- compact cmp a (b * block) (min n ((b + 1) * block)) in
+    let compact b = counts.(b) <- compact cmp a (b * block) (Int.min n ((b + 1) * block)) in
     Loop.parallel_for ~start:0 ~finish:(A.length counts - 1) compact;
     gather a counts
   end

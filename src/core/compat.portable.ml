@@ -46,3 +46,9 @@ let[@inline] set_fresh (a : 'a array) i (v : 'a) =
   if Obj.is_int (Obj.repr v) then
     Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
   else Array.unsafe_set a i v
+
+(* A cons cell is a block of head and tail. *)
+type cell = { _head : Obj.t; mutable tail : Obj.t }
+
+let hook () : 'a list = Obj.magic { _head = Obj.repr 0; tail = Obj.repr 0 }
+let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest
