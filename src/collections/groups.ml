@@ -107,17 +107,26 @@ let[@inline] add t table bin =
   if bin < 0 || bin >= t.bins then out_of_range t bin;
   Array.unsafe_set table bin (Array.unsafe_get table bin + 1)
 
-(* [count t table lo hi] adds the bins of these indices to [table]. *)
-let histogram name ~bins code n count =
+let tables name ~bins =
   if bins < 0 then Loop.invalid (name ^ ".histogram") "bins = %d is negative" bins;
-  let t = { name; bins; idle = Atomic.make [] } in
-  Chunks.run code 0 (n - 1) (fun lo hi ->
-      let table = take t in
-      count t table lo hi;
-      Fresh.push t.idle table);
+  { name; bins; idle = Atomic.make [] }
+
+(* [count table x] counts in [table]. *)
+let with_table t count x =
+  let table = take t in
+  count table x;
+  Fresh.push t.idle table
+
+let total t =
   match Atomic.get t.idle with
-  | [] -> Array.make bins 0
+  | [] -> Array.make t.bins 0
   | sum :: others ->
     let join table = Array.iteri (fun bin count -> sum.(bin) <- sum.(bin) + count) table in
     List.iter join others;
     sum
+
+(* [count t table lo hi] adds the bins of these indices to [table]. *)
+let histogram name ~bins code n count =
+  let t = tables name ~bins in
+  Chunks.run code 0 (n - 1) (fun lo -> with_table t (fun table -> count t table lo));
+  total t

@@ -1,85 +1,21 @@
-(* Each function is a work for Walk: what to do with so many elements. *)
+(* Each function is a work (List_work) over pieces of the list (Walk); fewer than two elements are left
+   to the stdlib. *)
 
 open Muster_core
-open Muster_loop
+open List_work
 module A = Stdlib.Array
 module L = Stdlib.List
 include Stdlib.List
 
-let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster.List." ^ fn ^ ": " ^ s)) fmt
-let rec skip n l = match l with _ :: l when n > 0 -> skip (n - 1) l | l -> l
-let source = Walk.{ skip; is_end = (function [] -> true | _ -> false) }
-let never _ = false
-
-let job ?(unit = 1) ?(found = never) code source work =
-  Walk.{ source; work; code; unit; failures = Leftmost.create (); found }
-
-let run code work l = fst (Walk.run (job code source work) l)
-let ended (p : _ Walk.piece) rest left = p.rest <- rest; p.left <- left
-
 (* {2 map} *)
-
-type ('a, 'b) mapping = {
-  f : 'a -> 'b;
-  piece : 'a list Walk.piece;
-  mutable last : 'b list;
-}
-
-(* Two at a time: the loop is a third of what a cheap [f] costs. *)
-let[@tail_mod_cons] rec map_from m l n =
-  match l with
-  | x1 :: x2 :: (_ :: _ as l) when n > 2 ->
-    let y1 = m.f x1 in
-    let y2 = m.f x2 in
-    y1 :: y2 :: map_from m l (n - 2)
-  | x1 :: (_ :: _ as l) when n > 1 ->
-    let y1 = m.f x1 in
-    y1 :: map_from m l (n - 1)
-  | x :: l ->
-    let cell = [ m.f x ] in
-    m.last <- cell;
-    ended m.piece l (n - 1);
-    cell
-  | [] -> []
-
-let map_piece f (piece : _ Walk.piece) =
-  let m = { f; piece; last = [] } in
-  let first = map_from m piece.rest piece.left in
-  Chain.{ first; last = m.last }
 
 let map f = function
   | ([] | [ _ ]) as l -> L.map f l
   | l -> Chain.join (run (Machine.code_of f) (map_piece f) l)
 
-let mapi_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last i l n =
-    match l with
-    | x :: l when n > 0 -> go (Chain.add last (f i x)) (i + 1) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
-  in
-  go hook p.start p.rest p.left
-
 let mapi f = function
   | ([] | [ _ ]) as l -> L.mapi f l
   | l -> Chain.join (run (Machine.code_of f) (mapi_piece f) l)
-
-let pairs =
-  let rec skip n = function
-    | _ :: a, _ :: b when n > 0 -> skip (n - 1) (a, b)
-    | ends -> ends
-  in
-  Walk.{ skip; is_end = (function [], _ | _, [] -> true | _ -> false) }
-
-let map2_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last a b n =
-    match (a, b) with
-    | x :: a, y :: b when n > 0 -> go (Chain.add last (f x y)) a b (n - 1)
-    | _ -> ended p (a, b) n; Chain.from hook last
-  in
-  let a, b = p.rest in
-  go hook a b p.left
 
 let map2 f a b =
   match (a, b) with
@@ -91,14 +27,6 @@ let map2 f a b =
 
 (* {2 init} *)
 
-let init_piece f n (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let stop = if p.left < n - p.rest then p.rest + p.left else n in
-  let rec go last i = if i = stop then last else go (Chain.add last (f i)) (i + 1) in
-  let last = go hook p.rest in
-  ended p stop (p.left - (stop - p.rest));
-  Chain.from hook last
-
 let init n f =
   if n <= 1 then L.init n f
   else
@@ -107,25 +35,9 @@ let init n f =
 
 (* {2 iter} *)
 
-let iter_piece f (p : _ Walk.piece) =
-  let rec go l n =
-    match l with
-    | x :: l when n > 0 -> f x; go l (n - 1)
-    | l -> ended p l n
-  in
-  go p.rest p.left
-
 let iter f = function
   | ([] | [ _ ]) as l -> L.iter f l
   | l -> ignore (run (Machine.code_of f) (iter_piece f) l)
-
-let iteri_piece f (p : _ Walk.piece) =
-  let rec go i l n =
-    match l with
-    | x :: l when n > 0 -> f i x; go (i + 1) l (n - 1)
-    | l -> ended p l n
-  in
-  go p.start p.rest p.left
 
 let iteri f = function
   | ([] | [ _ ]) as l -> L.iteri f l
@@ -133,71 +45,23 @@ let iteri f = function
 
 (* {2 filter} *)
 
-let filter_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last l n =
-    match l with
-    | x :: l when n > 0 -> go (if f x then Chain.add last x else last) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
-  in
-  go hook p.rest p.left
-
 let filter f = function
   | ([] | [ _ ]) as l -> L.filter f l
   | l -> Chain.join (run (Machine.code_of f) (filter_piece f) l)
 
 let find_all = filter
 
-let filteri_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last i l n =
-    match l with
-    | x :: l when n > 0 -> go (if f i x then Chain.add last x else last) (i + 1) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
-  in
-  go hook p.start p.rest p.left
-
 let filteri f = function
   | ([] | [ _ ]) as l -> L.filteri f l
   | l -> Chain.join (run (Machine.code_of f) (filteri_piece f) l)
-
-let filter_map_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last l n =
-    match l with
-    | x :: l when n > 0 ->
-      go (match f x with Some y -> Chain.add last y | None -> last) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
-  in
-  go hook p.rest p.left
 
 let filter_map f = function
   | ([] | [ _ ]) as l -> L.filter_map f l
   | l -> Chain.join (run (Machine.code_of f) (filter_map_piece f) l)
 
-let concat_map_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec copy last = function [] -> last | y :: ys -> copy (Chain.add last y) ys in
-  let rec go last l n =
-    match l with
-    | x :: l when n > 0 -> go (copy last (f x)) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
-  in
-  go hook p.rest p.left
-
 let concat_map f = function
   | ([] | [ _ ]) as l -> L.concat_map f l
   | l -> Chain.join (run (Machine.code_of f) (concat_map_piece f) l)
-
-let partition_piece f (p : _ Walk.piece) =
-  let yes = Compat.hook () and no = Compat.hook () in
-  let rec go last last' l n =
-    match l with
-    | x :: l when n > 0 ->
-      if f x then go (Chain.add last x) last' l (n - 1) else go last (Chain.add last' x) l (n - 1)
-    | l -> ended p l n; (Chain.from yes last, Chain.from no last')
-  in
-  go yes no p.rest p.left
 
 let partition f = function
   | ([] | [ _ ]) as l -> L.partition f l
@@ -206,34 +70,6 @@ let partition f = function
     (Chain.join (L.map fst chains), Chain.join (L.map snd chains))
 
 (* {2 Searches} *)
-
-type 'b event = Found of 'b | Failed of Outcome.failure
-
-(* A piece ends with the first thing that happens in it. *)
-let note first (p : _ Walk.piece) event = Leftmost.note first p.start event; ended p [] 0
-
-let search code l look =
-  let first = Leftmost.create () in
-  let work (p : _ Walk.piece) =
-    match look p p.start p.rest p.left with
-    | None -> ()
-    | Some v -> note first p (Found v)
-    | exception exn -> note first p (Failed (Outcome.caught exn))
-  in
-  ignore (Walk.run (job ~found:(Leftmost.stops first) code source work) l);
-  match Leftmost.get first with
-  | None -> None
-  | Some (Found v) -> Some v
-  | Some (Failed failure) -> Outcome.raise failure
-
-(* The first element of which [f] says [wanted], and its index. *)
-let seek f wanted l =
-  let rec look p i l n =
-    match l with
-    | x :: l when n > 0 -> if f x == wanted then Some (i, x) else look p (i + 1) l (n - 1)
-    | l -> ended p l n; None
-  in
-  search (Machine.code_of f) l look
 
 let find_mapi f = function
   | ([] | [ _ ]) as l -> L.find_mapi f l
@@ -260,11 +96,84 @@ let find_opt f = function
   | ([] | [ _ ]) as l -> L.find_opt f l
   | l -> Option.map snd (seek f true l)
 
-let find f l = match find_opt f l with Some x -> x | None -> raise Not_found
+let find f = function
+  | ([] | [ _ ]) as l -> L.find f l
+  | l -> (match seek f true l with Some (_, x) -> x | None -> raise Not_found)
 
 let find_index f = function
   | ([] | [ _ ]) as l -> L.find_index f l
   | l -> Option.map fst (seek f true l)
 
-let exists f = function ([] | [ _ ]) as l -> L.exists f l | l -> seek f true l <> None
-let for_all f = function ([] | [ _ ]) as l -> L.for_all f l | l -> seek f false l = None
+let exists f = function
+  | ([] | [ _ ]) as l -> L.exists f l
+  | l -> Option.is_some (seek f true l)
+
+let for_all f = function
+  | ([] | [ _ ]) as l -> L.for_all f l
+  | l -> Option.is_none (seek f false l)
+
+let mem x = function
+  | ([] | [ _ ]) as l -> L.mem x l
+  | l -> Option.is_some (seek (fun y -> Stdlib.compare x y = 0) true l)
+
+let memq x = function
+  | ([] | [ _ ]) as l -> L.memq x l
+  | l -> Option.is_some (seek (fun y -> x == y) true l)
+
+let count f = function
+  | [] -> 0
+  | [ x ] -> Bool.to_int (f x)
+  | l -> L.fold_left ( + ) 0 (run (Machine.code_of f) (count_piece f) l)
+
+(* {2 Reductions} *)
+
+let reduce op = function
+  | [] -> None
+  | [ x ] -> Some x
+  | l -> reduce_keyed (Machine.code_of op) op l
+
+let fold op init = function
+  | [] -> init
+  | [ x ] -> op init x
+  | l -> op init (Option.get (reduce_keyed (Machine.code_of op) op l))
+
+let least cmp x y = if cmp y x < 0 then y else x
+let greatest cmp x y = if cmp y x > 0 then y else x
+
+let extreme pick cmp = function
+  | [] -> None
+  | [ x ] -> Some x
+  | l -> reduce_keyed (Machine.code_of cmp) (pick cmp) l
+
+let min cmp l = extreme least cmp l
+let max cmp l = extreme greatest cmp l
+
+(* {2 By way of arrays} *)
+
+let sort_array cmp l =
+  let a = A.of_list l in
+  Merge_sort.sort cmp a;
+  A.to_list a
+
+let stable_sort cmp = function ([] | [ _ ]) as l -> l | l -> sort_array cmp l
+let sort = stable_sort
+let fast_sort = stable_sort
+
+let sort_uniq cmp = function
+  | ([] | [ _ ]) as l -> l
+  | l -> A.to_list (Array.sort_uniq cmp (A.of_list l))
+
+let scan op = function
+  | ([] | [ _ ]) as l -> l
+  | l -> A.to_list (Array.scan op (A.of_list l))
+
+let group_by key = function
+  | [] -> []
+  | l ->
+    let elements (key, a) = (key, A.to_list a) in
+    A.to_list (Array.map elements (Array.group_by key (A.of_list l)))
+
+let histogram ~bins f l =
+  let t = Groups.tables "List" ~bins in
+  if not (is_empty l) then ignore (run (Machine.code_of f) (histogram_piece t f) l);
+  Groups.total t

@@ -18,12 +18,12 @@
 
 open Muster_core
 open Muster_loop
-module A = Stdlib.Array
+module Array = Stdlib.Array
 
 (* Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at
    every step. *)
-let get = A.unsafe_get
-let set = A.unsafe_set
+let get = Array.unsafe_get
+let set = Array.unsafe_set
 
 type 'a job = {
   cmp : 'a -> 'a -> int;
@@ -46,7 +46,7 @@ let[@inline] stopped job index = Leftmost.stops job.failures index
 let note job hi exn = Leftmost.note job.failures (hi - 1) (Outcome.caught exn)
 
 let move src from dst at count =
-  if src != dst && count > 0 then A.blit src from dst at count
+  if src != dst && count > 0 then Array.blit src from dst at count
 
 (* {2 Insertion} *)
 
@@ -180,11 +180,11 @@ and measured job lo hi flip =
 let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
 
 let make_job cmp own ~code ~grain =
-  let scratch = A.make (A.length own) (get own 0) in
+  let scratch = Array.make (Array.length own) (get own 0) in
   { cmp; own; scratch; failures = Leftmost.create (); code; grain }
 
 let sort_tiny cmp own =
-  let n = A.length own in
+  let n = Array.length own in
   if n > 1 then begin
     let job = { cmp; own; scratch = own; failures = Leftmost.create (); code = 0; grain = n } in
     insertion job 0 n false;
@@ -193,7 +193,7 @@ let sort_tiny cmp own =
 
 (* Too short to share. *)
 let sort_alone cmp own ~code ~cost =
-  let n = A.length own in
+  let n = Array.length own in
   let job = make_job cmp own ~code ~grain:n in
   let since = Machine.ticks () in
   node job 0 n false;
@@ -201,7 +201,7 @@ let sort_alone cmp own ~code ~cost =
   Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n)
 
 let sort cmp own =
-  let n = A.length own in
+  let n = Array.length own in
   if n <= tiny then sort_tiny cmp own
   else begin
     let code = Machine.code_of cmp in
@@ -212,50 +212,4 @@ let sort cmp own =
       let run () = (if n <= job.grain then measured else node) job 0 n false in
       Pool.with_current ~in_place:run (fun _ -> run ());
       Leftmost.reraise job.failures
-  end
-
-(* {2 Without duplicates}
-
-   Blocks of the sorted array are compacted side by side. A block's last element stays where it
-   is, or is gone from there only in a copy: the next block may compare with it. *)
-
-let block = 4096
-
-(* How many stay. What lies in front of [lo] is not written by anybody: see above. *)
-let compact cmp a lo hi =
-  let kept = ref (if lo = 0 || cmp (get a (lo - 1)) (get a lo) <> 0 then lo + 1 else lo) in
-  let last = ref (get a lo) in
-  for i = lo + 1 to hi - 1 do
-    let e = get a i in
-    if cmp !last e <> 0 then begin
-      set a !kept e;
-      incr kept
-    end;
-    last := e
-  done;
-  !kept - lo
-
-(* The sum of what lies before each block, and of all. *)
-let offsets counts =
-  let sums = A.make (A.length counts + 1) 0 in
-  A.iteri (fun b count -> sums.(b + 1) <- sums.(b) + count) counts;
-  sums
-
-let gather a counts =
-  let sums = offsets counts in
-  let result = A.make sums.(A.length counts) (get a 0) in
-  let move b = A.blit a (b * block) result sums.(b) counts.(b) in
-  Loop.parallel_for ~start:0 ~finish:(A.length counts - 1) move;
-  result
-
-let sort_uniq cmp input =
-  let a = A.copy input in
-  sort cmp a;
-  let n = A.length a in
-  if n <= 1 then a
-  else begin
-    let counts = A.make ((n + block - 1) / block) 0 in
-    let compact b = counts.(b) <- compact cmp a (b * block) (Int.min n ((b + 1) * block)) in
-    Loop.parallel_for ~start:0 ~finish:(A.length counts - 1) compact;
-    gather a counts
   end

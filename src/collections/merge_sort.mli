@@ -13,9 +13,3 @@ val sort : ('a -> 'a -> int) -> 'a array -> unit
     if [cmp] is as fast as it was the last time.
     {b Domains}: [cmp] runs on several at the same time. Nobody else may write [a] meanwhile.
     {b Order}: everything [cmp] did happens before the return. *)
-
-val sort_uniq : ('a -> 'a -> int) -> 'a array -> 'a array
-(** [sort_uniq cmp a] is a new array: [a] sorted, and of equal elements the first. [a] stays as it
-    is.
-
-    {b Raises}, {b Cost}, {b Domains}, {b Order}: as {!sort}; [n] more calls of [cmp]. *)

@@ -26,13 +26,14 @@ let rec push f node = function
 
 let leaf at value = { at; rank = 0; value }
 
-(* The value of pieces in order; raises what the leftmost failure was. *)
-let value f init tallies =
+(* The value of pieces in order, if there is an element; raises the leftmost failure. *)
+let value f tallies =
   let add nodes { nodes = more; failure } =
     let nodes = Stdlib.List.fold_right (push f) more nodes in
     Option.iter Outcome.raise failure;
     nodes
   in
   match Stdlib.List.fold_left add [] tallies with
-  | [] -> init
-  | last :: nodes -> Stdlib.List.fold_left (fun right left -> f left.value right) last.value nodes
+  | [] -> None
+  | last :: nodes ->
+    Some (Stdlib.List.fold_left (fun right left -> f left.value right) last.value nodes)

@@ -11,7 +11,7 @@
 
 open Muster_core
 open Muster_loop
-module A = Stdlib.Array
+module Array = Stdlib.Array
 
 (** How to walk. *)
 type 's source = {
@@ -60,7 +60,7 @@ let over job index = Leftmost.stops job.failures index || job.found index
 (* {2 Blocks} *)
 
 let cut job from first ~each ~pieces =
-  let starts = A.make pieces from in
+  let starts = Array.make pieces from in
   let rec walk c from =
     if c = pieces || job.source.is_end from then (c, from)
     else begin
@@ -69,7 +69,7 @@ let cut job from first ~each ~pieces =
     end
   in
   let count, left = walk 0 from in
-  { from = starts; count; first; each; left; results = A.make count None }
+  { from = starts; count; first; each; left; results = Array.make count None }
 
 let run_piece job b c =
   let start = b.first + (c * b.each) in
@@ -117,7 +117,7 @@ let rec blocks job from first pieces =
       (b :: bs, last)
 
 let add_results b results =
-  A.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
+  Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
 
 (* In one piece where nobody else is there to take any. *)
 let shared job from first =
