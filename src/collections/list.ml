@@ -137,9 +137,6 @@ let fold op init = function
   | [ x ] -> op init x
   | l -> op init (Option.get (reduce_keyed (Machine.code_of op) op l))
 
-let least cmp x y = if cmp y x < 0 then y else x
-let greatest cmp x y = if cmp y x > 0 then y else x
-
 let extreme pick cmp = function
   | [] -> None
   | [ x ] -> Some x

@@ -217,10 +217,13 @@ let tally_piece op failed (p : _ Walk.piece) =
     ended p [] 0;
     Tally.{ nodes = !nodes; failure = Some failure }
 
-let reduce_keyed code op l =
+let tallies first code op l =
   let failed = Leftmost.create () in
-  let job =
-    job ~unit:Tally.run ~found:(Leftmost.stops failed) code source (tally_piece op failed)
-  in
-  Tally.value op (fst (Walk.run job l))
+  let found = Leftmost.stops failed in
+  fst (Walk.run_from first (job ~unit:Tally.run ~found code source (tally_piece op failed)) l)
 
+let reduce_keyed code op l = Tally.value op (tallies 0 code op l)
+
+(* Of equal ones the first. *)
+let least cmp x y = if cmp y x < 0 then y else x
+let greatest cmp x y = if cmp y x > 0 then y else x

@@ -26,14 +26,16 @@ let rec push f node = function
 
 let leaf at value = { at; rank = 0; value }
 
-(* The value of pieces in order, if there is an element; raises the leftmost failure. *)
-let value f tallies =
-  let add nodes { nodes = more; failure } =
-    let nodes = Stdlib.List.fold_right (push f) more nodes in
-    Option.iter Outcome.raise failure;
-    nodes
-  in
-  match Stdlib.List.fold_left add [] tallies with
+(* Puts a piece to what lies left of it; raises the first failure. *)
+let append f nodes { nodes = more; failure } =
+  let nodes = Stdlib.List.fold_right (push f) more nodes in
+  Option.iter Outcome.raise failure;
+  nodes
+
+let total f = function
   | [] -> None
   | last :: nodes ->
     Some (Stdlib.List.fold_left (fun right left -> f left.value right) last.value nodes)
+
+(* The value of pieces in order, if there is an element; raises the leftmost failure. *)
+let value f tallies = total f (Stdlib.List.fold_left (append f) [] tallies)

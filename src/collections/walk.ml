@@ -135,9 +135,9 @@ let shared job from first =
 
 (* {2 In place} *)
 
-let timed_in_place job from n cost =
+let timed_in_place job from first n cost =
   let since = Machine.ticks () in
-  let p = { rest = from; left = n; start = 0 } in
+  let p = { rest = from; left = n; start = first } in
   let r = job.work p in
   let ticks = Machine.ticks () - since in
   Site.confirm job.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
@@ -147,22 +147,24 @@ let then_ r (rs, last) = (r :: rs, last)
 
 (* What is remembered is tried on [Site.sample] elements. They are what tells how many more may be
    done in place. *)
-let from_the_front job from cost =
-  let r, rest, ticks = timed_in_place job from Site.sample cost in
+let from_the_front job from first cost =
+  let r, rest, ticks = timed_in_place job from first Site.sample cost in
   if job.source.is_end rest then ([ r ], rest)
   else begin
     let most = whole job (fitting worth ticks) in
-    let p = { rest; left = most; start = Site.sample } in
+    let p = { rest; left = most; start = first + Site.sample } in
     let r' = job.work p in
     if job.source.is_end p.rest then ([ r; r' ], p.rest)
-    else then_ r (then_ r' (shared job p.rest (Site.sample + most)))
+    else then_ r (then_ r' (shared job p.rest (first + Site.sample + most)))
   end
 
-let run job from =
+let run_from first job from =
   let cost = Site.cost job.code in
-  if cost = Site.unknown then shared job from 0
-  else if cost <= cheap then from_the_front job from cost
+  if cost = Site.unknown then shared job from first
+  else if cost <= cheap then from_the_front job from first cost
   else if job.source.is_end (job.source.skip (fitting worth cost) from) then
-    let r, rest, _ = timed_in_place job from max_int cost in
+    let r, rest, _ = timed_in_place job from first max_int cost in
     ([ r ], rest)
-  else shared job from 0
+  else shared job from first
+
+let run job from = run_from 0 job from

@@ -29,3 +29,6 @@ val run : ('s, 'r) job -> 's -> 'r list * 's
     {b Cost}: about 50 ns beside the work, for what lasts less than 25 us; else one more walk, shared
     between the workers, and about 100 ns for each piece of 8 us.
     {b Order}: all pieces happen before the return. *)
+
+val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's
+(** The same where the first element has that index, a multiple of [unit]. *)
