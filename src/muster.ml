@@ -20,3 +20,5 @@ module Floatarray = Muster_collections.Floatarray
 module Bigarray = Muster_collections.Bigarray
 module Bytes = Muster_collections.Bytes
 module String = Muster_collections.String
+module List = Muster_collections.List
+module Seq = Muster_collections.Seq
