@@ -51,12 +51,14 @@ let row options case =
   [ Printf.sprintf "%s, n = %d" case.name case.n; case.against; each theirs; each ours;
     Printf.sprintf "%.2f" minima; Printf.sprintf "%.2f" median; bar; passed ]
 
+let of_length n = Arrays.cases n @ Sorting.cases n @ Lists.cases n
+
 let cases options =
   let large = if options.quick then 10_000 else Case.large in
   let is_wanted case =
     options.only = [] || List.exists (fun prefix -> String.starts_with ~prefix case.name) options.only
   in
-  List.filter is_wanted (List.concat_map Arrays.cases [ large; Case.small ])
+  List.filter is_wanted (List.concat_map of_length [ large; Case.small ])
 
 let main domains repeat quick only =
   let options = { domains; repeat; quick; only } in

@@ -2,6 +2,7 @@
    to the stdlib. *)
 
 open Muster_core
+open Muster_loop
 open List_work
 module A = Stdlib.Array
 module L = Stdlib.List
@@ -94,31 +95,31 @@ let find_map f = function
 
 let find_opt f = function
   | ([] | [ _ ]) as l -> L.find_opt f l
-  | l -> Option.map snd (seek f true l)
+  | l -> Option.map snd (seek f l)
 
 let find f = function
   | ([] | [ _ ]) as l -> L.find f l
-  | l -> (match seek f true l with Some (_, x) -> x | None -> raise Not_found)
+  | l -> (match seek f l with Some (_, x) -> x | None -> raise Not_found)
 
 let find_index f = function
   | ([] | [ _ ]) as l -> L.find_index f l
-  | l -> Option.map fst (seek f true l)
+  | l -> Option.map fst (seek f l)
 
 let exists f = function
   | ([] | [ _ ]) as l -> L.exists f l
-  | l -> Option.is_some (seek f true l)
+  | l -> List_work.exists f l
 
 let for_all f = function
   | ([] | [ _ ]) as l -> L.for_all f l
-  | l -> Option.is_none (seek f false l)
+  | l -> List_work.for_all f l
 
 let mem x = function
   | ([] | [ _ ]) as l -> L.mem x l
-  | l -> Option.is_some (seek (fun y -> Stdlib.compare x y = 0) true l)
+  | l -> List_work.exists (fun y -> Stdlib.compare x y = 0) l
 
 let memq x = function
   | ([] | [ _ ]) as l -> L.memq x l
-  | l -> Option.is_some (seek (fun y -> x == y) true l)
+  | l -> List_work.exists (fun y -> x == y) l
 
 let count f = function
   | [] -> 0
@@ -147,12 +148,24 @@ let max cmp l = extreme greatest cmp l
 
 (* {2 By way of arrays} *)
 
-let sort_array cmp l =
+let by_array cmp l =
   let a = A.of_list l in
   Merge_sort.sort cmp a;
   A.to_list a
 
-let stable_sort cmp = function ([] | [ _ ]) as l -> l | l -> sort_array cmp l
+let in_place cmp l code cost n =
+  let since = Machine.ticks () in
+  let sorted = L.stable_sort cmp l in
+  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
+  sorted
+
+let stable_sort cmp = function
+  | ([] | [ _ ]) as l -> l
+  | l ->
+    let code = Machine.code_of cmp in
+    let cost = Site.cost code and n = Merge_sort.comparisons (L.length l) in
+    if Site.estimate cost n < Walk.worth then in_place cmp l code cost n else by_array cmp l
+
 let sort = stable_sort
 let fast_sort = stable_sort
 
@@ -160,8 +173,10 @@ let sort_uniq cmp = function
   | ([] | [ _ ]) as l -> l
   | l -> A.to_list (Array.sort_uniq cmp (A.of_list l))
 
+(* As long as the arrays that are not scanned in parallel. *)
 let scan op = function
-  | ([] | [ _ ]) as l -> l
+  | [] -> []
+  | x :: l when L.compare_length_with l Leaves.one_block < 0 -> scan_in_place op x l
   | l -> A.to_list (Array.scan op (A.of_list l))
 
 let group_by key = function

@@ -13,3 +13,6 @@ val sort : ('a -> 'a -> int) -> 'a array -> unit
     if [cmp] is as fast as it was the last time.
     {b Domains}: [cmp] runs on several at the same time. Nobody else may write [a] meanwhile.
     {b Order}: everything [cmp] did happens before the return. *)
+
+val comparisons : int -> int
+(** About how many calls of [cmp] sorting takes. *)

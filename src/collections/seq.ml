@@ -49,7 +49,7 @@ let reduce_keyed code op s =
   let flush at =
     let value, _ = List_work.leaf op (L.rev !waiting) in
     waiting := [];
-    nodes := Tally.push op (Tally.leaf at value) !nodes
+    nodes := Tally.push op { at; rank = 0; value } !nodes
   in
   let last = ref 0 in
   let one i x =

@@ -24,8 +24,6 @@ let rec push f node = function
     push f { at = left.at; rank = left.rank + 1; value = f left.value node.value } nodes
   | nodes -> node :: nodes
 
-let leaf at value = { at; rank = 0; value }
-
 (* Puts a piece to what lies left of it; raises the first failure. *)
 let append f nodes { nodes = more; failure } =
   let nodes = Stdlib.List.fold_right (push f) more nodes in

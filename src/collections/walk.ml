@@ -44,6 +44,12 @@ let worth = 2 * Loop.worth_waking
 let quantum = Loop.quantum
 let first_block = 16
 
+(* So long may a wrong memory go unnoticed, by its own measure. *)
+let trial = Loop.worth / 4
+
+(* For each 1,000 elements. *)
+let hardly = Machine.ticks_of_us 3
+
 (* [Site.sample] elements of that cost may be done before sharing pays. *)
 let cheap = worth
 
@@ -145,18 +151,25 @@ let timed_in_place job from first n cost =
 
 let then_ r (rs, last) = (r :: rs, last)
 
-(* What is remembered is tried on [Site.sample] elements. They are what tells how many more may be
-   done in place. *)
+(* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
+   that sharing could take off the caller. *)
+let rec stretches job from first n =
+  let since = Machine.ticks () in
+  let p = { rest = from; left = n; start = first } in
+  let r = job.work p in
+  if job.source.is_end p.rest then ([ r ], p.rest)
+  else
+    let ticks = Machine.ticks () - since and next = first + n in
+    if 1000 * ticks < n * hardly then then_ r (stretches job p.rest next (2 * n))
+    else then_ r (shared job p.rest next)
+
+(* What is remembered is tried on a few elements. They are what tells how many more may be done in
+   place. *)
 let from_the_front job from first cost =
-  let r, rest, ticks = timed_in_place job from first Site.sample cost in
+  let n = Int.max Site.sample (whole job (fitting trial cost)) in
+  let r, rest, ticks = timed_in_place job from first n cost in
   if job.source.is_end rest then ([ r ], rest)
-  else begin
-    let most = whole job (fitting worth ticks) in
-    let p = { rest; left = most; start = first + Site.sample } in
-    let r' = job.work p in
-    if job.source.is_end p.rest then ([ r; r' ], p.rest)
-    else then_ r (then_ r' (shared job p.rest (first + Site.sample + most)))
-  end
+  else then_ r (stretches job rest (first + n) (whole job (worth * n / at_least_1 ticks)))
 
 let run_from first job from =
   let cost = Site.cost job.code in

@@ -21,6 +21,9 @@ type ('s, 'r) job = {
   found : int -> bool;  (** whether all is over, left of this index *)
 }
 
+val worth : int
+(** What is likely to take less stays with the caller, in ticks. *)
+
 val run : ('s, 'r) job -> 's -> 'r list * 's
 (** [run job s] does the work of [job] on pieces that make up [s], and is the results in order,
     and where the last piece ended. Pieces for which [found] holds may be left out.
