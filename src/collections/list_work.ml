@@ -184,7 +184,7 @@ let search code l look =
   match Leftmost.get first with
   | None -> None
   | Some (Found v) -> Some v
-  | Some (Failed failure) -> Outcome.raise failure
+  | Some (Failed failure) -> Context.rethrow failure
 
 (* The first element of which [f] says yes, and its index. *)
 let seek f l =

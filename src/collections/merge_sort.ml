@@ -109,6 +109,18 @@ let merge_runs job m =
     note job (m.at + size m) exn;
     move_runs m !i !j !d
 
+(* [f x] and [f y]. A fork may raise, too: where the task is cancelled. What has not begun by then
+   is moved instead. *)
+let both job hi f move x y =
+  let x_begun = ref false and y_begun = ref false in
+  let left () = x_begun := true; f x in
+  let right () = y_begun := true; f y in
+  try ignore (Fork.both left right)
+  with exn ->
+    note job hi exn;
+    if not !x_begun then move x;
+    if not !y_begun then move y
+
 (* How many of the first [k] elements of the merged run are the left run's. *)
 let cut cmp { src; i0; i1; j0; j1; _ } k =
   let rec between p q =
@@ -131,9 +143,9 @@ let rec merge job m =
 
 and merge_halves job m left k =
   let i = m.i0 + left and j = m.j0 + k - left in
-  let first () = merge job { m with i1 = i; j1 = j } in
-  let last () = merge job { m with i0 = i; j0 = j; at = m.at + k } in
-  ignore (Fork.both first last)
+  let first = { m with i1 = i; j1 = j } and last = { m with i0 = i; j0 = j; at = m.at + k } in
+  let move m = move_runs m m.i0 m.j0 m.at in
+  both job (m.at + size m) (merge job) move first last
 
 (* Runs that are in order already are moved. *)
 let merge job m =
@@ -146,38 +158,44 @@ let merge job m =
 
 (* {2 Nodes} *)
 
-let rec node job lo hi flip =
-  if stopped job lo then move job.own lo (target job flip) lo (hi - lo)
+type range = { lo : int; hi : int; flip : bool }
+
+let move_range job { lo; hi; flip } = move job.own lo (target job flip) lo (hi - lo)
+
+let rec node job ({ lo; hi; flip } as range) =
+  if stopped job lo then move_range job range
   else if hi - lo <= tiny then insertion job lo hi flip
   else begin
     let mid = lo + ((hi - lo) / 2) in
-    halves job lo mid hi (not flip);
+    halves job { lo; hi = mid; flip = not flip } { lo = mid; hi; flip = not flip };
     let src = target job (not flip) and dst = target job flip in
     if stopped job hi then move src lo dst lo (hi - lo)
     else merge job { src; dst; i0 = lo; i1 = mid; j0 = mid; j1 = hi; at = lo }
   end
 
-and halves job lo mid hi flip =
-  if hi - lo <= job.grain then begin
-    node job lo mid flip;
-    node job mid hi flip
+and halves job left right =
+  if right.hi - left.lo <= job.grain then begin
+    node job left;
+    node job right
   end
-  else
-    let left () = (if lo = 0 && mid <= job.grain then measured else node) job lo mid flip in
-    let right () = node job mid hi flip in
-    ignore (Fork.both left right)
+  else both job right.hi (first_or_other job) (move_range job) left right
 
 (* The leftmost node that does not fork tells what a comparison costs. *)
-and measured job lo hi flip =
+and first_or_other job range =
+  if range.lo = 0 && range.hi <= job.grain then measured job range else node job range
+
+and measured job range =
   let since = Machine.ticks () in
-  node job lo hi flip;
+  node job range;
   let ticks = Machine.ticks () - since in
-  ignore (Site.learn job.code ~ticks ~iterations:(comparisons (hi - lo)))
+  ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)))
 
 (* {2 Whole arrays} *)
 
 (* A node of cheap comparisons should last longer than a fork with a steal. *)
 let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
+
+let all own = { lo = 0; hi = Array.length own; flip = false }
 
 let make_job cmp own ~code ~grain =
   let scratch = Array.make (Array.length own) (get own 0) in
@@ -188,7 +206,7 @@ let sort_tiny cmp own =
   if n > 1 then begin
     let job = { cmp; own; scratch = own; failures = Leftmost.create (); code = 0; grain = n } in
     insertion job 0 n false;
-    Leftmost.reraise job.failures
+    Context.reraise job.failures
   end
 
 (* Too short to share. *)
@@ -196,8 +214,8 @@ let sort_alone cmp own ~code ~cost =
   let n = Array.length own in
   let job = make_job cmp own ~code ~grain:n in
   let since = Machine.ticks () in
-  node job 0 n false;
-  Leftmost.reraise job.failures;
+  node job (all own);
+  Context.reraise job.failures;
   Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n)
 
 let sort cmp own =
@@ -209,7 +227,7 @@ let sort cmp own =
     if Site.estimate cost (comparisons n) < Loop.worth then sort_alone cmp own ~code ~cost
     else
       let job = make_job cmp own ~code ~grain:(grain_for cost) in
-      let run () = (if n <= job.grain then measured else node) job 0 n false in
+      let run () = first_or_other job (all own) in
       Pool.with_current ~in_place:run (fun _ -> run ());
-      Leftmost.reraise job.failures
+      Context.reraise job.failures
   end

@@ -6,13 +6,14 @@ val sort : ('a -> 'a -> int) -> 'a array -> unit
 
     {b Raises} what [cmp] raises, once no call of it runs any more: of several exceptions that of
     the left half, else of the right half, else of merging the two. The array then holds the
-    elements that it held, in some order; so it does not, if an asynchronous exception
-    ([Sys.Break]) strikes outside of [cmp].
+    elements that it held, in some order; but for an asynchronous exception ([Sys.Break]) that
+    strikes outside of [cmp].
     {b Cost}: at most [n log2 n] calls of [cmp], and 2 % more for cutting long merges; one array of
     [n] beside [a], nothing for 8 elements and fewer. Below about 6 us it stays with the caller,
     if [cmp] is as fast as it was the last time.
     {b Domains}: [cmp] runs on several at the same time. Nobody else may write [a] meanwhile.
-    {b Order}: everything [cmp] did happens before the return. *)
+    {b Order}: everything [cmp] did happens before the return.
+    {b Cancels}: a cancelled task leaves at a fork; the array as after an exception. *)
 
 val comparisons : int -> int
 (** About how many calls of [cmp] sorting takes. *)

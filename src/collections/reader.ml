@@ -37,7 +37,7 @@ let rec blocks c b start size =
   match b with
   | { elements; next = None; failure } ->
     c.block ~start elements;
-    Option.iter Outcome.raise failure
+    Option.iter Context.rethrow failure
   | { elements; next = Some s; _ } ->
     let following = Int.min longest (start + size) in
     let (), b = Fork.both (fun () -> c.block ~start elements) (fun () -> read following s) in
@@ -61,6 +61,7 @@ let rec one_by_one c s i n =
 let short = Machine.ticks_of_us 1 / 10
 
 let rec alone c s i n =
+  Loop.look_up_between_chunks ();
   let since = Machine.ticks () in
   match one_by_one c s i n with
   | None -> ()
@@ -80,4 +81,4 @@ let put_back x rest () = Stdlib.Seq.Cons (x, rest)
 
 let failing exn =
   let failure = Outcome.caught exn in
-  fun () -> Outcome.raise failure
+  fun () -> Context.rethrow failure

@@ -27,7 +27,7 @@ let rec push f node = function
 (* Puts a piece to what lies left of it; raises the first failure. *)
 let append f nodes { nodes = more; failure } =
   let nodes = Stdlib.List.fold_right (push f) more nodes in
-  Option.iter Outcome.raise failure;
+  Option.iter Context.rethrow failure;
   nodes
 
 let total f = function

@@ -56,6 +56,9 @@ let cheap = worth
 (* Longer ones would do the caches no good. *)
 let longest = 4096
 
+(* Without a look whether the task is cancelled, or the worker dismissed. *)
+let longest_alone = 1 lsl 13
+
 let at_least_1 (n : int) = if n < 1 then 1 else n
 
 (* So many elements that cost [cost] last [ticks]. *)
@@ -125,19 +128,7 @@ let rec blocks job from first pieces =
 let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
 
-(* In one piece where nobody else is there to take any. *)
-let shared job from first =
-  let go () =
-    let bs, last = blocks job from first first_block in
-    Leftmost.reraise job.failures;
-    (Stdlib.List.fold_right add_results bs [], last)
-  in
-  let alone () =
-    let p = { rest = from; left = max_int; start = first } in
-    let r = job.work p in
-    ([ r ], p.rest)
-  in
-  Pool.with_current ~in_place:go (fun w -> if Pool.size w.pool = 1 then alone () else go ())
+let then_ r (rs, last) = (r :: rs, last)
 
 (* {2 In place} *)
 
@@ -149,18 +140,39 @@ let timed_in_place job from first n cost =
   Site.confirm job.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
   (r, p.rest, ticks)
 
-let then_ r (rs, last) = (r :: rs, last)
+(* Beside other workers. *)
+let shared_by_all job from first =
+  let bs, last = blocks job from first first_block in
+  Context.reraise job.failures;
+  (Stdlib.List.fold_right add_results bs [], last)
+
+let rec alone job from first n =
+  Loop.look_up_between_chunks ();
+  let since = Machine.ticks () in
+  let p = { rest = from; left = n; start = first } in
+  let r = job.work p in
+  if job.source.is_end p.rest then ([ r ], p.rest)
+  else
+    let longer = if Machine.ticks () - since < quantum then 2 * n else n in
+    then_ r (alone job p.rest (first + n) (Int.min longer longest_alone))
+
+let shared job from first =
+  let go () = shared_by_all job from first in
+  Pool.with_current ~in_place:go (fun w ->
+      if Pool.size w.pool = 1 then alone job from first Site.sample else go ())
 
 (* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
    that sharing could take off the caller. *)
 let rec stretches job from first n =
+  Loop.look_up_between_chunks ();
   let since = Machine.ticks () in
   let p = { rest = from; left = n; start = first } in
   let r = job.work p in
   if job.source.is_end p.rest then ([ r ], p.rest)
   else
     let ticks = Machine.ticks () - since and next = first + n in
-    if 1000 * ticks < n * hardly then then_ r (stretches job p.rest next (2 * n))
+    if 1000 * ticks < n * hardly then
+      then_ r (stretches job p.rest next (Int.min (2 * n) longest_alone))
     else then_ r (shared job p.rest next)
 
 (* What is remembered is tried on a few elements. They are what tells how many more may be done in
@@ -169,7 +181,9 @@ let from_the_front job from first cost =
   let n = Int.max Site.sample (whole job (fitting trial cost)) in
   let r, rest, ticks = timed_in_place job from first n cost in
   if job.source.is_end rest then ([ r ], rest)
-  else then_ r (stretches job rest (first + n) (whole job (worth * n / at_least_1 ticks)))
+  else
+    let more = Int.min longest_alone (worth * n / at_least_1 ticks) in
+    then_ r (stretches job rest (first + n) (whole job more))
 
 let run_from first job from =
   let cost = Site.cost job.code in

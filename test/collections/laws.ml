@@ -74,3 +74,19 @@ let takes_two_domains what call =
   in
   call meet;
   check_bool (what ^ " runs on two domains") true (Atomic.get met)
+
+(* Runs [call tick], which calls [tick] often, as a task that is cancelled after some calls, and waits
+   until it has ended; less than [most] calls were left to it. *)
+let ends_when_cancelled what ~most call =
+  run_on 3 @@ fun () ->
+  let calls = Atomic.make 0 in
+  let tick () = Atomic.incr calls; spin 1000 in
+  let cancelled =
+    Muster.Task.scope (fun scope ->
+        let task = Muster.Task.fork scope (fun () -> call tick) in
+        wait_until (fun () -> Atomic.get calls > 100);
+        Muster.Task.cancel task;
+        outcome (fun () -> Muster.Task.await task))
+  in
+  check_bool (what ^ " is cancelled") true (cancelled = Error Muster.Task.Cancelled);
+  if Atomic.get calls >= most then failf "%s goes on to its end" what

@@ -257,6 +257,16 @@ let grown_slow () =
       Atomic.set slow true;
       ignore (Ours.map f l))
 
+let cancelled () =
+  let n = 1_000_000 in
+  let l = Theirs.init n Fun.id in
+  let check what call = ends_when_cancelled what ~most:(n - 1) (fun tick -> ignore (call tick)) in
+  check "map" (fun tick -> ignore (Ours.map (fun _ -> tick ()) l));
+  check "fold" (fun tick -> ignore (Ours.fold (fun a _ -> tick (); a) 0 l));
+  check "exists" (fun tick -> ignore (Ours.exists (fun _ -> tick (); false) l));
+  check "sort" (fun tick -> ignore (Ours.sort (fun a b -> tick (); compare b a) l));
+  check "Seq.iter" (fun tick -> Muster.Seq.iter (fun _ -> tick ()) (Theirs.to_seq l))
+
 let () =
   Alcotest.run "list"
     [
@@ -276,5 +286,6 @@ let () =
           case "no or one element: no more allocation" no_more_allocation;
           case "shared by two domains" shared;
           case "short functions that become slow" grown_slow;
+          case "cancelled" cancelled;
         ] );
     ]

@@ -168,6 +168,14 @@ let ended_before_it_raises () =
     check_int "calls that run" 0 (Atomic.get running)
   done
 
+let cancelled () =
+  let n = 100_000 in
+  let before = Theirs.init n (fun i -> i * 7919 mod 100_003) in
+  let a = Theirs.copy before in
+  let sort tick = Ours.sort (fun a b -> tick (); Int.compare a b) a in
+  Laws.ends_when_cancelled "sort" ~most:(10 * n) sort;
+  check_bool "the same elements" true (same_elements before a)
+
 (* {2 Cost} *)
 
 let number_of_calls () =
@@ -215,6 +223,7 @@ let () =
             case "the same exception on 1, 2, 3 and 8 domains" same_exception;
             case "the left half's exception wins" left_before_right;
             case "no call runs any more" ended_before_it_raises;
+            case "cancelled, it keeps all elements" cancelled;
           ] );
       ( "cost",
         [
