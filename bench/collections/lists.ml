@@ -18,7 +18,9 @@ let cases n =
   let strings = List.map string_of_int l in
   let bar = Case.bar_of n in
   let note = if n = Case.small then bar else Case.Note in
-  let case name against bar ours theirs = Case.make ("list, " ^ name) n ~against bar ~ours ~theirs in
+  let case name against bar ours theirs =
+    Case.make ("list, " ^ name) n ~against bar ~ours ~theirs
+  in
   let chosen_20_ns x = is_chosen (body x) in
   [
     case "map, 20 ns" "List.map" bar (fun () -> Parallel.map body l) (fun () -> List.map body l);
@@ -35,11 +37,15 @@ let cases n =
     case "sort strings" "List.sort" bar
       (fun () -> Parallel.sort String.compare strings)
       (fun () -> List.sort String.compare strings);
-    case "map, x + 1" "List.map" note (fun () -> Parallel.map successor l) (fun () -> List.map successor l);
+    case "map, x + 1" "List.map" note
+      (fun () -> Parallel.map successor l)
+      (fun () -> List.map successor l);
     case "iter, 20 ns" "List.iter" note
       (fun () -> Parallel.iter (fun x -> ignore (body x)) l)
       (fun () -> List.iter (fun x -> ignore (body x)) l);
-    case "fold" "fold_left" Case.Note (fun () -> Parallel.fold plus 0 l) (fun () -> List.fold_left plus 0 l);
+    case "fold" "fold_left" Case.Note
+      (fun () -> Parallel.fold plus 0 l)
+      (fun () -> List.fold_left plus 0 l);
     case "for_all" "List.for_all" note
       (fun () -> Parallel.for_all (fun x -> x >= 0) l)
       (fun () -> List.for_all (fun x -> x >= 0) l);

@@ -1,5 +1,5 @@
-(* Each function is a work (List_work) over pieces of the list (Walk); fewer than two elements are left
-   to the stdlib. *)
+(* Each function is a work (List_work) over pieces of the list (Walk); fewer than two elements
+   are left to the stdlib. *)
 
 open Muster_core
 open Muster_loop
@@ -31,7 +31,8 @@ let map2 f a b =
 let init n f =
   if n <= 1 then L.init n f
   else
-    let source = Walk.{ skip = (fun k i -> if k < n - i then i + k else n); is_end = Int.equal n } in
+    let skip k i = if k < n - i then i + k else n in
+    let source = Walk.{ skip; is_end = Int.equal n } in
     Chain.join (fst (Walk.run (job (Machine.code_of f) source (init_piece f n)) 0))
 
 (* {2 iter} *)

@@ -5,12 +5,14 @@
     {b Raises}: the exception of the leftmost element whose call raises, once no call runs any
     more; what the stdlib's function raises.
     {b Cost}: what takes less than 50 us stays with the caller, where the passed function is as
-    fast as it was the last time: about 60 ns more than the stdlib's. What is longer is walked once
-    more, which the workers share, and the parts of a resulting list are linked, not copied. Lists of
-    no or one element allocate what the stdlib allocates. No function needs stack in proportion
-    to the length.
+    fast as it was the last time: about 60 ns more than the stdlib's. What is longer is walked
+    once more, which the workers share, and the parts of a resulting list are linked, not copied.
+    A function that takes no longer than the step to the next element stays with the caller, too.
+    Lists of no or one element allocate what the stdlib allocates. No function needs stack in
+    proportion to the length.
     {b Domains}: any; the passed functions run on several at once.
-    {b Order}: all calls happen before the return. *)
+    {b Order}: all calls happen before the return.
+    {b Cancels}: a cancelled task leaves between pieces of some 10 us. *)
 
 include module type of struct
   include Stdlib.List
@@ -34,8 +36,8 @@ val concat_map : ('a -> 'b list) -> 'a list -> 'b list
 val partition : ('a -> bool) -> 'a list -> 'a list * 'a list
 
 val scan : ('a -> 'a -> 'a) -> 'a list -> 'a list
-(** [scan op l] is the list of the inclusive prefixes: [x0], [op x0 x1], … [op] must be associative;
-    the bracketing depends on the length alone.
+(** [scan op l] is the list of the inclusive prefixes: [x0], [op x0 x1], … [op] must be
+    associative; the bracketing depends on the length alone.
 
     {b Cost}: up to 1,024 elements one call of [op] each and no parallelism; above, two calls. *)
 
@@ -47,10 +49,10 @@ val iteri : (int -> 'a -> unit) -> 'a list -> unit
 (** {1 Reductions} *)
 
 val fold : ('a -> 'a -> 'a) -> 'a -> 'a list -> 'a
-(** [fold op init l] is [op init (op x0 (op x1 …))], in some bracketing; [init] for the empty list.
-    [op] must be associative, need not commute, and [init] must be neutral for it. The bracketing
-    depends on the length alone, so that a sum of floats has the same bits on any number of domains.
-    [fold_left] and [fold_right] are the stdlib's, and sequential. *)
+(** [fold op init l] is [op init (op x0 (op x1 …))], in some bracketing; [init] for the empty
+    list. [op] must be associative, need not commute, and [init] must be neutral for it. The
+    bracketing depends on the length alone, so that a sum of floats has the same bits on any
+    number of domains. [fold_left] and [fold_right] are the stdlib's, and sequential. *)
 
 val reduce : ('a -> 'a -> 'a) -> 'a list -> 'a option
 (** The same without [init]; [None] for the empty list. *)

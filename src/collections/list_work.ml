@@ -221,10 +221,11 @@ let leaf op = function
   | x1 :: x2 :: x3 :: x4 :: l -> (op (op (op x1 x2) x3) x4, l)
   | l -> (L.fold_left op (L.hd l) (L.tl l), [])
 
-(* Four leaves that make a node of rank 2, where such a one may begin: no time is lost in between. *)
+(* Four leaves that make a node of rank 2, where such a one may begin: in one go. *)
 let four_leaves op (p : _ Walk.piece) at nodes =
   match p.rest with
-  | x1 :: x2 :: x3 :: x4 :: x5 :: x6 :: x7 :: x8 :: y1 :: y2 :: y3 :: y4 :: y5 :: y6 :: y7 :: y8 :: l
+  | x1 :: x2 :: x3 :: x4 :: x5 :: x6 :: x7 :: x8
+    :: y1 :: y2 :: y3 :: y4 :: y5 :: y6 :: y7 :: y8 :: l
     when at land 3 = 0 && p.left >= 16 ->
     let a = op (op (op x1 x2) x3) x4 in
     let b = op a (op (op (op x5 x6) x7) x8) in

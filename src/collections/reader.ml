@@ -1,5 +1,5 @@
-(* Runs a function over a sequence: reads a block of it, and while the workers are at that block, reads
-   the next.
+(* Runs a function over a sequence: reads a block of it, and while the workers are at that block,
+   reads the next.
 
    Only one thread reads at a time, and every element is forced once, in order. What follows the
    block in work is read ahead of its need, one block: at most as many elements as are in work or
@@ -15,7 +15,11 @@ let first_block = 16
 let longest = 4096
 
 (** Elements read; what comes after, unless that is the end or a failure. *)
-type 'a block = { elements : 'a list; next : 'a Stdlib.Seq.t option; failure : Outcome.failure option }
+type 'a block = {
+  elements : 'a list;
+  next : 'a Stdlib.Seq.t option;
+  failure : Outcome.failure option;
+}
 
 let read size s =
   let hook = Compat.hook () in

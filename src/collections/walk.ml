@@ -7,7 +7,8 @@
    is twice as long: the walk is no bottleneck, and its depth is small.
 
    Pieces last about [quantum]. Each keeps its result or its failure, and the results come back in
-   order. A piece right of a failure, or of what was looked for, is skipped; one left of it is not. *)
+   order. A piece right of a failure, or of what was looked for, is skipped; one left of it is
+   not. *)
 
 open Muster_core
 open Muster_loop

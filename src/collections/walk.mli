@@ -29,8 +29,8 @@ val run : ('s, 'r) job -> 's -> 'r list * 's
     and where the last piece ended. Pieces for which [found] holds may be left out.
 
     {b Raises} the exception of the leftmost piece that raises.
-    {b Cost}: about 50 ns beside the work, for what lasts less than 25 us; else one more walk, shared
-    between the workers, and about 100 ns for each piece of 8 us.
+    {b Cost}: about 60 ns beside the work, for what lasts less than 50 us; else one more walk,
+    shared between the workers, and about 100 ns for each piece of 8 us.
     {b Order}: all pieces happen before the return. *)
 
 val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's

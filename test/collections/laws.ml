@@ -1,5 +1,5 @@
-(* Random collections with bodies that are slow or raise, and laws: ours does what the stdlib's does,
-   exceptions included. *)
+(* Random collections with bodies that are slow or raise, and laws: ours does what the stdlib's
+   does, exceptions included. *)
 
 open Harness
 
@@ -21,8 +21,10 @@ let body c x =
 
 let print c =
   let length = List.length c.elements in
-  let some = String.concat "; " (List.map string_of_int (List.filteri (fun i _ -> i < 50) c.elements)) in
-  Printf.sprintf "%d elements [%s…], raising at %d mod %d, spin %d" length some c.boom c.period c.spin
+  let first = List.filteri (fun i _ -> i < 50) c.elements in
+  let some = String.concat "; " (List.map string_of_int first) in
+  Printf.sprintf "%d elements [%s…], raising at %d mod %d, spin %d" length some c.boom c.period
+    c.spin
 
 let case_generator =
   let open QCheck.Gen in
@@ -75,8 +77,8 @@ let takes_two_domains what call =
   call meet;
   check_bool (what ^ " runs on two domains") true (Atomic.get met)
 
-(* Runs [call tick], which calls [tick] often, as a task that is cancelled after some calls, and waits
-   until it has ended; less than [most] calls were left to it. *)
+(* Runs [call tick], which calls [tick] often, as a task that is cancelled after some calls, and
+   waits until it has ended, which must be before [most] calls. *)
 let ends_when_cancelled what ~most call =
   run_on 3 @@ fun () ->
   let calls = Atomic.make 0 in

@@ -17,7 +17,8 @@ let sum_of call =
   Atomic.get sum
 
 let iter iter of_case c = sum_of (fun tell -> iter (fun x -> body c x; tell x) (of_case c))
-let iteri iteri of_case c = sum_of (fun tell -> iteri (fun i x -> body c x; tell (i * x)) (of_case c))
+let iteri iteri of_case c =
+  sum_of (fun tell -> iteri (fun i x -> body c x; tell (i * x)) (of_case c))
 
 let laws_of_effects of_case =
   [
@@ -75,7 +76,8 @@ let laws_of_sorting =
       ( "group_by",
         (fun c -> List.map (fun (k, s) -> (k, listed s)) (listed (Ours.group_by (bin c) (seq c)))),
         fun c -> Muster.List.group_by (bin c) c.elements );
-    Law ("find_opt", (fun c -> Ours.find_opt (even c) (seq c)), fun c -> List.find_opt (even c) c.elements);
+    Law ("find_opt", (fun c -> Ours.find_opt (even c) (seq c)),
+      fun c -> List.find_opt (even c) c.elements);
     Law ("mem", (fun c -> Ours.mem c.boom (seq c)), fun c -> List.mem c.boom c.elements);
   ]
 
@@ -102,7 +104,8 @@ let forces_once_in_order () =
     check_int "forced" (n + 1) (Atomic.get forced);
     check_int "sum" (n * (n - 1) / 2) (Atomic.get sum)
   in
-  List.iter (fun spinning -> List.iter (check spinning) [ 0; 1; 2; 15; 16; 17; 1000; 30_000 ]) [ 0; 300 ]
+  let check_all spinning = List.iter (check spinning) [ 0; 1; 2; 15; 16; 17; 1000; 30_000 ] in
+  List.iter check_all [ 0; 300 ]
 
 (* An endless one can be left, and little of it was forced in vain. *)
 let endless () =
@@ -123,7 +126,8 @@ let stays_lazy () =
   let forced = Atomic.make 0 in
   let s = watched forced in
   let made = Ours.(map succ s |> filter (fun x -> x > 0) |> filter_map Option.some |> mapi ( + )) in
-  let sorted = Ours.(sort Int.compare (take 10 s)) and grouped = Ours.group_by Fun.id (Ours.take 10 s) in
+  let sorted = Ours.(sort Int.compare (take 10 s)) in
+  let grouped = Ours.(group_by Fun.id (take 10 s)) in
   check_int "forced by making" 0 (Atomic.get forced);
   ignore (sorted, grouped);
   check_equal "the first three" [ 1; 3; 5 ] (List.of_seq (Ours.take 3 made));
@@ -132,7 +136,8 @@ let stays_lazy () =
   check_equal "found" (Some 20) (Ours.find_opt (slow_is 20) (watched forced));
   check_int "forced by a search" 21 (Atomic.get forced);
   (* A second element never comes. *)
-  let only n = Theirs.filter (fun x -> if x > n then failf "looked beyond" else x = n) (Theirs.ints 0) in
+  let is n x = if x > n then failf "looked beyond" else x = n in
+  let only n = Theirs.filter (is n) (Theirs.ints 0) in
   check_bool "exists" true (Ours.exists (slow_is 5) (only 5));
   check_bool "for_all" false (Ours.for_all (fun x -> not (slow_is 5 x)) (only 5));
   check_bool "mem" true (Ours.mem 5 (only 5));
@@ -171,11 +176,10 @@ let no_more_allocation () =
   check (Theirs.return 4)
 
 let shared () =
-  takes_two_domains "iter" (fun meet -> Ours.iter (fun _ -> meet ()) (Theirs.take 100 (Theirs.ints 0)));
-  takes_two_domains "count" (fun meet ->
-      ignore (Ours.count (fun _ -> meet (); true) (Theirs.take 100 (Theirs.ints 0))));
-  takes_two_domains "fold" (fun meet ->
-      ignore (Ours.fold (fun a b -> meet (); a + b) 0 (Theirs.take 100 (Theirs.ints 0))))
+  let s = Theirs.take 100 (Theirs.ints 0) in
+  takes_two_domains "iter" (fun meet -> Ours.iter (fun _ -> meet ()) s);
+  takes_two_domains "count" (fun meet -> ignore (Ours.count (fun _ -> meet (); true) s));
+  takes_two_domains "fold" (fun meet -> ignore (Ours.fold (fun a b -> meet (); a + b) 0 s))
 
 let () =
   Alcotest.run "seq"

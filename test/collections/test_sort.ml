@@ -1,4 +1,4 @@
-(* Sorting arrays: Muster.Array.sort and its kin, on the merge sort below them, against the stdlib's. *)
+(* Sorting arrays, and the merge sort below it, against the stdlib's. *)
 
 open Harness
 module Ours = Muster.Array
@@ -11,9 +11,9 @@ type case = { keys : int array; spin : int }
 let spin n = for _ = 1 to n do ignore (Sys.opaque_identity n) done
 
 let print c =
-  Printf.sprintf "%d keys [%s…], spin %d" (Theirs.length c.keys)
-    (String.concat "; " (List.map string_of_int (List.filteri (fun i _ -> i < 50) (Theirs.to_list c.keys))))
-    c.spin
+  let first = List.filteri (fun i _ -> i < 50) (Theirs.to_list c.keys) in
+  let some = String.concat "; " (List.map string_of_int first) in
+  Printf.sprintf "%d keys [%s…], spin %d" (Theirs.length c.keys) some c.spin
 
 (* Random keys, many and few; in order, in reverse, rising and falling, all but in order. *)
 let shape n =
@@ -34,7 +34,8 @@ let shape n =
 
 let case_generator =
   let open QCheck.Gen in
-  let* n = oneof_weighted [ (5, int_range 0 20); (8, int_range 0 300); (1, int_range 5_000 50_000) ] in
+  let short = int_range 0 20 and longer = int_range 0 300 and long = int_range 5_000 50_000 in
+  let* n = oneof_weighted [ (5, short); (8, longer); (1, long) ] in
   let* keys = shape n in
   let+ spin = if n > 300 then return 0 else oneof_list [ 0; 20; 1000 ] in
   { keys; spin }
@@ -67,13 +68,15 @@ let strings c = Theirs.map string_of_int c.keys
 (* With some that are nan. *)
 let floats c = Theirs.map (fun k -> if k mod 17 = 0 then nan else float k /. 3.) c.keys
 
+let extreme _ a b = if a < b then min_int else if a = b then 0 else max_int
+
 let agrees_with_the_stdlib c =
   agrees numbered by_key c
   && agrees (fun c -> c.keys) (fun c a b -> spin c.spin; Int.compare b a) c
   && agrees strings (fun _ -> String.compare) c
   && agrees floats (fun _ -> Float.compare) c
   && agrees (fun c -> Theirs.map Option.some c.keys) (fun _ -> Stdlib.compare) c
-  && agrees (fun c -> c.keys) (fun _ a b -> if a < b then min_int else if a = b then 0 else max_int) c
+  && agrees (fun c -> c.keys) extreme c
 
 let sort_uniq_agrees c =
   let sorted = List.sort_uniq Int.compare (Theirs.to_list c.keys) in
@@ -129,7 +132,8 @@ let same_exception () =
   let input = Theirs.init n (fun i -> i * 7919 mod 32_003) in
   let fails m =
     let cmp a b = if (a + b) mod m = 0 then raise (Boom (a + b)) else Int.compare a b in
-    let result domains = run_on domains (fun () -> outcome (fun () -> Ours.sort cmp (Theirs.copy input))) in
+    let sort () = Ours.sort cmp (Theirs.copy input) in
+    let result domains = run_on domains (fun () -> outcome sort) in
     let expected = result 1 in
     let again domains =
       for _ = 1 to 10 do check_equal "the exception" expected (result domains) done
@@ -151,7 +155,8 @@ let left_before_right () =
     else Int.compare a b
   in
   let sort () = Ours.sort cmp (Theirs.init n Fun.id) in
-  List.iter (fun domains -> check_raises "sort" (Boom 1) (fun () -> run_on domains sort)) [ 1; 2; 3 ]
+  let on domains = check_raises "sort" (Boom 1) (fun () -> run_on domains sort) in
+  List.iter on [ 1; 2; 3 ]
 
 let ended_before_it_raises () =
   let running = Atomic.make 0 in
