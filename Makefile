@@ -11,6 +11,7 @@ help:
 	@echo 'make bench          measure against Domainslib and the sequential programs'
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
 	@echo 'make bench-sync     locks beside the stdlib'"'"'s'
+	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
 	@echo 'make model          the model checker on deque, parking and promises'
@@ -21,7 +22,7 @@ help:
 	@echo 'make install        install the library and the command under PREFIX=$(PREFIX)'
 	@echo 'make setup          only install the tools that are missing'
 	@echo 'make clean          remove what was built'
-	@echo 'ARGS="..." is handed to demo, bench, bench-never, bench-sync, bench-rivals and stress.'
+	@echo 'ARGS="..." is handed to demo, stress and all of bench.'
 
 setup:
 	@$(SETUP)
@@ -40,6 +41,9 @@ PICTURE = $(if $(ARGS),,--svg doc/bench.svg)
 
 bench:
 	@$(RUN) bench/main.exe -- $(PICTURE) $(ARGS)
+
+bench-collections:
+	@$(RUN) bench/collections/main.exe -- $(ARGS)
 
 bench-never:
 	@$(RUN) bench/never/main.exe -- $(ARGS)
@@ -74,4 +78,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-sync bench-rivals stress model tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-sync bench-collections bench-rivals stress model tsan fmt doc install clean

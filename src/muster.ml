@@ -21,3 +21,11 @@ let parallel_for = Muster_loop.Loop.parallel_for
 let parallel_reduce = Muster_loop.Reduce.parallel_reduce
 let parallel_scan = Muster_loop.Reduce.parallel_scan
 let parallel_find = Muster_loop.Loop.parallel_find
+
+module Array = Muster_collections.Array
+module Floatarray = Muster_collections.Floatarray
+module Bigarray = Muster_collections.Bigarray
+module Bytes = Muster_collections.Bytes
+module String = Muster_collections.String
+module List = Muster_collections.List
+module Seq = Muster_collections.Seq

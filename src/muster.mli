@@ -396,3 +396,15 @@ module Cpu : sig
 
       {b Cost}: 60 us. *)
 end
+
+(** {1 Collections}
+
+    The stdlib's, run in parallel where it pays. A program moves over by [module Array = Muster.Array]. *)
+
+module Array = Muster_collections.Array
+module Floatarray = Muster_collections.Floatarray
+module Bigarray = Muster_collections.Bigarray
+module Bytes = Muster_collections.Bytes
+module String = Muster_collections.String
+module List = Muster_collections.List
+module Seq = Muster_collections.Seq

@@ -32,3 +32,23 @@ val atomic_at : 'a Atomic.t array -> int -> 'a Atomic.t
 val recast : 'a Atomic.t -> 'b Atomic.t
 (** The same atomic, for an existential type that costs no block: the compiler unboxes no
     constructor around an abstract type. Safe where ['b] lets nobody look at the content. *)
+
+val make_fresh : int -> 'a -> 'a array
+(** [Array.make n v], for elements that are all set before anybody reads them: of floats only the
+    first is [v]. *)
+
+val set_fresh : 'a array -> int -> 'a -> unit
+(** [Array.unsafe_set] into an array from [make_fresh n v] that nobody else has seen, of which at
+    least one element is still [v]: a plain store where the new element is an immediate, which
+    takes 2 ns less. *)
+
+(** {2 Lists built from the front}
+
+    As the compiler's own tail-modulo-cons code builds them. A list must not be looked at before its
+    end is known. *)
+
+val hook : unit -> 'a list
+(** A cell to hang a list on. Its head is nothing. *)
+
+val hang : 'a list -> 'a list -> unit
+(** [hang cell rest] makes [rest] the tail of [cell], which must be a cell. *)

@@ -81,16 +81,32 @@ let tree ?grain ~start ~finish ~combine f =
   in
   (t, span / per_leaf)
 
+let run_short t last cost iterations =
+  let since = Machine.ticks () in
+  let v = plain t 0 last in
+  Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
+  v
+
+let run t last =
+  let cost = Site.cost t.code and iterations = (last + 1) * t.per_leaf in
+  if Site.estimate cost iterations < Loop.worth then run_short t last cost iterations
+  else
+    Pool.with_current
+      ~in_place:(fun () -> plain t 0 last)
+      (fun _ -> node t 0 last)
+
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
   if start > finish then init
   else
     let t, last = tree ?grain ~start ~finish ~combine f in
-    if Site.estimate (Site.cost t.code) (Loop.span start finish) < Loop.worth then measured t 0 last
-    else
-      Pool.with_current
-        ~in_place:(fun () -> plain t 0 last)
-        (fun _ -> node t 0 last)
+    run t last
+
+(* For collections: leaves 0 to [last] that are a tight loop each, about [per_leaf] iterations
+   of the user's function, whose code is [code]. *)
+let over ~code ~per_leaf ~last leaf combine =
+  let t = { leaf; combine; failures = Leftmost.create (); code; per_leaf } in
+  run t last
 
 (* {2 Scan} *)
 

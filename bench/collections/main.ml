@@ -1,0 +1,80 @@
+(* The collections beside the stdlib's, in turn. Long ones: the stdlib's without any pool, Muster's
+   in a new pool that is up and warm, so that nobody pays for another's domains. Short ones: both
+   in such a pool, as parts of one program, whose heaps are as large. The ratio
+   of the minima decides, as they are closest to a quiet machine; beside it the median of the rounds'
+   own ratios. *)
+
+open Case
+
+type options = { domains : int; repeat : int; quick : bool; only : string list }
+
+let budget options = if options.quick then 1e5 else 3e7
+
+let time options f =
+  f ();
+  Measure.per_call ~budget:(budget options) f
+
+let in_pool options f =
+  Muster.Pool.with_ ~domains:options.domains (fun pool ->
+      Muster.Team.broadcast pool ignore;
+      Muster.Pool.run pool f)
+
+let settings = Gc.get ()
+
+let run options ~round:_ (case, side) =
+  Gc.set settings;
+  Gc.compact ();
+  match side with
+  | `Theirs when case.n > Case.small -> time options case.theirs
+  | `Theirs -> in_pool options (fun () -> time options case.theirs)
+  | `Ours -> in_pool options (fun () -> time options case.ours)
+
+let samples options case =
+  let sides = [ (case, `Theirs); (case, `Ours) ] in
+  match Measure.in_turn ~repeat:options.repeat (run options) sides with
+  | [ (_, theirs); (_, ours) ] -> (theirs, ours)
+  | _ -> assert false
+
+let verdict case ratio =
+  match case.bar with
+  | Faster x -> (Printf.sprintf "at least %.2f" x, Some (ratio >= x))
+  | Slower x -> (Printf.sprintf "at least 1/%.2f = %.2f" x (1. /. x), Some (ratio >= 1. /. x))
+  | Note -> ("", None)
+
+let row options case =
+  let theirs, ours = samples options case in
+  let median = Measure.median_ratio theirs ours in
+  let minima = Measure.(minimum theirs /. minimum ours) in
+  let bar, passed = verdict case minima in
+  let each sample = Clock.show (Measure.minimum sample) in
+  let passed = match passed with None -> "" | Some p -> if p then "pass" else "FAIL" in
+  [ Printf.sprintf "%s, n = %d" case.name case.n; case.against; each theirs; each ours;
+    Printf.sprintf "%.2f" minima; Printf.sprintf "%.2f" median; bar; passed ]
+
+let of_length n = Arrays.cases n @ Sorting.cases n @ Lists.cases n
+
+let cases options =
+  let large = if options.quick then 10_000 else Case.large in
+  let is_wanted case =
+    options.only = [] || List.exists (fun prefix -> String.starts_with ~prefix case.name) options.only
+  in
+  List.filter is_wanted (List.concat_map of_length [ large; Case.small ])
+
+let main domains repeat quick only =
+  let options = { domains; repeat; quick; only } in
+  print_string (Table.to_text (Machine.table (Machine.facts ())));
+  let header = [ "operation"; "stdlib's"; "stdlib"; "Muster"; "times faster"; "median"; "bar"; "" ] in
+  let rows = List.map (row options) (cases options) in
+  let title = Printf.sprintf "%d domains, minima of %d rounds" domains repeat in
+  print_string (Table.to_text { title; header; rows })
+
+open Cmdliner
+
+let domains = Arg.(value & opt Options.positive 2 & info [ "domains" ] ~docv:"N")
+let repeat = Arg.(value & opt Options.positive 5 & info [ "repeat" ] ~docv:"N")
+let quick = Arg.(value & flag & info [ "quick" ] ~doc:"Sizes that only show that all runs.")
+let only = Arg.(value & opt_all string [] & info [ "only" ] ~doc:"Operations so called.")
+
+let () =
+  let info = Cmd.info "main" ~doc:"Collections beside the stdlib's" in
+  exit (Cmd.eval (Cmd.v info Term.(const main $ domains $ repeat $ quick $ only)))

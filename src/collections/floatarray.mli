@@ -1,0 +1,83 @@
+(** The stdlib's [Float.Array], run in parallel where it pays: {!Array} for unboxed floats. What
+    that says in {!Array.shared} and of each function holds here. *)
+
+include module type of struct
+  include Stdlib.Float.Array
+end
+
+(** {1 One result for each element} *)
+
+val init : int -> (int -> float) -> t
+val map : (float -> float) -> t -> t
+val mapi : (int -> float -> float) -> t -> t
+val map2 : (float -> float -> float) -> t -> t -> t
+val map_inplace : (float -> float) -> t -> unit
+val mapi_inplace : (int -> float -> float) -> t -> unit
+val map_to_array : (float -> 'a) -> t -> 'a array
+val map_from_array : ('a -> float) -> 'a array -> t
+
+(** {1 Effects} *)
+
+val iter : (float -> unit) -> t -> unit
+val iteri : (int -> float -> unit) -> t -> unit
+val iter2 : (float -> float -> unit) -> t -> t -> unit
+
+(** {1 Reductions}
+
+    For associative operations. Sums of floats are not quite: but they have the same bits on any
+    number of domains. *)
+
+val fold : (float -> float -> float) -> float -> t -> float
+(** [fold op init a] is [fold_left op init a] for an associative [op]. *)
+
+val reduce : (float -> float -> float) -> t -> float option
+(** [None] if the array is empty. *)
+
+val scan : (float -> float -> float) -> t -> t
+(** The inclusive prefixes. *)
+
+val min : (float -> float -> int) -> t -> float option
+(** The least element, of equal ones the leftmost; [None] if there is none. *)
+
+val max : (float -> float -> int) -> t -> float option
+(** The greatest element, of equal ones the leftmost; [None] if there is none. *)
+
+val count : (float -> bool) -> t -> int
+(** How many elements satisfy the predicate. *)
+
+(** {1 Searches} *)
+
+val exists : (float -> bool) -> t -> bool
+val for_all : (float -> bool) -> t -> bool
+val mem : float -> t -> bool
+val mem_ieee : float -> t -> bool
+val find_opt : (float -> bool) -> t -> float option
+val find_index : (float -> bool) -> t -> int option
+val find_map : (float -> 'a option) -> t -> 'a option
+val find_mapi : (int -> float -> 'a option) -> t -> 'a option
+
+(** {1 Some of the elements} *)
+
+val filter : (float -> bool) -> t -> t
+val partition : (float -> bool) -> t -> t * t
+val filter_map : (float -> float option) -> t -> t
+val concat_map : (float -> t) -> t -> t
+
+(** {1 Sorting}
+
+    In place, and stable. {b Cost}: an array of as many floats. *)
+
+val sort : (float -> float -> int) -> t -> unit
+val stable_sort : (float -> float -> int) -> t -> unit
+val fast_sort : (float -> float -> int) -> t -> unit
+
+val sort_uniq : (float -> float -> int) -> t -> t
+(** A sorted copy that has of equal elements the leftmost alone. *)
+
+(** {1 Groups} *)
+
+val group_by : (float -> 'k) -> t -> ('k * t) array
+(** As {!Array.group_by}. *)
+
+val histogram : bins:int -> (float -> int) -> t -> int array
+(** As {!Array.histogram}. *)

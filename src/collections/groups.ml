@@ -1,0 +1,132 @@
+(* Elements by key, and how many of each. *)
+
+open Muster_core
+open Muster_loop
+module Array = Stdlib.Array
+module List = Stdlib.List
+
+(* {2 Groups}
+
+   A counting sort, in blocks. Every block numbers the keys that it meets; then the blocks' keys
+   are joined in order, which gives each block its place in each group; then every block puts the
+   indices of its elements there. *)
+
+type 'k block = {
+  lo : int;
+  hi : int;
+  keys : 'k array;  (** in order of their first occurrence here *)
+  ids : int array;  (** of each element, which of [keys] *)
+  groups : int array;  (** of each of [keys], its group's number; set when blocks are joined *)
+  next : int array;  (** of each of [keys], how many are here; later where the next one goes *)
+}
+
+let blocks = 64
+let shortest = 1024
+
+let number keys lo hi =
+  let seen = Hashtbl.create 16 and order = ref [] in
+  let id_of i =
+    let key = Array.unsafe_get keys i in
+    match Hashtbl.find_opt seen key with
+    | Some id -> id
+    | None ->
+      let id = Hashtbl.length seen in
+      Hashtbl.add seen key id;
+      order := key :: !order;
+      id
+  in
+  let ids = Array.init (hi - lo + 1) (fun d -> id_of (lo + d)) in
+  let count = Hashtbl.length seen in
+  let next = Array.make count 0 in
+  Array.iter (fun id -> next.(id) <- next.(id) + 1) ids;
+  { lo; hi; keys = Array.of_list (List.rev !order); ids; groups = Array.make count 0; next }
+
+(* The groups' keys, last first, and their lengths. *)
+let join blocks =
+  let seen = Hashtbl.create 16 and order = ref [] in
+  let join_key block id key =
+    let group, length =
+      match Hashtbl.find_opt seen key with
+      | Some found -> found
+      | None ->
+        let made = (Hashtbl.length seen, ref 0) in
+        Hashtbl.add seen key made;
+        order := (key, snd made) :: !order;
+        made
+    in
+    let start = !length in
+    length := start + block.next.(id);
+    block.groups.(id) <- group;
+    block.next.(id) <- start
+  in
+  Array.iter (fun block -> Array.iteri (join_key block) block.keys) blocks;
+  Array.of_list (List.rev !order)
+
+let spread groups block =
+  for i = block.lo to block.hi do
+    let id = block.ids.(i - block.lo) in
+    let _, indices = groups.(block.groups.(id)) in
+    indices.(block.next.(id)) <- i;
+    block.next.(id) <- block.next.(id) + 1
+  done
+
+(* Keys and the indices of their elements, in order of first occurrence. *)
+let indices keys =
+  let n = Array.length keys in
+  if n = 0 then [||]
+  else begin
+    let size = max shortest (((n - 1) / blocks) + 1) in
+    let last = (n - 1) / size in
+    let number_block b = [ number keys (b * size) (min n ((b + 1) * size) - 1) ] in
+    let each code leaf = Reduce.over ~code ~per_leaf:size ~last leaf in
+    let code = Machine.code_of number in
+    let blocks = Array.of_list (each code number_block List.append) in
+    let groups = Array.map (fun (key, n) -> (key, Array.make !n 0)) (join blocks) in
+    each (Machine.code_of spread) (fun b -> spread groups blocks.(b)) (fun () () -> ());
+    groups
+  end
+
+(* {2 Histograms}
+
+   A chunk counts in a table that nobody else uses meanwhile: one that another chunk is done
+   with, else a new one. So there are as many tables as chunks run at once. *)
+
+type tables = { name : string; bins : int; idle : int array list Atomic.t }
+
+let rec take t =
+  match Atomic.get t.idle with
+  | [] -> Array.make t.bins 0
+  | table :: rest as seen ->
+    if Atomic.compare_and_set t.idle seen rest then table else take t
+
+let[@inline never] out_of_range t bin =
+  Loop.invalid (t.name ^ ".histogram") "bin = %d is not less than bins = %d, or negative" bin
+    t.bins
+
+let[@inline] add t table bin =
+  if bin < 0 || bin >= t.bins then out_of_range t bin;
+  Array.unsafe_set table bin (Array.unsafe_get table bin + 1)
+
+let tables name ~bins =
+  if bins < 0 then Loop.invalid (name ^ ".histogram") "bins = %d is negative" bins;
+  { name; bins; idle = Atomic.make [] }
+
+(* [count table x] counts in [table]. *)
+let with_table t count x =
+  let table = take t in
+  count table x;
+  Fresh.push t.idle table
+
+let total t =
+  match Atomic.get t.idle with
+  | [] -> Array.make t.bins 0
+  | sum :: others ->
+    let join table = Array.iteri (fun bin count -> sum.(bin) <- sum.(bin) + count) table in
+    List.iter join others;
+    sum
+
+(* [count t table lo hi] adds the bins of these indices to [table]. *)
+let histogram name ~bins code n count =
+  let t = tables name ~bins in
+  Chunks.run code 0 (n - 1) (fun lo -> with_table t (fun table -> count t table lo));
+  total t

@@ -1,0 +1,192 @@
+(* Each function is a work (List_work) over pieces of the list (Walk); fewer than two elements
+   are left to the stdlib. *)
+
+open Muster_core
+open Muster_loop
+open List_work
+module A = Stdlib.Array
+module L = Stdlib.List
+include Stdlib.List
+
+(* {2 map} *)
+
+let map f = function
+  | ([] | [ _ ]) as l -> L.map f l
+  | l -> Chain.join (run (Machine.code_of f) (map_piece f) l)
+
+let mapi f = function
+  | ([] | [ _ ]) as l -> L.mapi f l
+  | l -> Chain.join (run (Machine.code_of f) (mapi_piece f) l)
+
+let map2 f a b =
+  match (a, b) with
+  | ([] | [ _ ]), _ | _, ([] | [ _ ]) -> L.map2 f a b
+  | _ -> (
+    match Walk.run (job (Machine.code_of f) pairs (map2_piece f)) (a, b) with
+    | chains, ([], []) -> Chain.join chains
+    | _ -> invalid_arg "List.map2")
+
+(* {2 init} *)
+
+let init n f =
+  if n <= 1 then L.init n f
+  else
+    let skip k i = if k < n - i then i + k else n in
+    let source = Walk.{ skip; is_end = Int.equal n } in
+    Chain.join (fst (Walk.run (job (Machine.code_of f) source (init_piece f n)) 0))
+
+(* {2 iter} *)
+
+let iter f = function
+  | ([] | [ _ ]) as l -> L.iter f l
+  | l -> ignore (run (Machine.code_of f) (iter_piece f) l)
+
+let iteri f = function
+  | ([] | [ _ ]) as l -> L.iteri f l
+  | l -> ignore (run (Machine.code_of f) (iteri_piece f) l)
+
+(* {2 filter} *)
+
+let filter f = function
+  | ([] | [ _ ]) as l -> L.filter f l
+  | l -> Chain.join (run (Machine.code_of f) (filter_piece f) l)
+
+let find_all = filter
+
+let filteri f = function
+  | ([] | [ _ ]) as l -> L.filteri f l
+  | l -> Chain.join (run (Machine.code_of f) (filteri_piece f) l)
+
+let filter_map f = function
+  | ([] | [ _ ]) as l -> L.filter_map f l
+  | l -> Chain.join (run (Machine.code_of f) (filter_map_piece f) l)
+
+let concat_map f = function
+  | ([] | [ _ ]) as l -> L.concat_map f l
+  | l -> Chain.join (run (Machine.code_of f) (concat_map_piece f) l)
+
+let partition f = function
+  | ([] | [ _ ]) as l -> L.partition f l
+  | l ->
+    let chains = run (Machine.code_of f) (partition_piece f) l in
+    (Chain.join (L.map fst chains), Chain.join (L.map snd chains))
+
+(* {2 Searches} *)
+
+let find_mapi f = function
+  | ([] | [ _ ]) as l -> L.find_mapi f l
+  | l ->
+    let rec look p i l n =
+      match l with
+      | x :: l when n > 0 -> (
+        match f i x with None -> look p (i + 1) l (n - 1) | found -> found)
+      | l -> ended p l n; None
+    in
+    search (Machine.code_of f) l look
+
+let find_map f = function
+  | ([] | [ _ ]) as l -> L.find_map f l
+  | l ->
+    let rec look p i l n =
+      match l with
+      | x :: l when n > 0 -> (match f x with None -> look p i l (n - 1) | found -> found)
+      | l -> ended p l n; None
+    in
+    search (Machine.code_of f) l look
+
+let find_opt f = function
+  | ([] | [ _ ]) as l -> L.find_opt f l
+  | l -> Option.map snd (seek f l)
+
+let find f = function
+  | ([] | [ _ ]) as l -> L.find f l
+  | l -> (match seek f l with Some (_, x) -> x | None -> raise Not_found)
+
+let find_index f = function
+  | ([] | [ _ ]) as l -> L.find_index f l
+  | l -> Option.map fst (seek f l)
+
+let exists f = function
+  | ([] | [ _ ]) as l -> L.exists f l
+  | l -> List_work.exists f l
+
+let for_all f = function
+  | ([] | [ _ ]) as l -> L.for_all f l
+  | l -> List_work.for_all f l
+
+let mem x = function
+  | ([] | [ _ ]) as l -> L.mem x l
+  | l -> List_work.exists (fun y -> Stdlib.compare x y = 0) l
+
+let memq x = function
+  | ([] | [ _ ]) as l -> L.memq x l
+  | l -> List_work.exists (fun y -> x == y) l
+
+let count f = function
+  | [] -> 0
+  | [ x ] -> Bool.to_int (f x)
+  | l -> L.fold_left ( + ) 0 (run (Machine.code_of f) (count_piece f) l)
+
+(* {2 Reductions} *)
+
+let reduce op = function
+  | [] -> None
+  | [ x ] -> Some x
+  | l -> reduce_keyed (Machine.code_of op) op l
+
+let fold op init = function
+  | [] -> init
+  | [ x ] -> op init x
+  | l -> op init (Option.get (reduce_keyed (Machine.code_of op) op l))
+
+let extreme pick cmp = function
+  | [] -> None
+  | [ x ] -> Some x
+  | l -> reduce_keyed (Machine.code_of cmp) (pick cmp) l
+
+let min cmp l = extreme least cmp l
+let max cmp l = extreme greatest cmp l
+
+(* {2 By way of arrays} *)
+
+let by_array cmp l =
+  let a = A.of_list l in
+  Merge_sort.sort cmp a;
+  A.to_list a
+
+let in_place cmp l code cost n =
+  let since = Machine.ticks () in
+  let sorted = L.stable_sort cmp l in
+  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
+  sorted
+
+let stable_sort cmp = function
+  | ([] | [ _ ]) as l -> l
+  | l ->
+    let code = Machine.code_of cmp in
+    let cost = Site.cost code and n = Merge_sort.comparisons (L.length l) in
+    if Site.estimate cost n < Walk.worth then in_place cmp l code cost n else by_array cmp l
+
+let sort = stable_sort
+let fast_sort = stable_sort
+
+let sort_uniq cmp = function
+  | ([] | [ _ ]) as l -> l
+  | l -> A.to_list (Array.sort_uniq cmp (A.of_list l))
+
+(* As long as the arrays that are not scanned in parallel. *)
+let scan op = function
+  | [] -> []
+  | x :: l when L.compare_length_with l Leaves.one_block < 0 -> scan_in_place op x l
+  | l -> A.to_list (Array.scan op (A.of_list l))
+
+let group_by key = function
+  | [] -> []
+  | l ->
+    let elements (key, a) = (key, A.to_list a) in
+    A.to_list (Array.map elements (Array.group_by key (A.of_list l)))
+
+let histogram ~bins f l =
+  let t = Groups.tables "List" ~bins in
+  if not (is_empty l) then ignore (run (Machine.code_of f) (histogram_piece t f) l);
+  Groups.total t

@@ -1,0 +1,233 @@
+(* A parallel merge sort with a parallel merge.
+
+   Two arrays of the same length, the user's and a scratch one. A node sorts a range of both:
+   what lies in the user's array ends, sorted, in the user's or, flipped, in the scratch array.
+   Its halves end in the other one of the two, so that the merge is the only move.
+
+   A long merge is cut in the middle of its output; where that cuts the two runs is found by
+   binary search (S. Akl and N. Santoro, "Optimal parallel merging and sorting without memory
+   conflicts", 1987; "merge path": S. Odeh, O. Green, Z. Mwassi, O. Shmueli and Y. Birk, 2012).
+
+   Forks cost next to nothing where nobody is idle (Fork), so nodes are small. What is cut where
+   depends on the length alone.
+
+   If the comparison raises, the range it was working on is completed without comparing: a node
+   always leaves all its elements in the array it was asked to leave them in. Failures are noted
+   at the last index of their range. Ranges that fail are disjoint, for a node whose half has
+   failed does not merge; so the failure of the smallest index is the same whoever runs what. *)
+
+open Muster_core
+open Muster_loop
+module Array = Stdlib.Array
+
+(* Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at
+   every step. *)
+let get = Array.unsafe_get
+let set = Array.unsafe_set
+
+type 'a job = {
+  cmp : 'a -> 'a -> int;
+  own : 'a array;
+  scratch : 'a array;
+  failures : Outcome.failure Leftmost.t;
+  code : int;  (** of [cmp], to remember what a call costs (Site) *)
+  grain : int;  (** a node so small does not fork *)
+}
+
+(* To be sorted by insertion; merged without a cut. *)
+let tiny = 8
+let long = 2048
+
+let rec log2 n = if n <= 1 then 0 else 1 + log2 (n / 2)
+let comparisons n = n * Int.max 1 (log2 n)
+
+let[@inline] target job flip = if flip then job.scratch else job.own
+let[@inline] stopped job index = Leftmost.stops job.failures index
+let note job hi exn = Leftmost.note job.failures (hi - 1) (Outcome.caught exn)
+
+let move src from dst at count =
+  if src != dst && count > 0 then Array.blit src from dst at count
+
+(* {2 Insertion} *)
+
+let insertion job lo hi flip =
+  let { cmp; own = src; _ } = job and dst = target job flip in
+  let i = ref lo and hole = ref lo and held = ref (get src lo) in
+  try
+    while !i < hi do
+      let e = get src !i in
+      held := e;
+      hole := !i;
+      while !hole > lo && cmp (get dst (!hole - 1)) e > 0 do
+        set dst !hole (get dst (!hole - 1));
+        decr hole
+      done;
+      set dst !hole e;
+      incr i
+    done
+  with exn ->
+    note job hi exn;
+    set dst !hole !held;
+    move src (!i + 1) dst (!i + 1) (hi - !i - 1)
+
+(* {2 Merging} *)
+
+(* Two runs of [src], to be merged into [dst] from [at] on. *)
+type 'a merge = {
+  src : 'a array;
+  dst : 'a array;
+  i0 : int;
+  i1 : int;
+  j0 : int;
+  j1 : int;
+  at : int;
+}
+
+let[@inline] size m = m.i1 - m.i0 + m.j1 - m.j0
+
+let move_runs m i j d =
+  move m.src i m.dst d (m.i1 - i);
+  move m.src j m.dst (d + m.i1 - i) (m.j1 - j)
+
+(* Which run is next is computed, not branched on: a processor guesses half of such branches
+   wrong, which costs more than all the rest of a step. [left] is -1 where the left run's
+   element is not the greater one, else 0. *)
+let merge_runs job m =
+  let cmp = job.cmp and { src; dst; i1; j1; _ } = m in
+  let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
+  try
+    while !i < i1 && !j < j1 do
+      let c = cmp (get src !i) (get src !j) in
+      let left = (c lor (c - 1)) asr (Sys.int_size - 1) in
+      set dst !d (get src (!j + ((!i - !j) land left)));
+      i := !i - left;
+      j := !j + 1 + left;
+      incr d
+    done;
+    move_runs m !i !j !d
+  with exn ->
+    note job (m.at + size m) exn;
+    move_runs m !i !j !d
+
+(* [f x] and [f y]. A fork may raise, too: where the task is cancelled. What has not begun by then
+   is moved instead. *)
+let both job hi f move x y =
+  let x_begun = ref false and y_begun = ref false in
+  let left () = x_begun := true; f x in
+  let right () = y_begun := true; f y in
+  try ignore (Fork.both left right)
+  with exn ->
+    note job hi exn;
+    if not !x_begun then move x;
+    if not !y_begun then move y
+
+(* How many of the first [k] elements of the merged run are the left run's. *)
+let cut cmp { src; i0; i1; j0; j1; _ } k =
+  let rec between p q =
+    if p = q then p
+    else
+      let mid = p + ((q - p) / 2) in
+      if cmp (get src (i0 + mid)) (get src (j0 + k - mid - 1)) <= 0 then between (mid + 1) q
+      else between p mid
+  in
+  between (Int.max 0 (k - (j1 - j0))) (Int.min k (i1 - i0))
+
+let rec merge job m =
+  if size m <= long then merge_runs job m
+  else
+    match cut job.cmp m (size m / 2) with
+    | exception exn ->
+      note job (m.at + size m) exn;
+      move_runs m m.i0 m.j0 m.at
+    | left -> merge_halves job m left (size m / 2)
+
+and merge_halves job m left k =
+  let i = m.i0 + left and j = m.j0 + k - left in
+  let first = { m with i1 = i; j1 = j } and last = { m with i0 = i; j0 = j; at = m.at + k } in
+  let move m = move_runs m m.i0 m.j0 m.at in
+  both job (m.at + size m) (merge job) move first last
+
+(* Runs that are in order already are moved. *)
+let merge job m =
+  match job.cmp (get m.src (m.i1 - 1)) (get m.src m.j0) with
+  | exception exn ->
+    note job (m.at + size m) exn;
+    move_runs m m.i0 m.j0 m.at
+  | c when c <= 0 -> move_runs m m.i0 m.j0 m.at
+  | _ -> merge job m
+
+(* {2 Nodes} *)
+
+type range = { lo : int; hi : int; flip : bool }
+
+let move_range job { lo; hi; flip } = move job.own lo (target job flip) lo (hi - lo)
+
+let rec node job ({ lo; hi; flip } as range) =
+  if stopped job lo then move_range job range
+  else if hi - lo <= tiny then insertion job lo hi flip
+  else begin
+    let mid = lo + ((hi - lo) / 2) in
+    halves job { lo; hi = mid; flip = not flip } { lo = mid; hi; flip = not flip };
+    let src = target job (not flip) and dst = target job flip in
+    if stopped job hi then move src lo dst lo (hi - lo)
+    else merge job { src; dst; i0 = lo; i1 = mid; j0 = mid; j1 = hi; at = lo }
+  end
+
+and halves job left right =
+  if right.hi - left.lo <= job.grain then begin
+    node job left;
+    node job right
+  end
+  else both job right.hi (first_or_other job) (move_range job) left right
+
+(* The leftmost node that does not fork tells what a comparison costs. *)
+and first_or_other job range =
+  if range.lo = 0 && range.hi <= job.grain then measured job range else node job range
+
+and measured job range =
+  let since = Machine.ticks () in
+  node job range;
+  let ticks = Machine.ticks () - since in
+  ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)))
+
+(* {2 Whole arrays} *)
+
+(* A node of cheap comparisons should last longer than a fork with a steal. *)
+let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
+
+let all own = { lo = 0; hi = Array.length own; flip = false }
+
+let make_job cmp own ~code ~grain =
+  let scratch = Array.make (Array.length own) (get own 0) in
+  { cmp; own; scratch; failures = Leftmost.create (); code; grain }
+
+let sort_tiny cmp own =
+  let n = Array.length own in
+  if n > 1 then begin
+    let job = { cmp; own; scratch = own; failures = Leftmost.create (); code = 0; grain = n } in
+    insertion job 0 n false;
+    Context.reraise job.failures
+  end
+
+(* Too short to share. *)
+let sort_alone cmp own ~code ~cost =
+  let n = Array.length own in
+  let job = make_job cmp own ~code ~grain:n in
+  let since = Machine.ticks () in
+  node job (all own);
+  Context.reraise job.failures;
+  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n)
+
+let sort cmp own =
+  let n = Array.length own in
+  if n <= tiny then sort_tiny cmp own
+  else begin
+    let code = Machine.code_of cmp in
+    let cost = Site.cost code in
+    if Site.estimate cost (comparisons n) < Loop.worth then sort_alone cmp own ~code ~cost
+    else
+      let job = make_job cmp own ~code ~grain:(grain_for cost) in
+      let run () = first_or_other job (all own) in
+      Pool.with_current ~in_place:run (fun _ -> run ());
+      Context.reraise job.failures
+  end

@@ -1,0 +1,88 @@
+(* Runs a function over a sequence: reads a block of it, and while the workers are at that block,
+   reads the next.
+
+   Only one thread reads at a time, and every element is forced once, in order. What follows the
+   block in work is read ahead of its need, one block: at most as many elements as are in work or
+   done, or [first_block], and never more than [longest].
+
+   Where the function was fast the last time, the caller begins without reading ahead, element by
+   element, and goes on so for as long as the elements are so fast. *)
+
+open Muster_core
+open Muster_loop
+
+let first_block = 16
+let longest = 4096
+
+(** Elements read; what comes after, unless that is the end or a failure. *)
+type 'a block = {
+  elements : 'a list;
+  next : 'a Stdlib.Seq.t option;
+  failure : Outcome.failure option;
+}
+
+let read size s =
+  let hook = Compat.hook () in
+  let rec go last s n =
+    if n = 0 then (last, Some s, None)
+    else
+      match s () with
+      | Stdlib.Seq.Nil -> (last, None, None)
+      | Cons (x, s) -> go (Chain.add last x) s (n - 1)
+      | exception exn -> (last, None, Some (Outcome.caught exn))
+  in
+  let last, next, failure = go hook s size in
+  { elements = (Chain.from hook last).first; next; failure }
+
+(** What to do with a block, and with one element; [start] is the index of the first. *)
+type 'a consumer = { code : int; block : start:int -> 'a list -> unit; one : int -> 'a -> unit }
+
+let rec blocks c b start size =
+  match b with
+  | { elements; next = None; failure } ->
+    c.block ~start elements;
+    Option.iter Context.rethrow failure
+  | { elements; next = Some s; _ } ->
+    let following = Int.min longest (start + size) in
+    let (), b = Fork.both (fun () -> c.block ~start elements) (fun () -> read following s) in
+    blocks c b (start + size) following
+
+let from_block c s start =
+  let size = first_block in
+  let go () = blocks c (read size s) start size in
+  Pool.with_current ~in_place:go (fun _ -> go ())
+
+(* {2 In place} *)
+
+let rec one_by_one c s i n =
+  if n = 0 then Some s
+  else
+    match s () with
+    | Stdlib.Seq.Nil -> None
+    | Cons (x, s) -> c.one i x; one_by_one c s (i + 1) (n - 1)
+
+(* An element that takes longer is worth reading ahead. *)
+let short = Machine.ticks_of_us 1 / 10
+
+let rec alone c s i n =
+  Loop.look_up_between_chunks ();
+  let since = Machine.ticks () in
+  match one_by_one c s i n with
+  | None -> ()
+  | Some s when Machine.ticks () - since > n * short -> from_block c s (i + n)
+  | Some s -> alone c s (i + n) (Int.min longest (2 * n))
+
+let run c s =
+  let cost = Site.cost c.code in
+  if Site.estimate cost 1 <= short then alone c s 0 first_block else from_block c s 0
+
+(* {2 The first two elements}
+
+   A sequence of one element needs nothing of all this. *)
+
+(* The sequence that began with [x], and went on as [rest] did. *)
+let put_back x rest () = Stdlib.Seq.Cons (x, rest)
+
+let failing exn =
+  let failure = Outcome.caught exn in
+  fun () -> Context.rethrow failure

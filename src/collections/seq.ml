@@ -1,0 +1,95 @@
+(* What makes a sequence stays the stdlib's, and lazy; so do the searches, which force no more than
+   they need. What uses a sequence up reads it in blocks (Reader). *)
+
+open Muster_core
+module L = Stdlib.List
+include Stdlib.Seq
+
+let use code s ~one block = Reader.run { code; one; block } s
+
+(* {2 Effects} *)
+
+let iter_all f s =
+  use (Machine.code_of f) s ~one:(fun _ x -> f x) (fun ~start:_ l -> List.iter f l)
+
+let iter f s =
+  match s () with
+  | Nil -> ()
+  | Cons (x, rest) -> (
+    match rest () with
+    | Nil -> f x
+    | more -> iter_all f (Reader.put_back x (fun () -> more))
+    | exception exn -> iter_all f (Reader.put_back x (Reader.failing exn)))
+
+let iteri_all f s =
+  let code = Machine.code_of f in
+  let job = List_work.(job code source (iteri_piece f)) in
+  use code s ~one:f (fun ~start l -> ignore (Walk.run_from start job l))
+
+let iteri f s =
+  match s () with
+  | Nil -> ()
+  | Cons (x, rest) -> (
+    match rest () with
+    | Nil -> f 0 x
+    | more -> iteri_all f (Reader.put_back x (fun () -> more))
+    | exception exn -> iteri_all f (Reader.put_back x (Reader.failing exn)))
+
+(* {2 Reductions} *)
+
+let count f s =
+  let n = ref 0 in
+  let one _ x = if f x then incr n in
+  use (Machine.code_of f) s ~one (fun ~start:_ l -> n := !n + List.count f l);
+  !n
+
+(* What comes one by one waits, last first, until it is a leaf. *)
+let reduce_keyed code op s =
+  let nodes = ref [] and waiting = ref [] in
+  let flush at =
+    let value, _ = List_work.leaf op (L.rev !waiting) in
+    waiting := [];
+    nodes := Tally.push op { at; rank = 0; value } !nodes
+  in
+  let last = ref 0 in
+  let one i x =
+    waiting := x :: !waiting;
+    last := i / Tally.run;
+    if i mod Tally.run = Tally.run - 1 then flush !last
+  in
+  let block ~start l =
+    nodes := L.fold_left (Tally.append op) !nodes (List_work.tallies start code op l)
+  in
+  use code s ~one block;
+  if not (L.is_empty !waiting) then flush !last;
+  Tally.total op !nodes
+
+let reduce op s = reduce_keyed (Machine.code_of op) op s
+
+let fold op init s =
+  match reduce op s with None -> init | Some v -> op init v
+
+let min cmp s = reduce_keyed (Machine.code_of cmp) (List_work.least cmp) s
+let max cmp s = reduce_keyed (Machine.code_of cmp) (List_work.greatest cmp) s
+
+let histogram ~bins f s =
+  let t = Groups.tables "Seq" ~bins in
+  let one _ x = Groups.with_table t (fun table x -> Groups.add t table (f x)) x in
+  let job = List_work.(job (Machine.code_of f) source (histogram_piece t f)) in
+  use (Machine.code_of f) s ~one (fun ~start:_ l -> ignore (Walk.run job l));
+  Groups.total t
+
+(* {2 Searches} *)
+
+let find_opt = find
+let mem x s = exists (fun y -> Stdlib.compare x y = 0) s
+
+(* {2 By way of lists} *)
+
+let stable_sort cmp s () = L.to_seq (List.stable_sort cmp (L.of_seq s)) ()
+let sort = stable_sort
+let sort_uniq cmp s () = L.to_seq (List.sort_uniq cmp (L.of_seq s)) ()
+
+let group_by key s () =
+  let group (key, elements) = (key, L.to_seq elements) in
+  map group (L.to_seq (List.group_by key (L.of_seq s))) ()

@@ -1,0 +1,198 @@
+(* Runs a function over what can only be walked from its front, piece by piece.
+
+   What an element costs is remembered by the user's function (Site). Where the whole is likely to
+   be over before sharing pays, the caller works its way from the front, in one pass: no count of
+   what is there, and two or three clock readings in all. What is left after that is cut into blocks
+   of pieces. While a block is worked on, another worker may walk on and cut the next one, which
+   is twice as long: the walk is no bottleneck, and its depth is small.
+
+   Pieces last about [quantum]. Each keeps its result or its failure, and the results come back in
+   order. A piece right of a failure, or of what was looked for, is skipped; one left of it is
+   not. *)
+
+open Muster_core
+open Muster_loop
+module Array = Stdlib.Array
+
+(** How to walk. *)
+type 's source = {
+  skip : int -> 's -> 's;  (** by so many elements, or to the end *)
+  is_end : 's -> bool;
+}
+
+(** A piece in work: what is there, and of how many elements. [start] is the index of the first. *)
+type 's piece = { mutable rest : 's; mutable left : int; start : int }
+
+type ('s, 'r) job = {
+  source : 's source;
+  work : 's piece -> 'r;
+  code : int;  (** what costs are remembered by *)
+  unit : int;  (** lengths of pieces are multiples of it *)
+  failures : Outcome.failure Leftmost.t;
+  found : int -> bool;  (** whether it is over, left of this index *)
+}
+
+type ('s, 'r) block = {
+  from : 's array;  (** the beginnings of pieces *)
+  count : int;
+  first : int;  (** the index of the first element *)
+  each : int;  (** elements of a piece *)
+  left : 's;  (** what comes after *)
+  results : 'r option array;
+}
+
+let worth = 2 * Loop.worth_waking
+let quantum = Loop.quantum
+let first_block = 16
+
+(* So long may a wrong memory go unnoticed, by its own measure. *)
+let trial = Loop.worth / 4
+
+(* For each 1,000 elements. *)
+let hardly = Machine.ticks_of_us 3
+
+(* [Site.sample] elements of that cost may be done before sharing pays. *)
+let cheap = worth
+
+(* Longer ones would do the caches no good. *)
+let longest = 4096
+
+(* Without a look whether the task is cancelled, or the worker dismissed. *)
+let longest_alone = 1 lsl 13
+
+let at_least_1 (n : int) = if n < 1 then 1 else n
+
+(* So many elements that cost [cost] last [ticks]. *)
+let fitting ticks cost = (ticks lsl Site.shift) / at_least_1 cost
+let whole job n = job.unit * at_least_1 ((n + job.unit - 1) / job.unit)
+let over job index = Leftmost.stops job.failures index || job.found index
+
+(* {2 Blocks} *)
+
+let cut job from first ~each ~pieces =
+  let starts = Array.make pieces from in
+  let rec walk c from =
+    if c = pieces || job.source.is_end from then (c, from)
+    else begin
+      starts.(c) <- from;
+      walk (c + 1) (job.source.skip each from)
+    end
+  in
+  let count, left = walk 0 from in
+  { from = starts; count; first; each; left; results = Array.make count None }
+
+let run_piece job b c =
+  let start = b.first + (c * b.each) in
+  if not (over job start) then
+    try b.results.(c) <- Some (job.work { rest = b.from.(c); left = b.each; start })
+    with exn -> Leftmost.note job.failures start (Outcome.caught exn)
+
+(* The first piece of a block tells what an element costs, unless it may be cut short by the
+   end. *)
+let measured job b =
+  let since = Machine.ticks () in
+  run_piece job b 0;
+  let ticks = Machine.ticks () - since in
+  if b.count > 1 || not (job.source.is_end b.left) then
+    ignore (Site.learn job.code ~ticks ~iterations:b.each)
+
+let rec share job b lo hi =
+  if hi - lo > 1 then
+    let mid = lo + ((hi - lo) / 2) in
+    ignore (Fork.both (fun () -> share job b lo mid) (fun () -> share job b mid hi))
+  else if lo = 0 then measured job b
+  else run_piece job b lo
+
+let run_block job b cost =
+  if Site.estimate cost (b.count * b.each) >= worth then share job b 0 b.count
+  else for c = 0 to b.count - 1 do run_piece job b c done
+
+(* The blocks, and where the last one ended. *)
+let rec blocks job from first pieces =
+  if job.source.is_end from || over job first then ([], from)
+  else
+    let cost = Site.cost job.code in
+    let fit = if cost = Site.unknown then 1 else Int.min longest (fitting quantum cost) in
+    let each = whole job fit in
+    let b = cut job from first ~each ~pieces in
+    let work () = run_block job b cost in
+    let go_on () = blocks job b.left (first + (pieces * each)) (2 * pieces) in
+    if cost = Site.unknown || job.source.is_end b.left then begin
+      work ();
+      let bs, last = go_on () in
+      (b :: bs, last)
+    end
+    else
+      let (), (bs, last) = Fork.both work go_on in
+      (b :: bs, last)
+
+let add_results b results =
+  Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
+
+let then_ r (rs, last) = (r :: rs, last)
+
+(* {2 In place} *)
+
+let timed_in_place job from first n cost =
+  let since = Machine.ticks () in
+  let p = { rest = from; left = n; start = first } in
+  let r = job.work p in
+  let ticks = Machine.ticks () - since in
+  Site.confirm job.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
+  (r, p.rest, ticks)
+
+(* Beside other workers. *)
+let shared_by_all job from first =
+  let bs, last = blocks job from first first_block in
+  Context.reraise job.failures;
+  (Stdlib.List.fold_right add_results bs [], last)
+
+let rec alone job from first n =
+  Loop.look_up_between_chunks ();
+  let since = Machine.ticks () in
+  let p = { rest = from; left = n; start = first } in
+  let r = job.work p in
+  if job.source.is_end p.rest then ([ r ], p.rest)
+  else
+    let longer = if Machine.ticks () - since < quantum then 2 * n else n in
+    then_ r (alone job p.rest (first + n) (Int.min longer longest_alone))
+
+let shared job from first =
+  let go () = shared_by_all job from first in
+  Pool.with_current ~in_place:go (fun w ->
+      if Pool.size w.pool = 1 then alone job from first Site.sample else go ())
+
+(* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
+   that sharing could take off the caller. *)
+let rec stretches job from first n =
+  Loop.look_up_between_chunks ();
+  let since = Machine.ticks () in
+  let p = { rest = from; left = n; start = first } in
+  let r = job.work p in
+  if job.source.is_end p.rest then ([ r ], p.rest)
+  else
+    let ticks = Machine.ticks () - since and next = first + n in
+    if 1000 * ticks < n * hardly then
+      then_ r (stretches job p.rest next (Int.min (2 * n) longest_alone))
+    else then_ r (shared job p.rest next)
+
+(* What is remembered is tried on a few elements. They are what tells how many more may be done in
+   place. *)
+let from_the_front job from first cost =
+  let n = Int.max Site.sample (whole job (fitting trial cost)) in
+  let r, rest, ticks = timed_in_place job from first n cost in
+  if job.source.is_end rest then ([ r ], rest)
+  else
+    let more = Int.min longest_alone (worth * n / at_least_1 ticks) in
+    then_ r (stretches job rest (first + n) (whole job more))
+
+let run_from first job from =
+  let cost = Site.cost job.code in
+  if cost = Site.unknown then shared job from first
+  else if cost <= cheap then from_the_front job from first cost
+  else if job.source.is_end (job.source.skip (fitting worth cost) from) then
+    let r, rest, _ = timed_in_place job from first max_int cost in
+    ([ r ], rest)
+  else shared job from first
+
+let run job from = run_from 0 job from

@@ -1,0 +1,101 @@
+(* Loops whose body takes a chunk of indices: collections sweep it in a tight loop of their own,
+   with no call per index but that of the user's function.
+
+   The cost of an iteration is remembered under the code of the user's function, which the caller
+   gives: the body's own code is the same for all users. What is remembered as too short to share
+   is run by the caller, who reads the clock after the first iterations, if they are not very
+   short: if the rest turns out to be worth it, it is shared after all. What is unknown is tried
+   in the same way, unless there are so few iterations that each may be a job of its own: these
+   are shared at once.
+
+   Chunks are disjoint, so the leftmost event is that of the chunk with the smallest first index,
+   and it is noted under that index. *)
+
+open Muster_core
+
+(** A chunk, bounds included: [Some] ends the search, at least all that lies right of it. *)
+type 'a body = int -> int -> 'a option
+
+let keep first (body : _ body) lo hi =
+  match body lo hi with
+  | None -> ()
+  | Some v -> Leftmost.note first lo (Ok v)
+  | exception exn -> Leftmost.note first lo (Error (Outcome.caught exn))
+
+let shared code cost lo hi body =
+  let first = Leftmost.create () in
+  let fail lo failure = Leftmost.note first lo (Error failure) in
+  let job =
+    { Loop.run = keep first body; stopped = Leftmost.stops first; fail; code; grain = 1 }
+  in
+  Loop.share job lo hi cost;
+  match Leftmost.get first with
+  | None -> None
+  | Some (Ok v) -> Some v
+  | Some (Error failure) -> Context.rethrow failure
+
+(* {2 On the caller's own} *)
+
+type 'a alone = { code : int; cost : int; from : int; began : int; body : 'a body }
+
+(* What moves a loop from its caller to the pool. No overflow: neither factor is larger than
+   [longest]. *)
+let worth_moving = 6 * Loop.worth
+let longest = 1 lsl 30
+let growth = Site.sample
+
+let last_chunk t lo hi =
+  match t.body lo hi with
+  | None ->
+    let ticks = Machine.ticks () - t.began and iterations = hi - t.from + 1 in
+    Site.confirm t.code t.cost ~ticks ~iterations;
+    None
+  | found -> found
+
+let rec alone t lo hi ~chunk since =
+  if hi - lo < chunk then last_chunk t lo hi
+  else
+    let next = lo + chunk in
+    match t.body lo (next - 1) with
+    | None ->
+      let now = Machine.ticks () in
+      let took = min longest (now - since) and rest = min longest (hi - next + 1) in
+      if took * rest < worth_moving * chunk then alone t next hi ~chunk:(growth * chunk) now
+      else
+        let cost = Site.learn t.code ~ticks:took ~iterations:chunk in
+        shared t.code cost next hi t.body
+    | found -> found
+
+(* {2 Either} *)
+
+let few = 64
+
+(* So short that even a second reading of the clock would be felt. *)
+let tiny = Loop.worth / 4
+
+let tiny_search code cost lo hi (body : _ body) =
+  let since = Machine.ticks () in
+  match body lo hi with
+  | None ->
+    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1);
+    None
+  | found -> found
+
+let search code lo hi body =
+  if lo > hi then None
+  else
+    let cost = Site.cost code and n = hi - lo + 1 in
+    let estimate = Site.estimate cost n in
+    if estimate < tiny then tiny_search code cost lo hi body
+    else if estimate < Loop.worth || (cost = Site.unknown && n > few) then
+      let chunk = if cost = Site.unknown then 1 else Site.sample in
+      let began = Machine.ticks () in
+      alone { code; cost; from = lo; began; body } lo hi ~chunk began
+    else shared code cost lo hi body
+
+let run code lo hi body =
+  let body lo hi =
+    body lo hi;
+    None
+  in
+  ignore (search code lo hi body)

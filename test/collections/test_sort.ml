@@ -1,0 +1,239 @@
+(* Sorting arrays, and the merge sort below it, against the stdlib's. *)
+
+open Harness
+module Ours = Muster.Array
+module Theirs = Stdlib.Array
+
+exception Boom of int
+
+type case = { keys : int array; spin : int }
+
+let spin n = for _ = 1 to n do ignore (Sys.opaque_identity n) done
+
+let print c =
+  let first = List.filteri (fun i _ -> i < 50) (Theirs.to_list c.keys) in
+  let some = String.concat "; " (List.map string_of_int first) in
+  Printf.sprintf "%d keys [%s…], spin %d" (Theirs.length c.keys) some c.spin
+
+(* Random keys, many and few; in order, in reverse, rising and falling, all but in order. *)
+let shape n =
+  let open QCheck.Gen in
+  let random top = array_size (return n) (int_bound top) in
+  let disturbed =
+    let+ swaps = list_size (int_bound 5) (pair (int_bound n) (int_bound n)) in
+    let keys = Theirs.init n Fun.id in
+    List.iter (fun (i, j) -> if i < n && j < n then keys.(i) <- j) swaps;
+    keys
+  in
+  oneof
+    [
+      random 1_000_000; random 50; random 2; disturbed;
+      return (Theirs.init n (fun i -> n - i));
+      return (Theirs.init n (fun i -> min i (n - i)));
+    ]
+
+let case_generator =
+  let open QCheck.Gen in
+  let short = int_range 0 20 and longer = int_range 0 300 and long = int_range 5_000 50_000 in
+  let* n = oneof_weighted [ (5, short); (8, longer); (1, long) ] in
+  let* keys = shape n in
+  let+ spin = if n > 300 then return 0 else oneof_list [ 0; 20; 1000 ] in
+  { keys; spin }
+
+let any_case = QCheck.make ~print case_generator
+
+let properties ?(count = 15) name holds =
+  let holds _ c = holds c in
+  List.map (fun domains -> property ~seconds:120 ~count ~domains name any_case holds) [ 1; 2; 3; 8 ]
+
+(* {2 Like the stdlib's} *)
+
+let sorts_like ours theirs of_case cmp c =
+  let a = of_case c in
+  let b = Theirs.copy a in
+  ours (cmp c) a;
+  theirs (cmp c) b;
+  Stdlib.compare a b = 0
+
+let each_sort = [ Ours.sort; Ours.stable_sort; Ours.fast_sort ]
+
+let agrees of_case cmp c =
+  List.for_all (fun ours -> sorts_like ours Theirs.stable_sort of_case cmp c) each_sort
+
+(* Of equal keys, the index tells which was the first. *)
+let numbered c = Theirs.mapi (fun i key -> (key, i)) c.keys
+let by_key c (a, _) (b, _) = spin c.spin; Int.compare a b
+let strings c = Theirs.map string_of_int c.keys
+
+(* With some that are nan. *)
+let floats c = Theirs.map (fun k -> if k mod 17 = 0 then nan else float k /. 3.) c.keys
+
+let extreme _ a b = if a < b then min_int else if a = b then 0 else max_int
+
+let agrees_with_the_stdlib c =
+  agrees numbered by_key c
+  && agrees (fun c -> c.keys) (fun c a b -> spin c.spin; Int.compare b a) c
+  && agrees strings (fun _ -> String.compare) c
+  && agrees floats (fun _ -> Float.compare) c
+  && agrees (fun c -> Theirs.map Option.some c.keys) (fun _ -> Stdlib.compare) c
+  && agrees (fun c -> c.keys) extreme c
+
+let sort_uniq_agrees c =
+  let sorted = List.sort_uniq Int.compare (Theirs.to_list c.keys) in
+  Theirs.to_list (Ours.sort_uniq (fun a b -> spin c.spin; Int.compare a b) c.keys) = sorted
+
+(* {2 Comparisons that are none} *)
+
+let same_elements a b =
+  let sorted a = List.sort Stdlib.compare (Theirs.to_list a) in
+  sorted a = sorted b
+
+(* Its answers look random, and are the same for the same pair. *)
+let inconsistent seed (_, i) (_, j) = (Hashtbl.hash (seed, i, j) mod 3) - 1
+
+let keeps_elements_with cmp c =
+  let a = numbered c in
+  let before = Theirs.copy a in
+  ignore (outcome (fun () -> Ours.sort cmp a));
+  same_elements before a
+
+let nothing_is_lost c =
+  List.for_all (fun seed -> keeps_elements_with (inconsistent seed) c) [ 1; 2 ]
+  && keeps_elements_with (fun _ _ -> 1) c
+  && keeps_elements_with (fun _ _ -> -1) c
+  && keeps_elements_with (fun _ _ -> 0) c
+
+(* At some call, or wherever one key meets another. *)
+let nothing_is_lost_when_it_raises c =
+  let n = Theirs.length c.keys in
+  let after limit =
+    let calls = Atomic.make 0 in
+    fun (a, _) (b, _) ->
+      if Atomic.fetch_and_add calls 1 = limit then raise (Boom limit);
+      Int.compare a b
+  in
+  let at m (a, i) (b, j) = if (i + j) mod m = 0 then raise (Boom (i + j)) else Int.compare a b in
+  List.for_all (fun limit -> keeps_elements_with (after limit) c) [ 0; n / 2; n; 5 * n; 12 * n ]
+  && List.for_all (fun m -> keeps_elements_with (at m) c) [ 1; 100; 10_007 ]
+
+let floats_survive_a_failure () =
+  let calls = Atomic.make 0 in
+  let cmp a b = if Atomic.fetch_and_add calls 1 > 100_000 then raise Exit else Float.compare a b in
+  let a = Theirs.init 50_000 (fun i -> float (i * 7919 mod 10_007)) in
+  let before = Theirs.copy a in
+  check_raises "sort" Exit (fun () -> run_on 2 (fun () -> Ours.sort cmp a));
+  check_bool "the same elements" true (same_elements before a)
+
+(* {2 Exceptions} *)
+
+(* Whoever sorts what: the same exception. *)
+let same_exception () =
+  let n = 30_000 in
+  let input = Theirs.init n (fun i -> i * 7919 mod 32_003) in
+  let fails m =
+    let cmp a b = if (a + b) mod m = 0 then raise (Boom (a + b)) else Int.compare a b in
+    let sort () = Ours.sort cmp (Theirs.copy input) in
+    let result domains = run_on domains (fun () -> outcome sort) in
+    let expected = result 1 in
+    let again domains =
+      for _ = 1 to 10 do check_equal "the exception" expected (result domains) done
+    in
+    List.iter again [ 2; 3; 8 ];
+    Result.is_error expected
+  in
+  check_bool "rare" true (fails 20_011);
+  check_bool "more often" true (fails 4_001);
+  check_bool "often" true (fails 101)
+
+(* The left half's, though the right half's comes first. *)
+let left_before_right () =
+  let n = 10_000 in
+  let cmp a b =
+    if a < n / 2 && b < n / 2 && a + b = 9 then (burn 0.05; raise (Boom 1))
+    else if a >= n / 2 && b >= n / 2 then raise (Boom 2)
+    else if (a < n / 2) <> (b < n / 2) then raise (Boom 3)
+    else Int.compare a b
+  in
+  let sort () = Ours.sort cmp (Theirs.init n Fun.id) in
+  let on domains = check_raises "sort" (Boom 1) (fun () -> run_on domains sort) in
+  List.iter on [ 1; 2; 3 ]
+
+let ended_before_it_raises () =
+  let running = Atomic.make 0 in
+  let cmp a b =
+    Atomic.incr running;
+    spin 100;
+    if a + b = 12_345 then (Atomic.decr running; raise Exit);
+    Atomic.decr running;
+    Int.compare a b
+  in
+  for _ = 1 to 20 do
+    let a = Theirs.init 20_000 (fun i -> i * 7919 mod 20_011) in
+    ignore (outcome (fun () -> run_on 3 (fun () -> Ours.sort cmp a)));
+    check_int "calls that run" 0 (Atomic.get running)
+  done
+
+let cancelled () =
+  let n = 100_000 in
+  let before = Theirs.init n (fun i -> i * 7919 mod 100_003) in
+  let a = Theirs.copy before in
+  let sort tick = Ours.sort (fun a b -> tick (); Int.compare a b) a in
+  Laws.ends_when_cancelled "sort" ~most:(10 * n) sort;
+  check_bool "the same elements" true (same_elements before a)
+
+(* {2 Cost} *)
+
+let number_of_calls () =
+  let n = 100_000 in
+  let calls = Atomic.make 0 in
+  let cmp a b = Atomic.incr calls; Int.compare a b in
+  let a = Theirs.init n (fun i -> i * 7919 mod 100_003) in
+  run_on 2 (fun () -> Ours.sort cmp a);
+  let log = 16.7 in
+  let most = int_of_float (1.02 *. log *. float n) in
+  if Atomic.get calls > most then failf "%d calls, more than %d" (Atomic.get calls) most
+
+let no_more_allocation () =
+  let check input =
+    let run sort = fun () -> sort Int.compare input in
+    Laws.allocates_no_more "sort" (run Ours.sort) (run Theirs.sort);
+    Laws.allocates_no_more "stable_sort" (run Ours.stable_sort) (run Theirs.stable_sort)
+  in
+  check [||];
+  check [| 4 |]
+
+let shared () =
+  Laws.takes_two_domains "sort" (fun meet ->
+      Ours.sort (fun a b -> meet (); Int.compare a b) (Theirs.init 100 (fun i -> 100 - i)));
+  (* The halves are in order, each; so that only the last merge has to compare much. *)
+  let n = 100_000 in
+  let compared = Atomic.make 0 in
+  Laws.takes_two_domains "the last merge" (fun meet ->
+      let cmp a b =
+        if Atomic.fetch_and_add compared 1 > n + (n / 5) then meet ();
+        Int.compare a b
+      in
+      Ours.sort cmp (Theirs.init n (fun i -> if i < n / 2 then 2 * i else (2 * (i - (n / 2))) + 1)))
+
+let () =
+  Alcotest.run "sort"
+    [
+      ("like the stdlib's", properties "sorts" agrees_with_the_stdlib);
+      ("sort_uniq", properties ~count:10 "sort_uniq" sort_uniq_agrees);
+      ("no order", properties "keeps all elements" nothing_is_lost);
+      ( "raising",
+        properties "keeps all elements" nothing_is_lost_when_it_raises
+        @ [
+            case "of floats" floats_survive_a_failure;
+            case "the same exception on 1, 2, 3 and 8 domains" same_exception;
+            case "the left half's exception wins" left_before_right;
+            case "no call runs any more" ended_before_it_raises;
+            case "cancelled, it keeps all elements" cancelled;
+          ] );
+      ( "cost",
+        [
+          case "number of comparisons" number_of_calls;
+          case "no or one element: no more allocation" no_more_allocation;
+          case "shared by two domains" shared;
+        ] );
+    ]
