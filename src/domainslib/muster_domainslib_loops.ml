@@ -1,0 +1,92 @@
+(* Domainslib's loops. What they promise is Domainslib's, how a range is shared is Muster's. *)
+
+open Muster_core
+open Muster_loop
+module Bodies = Muster_domainslib_bodies
+module Tree = Muster_domainslib_tree
+module Pools = Muster_domainslib_pool
+
+(* {2 Cutting}
+
+   The length of Domainslib's chunks. It decides how a reduction is bracketed, and which bodies
+   may count on running beside each other. *)
+
+let beyond_any_machine = 1 lsl 32
+
+let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
+  match chunk_size with
+  | Some n when n > 0 -> n
+  | _ ->
+    let count = max 1 (Loop.span start finish + 1) in
+    if pool.asked = 1 then count else max 1 (count / (8 * min pool.asked beyond_any_machine))
+
+(* No more chunks than workers. *)
+let is_for_all_at_once (pool : Pools.t) chunk ~start ~finish =
+  let chunks = (Loop.span start finish / chunk) + 1 in
+  1 < chunks && chunks <= pool.asked
+
+let in_pool (pool : Pools.t) f =
+  Pools.check pool;
+  if Visit.inside pool.pool then f () else Pool.run pool.pool f
+
+(* {2 for} *)
+
+(* A loop remembered as short: it stays with the caller, unless its beginning takes so long that
+   the rest is worth sharing. *)
+let run_alone (job : Loop.job) cost lo hi =
+  let since = Machine.ticks () in
+  let sampled = if Loop.span lo hi < Site.sample then hi else lo + Site.sample - 1 in
+  Loop.run_chunk job lo sampled;
+  let took = Machine.ticks () - since in
+  if sampled < hi && Site.estimate took (hi - sampled) >= 6 * Loop.worth then begin
+    let cost = Site.learn job.code ~ticks:took ~iterations:Site.sample in
+    Loop.share job (sampled + 1) hi cost
+  end
+  else begin
+    if sampled < hi && not (job.stopped (sampled + 1)) then Loop.run_chunk job (sampled + 1) hi;
+    Site.confirm job.code cost ~ticks:(Machine.ticks () - since)
+      ~iterations:(Loop.span lo hi + 1)
+  end
+
+let sweep_all ~grain ~start ~finish body =
+  let code = Machine.code_of body in
+  let cost = Site.cost code in
+  let bodies = Bodies.create body in
+  let job = Bodies.job bodies ~code ~grain in
+  if Site.estimate cost (Loop.span start finish) < Loop.worth then
+    run_alone job cost start finish
+  else Loop.share job start finish cost;
+  Bodies.finish bodies
+
+let unit () () = ()
+
+let parallel_for ?chunk_size ~start ~finish ~body pool =
+  in_pool pool @@ fun () ->
+  if start <= finish then begin
+    let chunk = chunk_of pool chunk_size ~start ~finish in
+    if is_for_all_at_once pool chunk ~start ~finish then
+      Tree.reduce (Concurrent pool) ~chunk ~combine:unit ~start ~finish body
+    else
+      let grain = match chunk_size with Some n when n > 0 -> n | _ -> 1 in
+      sweep_all ~grain ~start ~finish body
+  end
+
+(* {2 The others} *)
+
+let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
+  in_pool pool @@ fun () ->
+  if start > finish then init
+  else
+    let chunk = chunk_of pool chunk_size ~start ~finish in
+    let manner : Tree.manner =
+      if is_for_all_at_once pool chunk ~start ~finish then Concurrent pool else Parallel
+    in
+    combine init (Tree.reduce manner ~chunk ~combine ~start ~finish body)
+
+let parallel_find ?chunk_size ~start ~finish ~body pool =
+  in_pool pool @@ fun () ->
+  let grain = match chunk_size with Some n when n > 0 -> Some n | _ -> None in
+  Loop.parallel_find ?grain ~start ~finish body
+
+let parallel_scan (pool : Pools.t) op elements =
+  in_pool pool @@ fun () -> Muster_domainslib_scan.prefixes ~parts:pool.asked op elements
