@@ -82,6 +82,7 @@ let something_is_left pool =
 (* What is left, by dismissed residents too, is for residents. Where there can be none, the one
    who leaves does it. *)
 let rec finish_up w =
+  drop_stale w.deque;
   Deque.sweep w.deque;
   let pool = w.pool in
   if Atomic.get pool.residents > 0 then (if w.index > 0 then hand_over w)

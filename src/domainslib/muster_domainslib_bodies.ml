@@ -22,12 +22,10 @@ type t = {
   all_done : unit Promise.t;
 }
 
-(* A part of the range, run by one worker. Counting what is left, not comparing with the last
-   index, which may be [max_int]. *)
+(* A part of the range, run by one worker. *)
 type stretch = {
-  mutable next : int;
-  mutable left : int;
-  mutable apart : bool;  (** one body is all that is left of it *)
+  mutable at : int;
+  mutable apart : bool;  (** the body there is all that is left of it *)
 }
 
 let create body =
@@ -38,39 +36,43 @@ let finish_one t =
   let last = Atomic.fetch_and_add t.unfinished (-1) = 1 in
   if last then ignore (Promise.run t.all_done)
 
-let run_stretch (t, stretch) =
-  (try
-     while stretch.left > 0 do
-       let i = stretch.next in
-       stretch.next <- i + 1;
-       stretch.left <- stretch.left - 1;
-       t.body i
-     done
-   with exn -> Leftmost.note t.failures (stretch.next - 1) (Outcome.caught exn));
-  if stretch.apart then finish_one t
+(* The index is written, never read, by the loop: it stays in a register. *)
+let run_bodies t stretch lo hi =
+  try
+    for i = lo to hi do
+      stretch.at <- i;
+      t.body i;
+      if stretch.apart then raise_notrace Exit
+    done
+  with exn ->
+    let failure = Outcome.caught exn in
+    if not (stretch.apart && exn == Exit) then Leftmost.note t.failures stretch.at failure
 
 (* Before it can be resumed: afterwards the stretch is its alone. *)
 let set_apart t stretch =
   stretch.apart <- true;
-  stretch.left <- 0;
   Atomic.incr t.unfinished
 
 (* [lo] to [hi], without those right of a failure. *)
 let rec sweep t lo hi =
-  let stretch = { next = lo; left = hi - lo + 1; apart = false } in
+  let stretch = { at = lo; apart = false } in
+  let run () =
+    run_bodies t stretch lo hi;
+    if stretch.apart then finish_one t
+  in
   let effc (type a) (eff : a Effect.t) =
     match eff with
     | Worker.Suspend (pool, register) ->
       Some
         (fun (k : (a, unit) Effect.Deep.continuation) ->
-          let was_apart = stretch.apart and next = stretch.next in
+          let was_apart = stretch.apart and at = stretch.at in
           if not was_apart then set_apart t stretch;
           Worker.suspend pool register k;
-          if (not was_apart) && next > lo && next <= hi && not (Leftmost.stops t.failures next)
-          then sweep t next hi)
+          if (not was_apart) && at < hi && not (Leftmost.stops t.failures (at + 1)) then
+            sweep t (at + 1) hi)
     | _ -> None
   in
-  Effect.Deep.match_with run_stretch (t, stretch) { retc = Fun.id; exnc = raise; effc }
+  Effect.Deep.match_with run () { retc = Fun.id; exnc = raise; effc }
 
 (* After all of the range has been swept. *)
 let finish t =

@@ -20,13 +20,13 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
     let count = max 1 (Loop.span start finish + 1) in
     if pool.asked = 1 then count else max 1 (count / (8 * min pool.asked beyond_any_machine))
 
+let is_one_chunk chunk ~start ~finish = Loop.span start finish < chunk
+
 (* No more chunks than workers. *)
 let is_for_all_at_once (pool : Pools.t) chunk ~start ~finish =
-  let chunks = (Loop.span start finish / chunk) + 1 in
-  1 < chunks && chunks <= pool.asked
+  Loop.span start finish / chunk < pool.asked
 
 let in_pool (pool : Pools.t) f =
-  Pools.check pool;
   if Visit.inside pool.pool then f () else Pool.run pool.pool f
 
 (* {2 for} *)
@@ -61,32 +61,41 @@ let sweep_all ~grain ~start ~finish body =
 let unit () () = ()
 
 let parallel_for ?chunk_size ~start ~finish ~body pool =
-  in_pool pool @@ fun () ->
+  Pools.check pool;
   if start <= finish then begin
     let chunk = chunk_of pool chunk_size ~start ~finish in
-    if is_for_all_at_once pool chunk ~start ~finish then
-      Tree.reduce (Concurrent pool) ~chunk ~combine:unit ~start ~finish body
+    if is_one_chunk chunk ~start ~finish then for i = start to finish do body i done
     else
-      let grain = match chunk_size with Some n when n > 0 -> n | _ -> 1 in
-      sweep_all ~grain ~start ~finish body
+      in_pool pool @@ fun () ->
+      if is_for_all_at_once pool chunk ~start ~finish then
+        Tree.reduce (Concurrent pool) ~chunk ~combine:unit ~start ~finish body
+      else
+        let grain = match chunk_size with Some n when n > 0 -> n | _ -> 1 in
+        sweep_all ~grain ~start ~finish body
   end
 
 (* {2 The others} *)
 
 let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
-  in_pool pool @@ fun () ->
+  Pools.check pool;
   if start > finish then init
   else
     let chunk = chunk_of pool chunk_size ~start ~finish in
-    let manner : Tree.manner =
-      if is_for_all_at_once pool chunk ~start ~finish then Concurrent pool else Parallel
+    let reduce manner () = Tree.reduce manner ~chunk ~combine ~start ~finish body in
+    let result =
+      if is_one_chunk chunk ~start ~finish then Tree.fold ~combine ~start ~finish body
+      else if is_for_all_at_once pool chunk ~start ~finish then
+        in_pool pool (reduce (Concurrent pool))
+      else in_pool pool (reduce Parallel)
     in
-    combine init (Tree.reduce manner ~chunk ~combine ~start ~finish body)
+    combine init result
 
 let parallel_find ?chunk_size ~start ~finish ~body pool =
+  Pools.check pool;
   in_pool pool @@ fun () ->
   let grain = match chunk_size with Some n when n > 0 -> Some n | _ -> None in
   Loop.parallel_find ?grain ~start ~finish body
 
 let parallel_scan (pool : Pools.t) op elements =
+  Pools.check pool;
   in_pool pool @@ fun () -> Muster_domainslib_scan.prefixes ~parts:pool.asked op elements

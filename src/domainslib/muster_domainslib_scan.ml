@@ -11,7 +11,14 @@
 open Muster_core
 open Muster_loop
 
-let scan op a lo hi = for i = lo to hi do a.(i) <- op a.(i - 1) a.(i) done
+(* What was written is not read again: from an array of floats that would allocate. *)
+let scan op a lo hi =
+  let last = ref a.(lo - 1) in
+  for i = lo to hi do
+    let v = op !last a.(i) in
+    a.(i) <- v;
+    last := v
+  done
 
 (* How many of at most [most] operations were done, and the ticks that they took. *)
 let sample op a most =
@@ -22,7 +29,9 @@ let sample op a most =
   in
   from 1 0
 
-let is_worth_sharing ~took ~sampled n = sampled > 0 && max 0 took * (n / sampled) >= Loop.worth
+(* Two loops, the second of which does again as much. *)
+let is_worth_sharing ~took ~sampled n =
+  sampled > 0 && max 0 took * (n / sampled) >= 2 * Loop.worth
 
 (* The parts' own bounds; [scanned] elements of the first are done. *)
 let share op a parts scanned =
@@ -39,7 +48,7 @@ let share op a parts scanned =
     a.(last part) <- op a.(last (part - 1)) a.(last part)
   done;
   let longest = (n / parts) + 1 in
-  let block = max 1 (min 512 (longest / 16)) in
+  let block = max 1 (min 512 (longest / 4)) in
   let blocks = (longest + block - 1) / block in
   for_all (((parts - 1) * blocks) - 1) (fun b ->
       let part = 1 + (b / blocks) in
@@ -61,7 +70,9 @@ let prefixes ~parts op elements =
   let a = Array.copy elements in
   let n = Array.length a in
   let parts = min (n - 1) parts in
-  if parts < 2 then scan op a 1 (n - 1)
+  if parts < 2 then begin
+    if n > 1 then scan op a 1 (n - 1)
+  end
   else begin
     let sampled, took = sample op a (min Site.sample ((n / parts) - 1)) in
     if is_worth_sharing ~took ~sampled n then share op a parts sampled

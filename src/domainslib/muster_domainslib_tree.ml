@@ -30,8 +30,12 @@ let noted t hi f =
     Leftmost.note t.failures hi failure;
     Outcome.raise failure
 
-let leaf t lo hi =
-  Reduce.fold t.body t.combine lo hi ~wanted:(fun () -> not (Leftmost.stops t.failures lo))
+(* Nothing is compared with [finish + 1], which may not be there. *)
+let fold ~combine ~start ~finish body =
+  let rec from acc i = if i = finish then acc else from (combine acc (body (i + 1))) (i + 1) in
+  from (body start) start
+
+let leaf t lo hi = fold ~combine:t.combine ~start:lo ~finish:hi t.body
 
 let[@inline] is_leaf t lo hi = Loop.span lo hi < t.chunk
 let[@inline] middle lo hi = lo + (Loop.span lo hi / 2)
