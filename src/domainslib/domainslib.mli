@@ -122,9 +122,8 @@ module Task : sig
 
   val parallel_find :
     ?chunk_size:int -> start:int -> finish:int -> body:(int -> 'a option) -> pool -> 'a option
-  (** [parallel_find ~start ~finish ~body pool] is [body i] for the smallest [i] of the range where
-      that is not [None]; [None] if there is none. [body] may be called for larger indices
-      too.
+  (** [parallel_find ~start ~finish ~body pool] is what [body i] is for some [i] of the range where it
+      is not [None]; [None] if there is none. Once one is found, no other [body] is started.
 
-      {b Raises} the exception of the smallest index, if no smaller one is found. *)
+      {b Raises} the leftmost exception of the bodies that were called. *)
 end

@@ -20,6 +20,7 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
     let count = max 1 (Loop.span start finish + 1) in
     if pool.asked = 1 then count else max 1 (count / (8 * min pool.asked beyond_any_machine))
 
+let grain_of = function Some n when n > 0 -> n | _ -> 1
 let is_one_chunk chunk ~start ~finish = Loop.span start finish < chunk
 
 (* No more chunks than workers. *)
@@ -48,10 +49,10 @@ let run_alone (job : Loop.job) cost lo hi =
       ~iterations:(Loop.span lo hi + 1)
   end
 
-let sweep_all ~grain ~start ~finish body =
+let sweep_all ~grain ~chunk ~start ~finish body =
   let code = Machine.code_of body in
   let cost = Site.cost code in
-  let bodies = Bodies.create body in
+  let bodies = Bodies.create ~chunk body in
   let job = Bodies.job bodies ~code ~grain in
   if Site.estimate cost (Loop.span start finish) < Loop.worth then
     run_alone job cost start finish
@@ -70,8 +71,7 @@ let parallel_for ?chunk_size ~start ~finish ~body pool =
       if is_for_all_at_once pool chunk ~start ~finish then
         Tree.reduce (Concurrent pool) ~chunk ~combine:unit ~start ~finish body
       else
-        let grain = match chunk_size with Some n when n > 0 -> n | _ -> 1 in
-        sweep_all ~grain ~start ~finish body
+        sweep_all ~grain:(grain_of chunk_size) ~chunk ~start ~finish body
   end
 
 (* {2 The others} *)
@@ -90,11 +90,26 @@ let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
     in
     combine init result
 
+(* Any will do, so that one who finds something stops all others; left of a failure, too. *)
 let parallel_find ?chunk_size ~start ~finish ~body pool =
   Pools.check pool;
-  in_pool pool @@ fun () ->
-  let grain = match chunk_size with Some n when n > 0 -> Some n | _ -> None in
-  Loop.parallel_find ?grain ~start ~finish body
+  let found = Atomic.make None and failures = Leftmost.create () in
+  let is_over () = Option.is_some (Atomic.get found) in
+  let rec search i hi =
+    if not (is_over ()) then
+      match body i with
+      | Some _ as it -> Atomic.set found it
+      | None -> if i < hi then search (i + 1) hi
+      | exception exn -> Leftmost.note failures i (Outcome.caught exn)
+  in
+  if start <= finish then begin
+    let stopped i = is_over () || Leftmost.stops failures i in
+    let code = Machine.code_of body in
+    let job = { Loop.run = search; stopped; code; grain = grain_of chunk_size } in
+    in_pool pool (fun () -> Loop.share job start finish (Site.cost code))
+  end;
+  Leftmost.reraise failures;
+  Atomic.get found
 
 let parallel_scan (pool : Pools.t) op elements =
   Pools.check pool;
