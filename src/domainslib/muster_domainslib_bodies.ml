@@ -65,6 +65,7 @@ let set_apart t stretch =
 (* [lo] to [hi], without those right of a failure. *)
 let rec sweep t lo hi =
   let stretch = { first = lo; last = hi; apart = false } in
+  let strand = Context.capture (Place.current ()) in
   let effc (type a) (eff : a Effect.t) =
     match eff with
     | Worker.Suspend (pool, register) ->
@@ -73,8 +74,10 @@ let rec sweep t lo hi =
           let was_apart = stretch.apart and last = stretch.last in
           if not was_apart then set_apart t stretch;
           Worker.suspend pool register k;
-          if (not was_apart) && last < hi && not (Leftmost.stops t.failures (last + 1)) then
-            sweep t (last + 1) hi)
+          if not was_apart then begin
+            Context.restore (Place.current ()) strand;
+            if last < hi && not (Leftmost.stops t.failures (last + 1)) then sweep t (last + 1) hi
+          end)
     | _ -> None
   in
   Effect.Deep.match_with (run_stretch t stretch lo) hi { retc = Fun.id; exnc = raise; effc }
@@ -84,7 +87,8 @@ let finish t =
   let apart = Atomic.get t.unfinished > 1 in
   finish_one t;
   if apart then Fork.wait_done t.all_done;
-  Leftmost.reraise t.failures
+  Context.reraise t.failures
 
 let job t ~code ~grain =
-  { Loop.run = sweep t; stopped = Leftmost.stops t.failures; code; grain }
+  { Loop.run = sweep t; stopped = Leftmost.stops t.failures; fail = Leftmost.note t.failures;
+    code; grain }

@@ -105,10 +105,11 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
   if start <= finish then begin
     let stopped i = is_over () || Leftmost.stops failures i in
     let code = Machine.code_of body in
-    let job = { Loop.run = search; stopped; code; grain = grain_of chunk_size } in
+    let fail = Leftmost.note failures in
+    let job = { Loop.run = search; stopped; fail; code; grain = grain_of chunk_size } in
     in_pool pool (fun () -> Loop.share job start finish (Site.cost code))
   end;
-  Leftmost.reraise failures;
+  Context.reraise failures;
   Atomic.get found
 
 let parallel_scan (pool : Pools.t) op elements =

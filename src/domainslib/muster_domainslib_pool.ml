@@ -48,7 +48,11 @@ let run t f =
 let async t f =
   check t;
   let w = Place.current () in
-  if w.pool == t.pool && Place.owned w then Task.offer w f else Task.send t.pool f
+  if w.pool == t.pool && Place.owned w then begin
+    Context.check_at w;
+    Task.offer w (Promise.make w.own.home f)
+  end
+  else Task.send t.pool (Promise.make t.pool.home f)
 
 let await t promise =
   check t;

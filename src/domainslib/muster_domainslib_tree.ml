@@ -64,14 +64,21 @@ let settled p =
     if not (Promise.is_done p) then Fork.wait_done p;
     Error failure
 
+(* A part of what the caller is a part of, as a branch of [both] is. *)
+let start (pool : Muster_domainslib_pool.t) g =
+  let w = Place.current () in
+  if w.pool == pool.pool && Place.owned w then
+    Task.offer w (Promise.make w.pool.home (Context.carry w g))
+  else Muster_domainslib_pool.async pool g
+
 let concurrently pool f g =
-  let p = Muster_domainslib_pool.async pool g in
+  let p = start pool g in
   match f () with
-  | a -> (match settled p with Ok b -> (a, b) | Error failure -> Outcome.raise failure)
+  | a -> (match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)
   | exception exn ->
     let failure = Outcome.caught exn in
     ignore (settled p);
-    Outcome.raise failure
+    Context.rethrow failure
 
 let in_parallel rest f g =
   Loop.look_up_between_chunks ();
