@@ -31,11 +31,8 @@ type stretch = {
   mutable apart : bool;  (** that group is all that is left of it *)
 }
 
-(* Longer ones gain nothing: between groups there is a store or two. *)
-let longest = 32
-
 let create ~chunk body =
-  { body; group = min chunk longest; failures = Leftmost.create (); unfinished = Atomic.make 1;
+  { body; group = chunk; failures = Leftmost.create (); unfinished = Atomic.make 1;
     all_done = Promise.(make nowhere ignore) }
 
 let finish_one t =

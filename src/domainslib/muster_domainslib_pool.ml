@@ -11,7 +11,7 @@ open Muster_core
 type t = {
   pool : Pool.t;
   asked : int;  (** workers, the caller's included *)
-  torn_down : bool Atomic.t;
+  mutable torn_down : bool;  (** read without care: who races with a teardown may be either side *)
 }
 
 (* The newest first: it hides older ones of its name until it is torn down. *)
@@ -20,20 +20,20 @@ let named : (string * t) list Atomic.t = Atomic.make []
 let setup ?name ~num_domains () =
   if num_domains < 0 then invalid_arg "Task.setup_pool: num_domains must be at least 0";
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
-  let t = { pool = Pool.create ?name ~domains:asked (); asked; torn_down = Atomic.make false } in
+  let t = { pool = Pool.create ?name ~domains:asked (); asked; torn_down = false } in
   Option.iter (fun name -> Staff.change named (fun others -> (name, t) :: others)) name;
   t
 
 let lookup name = List.assoc_opt name (Atomic.get named)
 
 let[@inline] check t =
-  if Atomic.get t.torn_down then invalid_arg "pool already torn down"
+  if t.torn_down then invalid_arg "pool already torn down"
 
 let teardown t =
   check t;
   Pool.close t.pool;
   Staff.change named (List.filter (fun (_, other) -> other != t));
-  Atomic.set t.torn_down true
+  t.torn_down <- true
 
 let num_domains t =
   check t;
