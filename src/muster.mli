@@ -345,6 +345,10 @@ module Team : sig
   (** The same slices as {!for_n}, whole; empty ones are left out. *)
 end
 
+(** {1 Channels} *)
+
+module Chan = Muster_sync.Chan
+
 (** {1 The machine} *)
 
 module Cpu : sig

@@ -1,0 +1,72 @@
+open Muster_core
+
+type 'a t = 'a Port.t
+
+exception Closed
+
+let bounded capacity =
+  if capacity < 0 then
+    invalid_arg (Printf.sprintf "Muster.Chan.bounded: capacity = %d is less than 0" capacity);
+  Port.create ~capacity
+
+let unbounded () = Port.create ~capacity:max_int
+let close = Port.close
+let is_closed = Port.is_closed
+let length = Port.length
+
+let try_send c message =
+  match Port.send c message with Sent -> true | Full -> false | Refused -> raise Closed
+
+let try_recv c =
+  match Port.receive c with
+  | Message message -> Some message
+  | Nothing -> None
+  | Drained -> raise Closed
+
+(* Leaves an offer by [line_up]. If it finds that the step would succeed now, the party wakes itself
+   to try it: to take a message here would lose it, if the wait is cancelled meanwhile. *)
+let wait line_up =
+  let cell = ref None in
+  Waiter.wait (fun w ->
+      cell := line_up (Offer.alone w);
+      if Option.is_none !cell then ignore (Waiter.grant w));
+  !cell
+
+let rec send c message =
+  match Port.send c message with
+  | Sent -> ()
+  | Refused -> raise Closed
+  | Full -> (
+    match wait (fun offer -> Port.line_up_to_send c offer message) with
+    | None -> send c message
+    | Some sent -> if !sent = Refused then raise Closed)
+
+let rec recv_opt c =
+  match Port.receive c with
+  | Message message -> Some message
+  | Drained -> None
+  | Nothing -> (
+    match wait (Port.line_up_to_receive c) with
+    | None -> recv_opt c
+    | Some { contents = Message message } -> Some message
+    | Some { contents = Drained | Nothing } -> None)
+
+let recv c = match recv_opt c with Some message -> message | None -> raise Closed
+
+let rec iter f c =
+  match recv_opt c with
+  | None -> ()
+  | Some message ->
+    f message;
+    iter f c
+
+let rec to_seq c () =
+  match recv_opt c with None -> Seq.Nil | Some message -> Seq.Cons (message, to_seq c)
+
+type 'b case = 'b Select.case
+
+let recv_opt_case = Select.receive
+let recv_case c f = Select.receive c (function Some v -> f v | None -> raise Closed)
+let send_case c message f = Select.send c message ~sent:f ~refused:(fun () -> raise Closed)
+let select cases = Select.first cases
+let try_select cases = Select.first_ready cases
