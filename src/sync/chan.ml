@@ -23,21 +23,22 @@ let try_recv c =
   | Nothing -> None
   | Drained -> raise Closed
 
-(* Leaves an offer by [line_up]. If it finds that the step would succeed now, the party wakes itself
-   to try it: to take a message here would lose it, if the wait is cancelled meanwhile. *)
-let wait line_up =
-  let cell = ref None in
+(* Whether the entry was in line, and has been accepted. Where its step would succeed now, the
+   party wakes itself to try it: to take a message here would lose it, if the wait is cancelled
+   meanwhile. *)
+let wait c make =
+  let lined_up = ref None in
   Waiter.wait (fun w ->
-      cell := line_up (Offer.alone w);
-      if Option.is_none !cell then ignore (Waiter.grant w));
-  !cell
+      let entry, cell = make (Offer.alone w) in
+      if Port.line_up c [ entry ] then lined_up := Some cell else ignore (Waiter.grant w));
+  !lined_up
 
 let rec send c message =
   match Port.send c message with
   | Sent -> ()
   | Refused -> raise Closed
   | Full -> (
-    match wait (fun offer -> Port.line_up_to_send c offer message) with
+    match wait c (fun offer -> Port.to_send offer message) with
     | None -> send c message
     | Some sent -> if !sent = Refused then raise Closed)
 
@@ -46,7 +47,7 @@ let rec recv_opt c =
   | Message message -> Some message
   | Drained -> None
   | Nothing -> (
-    match wait (Port.line_up_to_receive c) with
+    match wait c Port.to_receive with
     | None -> recv_opt c
     | Some { contents = Message message } -> Some message
     | Some { contents = Drained | Nothing } -> None)

@@ -8,6 +8,8 @@ val create : capacity:int -> 'a t
 val number : 'a t -> int
 (** Each has its own. *)
 
+val same : 'a t -> 'b t -> ('a, 'b) Type.eq option
+
 (** {1 Steps} *)
 
 type sent =
@@ -28,11 +30,17 @@ val length : 'a t -> int
 
 (** {1 Getting in line}
 
-    Whoever found no partner leaves an offer. *)
+    Whoever found no partner leaves an offer, and a cell that says what became of it when it has been
+    accepted. *)
 
-val line_up_to_send : 'a t -> Offer.t -> 'a -> sent ref option
-(** What became of it, to be read when the offer has been accepted ([Sent] or [Refused]). [None],
-    and nothing was left, if the step would succeed now. *)
+type 'a entry
 
-val line_up_to_receive : 'a t -> Offer.t -> 'a received ref option
-(** The same for [Message] or [Drained]. *)
+val to_send : Offer.t -> 'a -> 'a entry * sent ref
+(** [Sent] or [Refused]. *)
+
+val to_receive : Offer.t -> 'a entry * 'a received ref
+(** [Message] or [Drained]. *)
+
+val line_up : 'a t -> 'a entry list -> bool
+(** Puts them all in line, in one step, unless the step of one of them would succeed now: then none,
+    and it is false. *)

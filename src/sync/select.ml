@@ -13,11 +13,13 @@
 
    One of its own cases' partners it cannot be: [Port] leaves out offers of one race.
 
-   Nobody withdraws for ever. All get in line in the order of the channels' numbers. A withdraws at
-   channel k for an open B. When A tries again, B may be gone: was it chosen, somebody has got
-   on; was it cancelled, that is once. Or B has withdrawn itself, at a channel
-   after k, since it was in line at k, for a C who waits there, and so on: the numbers grow, so one
-   in this row did not withdraw. Whoever withdrew for that one finds it, or it was chosen.
+   Nobody withdraws for ever. All get in line in the order of the channels' numbers, at each channel in one
+   step with all their cases there. A withdraws at channel k for an open B. When A tries again, B may be
+   gone: was it chosen, somebody has got on; was it cancelled, that is once. Or B has withdrawn
+   itself, at a channel after k, since it was in line at k, for a C who is in line there, and so on: the
+   numbers grow, so one in this row did not withdraw. Whoever withdrew for that one finds it, or it
+   was chosen. (With one step for each case, two that both send to and receive from a channel could
+   withdraw for each other again and again: the model checker found that.)
 
    No case is starved: of those that can be done at once, each comes first with a chance of at
    least one in the number of cases; and lines are first in, first out. *)
@@ -56,49 +58,70 @@ let try_all cases =
   in
   from (Turn.below n) n
 
-(* Reads the cell when the offer has been accepted. *)
-let line_up offer = function
-  | Receive (port, f) ->
-    let finish cell () =
-      match !cell with Port.Message message -> f (Some message) | Drained | Nothing -> f None
+(* The case as an entry for its channel, which is [port], and what is left to do when it has been
+   accepted. *)
+let entry (type a b) (port : a Port.t) offer (case : b case) : a Port.entry * (unit -> b) =
+  let own : type c. c Port.t -> c Port.entry -> a Port.entry =
+   fun of_case entry ->
+    match Port.same of_case port with Some Equal -> entry | None -> assert false
+  in
+  match case with
+  | Receive (of_case, f) ->
+    let entry, cell = Port.to_receive offer in
+    let finish () =
+      match !cell with Message message -> f (Some message) | Drained | Nothing -> f None
     in
-    Option.map finish (Port.line_up_to_receive port offer)
-  | Send { port; message; sent; refused } ->
-    let finish cell () = if !cell = Port.Refused then refused () else sent () in
-    Option.map finish (Port.line_up_to_send port offer message)
+    (own of_case entry, finish)
+  | Send { port = of_case; message; sent; refused } ->
+    let entry, cell = Port.to_send offer message in
+    (own of_case entry, fun () -> if !cell = Refused then refused () else sent ())
+
+(* The cases of one channel, which are numbers in [cases]. *)
+let line_up cases finishes race waiter group =
+  let at (type a) (port : a Port.t) =
+    let make i =
+      let entry, finish = entry port (Offer.one_of race i waiter) cases.(i) in
+      finishes.(i) <- Some finish;
+      entry
+    in
+    Port.line_up port (List.map make group)
+  in
+  match cases.(List.hd group) with Receive (port, _) -> at port | Send { port; _ } -> at port
 
 (* Once somebody has chosen, there is no need for more. *)
-let line_up_all cases order finishes race waiter =
-  let rec from k =
-    if k < Array.length order && not (Offer.is_decided race) then begin
-      let i = order.(k) in
-      finishes.(i) <- line_up (Offer.one_of race i waiter) cases.(i);
-      if Option.is_some finishes.(i) then from (k + 1)
-      else if Offer.withdraw race then ignore (Waiter.grant waiter)
-    end
+let rec line_up_all cases groups finishes race waiter =
+  match groups with
+  | group :: groups when not (Offer.is_decided race) ->
+    if line_up cases finishes race waiter group then
+      line_up_all cases groups finishes race waiter
+    else if Offer.withdraw race then ignore (Waiter.grant waiter)
+  | _ -> ()
+
+(* By channel, in the order of the channels' numbers. *)
+let grouped cases =
+  let by_number i j = Int.compare (number cases.(i)) (number cases.(j)) in
+  let add i = function
+    | (j :: _ as group) :: groups when by_number i j = 0 -> (i :: group) :: groups
+    | groups -> [ i ] :: groups
   in
-  from 0
+  let indices = List.init (Array.length cases) Fun.id in
+  List.fold_right add (List.stable_sort by_number indices) []
 
-let in_order cases =
-  let order = Array.init (Array.length cases) Fun.id in
-  Array.stable_sort (fun i j -> Int.compare (number cases.(i)) (number cases.(j))) order;
-  order
-
-let rec first_of cases order =
+let rec first_of cases groups =
   match try_all cases with
   | Some finish -> finish
   | None -> (
     let race = Offer.race () and finishes = Array.map (fun _ -> None) cases in
-    Waiter.wait (line_up_all cases order finishes race);
+    Waiter.wait (line_up_all cases groups finishes race);
     match Option.bind (Offer.winner race) (Array.get finishes) with
     | Some finish -> finish
-    | None -> first_of cases order)
+    | None -> first_of cases groups)
 
 let first = function
   | [] -> invalid_arg "Muster.Chan.select: empty list"
   | list ->
     let cases = Array.of_list list in
-    first_of cases (in_order cases) ()
+    first_of cases (grouped cases) ()
 
 let first_ready = function
   | [] -> None
