@@ -46,6 +46,3 @@ let accept = function
   | Alone waiter -> has_granted waiter
   | One_of { race; number; waiter } ->
     (decide race number || Atomic.get race = number) && has_granted waiter
-
-let rivals a b =
-  match (a, b) with One_of a, One_of b -> a.race == b.race | Alone _, _ | _, Alone _ -> false

@@ -30,6 +30,3 @@ val is_decided : race -> bool
 val withdraw : race -> bool
 (** Makes all its offers void; whether that came first. If not, one has been chosen, and the
     waiter gets its grant. *)
-
-val rivals : t -> t -> bool
-(** Whether they are of one race, whose party cannot deal with itself. *)

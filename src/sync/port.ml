@@ -18,7 +18,8 @@
    2. An open receiver in line: the buffer is empty. [line_up] asks for it, and a message goes
       into the buffer only if no receiver is open.
    3. An open sender and an open receiver in line: both of one race (a [select] that would send to or
-      receive from the same channel). Each gets in line only if the other line has no open offer but of its own.
+      receive from the same channel). They got in line in one step; nobody else does while the other
+      line has an open offer.
 
    No message is lost, none comes twice. A message is in one place: with its sender, in an entry of the
    senders' line, in the buffer. It leaves the line or the buffer by a compare-and-set, so one party
@@ -34,8 +35,7 @@
    buffer only to an open receiver, so the buffer was empty (2), or from a waiting sender when the buffer is
    empty.
 
-   No wait without a waker. At a state where a sender and a receiver are both open and not of one race
-   the later one was not let into line (3). A line's sender has a full buffer (1): a receive, which makes the
+   No wait without a waker. A sender and a receiver who could meet are not both in line (3). A line's sender has a full buffer (1): a receive, which makes the
    room, moves it up. A line's receiver has an empty one (2): a send gives its message to it. Those
    who are made to wait by a void entry that is still in the buffer (its sender was cancelled between the move
    and the acceptance) are moved up by [repair], which who moved it calls. Close takes both lines.
@@ -218,13 +218,9 @@ let to_receive wish =
   let received = ref Drained in
   (To_receive { wish; received }, received)
 
-let meets offer other = Offer.is_open other && not (Offer.rivals offer other)
-
 let has_to_wait c s = function
-  | To_send { offer; _ } ->
-    s.length >= c.capacity && not (Fifo.exists (fun r -> meets offer r.wish) s.receivers)
-  | To_receive { wish; _ } ->
-    s.length = 0 && not (Fifo.exists (fun (e : _ sender) -> meets wish e.offer) s.senders)
+  | To_send _ -> s.length >= c.capacity && not (Fifo.exists receives s.receivers)
+  | To_receive _ -> s.length = 0 && not (Fifo.exists sends s.senders)
 
 let get_in_line s = function
   | To_send e -> { s with senders = Fifo.push ~is_live:sends s.senders e }

@@ -11,7 +11,7 @@
    Russo and Xiao, Parallel Concurrent ML, 2009, have a third state, claimed, and those who meet it spin;
    Go locks all the channels.)
 
-   One of its own cases' partners it cannot be: [Port] leaves out offers of one race.
+   It cannot deal with itself: while it tries its cases, none of its offers is open.
 
    Nobody withdraws for ever. All get in line in the order of the channels' numbers, at each channel in one
    step with all their cases there. A withdraws at channel k for an open B. When A tries again, B may be

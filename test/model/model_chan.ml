@@ -190,6 +190,7 @@ let quick =
       (* Selects that meet, and one that meets others at both channels. *)
       model [| 0; 0 |] [ choose [ Send (0, 1); Recv 1 ]; choose [ Send (1, 2); Recv 0 ] ];
       model [| 0; 0 |] [ choose [ Recv 0; Recv 1 ]; [ Send (0, 1) ]; [ Send (1, 2) ] ];
+      model [| 1; 0 |] ~before:full [ choose [ Send (0, 1); Recv 1 ]; [ Recv 0 ]; [ Recv 0 ] ];
     ]
 
 let slow =
