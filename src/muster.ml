@@ -1,3 +1,4 @@
+module Chan = Muster_sync.Chan
 module Cpu = Muster_core.Cpu
 module Pool = Muster_core.Pool
 module Task = Muster_core.Task

@@ -112,29 +112,93 @@ module Task : sig
       about 100 ns, and 10-16 us if a worker has to be woken. *)
 
   val await : 'a t -> 'a
-  (** [await t] is the result of [t]. A task that nobody has started runs in place.
+  (** [await t] is the result of [t]. A task that nobody has started runs in place, if it belongs to
+      the same scope as the caller.
 
-      {b Raises} the task's exception. *)
+      {b Raises} the task's exception.
+      {b Cancels}: ends at once, unless it runs [t] in place; then when that ends. *)
 
   val all : (unit -> 'a) list -> 'a list
-  (** [all fs] runs all of [fs] as tasks; the results are in the order of [fs]. *)
+  (** [all fs] runs all of [fs] as tasks; the results are in the order of [fs].
+
+      {b Raises} the leftmost exception; those right of one that were not started are skipped.
+      {b Cancels} all of them; it returns when they have ended. *)
 
   val first : (unit -> 'a) list -> 'a
   (** [first fs] runs all of [fs] as tasks; the result is that of the one that succeeds first.
-      Those that were not started by then are skipped, the others are waited for.
+      The others are cancelled, and waited for.
 
       {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty. *)
 
-  type scope
+  (** {2 Cancellation}
+
+      Cancelling is cooperative. A task that is cancelled goes on to its next checkpoint: a fork
+      ({!both}, {!async}, {!fork}, a loop), the end of a loop's chunk (some 10 us), an {!await} or any
+      other wait of this library, or {!check}. There {!Cancelled} is raised, also in the branches
+      and loops that the task runs on other workers; a wait ends at once. It is raised once: the
+      code that cleans up may fork and wait, in [Fun.protect] or elsewhere. A program in which nothing
+      is ever cancelled pays one load for a checkpoint.
+
+      What is cancelled with a task is what it runs itself: its branches, loops and scopes. Tasks that
+      it has started with {!async} are not; but those that were started within a scope are cancelled
+      with the scope. *)
+
   exception Cancelled
-  exception Deadline_exceeded
-  val scope : (scope -> 'a) -> 'a
-  val fork : scope -> (unit -> 'a) -> 'a t
-  val cancel_scope : scope -> unit
+
   val cancel : 'a t -> unit
+  (** [cancel t] cancels [t]. One that was not started never will be. From then on [await t] raises
+      {!Cancelled}: a value that [t] still returns is dropped; an exception is not. Nothing
+      happens if [t] has ended.
+
+      {b Cost}: about 100 ns for each worker of all pools, which look up at their next fork.
+      {b Domains}: any. {b Order}: what happened before happens before the {!Cancelled}. *)
+
   val check : unit -> unit
+  (** A checkpoint: for long computations that contain none.
+
+      {b Raises} {!Cancelled} if the task, or a scope around it, is cancelled.
+      {b Cost}: about 5 ns. *)
+
   val on_cancel : (unit -> unit) -> unit
+  (** [on_cancel hook] calls [hook] when the running task, or the innermost scope around the caller,
+      is cancelled before it ends; at once if it is already. On the thread of who cancels:
+      it should be short. Its exceptions go to the handler of {!set_uncaught_handler}. *)
+
+  (** {2 Scopes} *)
+
+  type scope
+
+  val scope : (scope -> 'a) -> 'a
+  (** [scope f] is [f s], and ends when all tasks of [s] have ended too. The first exception, of
+      [f] or of a task, cancels the rest, and is raised when they have ended. A task that was
+      cancelled by {!cancel} is no failure of its scope.
+
+      {b Raises} that exception; {!Cancelled} if the scope is cancelled.
+      {b Order}: all that the tasks did happens before the return. *)
+
+  val fork : scope -> (unit -> 'a) -> 'a t
+  (** [fork s f] is a task of [s] that runs [f]. In a scope that was cancelled it never begins.
+
+      {b Raises} [Invalid_argument] if the scope has ended.
+      {b Domains}: any, in any task: the tasks run in the pool in which the scope was opened. *)
+
+  val cancel_scope : scope -> unit
+  (** Cancels the scope's code and its tasks. *)
+
+  exception Deadline_exceeded
+
   val with_deadline : float -> (unit -> 'a) -> 'a
+  (** [with_deadline seconds f] is [f ()] if that ends within so many seconds. It is a scope: at the
+      deadline [f] is cancelled, and with it the tasks that were started within. It is noticed
+      by workers that are at a checkpoint, collect garbage or sleep: within some milliseconds, if
+      there is one.
+
+      {b Raises} {!Deadline_exceeded} instead of the value or of {!Cancelled}, if time is up when [f]
+      ends; what else [f] raises; [Invalid_argument] if [seconds] is not a number. With 0 or
+      less [f] is not called. *)
+
+  (** {2 Failures that nobody sees} *)
+
   val set_uncaught_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
   (** What to do with the exception of a task that nobody awaits; by default it is printed on
       [stderr]. Called once for each, when it is certain: when the promise has been collected, the
@@ -280,6 +344,10 @@ module Team : sig
   val for_slices : Pool.t -> int -> (worker:int -> start:int -> count:int -> unit) -> unit
   (** The same slices as {!for_n}, whole; empty ones are left out. *)
 end
+
+(** {1 Channels} *)
+
+module Chan = Muster_sync.Chan
 
 (** {1 The machine} *)
 

@@ -18,6 +18,8 @@ type t = state Atomic.t
 
 let is_waiting w = match Atomic.get w with Idle | Armed _ -> true | Granted | Dead -> false
 
+let was_granted w = match Atomic.get w with Granted -> true | Idle | Armed _ | Dead -> false
+
 let rec finish w verdict =
   match Atomic.get w with
   | Idle as seen -> Atomic.compare_and_set w seen verdict || finish w verdict

@@ -22,3 +22,8 @@ val grant : t -> bool
 
 val is_waiting : t -> bool
 (** Whether a grant would count at this moment. *)
+
+val was_granted : t -> bool
+(** Whether somebody's {!grant} has counted. Once true, it stays so; if it is false when a grant has
+    just failed, the waiter is dead and it stays false. So several parties may offer one event to
+    one waiter, and all learn the same about how that ended. *)

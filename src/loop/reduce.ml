@@ -58,6 +58,7 @@ let rec node t a b =
 let fold f combine ~wanted lo hi =
   let rec from acc lo =
     if not (wanted ()) then raise Promise.Skipped;
+    Loop.look_up_between_chunks ();
     let last = if Loop.span lo hi < Loop.block then hi else lo + Loop.block - 1 in
     let acc = ref acc in
     for i = lo to last do acc := combine !acc (f i) done;

@@ -6,6 +6,7 @@ type 'a t = { front : 'a list; back : 'a list; length : int; limit : int }
 let shortest = 8
 let empty = { front = []; back = []; length = 0; limit = shortest }
 let is_empty q = q.length = 0
+let exists f q = List.exists f q.front || List.exists f q.back
 let to_list q = q.front @ List.rev q.back
 
 let sweep ~is_live q =

@@ -13,5 +13,7 @@ val push : is_live:('a -> bool) -> 'a t -> 'a -> 'a t
 val pop : 'a t -> ('a * 'a t) option
 (** The oldest entry. *)
 
+val exists : ('a -> bool) -> 'a t -> bool
+
 val to_list : 'a t -> 'a list
 (** The oldest first. *)

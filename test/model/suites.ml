@@ -16,6 +16,7 @@ let quick =
     ("deque and promise", Model_fork.quick);
     ("parking", Model_parking.quick);
     ("leftmost", Model_leftmost.quick);
+    ("channels", Model_chan.quick);
   ]
 
 let full =

@@ -1,0 +1,73 @@
+open Muster_core
+
+type 'a t = 'a Port.t
+
+exception Closed
+
+let bounded capacity =
+  if capacity < 0 then
+    invalid_arg (Printf.sprintf "Muster.Chan.bounded: capacity = %d is less than 0" capacity);
+  Port.create ~capacity
+
+let unbounded () = Port.create ~capacity:max_int
+let close = Port.close
+let is_closed = Port.is_closed
+let length = Port.length
+
+let try_send c message =
+  match Port.send c message with Sent -> true | Full -> false | Refused -> raise Closed
+
+let try_recv c =
+  match Port.receive c with
+  | Message message -> Some message
+  | Nothing -> None
+  | Drained -> raise Closed
+
+(* Whether the entry was in line, and has been accepted. Where its step would succeed now, the
+   party wakes itself to try it: to take a message here would lose it, if the wait is cancelled
+   meanwhile. *)
+let wait c make =
+  let lined_up = ref None in
+  Waiter.wait (fun w ->
+      let entry, cell = make (Offer.alone w) in
+      if Port.line_up c [ entry ] then lined_up := Some cell else ignore (Waiter.grant w));
+  !lined_up
+
+let rec send c message =
+  match Port.send c message with
+  | Sent -> ()
+  | Refused -> raise Closed
+  | Full -> (
+    match wait c (fun offer -> Port.to_send offer message) with
+    | None -> send c message
+    | Some sent -> if !sent = Refused then raise Closed)
+
+let rec recv_opt c =
+  match Port.receive c with
+  | Message message -> Some message
+  | Drained -> None
+  | Nothing -> (
+    match wait c Port.to_receive with
+    | None -> recv_opt c
+    | Some { contents = Message message } -> Some message
+    | Some { contents = Drained | Nothing } -> None)
+
+let recv c = match recv_opt c with Some message -> message | None -> raise Closed
+
+let rec iter f c =
+  match recv_opt c with
+  | None -> ()
+  | Some message ->
+    f message;
+    iter f c
+
+let rec to_seq c () =
+  match recv_opt c with None -> Seq.Nil | Some message -> Seq.Cons (message, to_seq c)
+
+type 'b case = 'b Select.case
+
+let recv_opt_case = Select.receive
+let recv_case c f = Select.receive c (function Some v -> f v | None -> raise Closed)
+let send_case c message f = Select.send c message ~sent:f ~refused:(fun () -> raise Closed)
+let select cases = Select.first cases
+let try_select cases = Select.first_ready cases

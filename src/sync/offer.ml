@@ -1,0 +1,48 @@
+(* A wait that one of several events may end.
+
+   Parties: the waiting one, those who bring an event to one of its offers, and whoever cancels it.
+
+   {v race  undecided --accept i--> i          waiter  waiting --grant--> granted
+                      \-withdraw--> withdrawn                  \-cancel-> dead v}
+
+   A race is decided once, by a compare-and-set. Who has decided for offer [i] grants the waiter; if the
+   waiter is dead, the event goes to somebody else, and the party, which raises, has no use for its
+   other offers either. So an offer is accepted iff its race was decided for it and its waiter was
+   granted: both are final, so [accept] can be asked again, by others, and answers the same.
+   Between the two steps another party may do the second one, too: no party waits for one that the
+   machine has stopped.
+
+   An offer without rivals needs no race: nobody else grants its waiter. *)
+
+open Muster_core
+
+type race = int Atomic.t
+
+type t =
+  | Alone of Waiter.t
+  | One_of of { race : race; number : int; waiter : Waiter.t }
+
+let undecided = -1
+let withdrawn = -2
+let alone waiter = Alone waiter
+let race () = Atomic.make undecided
+let one_of race number waiter = One_of { race; number; waiter }
+let decide race verdict = Atomic.compare_and_set race undecided verdict
+let withdraw race = decide race withdrawn
+let is_decided race = Atomic.get race <> undecided
+
+let winner race =
+  let number = Atomic.get race in
+  if number >= 0 then Some number else None
+
+let is_open = function
+  | Alone waiter -> Waiter.is_waiting waiter
+  | One_of { race; waiter; _ } -> (not (is_decided race)) && Waiter.is_waiting waiter
+
+(* Granted by whoever was asked the same before. *)
+let has_granted waiter = Waiter.grant waiter || Waiter.was_granted waiter
+
+let accept = function
+  | Alone waiter -> has_granted waiter
+  | One_of { race; number; waiter } ->
+    (decide race number || Atomic.get race = number) && has_granted waiter

@@ -1,0 +1,46 @@
+(** One channel: its state, and the steps that never wait. {!Chan} waits between them. *)
+
+type 'a t
+
+val create : capacity:int -> 'a t
+(** [max_int] for no bound; 0 for messages that go from hand to hand. *)
+
+val number : 'a t -> int
+(** Each has its own. *)
+
+val same : 'a t -> 'b t -> ('a, 'b) Type.eq option
+
+(** {1 Steps} *)
+
+type sent =
+  | Sent
+  | Refused  (** closed *)
+  | Full
+
+type 'a received =
+  | Message of 'a
+  | Drained  (** closed, and nothing left *)
+  | Nothing
+
+val send : 'a t -> 'a -> sent
+val receive : 'a t -> 'a received
+val close : 'a t -> unit
+val is_closed : 'a t -> bool
+val length : 'a t -> int
+
+(** {1 Getting in line}
+
+    Whoever found no partner leaves an offer, and a cell that says what became of it when it has been
+    accepted. *)
+
+type 'a entry
+
+val to_send : Offer.t -> 'a -> 'a entry * sent ref
+(** [Sent] or [Refused]. *)
+
+val to_receive : Offer.t -> 'a entry * 'a received ref
+(** [Message] or [Drained]. *)
+
+val line_up : 'a t -> 'a entry list -> bool
+(** Puts them all in line, in one step, unless the step of one of them would succeed now: then none,
+    and it is false. *)

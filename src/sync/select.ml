@@ -1,0 +1,128 @@
+(* Several cases, of which one is done.
+
+   A party tries its cases, beginning anywhere: then nobody can know of it, and it needs nobody's consent
+   but the partner's. If none can be done, it gets in line at each channel with the offers of one race,
+   and waits. Whoever accepts one of them does that case.
+
+   Two that meet. A, in line at some channels, comes to the next, where B waits. To deal with B, both
+   races would have to be decided at once: decide A's first, and B may be gone; decide B's
+   first, and A may be. So A does not deal there. It withdraws; if somebody has chosen it before, good; if not,
+   it is in no line any more, and begins anew: it tries its cases as one whom nobody knows. (Reppy,
+   Russo and Xiao, Parallel Concurrent ML, 2009, have a third state, claimed, and those who meet it spin;
+   Go locks all the channels.)
+
+   It cannot deal with itself: while it tries its cases, none of its offers is open.
+
+   Nobody withdraws for ever. All get in line in the order of the channels' numbers, at each channel in one
+   step with all their cases there. A withdraws at channel k for an open B. When A tries again, B may be
+   gone: was it chosen, somebody has got on; was it cancelled, that is once. Or B has withdrawn
+   itself, at a channel after k, since it was in line at k, for a C who is in line there, and so on: the
+   numbers grow, so one in this row did not withdraw. Whoever withdrew for that one finds it, or it
+   was chosen. (With one step for each case, two that both send to and receive from a channel could
+   withdraw for each other again and again: the model checker found that.)
+
+   No case is starved: of those that can be done at once, each comes first with a chance of at
+   least one in the number of cases; and lines are first in, first out. *)
+
+open Muster_core
+
+type 'b case =
+  | Receive : 'a Port.t * ('a option -> 'b) -> 'b case
+  | Send : { port : 'a Port.t; message : 'a; sent : unit -> 'b; refused : unit -> 'b } -> 'b case
+
+let receive port f = Receive (port, f)
+let send port message ~sent ~refused = Send { port; message; sent; refused }
+let number = function Receive (port, _) -> Port.number port | Send s -> Port.number s.port
+
+(* What is left to do when the case has been done. *)
+let try_case = function
+  | Receive (port, f) -> (
+    match Port.receive port with
+    | Message message -> Some (fun () -> f (Some message))
+    | Drained -> Some (fun () -> f None)
+    | Nothing -> None)
+  | Send { port; message; sent; refused } -> (
+    match Port.send port message with
+    | Sent -> Some sent
+    | Refused -> Some refused
+    | Full -> None)
+
+let try_all cases =
+  let n = Array.length cases in
+  let rec from i left =
+    if left = 0 then None
+    else
+      match try_case cases.(i) with
+      | None -> from (if i + 1 = n then 0 else i + 1) (left - 1)
+      | done_ -> done_
+  in
+  from (Turn.below n) n
+
+(* The case as an entry for its channel, which is [port], and what is left to do when it has been
+   accepted. *)
+let entry (type a b) (port : a Port.t) offer (case : b case) : a Port.entry * (unit -> b) =
+  let own : type c. c Port.t -> c Port.entry -> a Port.entry =
+   fun of_case entry ->
+    match Port.same of_case port with Some Equal -> entry | None -> assert false
+  in
+  match case with
+  | Receive (of_case, f) ->
+    let entry, cell = Port.to_receive offer in
+    let finish () =
+      match !cell with Message message -> f (Some message) | Drained | Nothing -> f None
+    in
+    (own of_case entry, finish)
+  | Send { port = of_case; message; sent; refused } ->
+    let entry, cell = Port.to_send offer message in
+    (own of_case entry, fun () -> if !cell = Refused then refused () else sent ())
+
+(* The cases of one channel, which are numbers in [cases]. *)
+let line_up cases finishes race waiter group =
+  let at (type a) (port : a Port.t) =
+    let make i =
+      let entry, finish = entry port (Offer.one_of race i waiter) cases.(i) in
+      finishes.(i) <- Some finish;
+      entry
+    in
+    Port.line_up port (List.map make group)
+  in
+  match cases.(List.hd group) with Receive (port, _) -> at port | Send { port; _ } -> at port
+
+(* Once somebody has chosen, there is no need for more. *)
+let rec line_up_all cases groups finishes race waiter =
+  match groups with
+  | group :: groups when not (Offer.is_decided race) ->
+    if line_up cases finishes race waiter group then
+      line_up_all cases groups finishes race waiter
+    else if Offer.withdraw race then ignore (Waiter.grant waiter)
+  | _ -> ()
+
+(* By channel, in the order of the channels' numbers. *)
+let grouped cases =
+  let by_number i j = Int.compare (number cases.(i)) (number cases.(j)) in
+  let add i = function
+    | (j :: _ as group) :: groups when by_number i j = 0 -> (i :: group) :: groups
+    | groups -> [ i ] :: groups
+  in
+  let indices = List.init (Array.length cases) Fun.id in
+  List.fold_right add (List.stable_sort by_number indices) []
+
+let rec first_of cases groups =
+  match try_all cases with
+  | Some finish -> finish
+  | None -> (
+    let race = Offer.race () and finishes = Array.map (fun _ -> None) cases in
+    Waiter.wait (line_up_all cases groups finishes race);
+    match Option.bind (Offer.winner race) (Array.get finishes) with
+    | Some finish -> finish
+    | None -> first_of cases groups)
+
+let first = function
+  | [] -> invalid_arg "Muster.Chan.select: empty list"
+  | list ->
+    let cases = Array.of_list list in
+    first_of cases (grouped cases) ()
+
+let first_ready = function
+  | [] -> None
+  | list -> Option.map (fun finish -> finish ()) (try_all (Array.of_list list))

@@ -1,0 +1,13 @@
+(** The one of several sends and receives that can be done first. *)
+
+type 'b case
+
+val receive : 'a Port.t -> ('a option -> 'b) -> 'b case
+(** [None] once closed and drained. *)
+
+val send : 'a Port.t -> 'a -> sent:(unit -> 'b) -> refused:(unit -> 'b) -> 'b case
+
+val first : 'b case list -> 'b
+(** @raise Invalid_argument if there is none. *)
+
+val first_ready : 'b case list -> 'b option

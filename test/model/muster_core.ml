@@ -1,0 +1,3 @@
+(* Where the copied files look for the core. *)
+
+module Waiter = Waiter

@@ -1,0 +1,51 @@
+(* The waiting door without a scheduler. A party that waits is a continuation; whoever grants its
+   waiter or kills it goes on with it at once. *)
+
+type state =
+  | Idle
+  | Armed of (unit, unit) Effect.Deep.continuation
+  | Granted
+  | Dead
+
+type t = state Atomic.t
+type _ Effect.t += Wait : t -> unit Effect.t
+
+(** Told of a wait before it begins. *)
+type _ Effect.t += Begin : t -> unit Effect.t
+
+exception Cancelled
+
+let is_waiting w = match Atomic.get w with Idle | Armed _ -> true | Granted | Dead -> false
+let was_granted w = match Atomic.get w with Granted -> true | Idle | Armed _ | Dead -> false
+
+let go_on k = function
+  | Granted -> Effect.Deep.continue k ()
+  | Idle | Armed _ | Dead -> Effect.Deep.discontinue k Cancelled
+
+let rec finish w verdict =
+  match Atomic.get w with
+  | Idle -> Atomic.compare_and_set w Idle verdict || finish w verdict
+  | Armed k as seen ->
+    if Atomic.compare_and_set w seen verdict then (go_on k verdict; true) else finish w verdict
+  | Granted | Dead -> false
+
+let grant w = finish w Granted
+let kill w = ignore (finish w Dead)
+
+let wait register =
+  let w = Atomic.make Idle in
+  Effect.perform (Begin w);
+  register w;
+  Effect.perform (Wait w)
+
+let arm w k = if not (Atomic.compare_and_set w Idle (Armed k)) then go_on k (Atomic.get w)
+
+(** [as_party ~begins f] runs [f] to its end, or as far as it comes without a grant. *)
+let as_party ~begins f =
+  let effc (type a) (eff : a Effect.t) =
+    match eff with
+    | Wait w -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> arm w k)
+    | Begin w -> Some (fun k -> begins w; Effect.Deep.continue k ())
+    | _ -> None
+  in
+  Effect.Deep.match_with f () { retc = Fun.id; exnc = raise; effc }

@@ -1,0 +1,443 @@
+(* Cancellation: scopes, deadlines, [Task.cancel] and what stops where. *)
+
+open Harness
+open Muster
+
+exception Failed of int
+
+let in_pool = run_on
+
+let sizes = [ 1; 2; 3; 8 ]
+let on_all f () = List.iter (fun domains -> in_pool domains f) sizes
+let is_cancelled f = match f () with _ -> false | exception Task.Cancelled -> true
+let check_cancelled what f = check_bool what true (is_cancelled f)
+
+(* Runs [f] until it is cancelled; tells whether it began. *)
+let endless began f () =
+  Atomic.set began true;
+  let rec again () = f (); again () in
+  again ()
+
+let until flag = while not (Atomic.get flag) do Unix.sleepf 0.0005 done
+
+(* {2 Task.cancel} *)
+
+let before_it_begins () =
+  in_pool 1 (fun () ->
+      let ran = ref false in
+      let t = Task.async (fun () -> ran := true) in
+      Task.cancel t;
+      check_cancelled "await" (fun () -> Task.await t);
+      check_bool "ran" false !ran)
+
+(* The task runs on another worker; it stops at its next step of that kind. *)
+let stops_at step () =
+  in_pool 2 (fun () ->
+      let began = Atomic.make false in
+      let t = Task.async (endless began step) in
+      until began;
+      Task.cancel t;
+      check_cancelled "await" (fun () -> Task.await t))
+
+let rec fib n =
+  if n < 2 then n
+  else
+    let a, b = both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+    a + b
+
+let steps =
+  [
+    ("check", Task.check);
+    ("fork", fun () -> ignore (both ignore ignore));
+    ("a fork that is quiet", fun () -> ignore (fib 25));
+    ("async", fun () -> ignore (Task.async ignore));
+    ("await", fun () -> Task.await (Task.async ignore));
+    ("await of what is done", let t = Task.async ignore in fun () -> Task.await t);
+    ("chunk", fun () -> parallel_for ~start:1 ~finish:max_int (fun _ -> ignore (Sys.opaque_identity 1)));
+    ( "chunk of a reduction",
+      fun () ->
+        ignore (parallel_reduce ~start:1 ~finish:max_int ~combine:( + ) ~init:0 (fun i -> i)) );
+    ("chunk of a search", fun () -> ignore (parallel_find ~start:1 ~finish:max_int (fun _ -> None)));
+    ("all", fun () -> ignore (Task.all [ ignore; ignore ]));
+    ("first", fun () -> ignore (Task.first [ ignore; ignore ]));
+    ("scope", fun () -> Task.scope (fun _ -> ()));
+    ("region", fun () -> Team.for_n (Pool.default ()) 10 (fun ~worker:_ _ -> ()));
+  ]
+
+(* A pool of one worker has nobody who could cancel while the task runs, but the task. *)
+let stops_itself step () =
+  in_pool 1 (fun () ->
+      let self = Atomic.make None in
+      let t =
+        Task.async (fun () ->
+            Task.cancel (Option.get (Atomic.get self));
+            while true do step () done)
+      in
+      Atomic.set self (Some t);
+      check_cancelled "await" (fun () -> Task.await t))
+
+let wakes_who_waits () =
+  in_pool 3 (fun () ->
+      let go = Atomic.make false and began = Atomic.make false in
+      let blocker = Task.async (fun () -> until go) in
+      let t = Task.async (fun () -> Atomic.set began true; Task.await blocker) in
+      until began;
+      Task.cancel t;
+      check_cancelled "await" (fun () -> Task.await t);
+      check_bool "still blocked" false (Atomic.get go);
+      Atomic.set go true;
+      Task.await blocker)
+
+let value_is_dropped () =
+  in_pool 2 (fun () ->
+      let began = Atomic.make false and go = Atomic.make false in
+      let t = Task.async (fun () -> Atomic.set began true; until go; 42) in
+      until began;
+      Task.cancel t;
+      Atomic.set go true;
+      check_cancelled "await" (fun () -> ignore (Task.await t)))
+
+let exception_is_not () =
+  in_pool 2 (fun () ->
+      let began = Atomic.make false and go = Atomic.make false in
+      let t = Task.async (fun () -> Atomic.set began true; until go; raise (Failed 1)) in
+      until began;
+      Task.cancel t;
+      Atomic.set go true;
+      check_raises "await" (Failed 1) (fun () -> Task.await t))
+
+let after_the_end () =
+  on_all
+    (fun () ->
+      let t = Task.async (fun () -> 42) in
+      check_int "before" 42 (Task.await t);
+      Task.cancel t;
+      check_int "after" 42 (Task.await t))
+    ()
+
+(* What cleans up may fork, wait and loop; it is told once. *)
+let cleans_up () =
+  let cleaned = Atomic.make 0 in
+  let clean () =
+    Task.check ();
+    Atomic.fetch_and_add cleaned (Task.await (Task.async (fun () -> fib 10))) |> ignore;
+    parallel_for ~start:1 ~finish:1000 (fun _ -> Atomic.incr cleaned);
+    Task.scope (fun s -> ignore (Task.fork s (fun () -> Atomic.incr cleaned)))
+  in
+  in_pool 2 (fun () ->
+      let began = Atomic.make false in
+      let work () = endless began Task.check () in
+      let t = Task.async (fun () -> Fun.protect work ~finally:clean) in
+      until began;
+      Task.cancel t;
+      check_cancelled "await" (fun () -> Task.await t));
+  check_int "cleaned" (55 + 1000 + 1) (Atomic.get cleaned)
+
+(* Both branches of a fork are told, and the code that joins them cleans up. *)
+let cleans_up_after_branches () =
+  let cleaned = Atomic.make 0 in
+  in_pool 3 (fun () ->
+      let began = Atomic.make false and begun = Atomic.make false in
+      let t =
+        Task.async (fun () ->
+            Fun.protect
+              (fun () -> both (endless began Task.check) (endless begun Task.check))
+              ~finally:(fun () -> Task.await (Task.async (fun () -> Atomic.incr cleaned))))
+      in
+      until began;
+      until begun;
+      Task.cancel t;
+      check_cancelled "await" (fun () -> ignore (Task.await t)));
+  check_int "cleaned" 1 (Atomic.get cleaned)
+
+let hooks () =
+  let fired = Atomic.make 0 in
+  in_pool 2 (fun () ->
+      let began = Atomic.make false in
+      let hook () = Atomic.incr fired in
+      let quiet = Task.async (fun () -> Task.on_cancel hook) in
+      Task.await quiet;
+      Task.cancel quiet;
+      check_int "after the end" 0 (Atomic.get fired);
+      let work () = Task.on_cancel hook; Task.on_cancel hook; endless began Task.check () in
+      let t = Task.async work in
+      until began;
+      Task.cancel t;
+      Task.cancel t;
+      check_int "at once" 2 (Atomic.get fired);
+      check_cancelled "await" (fun () -> Task.await t);
+      check_int "once each" 2 (Atomic.get fired))
+
+(* {2 Scopes} *)
+
+let ends_last () =
+  on_all
+    (fun () ->
+      let ended = Atomic.make 0 in
+      let v =
+        Task.scope (fun s ->
+            for _ = 1 to 20 do
+              ignore
+                (Task.fork s (fun () ->
+                     Unix.sleepf 0.0005;
+                     ignore (Task.fork s (fun () -> Atomic.incr ended));
+                     Atomic.incr ended))
+            done;
+            42)
+      in
+      check_int "value" 42 v;
+      check_int "ended" 40 (Atomic.get ended))
+    ()
+
+let results () =
+  on_all
+    (fun () ->
+      let sum =
+        Task.scope (fun s ->
+            let ts = List.init 10 (fun i -> Task.fork s (fun () -> i)) in
+            List.fold_left (fun sum t -> sum + Task.await t) 0 ts)
+      in
+      check_int "sum" 45 sum)
+    ()
+
+let first_failure_cancels () =
+  on_all
+    (fun () ->
+      let others = Atomic.make 0 and began = Atomic.make false in
+      let other () =
+        try endless began Task.check () with Task.Cancelled as exn -> Atomic.incr others; raise exn
+      in
+      check_raises "scope" (Failed 1) (fun () ->
+          Task.scope (fun s ->
+              if Pool.size (Pool.default ()) > 1 then ignore (Task.fork s other);
+              Task.await (Task.fork s (fun () -> raise (Failed 1))))))
+    ()
+
+let body_is_cancelled () =
+  in_pool 2 (fun () ->
+      let began = Atomic.make false in
+      check_raises "scope" (Failed 1) (fun () ->
+          Task.scope (fun s ->
+              ignore (Task.fork s (fun () -> until began; raise (Failed 1)));
+              endless began Task.check ())))
+
+let body_fails () =
+  on_all
+    (fun () ->
+      let ran = Atomic.make 0 in
+      check_raises "scope" (Failed 2) (fun () ->
+          Task.scope (fun s ->
+              for _ = 1 to 10 do ignore (Task.fork s (fun () -> Atomic.incr ran; Task.check ())) done;
+              raise (Failed 2)));
+      check_bool "at most 10" true (Atomic.get ran <= 10))
+    ()
+
+let backtrace () =
+  Printexc.record_backtrace true;
+  let[@inline never] origin () = raise (Failed 3) in
+  in_pool 2 (fun () ->
+      match Task.scope (fun s -> ignore (Task.fork s (fun () -> origin ()))) with
+      | () -> Alcotest.fail "no exception"
+      | exception Failed 3 ->
+        let trace = Printexc.get_backtrace () in
+        check_bool "backtrace" true (contains trace ~sub:"test_cancel.ml"))
+
+let cancelled_task_is_no_failure () =
+  in_pool 2 (fun () ->
+      let began = Atomic.make false in
+      let v =
+        Task.scope (fun s ->
+            let t = Task.fork s (endless began Task.check) in
+            until began;
+            Task.cancel t;
+            7)
+      in
+      check_int "value" 7 v)
+
+let nested () =
+  in_pool 2 (fun () ->
+      let inner = Atomic.make false and began = Atomic.make false in
+      let work () =
+        Fun.protect ~finally:(fun () -> Atomic.set inner true) (endless began Task.check)
+      in
+      let t = Task.async (fun () -> Task.scope (fun s -> Task.await (Task.fork s work))) in
+      until began;
+      Task.cancel t;
+      check_cancelled "await" (fun () -> Task.await t);
+      check_bool "inner task ended" true (Atomic.get inner))
+
+let asyncs_within () =
+  in_pool 3 (fun () ->
+      let began = Atomic.make false and ended = Atomic.make false in
+      check_raises "scope" Exit (fun () ->
+          Task.scope (fun _ ->
+              let work () =
+                Fun.protect ~finally:(fun () -> Atomic.set ended true) (endless began Task.check)
+              in
+              ignore (Task.async work);
+              until began;
+              raise Exit));
+      until ended)
+
+let many_queued () =
+  in_pool 1 (fun () ->
+      let ran = Atomic.make 0 and since = ref 0. in
+      (match
+         Task.scope (fun s ->
+             for _ = 1 to 100_000 do ignore (Task.fork s (fun () -> Atomic.incr ran)) done;
+             since := Unix.gettimeofday ();
+             raise Exit)
+       with
+       | () -> Alcotest.fail "no exception"
+       | exception Exit -> ());
+      check_int "ran" 0 (Atomic.get ran);
+      let ms = 1000. *. (Unix.gettimeofday () -. !since) in
+      if ms > 50. then failf "took %.1f ms" ms)
+
+let fork_after_the_end () =
+  in_pool 1 (fun () ->
+      let escaped = Task.scope Fun.id in
+      check_invalid ~mentions:[ "Muster.Task.fork"; "ended" ] "fork" (fun () ->
+          ignore (Task.fork escaped ignore)))
+
+let cancel_scope () =
+  in_pool 2 (fun () ->
+      let began = Atomic.make false in
+      check_cancelled "scope" (fun () ->
+          Task.scope (fun s ->
+              let t = Task.fork s (endless began Task.check) in
+              until began;
+              Task.cancel_scope s;
+              Task.await t)))
+
+let from_anywhere () =
+  check_int "outside every pool" 3 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 3))));
+  let in_thread = ref 0 in
+  let th = Thread.create (fun () -> in_thread := Task.scope (fun s -> Task.await (Task.fork s (fun () -> 4)))) () in
+  Thread.join th;
+  check_int "in a systhread" 4 !in_thread;
+  let d = Domain.spawn (fun () -> Task.scope (fun s -> Task.await (Task.fork s (fun () -> 5)))) in
+  check_int "in another domain" 5 (Domain.join d)
+
+(* {2 Deadlines} *)
+
+let deadline_passes () =
+  on_all
+    (fun () ->
+      let since = Unix.gettimeofday () in
+      check_raises "endless" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.02 (fun () -> while true do Task.check () done));
+      check_bool "not before" true (Unix.gettimeofday () -. since >= 0.02))
+    ()
+
+let deadline_of_children () =
+  on_all
+    (fun () ->
+      check_raises "awaits an endless task" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.02 (fun () ->
+              Task.await (Task.async (fun () -> while true do Task.check () done))));
+      check_raises "an endless loop" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.02 (fun () -> parallel_for ~start:0 ~finish:max_int ignore));
+      check_raises "forks" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.02 (fun () -> while true do ignore (fib 22) done)))
+    ()
+
+(* Nobody runs: only a sleeper can notice. *)
+let deadline_of_sleepers () =
+  in_pool 2 (fun () ->
+      let go = Atomic.make false in
+      let blocker = Task.async (fun () -> until go) in
+      Unix.sleepf 0.005;
+      check_raises "waits" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.02 (fun () -> Task.await blocker));
+      Atomic.set go true;
+      Task.await blocker)
+
+let deadline_kept () =
+  on_all
+    (fun () ->
+      check_int "value" 5 (Task.with_deadline 60. (fun () -> 5));
+      check_raises "exception" (Failed 5) (fun () ->
+          Task.with_deadline 60. (fun () -> raise (Failed 5)));
+      check_int "no limit" 6 (Task.with_deadline infinity (fun () -> 6));
+      check_raises "none left" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0. (fun () -> 7));
+      check_raises "late" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.001 (fun () -> Unix.sleepf 0.01)))
+    ()
+
+let deadlines_nest () =
+  on_all
+    (fun () ->
+      let inner = ref 0 in
+      check_raises "the outer passes first" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.02 (fun () ->
+              match Task.with_deadline 60. (fun () -> while true do Task.check () done) with
+              | () -> ()
+              | exception Task.Cancelled -> inner := 1; raise Task.Cancelled
+              | exception Task.Deadline_exceeded -> inner := 2));
+      check_int "the inner was cancelled" 1 !inner;
+      check_int "the inner passes first" 8
+        (Task.with_deadline 60. (fun () ->
+             match Task.with_deadline 0.01 (fun () -> while true do Task.check () done) with
+             | () -> 0
+             | exception Task.Deadline_exceeded -> fib 6)))
+    ()
+
+let bad_deadline () =
+  check_invalid ~mentions:[ "Muster.Task.with_deadline"; "nan" ] "nan" (fun () ->
+      Task.with_deadline nan ignore)
+
+(* {2 first} *)
+
+let first_cancels_losers () =
+  in_pool 2 (fun () ->
+      let began = Atomic.make false in
+      let loser () = endless began Task.check () in
+      check_int "winner" 1 (Task.first [ loser; (fun () -> until began; 1) ]))
+
+let case name f = case ~seconds:30 name f
+
+let () =
+  Alcotest.run "cancel"
+    [
+      ("stops at", List.map (fun (name, step) -> case name (stops_at step)) steps);
+      ("stops itself at", List.map (fun (name, step) -> case name (stops_itself step)) steps);
+      ( "cancel",
+        [
+          case "a task that has not begun" before_it_begins;
+          case "a task that waits" wakes_who_waits;
+          case "a value that comes later is dropped" value_is_dropped;
+          case "an exception that comes later is not" exception_is_not;
+          case "a task that has ended" after_the_end;
+          case "cleaning up" cleans_up;
+          case "cleaning up after branches" cleans_up_after_branches;
+          case "hooks" hooks;
+        ] );
+      ( "scope",
+        [
+          case "ends after its tasks" ends_last;
+          case "results" results;
+          case "the first failure cancels the rest" first_failure_cancels;
+          case "a failure cancels the scope's code" body_is_cancelled;
+          case "the scope's code fails" body_fails;
+          case "backtrace" backtrace;
+          case "a cancelled task is no failure" cancelled_task_is_no_failure;
+          case "cancels the scopes within" nested;
+          case "cancels what was started within" asyncs_within;
+          case "100,000 queued tasks" many_queued;
+          case "fork after the end" fork_after_the_end;
+          case "cancel_scope" cancel_scope;
+          case "from anywhere" from_anywhere;
+        ] );
+      ( "deadline",
+        [
+          case "passes" deadline_passes;
+          case "passes for the tasks within" deadline_of_children;
+          case "passes while all sleep" deadline_of_sleepers;
+          case "is kept" deadline_kept;
+          case "nests" deadlines_nest;
+          case "is no number" bad_deadline;
+        ] );
+      ("first", [ case "cancels the losers" first_cancels_losers ]);
+    ]
