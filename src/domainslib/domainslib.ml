@@ -21,3 +21,19 @@ module Task = struct
   let parallel_scan = Loops.parallel_scan
   let parallel_find = Loops.parallel_find
 end
+
+module Chan = struct
+  module Chan = Muster_sync.Chan
+
+  type 'a t = Chan of 'a Chan.t [@@unboxed]
+
+  let make_bounded n =
+    if n < 0 then invalid_arg "Chan.make_bounded";
+    Chan (Chan.bounded n)
+
+  let make_unbounded () = Chan (Chan.unbounded ())
+  let send (Chan c) v = Chan.send c v
+  let send_poll (Chan c) v = Chan.try_send c v
+  let recv (Chan c) = Chan.recv c
+  let recv_poll (Chan c) = Chan.try_recv c
+end

@@ -127,3 +127,33 @@ module Task : sig
 
       {b Raises} the leftmost exception of the bodies that were called. *)
 end
+
+(** Channels. Who waits inside a task suspends it, and its worker does other things; a thread
+    outside of all pools blocks. Messages of one sender arrive in order, and waiting senders and receivers are
+    served in the order in which they came. *)
+module Chan : sig
+  type !'a t
+
+  val make_bounded : int -> 'a t
+  (** [make_bounded n] holds up to [n] messages that nobody has received. With 0 each {!send} waits for its
+      receiver.
+
+      {b Raises} [Invalid_argument] if [n < 0]. *)
+
+  val make_unbounded : unit -> 'a t
+  (** A channel where {!send} never waits. *)
+
+  val send : 'a t -> 'a -> unit
+  (** [send c v] gives [v] to a waiting receiver or puts it into the buffer; while that is full, it
+      waits. {b Order}: what happened before it happens before the return of the {!recv} that gets
+      [v]. *)
+
+  val send_poll : 'a t -> 'a -> bool
+  (** [send_poll c v] sends [v] if that can be done without waiting; whether it did. *)
+
+  val recv : 'a t -> 'a
+  (** The oldest message; while there is none, it waits. *)
+
+  val recv_poll : 'a t -> 'a option
+  (** The oldest message, or [None] if there is none. *)
+end

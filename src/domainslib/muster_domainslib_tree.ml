@@ -4,7 +4,7 @@
 
    Where a subtree is computed is decided on the way, in one of two manners:
    - [Parallel]: as Muster does, only where it pays.
-   - [Concurrent]: each part is a task, begun even if the others never end. Domainslib's loops
+   - [Concurrent]: each part is a task, begun even if the others never end, or have failed. Domainslib's loops
      over no more parts than the pool has workers are like that, and programs start as many
      bodies that wait for each other as there are workers. *)
 
@@ -88,7 +88,6 @@ let in_parallel rest f g =
   else Fork.in_place f g
 
 let rec node t lo hi =
-  if Leftmost.stops t.failures lo then raise Promise.Skipped;
   match t.manner with
   | Concurrent pool ->
     if is_leaf t lo hi then noted t hi (fun () -> leaf t lo hi)
@@ -98,6 +97,7 @@ let rec node t lo hi =
       noted t hi (fun () -> t.combine l r)
     end
   | Parallel ->
+    if Leftmost.stops t.failures lo then raise Promise.Skipped;
     let rest = Site.estimate (Site.cost t.code) (Loop.span lo hi + 1) in
     if is_leaf t lo hi || rest <= Loop.quantum then measured t lo hi
     else
