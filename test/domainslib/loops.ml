@@ -159,13 +159,13 @@ let scans_bracket_as_domainslib num_domains () =
 (* {2 A loop ends after its bodies} *)
 
 let waits_for_its_bodies ?chunk_size ~raising pool =
-  let finish = 39 in
+  let finish = 19 in
   let begun = Atomic.make 0 and ended = Atomic.make 0 in
   let body i =
     Atomic.incr begun;
     if i = raising then raise (Boom i);
-    Unix.sleepf 0.002;
-    Task.await pool (Task.async pool (fun () -> Unix.sleepf 0.002));
+    Unix.sleepf 0.001;
+    Task.await pool (Task.async pool (fun () -> Unix.sleepf 0.001));
     Atomic.incr ended
   in
   let loops =
@@ -195,7 +195,7 @@ let in_all_ways check pool =
       check ?chunk_size:None ~raising pool;
       check ?chunk_size:(Some 1) ~raising pool;
       Task.run pool (fun () -> check ?chunk_size:(Some 7) ~raising pool))
-    [ 0; 20; 39 ]
+    [ 0; 10; 19 ]
 
 let few_bodies_too pool =
   let ended = Atomic.make 0 in
