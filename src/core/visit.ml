@@ -88,6 +88,7 @@ let as_host w f = if current () == w then Dla.within (fun () -> f w) else f w
 (* What is left, by dismissed residents too, is for residents. Where there can be none, the one
    who leaves does it. *)
 let rec finish_up w =
+  drop_stale w.deque;
   Deque.sweep w.deque;
   let pool = w.pool in
   if Atomic.get pool.residents > 0 then (if w.index > 0 then hand_over w)

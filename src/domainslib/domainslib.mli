@@ -1,0 +1,159 @@
+(** The interface of Domainslib 0.5.2, on Muster's pools.
+
+    A program moves over by one word in its dune file, [muster.domainslib] for [domainslib]. One
+    program cannot have both, since both call their module [Domainslib].
+
+    What is different, all of it without a change to the program:
+
+    - {b Anywhere.} Every function works in and outside of {!Task.run}, from any domain or thread,
+      however many there are, below C callbacks and in tasks of other pools. None raises
+      [Effect.Unhandled] or fails an assertion.
+    - {b Exceptions.} A loop returns or raises when all bodies that were started have ended. Of
+      several exceptions the leftmost is raised, that of the smallest index; bodies right of it
+      that were not started are skipped. Tasks that fail and are never awaited are reported on
+      [stderr] ([Muster.Task.set_uncaught_handler]). Backtraces lead to the origin, if
+      [Printexc.record_backtrace] was on where the task was made.
+    - {b Waiting} burns no CPU beyond about 60 us, in [run] and [await] as well.
+    - {b Workers.} A pool has no more of them than the process may use CPUs, and fewer while other
+      programs need these, whatever number is asked for. {!Task.get_num_domains} tells the number
+      asked for.
+
+    {b What may wait for what.} A task or loop body that waits by {!Task.await} or otherwise through
+    this library or Muster leaves its worker to others, so tasks may wait for each other
+    in any order without a circle, even with [~num_domains:0]; and so may bodies of a
+    {!Task.parallel_for}. Code that waits in another way, for a flag or in
+    [Condition.wait], keeps its worker. Then it needs as many workers as tasks that wait so, and one
+    more. A pool has them where the machine has the CPUs; elsewhere the environment variables
+    [MUSTER_DOMAINS=n] and [MUSTER_GOVERNOR=off] give pools up to [n] workers. What such code
+    may count on is that a task of {!Task.async}, in a pool of several workers, begins even if
+    its maker never awaits it; and in loops of no more chunks than the pool was asked to have workers,
+    each chunk is such a task.
+
+    {b Order.} What happened before a function was handed over happens before the function; what
+    the function did happens before the return of the call that gives its result. *)
+
+(** Tasks, loops and the pools that run them. *)
+module Task : sig
+  type 'a task = unit -> 'a
+
+  type !'a promise
+  (** Of a task's result. *)
+
+  type pool
+
+  (** {2 Pools} *)
+
+  val setup_pool : ?name:string -> num_domains:int -> unit -> pool
+  (** [setup_pool ~num_domains ()] is a new pool for [num_domains] workers beside the caller.
+      A pool of a [name] is found by {!lookup_pool}, and hides older ones of that name.
+
+      {b Raises} [Invalid_argument] if [num_domains < 0].
+      {b Cost}: about 100 us a domain. *)
+
+  val teardown_pool : pool -> unit
+  (** Waits for all tasks of the pool, awaited or not, and ends its domains. Any later use of the
+      pool raises [Invalid_argument], tearing it down again too.
+
+      {b Raises} [Invalid_argument] in a task of the pool, which it would wait for. *)
+
+  val lookup_pool : string -> pool option
+  (** The newest pool of that name that was not torn down. *)
+
+  val get_num_domains : pool -> int
+  (** [num_domains + 1] as it was asked for. {b Raises} [Invalid_argument] if torn down, as all that
+      follow do. *)
+
+  val run : pool -> 'a task -> 'a
+  (** [run pool f] is [f ()], and the calling thread works for the pool meanwhile. In a task of [pool]
+      it is just [f ()]. Nothing has to be in a [run]: it spares calls in a row the entering of
+      the pool, about 0.2 us each.
+
+      {b Raises} what [f] raises. *)
+
+  (** {2 Tasks} *)
+
+  val async : pool -> 'a task -> 'a promise
+  (** [async pool f] is a task of [pool] that runs [f], whether or not somebody awaits it.
+
+      {b Cost}: with its [await] about 25 ns in a task of the pool, if no other worker took it; from
+      outside about 100 ns, and 10-16 us if a worker has to be woken. *)
+
+  val await : pool -> 'a promise -> 'a
+  (** [await pool p] is the result of [p]'s task, which may be any pool's. A task that nobody has
+      started runs in place.
+
+      {b Raises} the task's exception. *)
+
+  (** {2 Loops}
+
+      Ranges include both bounds, and are empty if [finish < start]. [chunk_size] is the number of
+      indices that one worker takes at a time; where it is left out or not positive, the range
+      is cut as it runs. *)
+
+  val parallel_for :
+    ?chunk_size:int -> start:int -> finish:int -> body:(int -> unit) -> pool -> unit
+  (** [parallel_for ~start ~finish ~body pool] calls [body i] for each [i] of the range, in any order
+      and at the same time. A body that waits for a promise or a channel holds up no other.
+
+      {b Raises} the exception of the smallest index that raises. *)
+
+  val parallel_for_reduce :
+    ?chunk_size:int ->
+    start:int ->
+    finish:int ->
+    body:(int -> 'a) ->
+    pool ->
+    ('a -> 'a -> 'a) ->
+    'a ->
+    'a
+  (** [parallel_for_reduce ~start ~finish ~body pool op init] is
+      [op init (op (body start) (op … (body finish)))], in some bracketing, and [init] for an empty
+      range. [op] must be associative and need not commute. [init] counts once.
+
+      The bracketing is that of Domainslib, so sums of floats are equal to its sums: it depends
+      on the range, on [chunk_size] and, if that is left out, on {!get_num_domains}.
+
+      {b Raises} the leftmost exception of [body] and [op]. *)
+
+  val parallel_scan : pool -> ('a -> 'a -> 'a) -> 'a array -> 'a array
+  (** [parallel_scan pool op a] is the array of the inclusive prefixes, [a.(0)], [op a.(0) a.(1)], …
+      [op] must be associative. The bracketing is Domainslib's; it depends on the length of [a] and
+      on {!get_num_domains}. [a] is not changed. *)
+
+  val parallel_find :
+    ?chunk_size:int -> start:int -> finish:int -> body:(int -> 'a option) -> pool -> 'a option
+  (** [parallel_find ~start ~finish ~body pool] is what [body i] is for some [i] of the range where it
+      is not [None]; [None] if there is none. Once one is found, no other [body] is started.
+
+      {b Raises} the leftmost exception of the bodies that were called. *)
+end
+
+(** Channels. Who waits inside a task suspends it, and its worker does other things; a thread
+    outside of all pools blocks. Messages of one sender arrive in order, and waiting senders and receivers are
+    served in the order in which they came. *)
+module Chan : sig
+  type !'a t
+
+  val make_bounded : int -> 'a t
+  (** [make_bounded n] holds up to [n] messages that nobody has received. With 0 each {!send} waits for its
+      receiver.
+
+      {b Raises} [Invalid_argument] if [n < 0]. *)
+
+  val make_unbounded : unit -> 'a t
+  (** A channel where {!send} never waits. *)
+
+  val send : 'a t -> 'a -> unit
+  (** [send c v] gives [v] to a waiting receiver or puts it into the buffer; while that is full, it
+      waits. {b Order}: what happened before it happens before the return of the {!recv} that gets
+      [v]. *)
+
+  val send_poll : 'a t -> 'a -> bool
+  (** [send_poll c v] sends [v] if that can be done without waiting; whether it did. *)
+
+  val recv : 'a t -> 'a
+  (** The oldest message; while there is none, it waits. *)
+
+  val recv_poll : 'a t -> 'a option
+  (** The oldest message, or [None] if there is none. *)
+end

@@ -1,0 +1,91 @@
+(* Loop bodies that may wait for one another.
+
+   Domainslib runs a loop as a set of tasks, its chunks: a body that waits, for a promise or a
+   channel, holds up its own chunk and no other. Muster decides on the go how to cut a range, so
+   any chunks may come to lie in one stretch, which one worker runs. Hence a group of at most a
+   chunk's length, one of whose bodies waits, is taken out of its stretch: its continuation
+   becomes a task by itself, and the stretch goes on behind it.
+
+   Parties: the loop's caller, the workers that run stretches, and the groups apart, each
+   with whoever resumes it. [unfinished] counts the groups apart, and 1 for the range. Who takes it
+   to 0 ends [all_done], for which the caller waits after the range has been swept. The caller's
+   own decrement comes after every increment: stretches are swept before it.
+
+   At rest no body of the loop runs, and its failure is the leftmost one. *)
+
+open Muster_core
+open Muster_loop
+
+type t = {
+  body : int -> unit;
+  group : int;  (** bodies that wait together *)
+  failures : Outcome.failure Leftmost.t;
+  unfinished : int Atomic.t;
+  all_done : unit Promise.t;
+}
+
+(* A part of the range, run by one worker, and the group that it is at. *)
+type stretch = {
+  mutable first : int;
+  mutable last : int;
+  mutable apart : bool;  (** that group is all that is left of it *)
+}
+
+let create ~chunk body =
+  { body; group = chunk; failures = Leftmost.create (); unfinished = Atomic.make 1;
+    all_done = Promise.(make nowhere ignore) }
+
+let finish_one t =
+  let last = Atomic.fetch_and_add t.unfinished (-1) = 1 in
+  if last then ignore (Promise.run t.all_done)
+
+(* No more than a block of Loop's, so nothing overflows. *)
+let rec run_groups t stretch lo hi =
+  let last = if hi - lo < t.group then hi else lo + t.group - 1 in
+  let body = t.body in
+  stretch.first <- lo;
+  stretch.last <- last;
+  for i = lo to last do body i done;
+  if last < hi && not stretch.apart then run_groups t stretch (last + 1) hi
+
+(* Groups do not overlap, so the leftmost one that fails has the leftmost failure. *)
+let run_stretch t stretch lo hi =
+  (try run_groups t stretch lo hi
+   with exn -> Leftmost.note t.failures stretch.first (Outcome.caught exn));
+  if stretch.apart then finish_one t
+
+(* Before it can be resumed: afterwards the stretch is its alone. *)
+let set_apart t stretch =
+  stretch.apart <- true;
+  Atomic.incr t.unfinished
+
+(* [lo] to [hi], without those right of a failure. *)
+let rec sweep t lo hi =
+  let stretch = { first = lo; last = hi; apart = false } in
+  let strand = Context.capture (Place.current ()) in
+  let effc (type a) (eff : a Effect.t) =
+    match eff with
+    | Worker.Suspend (pool, register) ->
+      Some
+        (fun (k : (a, unit) Effect.Deep.continuation) ->
+          let was_apart = stretch.apart and last = stretch.last in
+          if not was_apart then set_apart t stretch;
+          Worker.suspend pool register k;
+          if not was_apart then begin
+            Context.restore (Place.current ()) strand;
+            if last < hi && not (Leftmost.stops t.failures (last + 1)) then sweep t (last + 1) hi
+          end)
+    | _ -> None
+  in
+  Effect.Deep.match_with (run_stretch t stretch lo) hi { retc = Fun.id; exnc = raise; effc }
+
+(* After all of the range has been swept. *)
+let finish t =
+  let apart = Atomic.get t.unfinished > 1 in
+  finish_one t;
+  if apart then Fork.wait_done t.all_done;
+  Context.reraise t.failures
+
+let job t ~code ~grain =
+  { Loop.run = sweep t; stopped = Leftmost.stops t.failures; fail = Leftmost.note t.failures;
+    code; grain }

@@ -1,0 +1,117 @@
+(* Domainslib's loops. What they promise is Domainslib's, how a range is shared is Muster's. *)
+
+open Muster_core
+open Muster_loop
+module Bodies = Muster_domainslib_bodies
+module Tree = Muster_domainslib_tree
+module Pools = Muster_domainslib_pool
+
+(* {2 Cutting}
+
+   The length of Domainslib's chunks. It decides how a reduction is bracketed, and which bodies
+   may count on running beside each other. *)
+
+let beyond_any_machine = 1 lsl 32
+
+let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
+  match chunk_size with
+  | Some n when n > 0 -> n
+  | _ ->
+    let count = max 1 (Loop.span start finish + 1) in
+    if pool.asked = 1 then count else max 1 (count / (8 * min pool.asked beyond_any_machine))
+
+let grain_of = function Some n when n > 0 -> n | _ -> 1
+let is_one_chunk chunk ~start ~finish = Loop.span start finish < chunk
+
+(* No more chunks than workers. *)
+let is_for_all_at_once (pool : Pools.t) chunk ~start ~finish =
+  Loop.span start finish / chunk < pool.asked
+
+let in_pool (pool : Pools.t) f =
+  if Visit.inside pool.pool then f () else Pool.run pool.pool f
+
+(* {2 for} *)
+
+(* A loop remembered as short: it stays with the caller, unless its beginning takes so long that
+   the rest is worth sharing. *)
+let run_alone (job : Loop.job) cost lo hi =
+  let since = Machine.ticks () in
+  let sampled = if Loop.span lo hi < Site.sample then hi else lo + Site.sample - 1 in
+  Loop.run_chunk job lo sampled;
+  let took = Machine.ticks () - since in
+  if sampled < hi && Site.estimate took (hi - sampled) >= 6 * Loop.worth then begin
+    let cost = Site.learn job.code ~ticks:took ~iterations:Site.sample in
+    Loop.share job (sampled + 1) hi cost
+  end
+  else begin
+    if sampled < hi && not (job.stopped (sampled + 1)) then Loop.run_chunk job (sampled + 1) hi;
+    Site.confirm job.code cost ~ticks:(Machine.ticks () - since)
+      ~iterations:(Loop.span lo hi + 1)
+  end
+
+let sweep_all ~grain ~chunk ~start ~finish body =
+  let code = Machine.code_of body in
+  let cost = Site.cost code in
+  let bodies = Bodies.create ~chunk body in
+  let job = Bodies.job bodies ~code ~grain in
+  if Site.estimate cost (Loop.span start finish) < Loop.worth then
+    run_alone job cost start finish
+  else Loop.share job start finish cost;
+  Bodies.finish bodies
+
+let unit () () = ()
+
+let parallel_for ?chunk_size ~start ~finish ~body pool =
+  Pools.check pool;
+  if start <= finish then begin
+    let chunk = chunk_of pool chunk_size ~start ~finish in
+    if is_one_chunk chunk ~start ~finish then for i = start to finish do body i done
+    else
+      in_pool pool @@ fun () ->
+      if is_for_all_at_once pool chunk ~start ~finish then
+        Tree.reduce (Concurrent pool) ~chunk ~combine:unit ~start ~finish body
+      else
+        sweep_all ~grain:(grain_of chunk_size) ~chunk ~start ~finish body
+  end
+
+(* {2 The others} *)
+
+let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
+  Pools.check pool;
+  if start > finish then init
+  else
+    let chunk = chunk_of pool chunk_size ~start ~finish in
+    let reduce manner () = Tree.reduce manner ~chunk ~combine ~start ~finish body in
+    let result =
+      if is_one_chunk chunk ~start ~finish then Tree.fold ~combine ~start ~finish body
+      else if is_for_all_at_once pool chunk ~start ~finish then
+        in_pool pool (reduce (Concurrent pool))
+      else in_pool pool (reduce Parallel)
+    in
+    combine init result
+
+(* Any will do, so that one who finds something stops all others; left of a failure, too. *)
+let parallel_find ?chunk_size ~start ~finish ~body pool =
+  Pools.check pool;
+  let found = Atomic.make None and failures = Leftmost.create () in
+  let is_over () = Option.is_some (Atomic.get found) in
+  let rec search i hi =
+    if not (is_over ()) then
+      match body i with
+      | Some _ as it -> Atomic.set found it
+      | None -> if i < hi then search (i + 1) hi
+      | exception exn -> Leftmost.note failures i (Outcome.caught exn)
+  in
+  if start <= finish then begin
+    let stopped i = is_over () || Leftmost.stops failures i in
+    let code = Machine.code_of body in
+    let fail = Leftmost.note failures in
+    let job = { Loop.run = search; stopped; fail; code; grain = grain_of chunk_size } in
+    in_pool pool (fun () -> Loop.share job start finish (Site.cost code))
+  end;
+  Context.reraise failures;
+  Atomic.get found
+
+let parallel_scan (pool : Pools.t) op elements =
+  Pools.check pool;
+  in_pool pool @@ fun () -> Muster_domainslib_scan.prefixes ~parts:pool.asked op elements

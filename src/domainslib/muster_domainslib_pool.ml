@@ -1,0 +1,59 @@
+(* Domainslib's pools: one of Muster's each, and what Domainslib tells of them.
+
+   A pool has as many workers as Muster finds right; [asked] is what its user wanted. Programs
+   divide their work by that number, and the shape of a reduction depends on it.
+
+   Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is
+   being torn down may still use it. *)
+
+open Muster_core
+
+type t = {
+  pool : Pool.t;
+  asked : int;  (** workers, the caller's included *)
+  mutable torn_down : bool;  (** read without care: who races with a teardown may be either side *)
+}
+
+(* The newest first: it hides older ones of its name until it is torn down. *)
+let named : (string * t) list Atomic.t = Atomic.make []
+
+let setup ?name ~num_domains () =
+  if num_domains < 0 then invalid_arg "Task.setup_pool: num_domains must be at least 0";
+  let asked = if num_domains = max_int then max_int else num_domains + 1 in
+  let t = { pool = Pool.create ?name ~domains:asked (); asked; torn_down = false } in
+  Option.iter (fun name -> Staff.change named (fun others -> (name, t) :: others)) name;
+  t
+
+let lookup name = List.assoc_opt name (Atomic.get named)
+
+let[@inline] check t =
+  if t.torn_down then invalid_arg "pool already torn down"
+
+let teardown t =
+  check t;
+  Pool.close t.pool;
+  Staff.change named (List.filter (fun (_, other) -> other != t));
+  t.torn_down <- true
+
+let num_domains t =
+  check t;
+  t.asked
+
+let run t f =
+  check t;
+  Pool.run t.pool f
+
+(* {2 Tasks} *)
+
+let async t f =
+  check t;
+  let w = Place.current () in
+  if w.pool == t.pool && Place.owned w then begin
+    Context.check_at w;
+    Task.offer w (Promise.make w.own.home f)
+  end
+  else Task.send t.pool (Promise.make t.pool.home f)
+
+let await t promise =
+  check t;
+  Task.await promise

@@ -1,0 +1,217 @@
+(* Loops against the sequential ones. *)
+
+open Domainslib
+open Harness
+open Pools
+
+exception Boom of int
+
+type range = { start : int; finish : int; chunk_size : int option; raising : int list }
+
+let print_range r =
+  Printf.sprintf "%d to %d, chunk_size %s, raising at [%s]" r.start r.finish
+    (Option.fold ~none:"default" ~some:string_of_int r.chunk_size)
+    (String.concat " " (List.map string_of_int r.raising))
+
+let range =
+  let open QCheck.Gen in
+  let near_the_top = map (fun d -> max_int - d) (int_range 0 300) in
+  let* start = oneof [ int_range (-1000) 1000; return min_int; near_the_top ] in
+  let* length = oneof [ int_range 0 20; int_range 0 300 ] in
+  let finish = if length > 0 && start > max_int - length then max_int else start + length - 1 in
+  let start, finish = if start = min_int && length = 0 then (0, -1) else (start, finish) in
+  let sizes = oneof [ int_range (-1) 3; int_range 1 400; return max_int ] in
+  let* chunk_size = oneof [ return None; map Option.some sizes ] in
+  let some = list_size (int_range 1 3) (map (fun d -> start + d) (int_range 0 300)) in
+  let+ raising = oneof [ return []; some ] in
+  { start; finish; chunk_size; raising }
+
+let any_range = QCheck.make ~print:print_range range
+let length r = if r.finish < r.start then 0 else r.finish - r.start + 1
+let letter i = String.make 1 (Char.chr (97 + (i land max_int mod 26)))
+let fail_at r i = if List.mem i r.raising then raise (Boom i)
+
+let for_agrees pool r =
+  let runs = counters (length r) in
+  let running = Atomic.make 0 in
+  let body i =
+    Atomic.incr running;
+    Atomic.incr runs.(i - r.start);
+    Atomic.decr running;
+    fail_at r i
+  in
+  let { start; finish; chunk_size; _ } = r in
+  let ours = outcome (fun () -> Task.parallel_for ?chunk_size ~start ~finish ~body pool) in
+  let all_ended = Atomic.get running = 0 in
+  let parallel = Array.map Atomic.get runs in
+  let theirs = outcome (fun () -> for i = start to finish do body i done) in
+  let sequential = Array.mapi (fun i n -> Atomic.get runs.(i) - n) parallel in
+  let is_sound p s = p = s || (s = 0 && p <= 1 && Result.is_error theirs) in
+  all_ended && ours = theirs && Array.for_all2 is_sound parallel sequential
+
+let reduce_agrees pool r =
+  let body i = fail_at r i; letter i in
+  let { start; finish; chunk_size; _ } = r in
+  let ours () = Task.parallel_for_reduce ?chunk_size ~start ~finish ~body pool ( ^ ) "init " in
+  let theirs () =
+    List.fold_left ( ^ ) "init " (List.init (length r) (fun d -> body (r.start + d)))
+  in
+  outcome ours = outcome theirs
+
+let find_agrees pool r =
+  let body i = if List.mem i r.raising then Some i else None in
+  let { start; finish; chunk_size; _ } = r in
+  let in_range i = i >= start && i <= finish in
+  match Task.parallel_find ?chunk_size ~start ~finish ~body pool with
+  | Some i -> List.mem i r.raising && in_range i
+  | None -> not (List.exists in_range r.raising)
+
+let scan_agrees pool n =
+  let input = Array.init n letter in
+  let ours = Task.parallel_scan pool ( ^ ) input in
+  let sum = ref "" in
+  input = Array.init n letter
+  && ours = Array.map (fun x -> sum := !sum ^ x; !sum) input
+
+let property name arbitrary holds num_domains =
+  let name = Printf.sprintf "%s, %d" name num_domains in
+  let check () =
+    with_pool num_domains @@ fun pool ->
+    let law x = Task.run pool (fun () -> holds pool x) in
+    let _, _, run = QCheck_alcotest.to_alcotest (QCheck.Test.make ~count:200 ~name arbitrary law) in
+    run ()
+  in
+  case name check
+
+let properties num_domains =
+  [
+    property "for" any_range for_agrees num_domains;
+    property "reduce" any_range reduce_agrees num_domains;
+    property "find" any_range find_agrees num_domains;
+    property "scan" QCheck.(int_range 0 300) scan_agrees num_domains;
+  ]
+
+(* {2 Bracketing}
+
+   Domainslib's, in so many words: reductions halve a range down to chunks; scans have one
+   part for each domain. *)
+
+let bracketed ~chunk ~start ~finish op body =
+  let rec part s e =
+    if e - s < chunk then begin
+      let sum = ref (body s) in
+      for i = s + 1 to e do sum := op !sum (body i) done;
+      !sum
+    end
+    else
+      let mid = s + ((e - s) / 2) in
+      let left = part s mid in
+      op left (part (mid + 1) e)
+  in
+  part start finish
+
+let parenthesised a b = "(" ^ a ^ b ^ ")"
+
+let reductions_bracket_as_domainslib num_domains () =
+  with_pool num_domains @@ fun pool ->
+  List.iter
+    (fun (n, chunk_size) ->
+      let domains = num_domains + 1 in
+      let default = if domains = 1 then n else max 1 (n / (8 * domains)) in
+      let chunk = if chunk_size > 0 then chunk_size else default in
+      let expected = bracketed ~chunk ~start:1 ~finish:n parenthesised string_of_int in
+      let got =
+        Task.parallel_for_reduce ~chunk_size ~start:1 ~finish:n ~body:string_of_int pool
+          parenthesised "init"
+      in
+      check_equal (Printf.sprintf "%d by %d" n chunk_size) (parenthesised "init" expected) got)
+    [ (1, 0); (7, 0); (200, 0); (1000, 0); (1000, 1); (200, 33); (200, 500) ]
+
+let scanned domains op input =
+  let n = Array.length input in
+  let parts = min (n - 1) domains in
+  let a = Array.copy input in
+  let scan s e = for i = s + 1 to e do a.(i) <- op a.(i - 1) a.(i) done in
+  if parts < 2 then scan 0 (n - 1)
+  else begin
+    let bound part = part * n / parts in
+    for part = 0 to parts - 1 do scan (bound part) (bound (part + 1) - 1) done;
+    for part = 1 to parts - 1 do
+      let offset = a.(bound part - 1) in
+      for i = bound part to bound (part + 1) - 1 do a.(i) <- op offset a.(i) done
+    done
+  end;
+  a
+
+(* Slow operations are shared out, quick ones are not. *)
+let scans_bracket_as_domainslib num_domains () =
+  with_pool num_domains @@ fun pool ->
+  let check op n =
+    let input = Array.init n string_of_int in
+    check_equal (string_of_int n)
+      (scanned (num_domains + 1) op input)
+      (Task.parallel_scan pool op input)
+  in
+  let slow a b = Unix.sleepf 1e-4; parenthesised a b in
+  List.iter (check parenthesised) [ 0; 1; 2; 3; 9; 10; 64; 100 ];
+  List.iter (check slow) [ 2; 9; 100 ]
+
+(* {2 A loop ends after its bodies} *)
+
+let waits_for_its_bodies ?chunk_size ~raising pool =
+  let finish = 19 in
+  let begun = Atomic.make 0 and ended = Atomic.make 0 in
+  let body i =
+    Atomic.incr begun;
+    if i = raising then raise (Boom i);
+    Unix.sleepf 0.001;
+    Task.await pool (Task.async pool (fun () -> Unix.sleepf 0.001));
+    Atomic.incr ended
+  in
+  let loops =
+    [
+      (fun () -> Task.parallel_for ?chunk_size ~start:0 ~finish ~body pool);
+      (fun () ->
+        Task.parallel_for_reduce ?chunk_size ~start:0 ~finish ~body pool (fun () () -> ()) ());
+      (fun () ->
+        let body i = body i; None in
+        ignore (Task.parallel_find ?chunk_size ~start:0 ~finish ~body pool));
+    ]
+  in
+  let check loop =
+    Atomic.set begun 0;
+    Atomic.set ended 0;
+    check_raises "loop" (Boom raising) loop;
+    let at_once = (Atomic.get begun, Atomic.get ended) in
+    check_int "all that began have ended" (fst at_once - 1) (snd at_once);
+    Unix.sleepf 0.02;
+    check_equal "nothing goes on" at_once (Atomic.get begun, Atomic.get ended)
+  in
+  List.iter check loops
+
+let in_all_ways check pool =
+  List.iter
+    (fun raising ->
+      check ?chunk_size:None ~raising pool;
+      check ?chunk_size:(Some 1) ~raising pool;
+      Task.run pool (fun () -> check ?chunk_size:(Some 7) ~raising pool))
+    [ 0; 10; 19 ]
+
+let few_bodies_too pool =
+  let ended = Atomic.make 0 in
+  let body i = if i = 0 then raise (Boom 0) else (Unix.sleepf 0.05; Atomic.incr ended) in
+  check_raises "two" (Boom 0) (fun () -> Task.parallel_for pool ~start:0 ~finish:1 ~body);
+  check_int "the other" 1 (Atomic.get ended)
+
+let cases =
+  List.concat_map properties [ 0; 1; 3; 7 ]
+  @ [
+      case "reductions bracket as Domainslib's, 0" (reductions_bracket_as_domainslib 0);
+      case "reductions bracket as Domainslib's, 3" (reductions_bracket_as_domainslib 3);
+      case "scans bracket as Domainslib's, 0" (scans_bracket_as_domainslib 0);
+      case "scans bracket as Domainslib's, 1" (scans_bracket_as_domainslib 1);
+      case "scans bracket as Domainslib's, 7" (scans_bracket_as_domainslib 7);
+      case "a loop that raises ends after its bodies"
+        (on_pools [ 1; 3 ] (in_all_ways waits_for_its_bodies));
+      case "so does a loop of two bodies" (on_pools [ 1; 7 ] few_bodies_too);
+    ]

@@ -1,0 +1,132 @@
+(* Setting up, finding, running and tearing down. *)
+
+open Domainslib
+open Harness
+
+let with_pool ?name num_domains f =
+  let pool = Task.setup_pool ?name ~num_domains () in
+  Fun.protect (fun () -> f pool) ~finally:(fun () -> Task.teardown_pool pool)
+
+let on_pools counts f () = List.iter (fun n -> with_pool n f) counts
+
+let tells_the_number_asked_for () =
+  List.iter
+    (fun n -> with_pool n (fun pool -> check_int "domains" (n + 1) (Task.get_num_domains pool)))
+    [ 0; 1; 3; 100 ]
+
+let refuses_negative_numbers () =
+  check_raises "setup" (Invalid_argument "Task.setup_pool: num_domains must be at least 0")
+    (fun () -> Task.setup_pool ~num_domains:(-1) ())
+
+let any_number_will_do () =
+  with_pool max_int (fun pool ->
+      check_int "sum" 55
+        (Task.run pool (fun () ->
+             Task.parallel_for_reduce pool ( + ) 0 ~start:1 ~finish:10 ~body:Fun.id)))
+
+let is pool = function Some found -> found == pool | None -> false
+
+let is_found_by_name () =
+  check_bool "before" true (Task.lookup_pool "one" = None);
+  with_pool ~name:"one" 1 (fun pool ->
+      check_bool "found" true (is pool (Task.lookup_pool "one"));
+      check_bool "another" true (Task.lookup_pool "other" = None);
+      with_pool ~name:"one" 0 (fun newer ->
+          check_bool "the newer one" true (is newer (Task.lookup_pool "one")));
+      check_bool "the older one again" true (is pool (Task.lookup_pool "one")));
+  check_bool "after" true (Task.lookup_pool "one" = None)
+
+let the_older_one_may_go_first () =
+  let older = Task.setup_pool ~name:"two" ~num_domains:0 () in
+  let newer = Task.setup_pool ~name:"two" ~num_domains:0 () in
+  Task.teardown_pool older;
+  check_bool "the newer one" true (is newer (Task.lookup_pool "two"));
+  Task.teardown_pool newer;
+  check_bool "none" true (Task.lookup_pool "two" = None)
+
+let refuses_work_when_torn_down () =
+  let pool = Task.setup_pool ~num_domains:1 () in
+  let ended = Task.async pool (fun () -> 1) in
+  check_int "result" 1 (Task.await pool ended);
+  Task.teardown_pool pool;
+  let refuses what f =
+    check_raises what (Invalid_argument "pool already torn down") (fun () -> ignore (f ()))
+  in
+  let start = 0 and finish = 9 in
+  refuses "run" (fun () -> Task.run pool (fun () -> 1));
+  refuses "async" (fun () -> Task.async pool (fun () -> 1));
+  refuses "await" (fun () -> Task.await pool ended);
+  refuses "get_num_domains" (fun () -> Task.get_num_domains pool);
+  refuses "parallel_for" (fun () -> Task.parallel_for pool ~start ~finish ~body:ignore; 0);
+  refuses "parallel_for_reduce" (fun () ->
+      Task.parallel_for_reduce pool ( + ) 0 ~start ~finish ~body:Fun.id);
+  refuses "parallel_scan" (fun () -> (Task.parallel_scan pool ( + ) [| 1; 2 |]).(0));
+  refuses "parallel_find" (fun () ->
+      Option.get (Task.parallel_find pool ~start ~finish ~body:Option.some));
+  refuses "teardown_pool" (fun () -> Task.teardown_pool pool; 0)
+
+let waits_for_tasks_that_nobody_awaits num_domains () =
+  let runs = Atomic.make 0 in
+  let slow pool () =
+    ignore (Task.async pool (fun () -> Unix.sleepf 0.05; Atomic.incr runs));
+    Unix.sleepf 0.05;
+    Atomic.incr runs
+  in
+  let pool = Task.setup_pool ~num_domains () in
+  for _ = 1 to 3 do ignore (Task.async pool (slow pool)) done;
+  Task.run pool (fun () -> ignore (Task.async pool (slow pool)));
+  Task.teardown_pool pool;
+  check_int "tasks" 8 (Atomic.get runs)
+
+let is_not_torn_down_by_its_own_task () =
+  with_pool 1 (fun pool ->
+      check_invalid ~mentions:[ "task of pool" ] "in run" (fun () ->
+          Task.run pool (fun () -> Task.teardown_pool pool));
+      check_int "still works" 3 (Task.run pool (fun () -> 3)))
+
+(* {2 run} *)
+
+let runs pool =
+  check_int "result" 7 (Task.run pool (fun () -> 7));
+  check_raises "exception" Exit (fun () -> Task.run pool (fun () -> raise Exit))
+
+let runs_in_itself pool =
+  let deep =
+    Task.run pool (fun () ->
+        let p = Task.async pool (fun () -> Task.run pool (fun () -> Task.run pool (fun () -> 5))) in
+        Task.run pool (fun () -> Task.await pool p))
+  in
+  check_int "result" 5 deep
+
+let pools_run_in_each_other (outer, inner) () =
+  with_pool outer @@ fun outer ->
+  with_pool inner @@ fun inner ->
+  let both () =
+    let ours = List.init 10 (fun i -> Task.async outer (fun () -> i)) in
+    let theirs =
+      List.map (fun p -> Task.async inner (fun () -> 1 + Task.await outer p)) ours
+    in
+    List.fold_left (fun sum p -> sum + Task.await inner p) 0 theirs
+  in
+  check_int "sum" 55 (Task.run outer (fun () -> Task.run inner both));
+  check_int "sum" 55 (Task.run inner (fun () -> Task.run outer both));
+  check_int "sum" 55 (both ())
+
+let cases =
+  [
+    case "a pool tells the number of domains asked for" tells_the_number_asked_for;
+    case "negative numbers are refused" refuses_negative_numbers;
+    case "a pool of any number works" any_number_will_do;
+    case "pools are found by name" is_found_by_name;
+    case "the older of two of a name may go first" the_older_one_may_go_first;
+    case "a pool torn down refuses work" refuses_work_when_torn_down;
+    case "teardown waits, 0" (waits_for_tasks_that_nobody_awaits 0);
+    case "teardown waits, 1" (waits_for_tasks_that_nobody_awaits 1);
+    case "teardown waits, 7" (waits_for_tasks_that_nobody_awaits 7);
+    case "no task tears its pool down" is_not_torn_down_by_its_own_task;
+    case "run" (on_pools [ 0; 1; 7 ] runs);
+    case "run in run" (on_pools [ 0; 1; 7 ] runs_in_itself);
+    case "two pools, 0 and 0" (pools_run_in_each_other (0, 0));
+    case "two pools, 1 and 0" (pools_run_in_each_other (1, 0));
+    case "two pools, 2 and 3" (pools_run_in_each_other (2, 3));
+  ]

@@ -1,0 +1,133 @@
+(* What may wait for what, and what waiting costs. *)
+
+open Domainslib
+open Harness
+open Pools
+
+(* {2 Bodies that wait for others by suspending} *)
+
+(* Pairs: the left half receives what the right half sends. *)
+let pairs_of_bodies ?chunk_size ~pairs pool =
+  let channels = Array.init pairs (fun _ -> Chan.make_bounded 0) in
+  let sum = Atomic.make 0 in
+  let body i =
+    if i < pairs then ignore (Atomic.fetch_and_add sum (Chan.recv channels.(i)))
+    else Chan.send channels.(i - pairs) (i - pairs)
+  in
+  Task.parallel_for ?chunk_size pool ~start:0 ~finish:((2 * pairs) - 1) ~body;
+  check_int "sum" (pairs * (pairs - 1) / 2) (Atomic.get sum)
+
+(* Often enough that the loop is known, and short. *)
+let bodies_may_wait_for_each_other pool =
+  let in_and_outside f = f (); Task.run pool f in
+  for _ = 1 to 20 do
+    in_and_outside (fun () -> pairs_of_bodies ~chunk_size:1 ~pairs:1 pool);
+    in_and_outside (fun () -> pairs_of_bodies ~chunk_size:1 ~pairs:50 pool)
+  done;
+  if Task.get_num_domains pool > 1 then
+    for _ = 1 to 20 do
+      in_and_outside (fun () -> pairs_of_bodies ~pairs:1 pool);
+      in_and_outside (fun () -> pairs_of_bodies ~pairs:8 pool)
+    done
+
+exception Boom of int
+
+(* One raises after it has waited. *)
+let bodies_that_waited_may_raise pool =
+  let channel = Chan.make_bounded 0 and ended = Atomic.make 0 in
+  let body i =
+    if i = 0 then (ignore (Chan.recv channel); raise (Boom i));
+    if i = 30 then Chan.send channel ();
+    Atomic.incr ended
+  in
+  check_raises "loop" (Boom 0) (fun () ->
+      Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:30 ~body);
+  let at_once = Atomic.get ended in
+  check_int "all others ended" 30 at_once
+
+let bodies_may_wait_in_loops_in_loops pool =
+  let sum = Atomic.make 0 in
+  let add i = ignore (Atomic.fetch_and_add sum i) in
+  let inner i j = add (Task.await pool (Task.async pool (fun () -> i * j))) in
+  let outer i = Task.parallel_for ~chunk_size:1 pool ~start:1 ~finish:20 ~body:(inner i) in
+  Task.parallel_for ~chunk_size:1 pool ~start:1 ~finish:20 ~body:outer;
+  check_int "sum" (210 * 210) (Atomic.get sum)
+
+(* {2 Code that keeps its worker} *)
+
+(* Lets the machine's other threads run, as there may be fewer CPUs than workers. *)
+let rec poll condition =
+  if not (condition ()) then begin
+    Unix.sleepf 1e-5;
+    poll condition
+  end
+
+let a_task_begins_unawaited pool =
+  Task.run pool (fun () ->
+      for _ = 1 to 100 do
+        let begun = Atomic.make false in
+        let p = Task.async pool (fun () -> Atomic.set begun true) in
+        poll (fun () -> Atomic.get begun);
+        Task.await pool p
+      done)
+
+(* As many bodies as workers may poll for each other, also where they have been quick before. *)
+let bodies_may_poll_for_each_other pool =
+  let count = Task.get_num_domains pool in
+  for _ = 1 to 200 do
+    let there = Atomic.make 0 in
+    let meet () =
+      Atomic.incr there;
+      poll (fun () -> Atomic.get there = count)
+    in
+    Task.parallel_for pool ~start:1 ~finish:count ~body:(fun _ -> meet ());
+    Atomic.set there 0;
+    check_int "reduce" count
+      (Task.parallel_for_reduce ~chunk_size:1 pool ( + ) 0 ~start:1 ~finish:count
+         ~body:(fun _ -> meet (); 1))
+  done
+
+(* {2 Idleness} *)
+
+let burns_nothing what f =
+  let (), seconds = cpu_seconds f in
+  if seconds > 0.05 then failf "%s burnt %.3f s of CPU in 2 s" what seconds
+
+let main_sleeps_while_it_waits () =
+  with_pool 1 @@ fun pool ->
+  let slow () = Unix.sleepf 2. in
+  burns_nothing "run and await" (fun () ->
+      Task.run pool (fun () ->
+          let p = Task.async pool slow in
+          Unix.sleepf 0.01;
+          Task.await pool p));
+  burns_nothing "await outside of run" (fun () ->
+      let p = Task.async pool slow in
+      Unix.sleepf 0.01;
+      Task.await pool p)
+
+let idle_pools_sleep () =
+  with_pool 1 @@ fun pool ->
+  Task.run pool (fun () -> Task.parallel_for pool ~start:1 ~finish:1000 ~body:ignore);
+  burns_nothing "an idle pool" (fun () -> Unix.sleepf 2.)
+
+let suspending =
+  let on = on_pools [ 0; 1; 7 ] in
+  [
+    case "bodies may wait for each other" (on bodies_may_wait_for_each_other);
+    case "a body may raise after it has waited" (on bodies_that_waited_may_raise);
+    case "bodies may wait in loops in loops" (on bodies_may_wait_in_loops_in_loops);
+  ]
+
+let idle =
+  [
+    case "main sleeps while it waits" main_sleeps_while_it_waits;
+    case "an idle pool sleeps" idle_pools_sleep;
+  ]
+
+let keeping num_domains =
+  [
+    case "a task begins though its maker does not await it"
+      (on_pools [ num_domains ] a_task_begins_unawaited);
+    case "bodies may poll for each other" (on_pools [ num_domains ] bodies_may_poll_for_each_other);
+  ]
