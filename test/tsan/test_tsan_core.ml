@@ -110,12 +110,15 @@ let inbox () =
 
 (* {2 Parking}: what was published before the wake is seen after it. *)
 
+let rec sleep parking i =
+  if not (Parking.sleep parking i ~limit_ms:1_000) then sleep parking i
+
 let parking ~announce ~wake n () =
   let parking = Parking.create 2 and work = Atomic.make false and data = ref 0 in
   let sleeper round =
     announce parking 0;
     if Atomic.get work then Parking.cancel parking 0
-    else Parking.sleep parking 0 ~limit_ms:1_000;
+    else sleep parking 0;
     check "awake with work" (Atomic.get work && !data = round)
   in
   let publisher round =
@@ -135,7 +138,7 @@ let wakers_meet () =
   let parking = Parking.create 2 and woken = Atomic.make 0 in
   let sleeper i _ =
     Parking.announce parking i;
-    Parking.sleep parking i ~limit_ms:1_000;
+    sleep parking i;
     Atomic.incr woken
   in
   let waker _ =
@@ -192,15 +195,36 @@ let promise_fails () =
     promise := Promise.make Promise.nowhere (fun () -> raise (Failed (block round)))
   in
   let run _ = ignore (Promise.run !promise) in
-  let skip round =
-    ignore (Promise.skip !promise);
+  let stop round =
+    Promise.stop !promise;
     relax_until (fun () -> Promise.is_done !promise);
     match Promise.result !promise with
     | () -> check "no value" false
     | exception Failed content -> check "the exception's content" (!content = round)
-    | exception Promise.Skipped -> ()
+    | exception Promise.Cancelled -> ()
   in
-  race 10_000 ~before [ run; skip ]
+  race 10_000 ~before [ run; stop ]
+
+(* Stopped while it runs, begins, or has ended; each waiter hears of the end once. *)
+let promise_stopped () =
+  let promise = ref (Promise.make Promise.nowhere ignore) in
+  let ends = Atomic.make 0 and stops = Atomic.make 0 and data = ref 0 in
+  let before round =
+    promise := Promise.make Promise.nowhere (fun () -> data := round);
+    Atomic.set ends 0;
+    Atomic.set stops 0
+  in
+  let run _ = ignore (Promise.run !promise) in
+  let stop _ = Promise.stop !promise in
+  let wait _ =
+    Promise.on_stop ~is_live:(fun () -> true) !promise (fun () -> Atomic.incr stops);
+    Promise.on_done !promise (fun () -> Atomic.incr ends)
+  in
+  let after _ =
+    check "one end" (Atomic.get ends = 1 && Atomic.get stops <= 1);
+    check "ended" (Promise.is_done !promise)
+  in
+  race 10_000 ~before ~after [ run; stop; wait ]
 
 (* A failure that nobody awaits, reported from elsewhere. *)
 let promise_unheard () =
@@ -270,7 +294,8 @@ let () =
       case "parking: two sleepers, one waker" wakers_meet;
       case "promise: two claim, one looks" promise_runs_once;
       case "promise: waiters come while it runs" promise_wakes;
-      case "promise: failure or skip" promise_fails;
+      case "promise: failure or stop" promise_fails;
+      case "promise: stopped while it is run" promise_stopped;
       case "promise: a failure nobody awaits" promise_unheard;
       case "leftmost: three note, one looks" leftmost;
       case "waiter: a grant from another domain" waiter;
