@@ -15,7 +15,7 @@ help:
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
 	@echo 'make model          the model checker on deque, parking and promises'
-	@echo 'make tsan           the tests under ThreadSanitizer (needs an OCaml built with it)'
+	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'
 	@echo 'make doc            the interfaces as HTML (needs odoc)'
 	@echo 'make fmt            format the sources (needs ocamlformat)'

@@ -328,11 +328,23 @@ value muster_online_cpus(value unit) {
    around its barriers, one before the begin hook and one after the end hook, so how long domains
    wait for each other there is not known. Only the domain's collector writes these words, be it
    the worker's thread or the one that the runtime lends to a domain that sleeps. (Where threads of
-   several domains share a worker, that of who has none, counts may get lost.) */
+   several domains share a worker, that of who has none, counts may get lost.)
 
-static int look_index = -1;
+   Several domains may make their first pool at once: who changes [hooked] sets the hooks. Another
+   domain may find them before all else is set, as it loads them relaxed and may still be in the
+   end hook of the collection before. So [look_index] is set last, with release, and tells that
+   [look_every] is there; the next hooks are atomic themselves. The end hook may also run beside
+   the domain that promotes the roots of all, [dls_root] too. */
+
+static int hooked = 0;      /* atomic */
+static int look_index = -1; /* atomic */
 static int64_t look_every;
-static caml_timing_hook next_hook = NULL, next_begin_hook = NULL;
+static caml_timing_hook next_hook = NULL, next_begin_hook = NULL; /* atomic */
+
+static void call(caml_timing_hook *next) {
+  caml_timing_hook hook = __atomic_load_n(next, __ATOMIC_RELAXED);
+  if (hook != NULL) hook();
+}
 
 static __thread struct {
   int64_t at;
@@ -356,16 +368,17 @@ static void add(value cell, int64_t n) {
 }
 
 static void begin(void) {
-  if (next_begin_hook != NULL) next_begin_hook();
+  call(&next_begin_hook);
   last_look.begun = ticks();
 }
 
 static void look_up(void) {
   int64_t now = ticks();
-  value locals = Caml_state->dls_root, worker = Val_unit;
-  if (is_old(locals) && locals == last_look.locals &&
-      (mlsize_t)look_index < Wosize_val(locals))
-    worker = Field(locals, look_index);
+  int index = __atomic_load_n(&look_index, __ATOMIC_ACQUIRE);
+  value locals = __atomic_load_n(&Caml_state->dls_root, __ATOMIC_RELAXED), worker = Val_unit;
+  if (index >= 0 && is_old(locals) && locals == last_look.locals &&
+      (mlsize_t)index < Wosize_val(locals))
+    worker = Field(locals, index);
   if (is_old(worker) && worker == last_look.worker && Wosize_val(worker) > 3) {
     add(Field(worker, 2), 1);
     add(Field(worker, 3), now - last_look.begun);
@@ -376,18 +389,18 @@ static void look_up(void) {
   }
   last_look.locals = locals;
   last_look.worker = worker;
-  if (next_hook != NULL) next_hook();
+  call(&next_hook);
 }
 
 /* [index]: where domain-local storage keeps the domain's worker, -1 if that is not known. */
 value muster_look_up_every(value index, value every) {
-  if (Long_val(index) >= 0 && look_index < 0) {
+  if (Long_val(index) >= 0 && !__atomic_exchange_n(&hooked, 1, __ATOMIC_RELAXED)) {
     look_every = Long_val(every);
-    next_hook = caml_minor_gc_end_hook;
-    next_begin_hook = caml_minor_gc_begin_hook;
-    look_index = (int)Long_val(index);
+    __atomic_store_n(&next_hook, caml_minor_gc_end_hook, __ATOMIC_RELAXED);
+    __atomic_store_n(&next_begin_hook, caml_minor_gc_begin_hook, __ATOMIC_RELAXED);
     caml_minor_gc_begin_hook = begin;
     caml_minor_gc_end_hook = look_up;
+    __atomic_store_n(&look_index, (int)Long_val(index), __ATOMIC_RELEASE);
   }
   return Val_unit;
 }

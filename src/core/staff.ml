@@ -45,14 +45,18 @@ let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 (* {2 The budget} *)
 
 (* The tests have the numbers flip at random, of insisting pools too. *)
-type mode = On | Off | Random of Random.State.t
+type mode = On | Off | Random of int  (** its seed *)
 
 let mode =
   match Sys.getenv_opt "MUSTER_GOVERNOR" with
   | Some "off" -> Off
   | Some text when String.starts_with ~prefix:"random" text ->
-    Random (Random.State.make [| Hashtbl.hash text |])
+    Random (Hashtbl.hash text)
   | _ -> On
+
+(* For any number of domains, as [Random.State] is not. *)
+let drawn = Atomic.make 0
+let draw seed n = Hashtbl.hash (seed, Atomic.fetch_and_add drawn 1) mod n
 
 let is_random = match mode with Random _ -> true | On | Off -> false
 let is_bound pool = is_random || not pool.insists
@@ -107,7 +111,7 @@ let share_out () =
       let mine = visitors pool in
       let share =
         match mode with
-        | Random state -> Random.State.int state (most pool + 1)
+        | Random seed -> draw seed (most pool + 1)
         | On | Off -> share ~cpus ~callers ~pools ~rank mine
       in
       let allowed = min (most pool) (max (still_needed pool) share) in
@@ -172,8 +176,8 @@ let rec govern ~lending sample =
     match mode with
     | On -> (Governor.observe ~cpus ~online before sample, of_calm)
     | Off -> (before, of_calm)
-    | Random state ->
-      ({ before with lent = Random.State.int state (max 2 cpus) }, fun _ -> "MUSTER_GOVERNOR=random")
+    | Random seed ->
+      ({ before with lent = draw seed (max 2 cpus) }, fun _ -> "MUSTER_GOVERNOR=random")
   in
   if not (Atomic.compare_and_set governor before after) then govern ~lending sample
   else if after.lent > before.lent then explain before after (lending sample)

@@ -1,0 +1,104 @@
+module Machine = Muster_core.Machine
+
+type case = { name : string; body : unit -> unit }
+
+let case name body = { name; body }
+let scale = Option.fold (Sys.getenv_opt "MUSTER_ROUNDS") ~none:1. ~some:float_of_string
+let times n = max 1 (int_of_float (float n *. scale))
+let check what holds = if not holds then failwith what
+let played = ref 0
+
+(* Yields, since a machine may have fewer CPUs than there are parties. *)
+let rec relax turn ~turns condition =
+  if turn < turns && not (condition ()) then begin
+    if turn < 100 then Domain.cpu_relax () else Machine.yield ();
+    relax (turn + 1) ~turns condition
+  end
+
+let relax_until ?(turns = max_int) condition = relax 0 ~turns condition
+
+(* {2 Starting together} *)
+
+type barrier = { parties : int; arrived : int Atomic.t; turn : int Atomic.t }
+
+let barrier parties = { parties; arrived = Atomic.make 0; turn = Atomic.make 0 }
+
+let meet b =
+  let turn = Atomic.get b.turn in
+  if Atomic.fetch_and_add b.arrived 1 = b.parties - 1 then begin
+    Atomic.set b.arrived 0;
+    Atomic.set b.turn (turn + 1)
+  end
+  else relax_until (fun () -> Atomic.get b.turn <> turn)
+
+(* Nobody leaves the barrier at the same moment: these delays change who is first, and by how
+   much. *)
+let delay ~party round =
+  for _ = 1 to (round * ((2 * party) + 1)) land 31 do Domain.cpu_relax () done
+
+let keep_first failed f =
+  try f ()
+  with exn ->
+    let backtrace = Printexc.get_raw_backtrace () in
+    ignore (Atomic.compare_and_set failed None (Some (exn, backtrace)))
+
+(* After a failure the rounds go on, empty, so that nobody is left alone at the barrier. *)
+let race ?(before = ignore) ?(after = ignore) n parties =
+  let rounds = times n and start = barrier (List.length parties) in
+  let finish = barrier (List.length parties) and failed = Atomic.make None in
+  let step f round = if Atomic.get failed = None then keep_first failed (fun () -> f round) in
+  let play party f () =
+    for round = 0 to rounds - 1 do
+      if party = 0 then step before round;
+      meet start;
+      delay ~party round;
+      step f round;
+      meet finish;
+      if party = 0 then step after round
+    done
+  in
+  (match List.mapi play parties with
+   | [] -> ()
+   | first :: others ->
+     let domains = List.map Domain.spawn others in
+     first ();
+     List.iter Domain.join domains);
+  played := !played + rounds;
+  match Atomic.get failed with
+  | None -> ()
+  | Some (exn, backtrace) -> Printexc.raise_with_backtrace exn backtrace
+
+let repeat n f =
+  let rounds = times n in
+  for round = 0 to rounds - 1 do f round done;
+  played := !played + rounds
+
+(* {2 The program} *)
+
+let run { name; body } =
+  ignore (Unix.alarm 240);
+  played := 0;
+  let since = Unix.gettimeofday () in
+  let verdict =
+    match body () with
+    | () -> "ok    "
+    | exception exn ->
+      Printf.printf "%s\n%s" (Printexc.to_string exn) (Printexc.get_backtrace ());
+      "FAILED"
+  in
+  Printf.printf "%s %-60s %8d rounds, %5.2f s\n%!" verdict name !played
+    (Unix.gettimeofday () -. since);
+  verdict = "ok    "
+
+let is_selected { name; _ } =
+  let first_word = List.hd (String.split_on_char ' ' name) in
+  match List.tl (Array.to_list Sys.argv) with
+  | [] -> true
+  | wanted -> List.mem (List.hd (String.split_on_char ':' first_word)) wanted
+
+let main cases =
+  Printexc.record_backtrace true;
+  let passed, failed = List.partition run (List.filter is_selected cases) in
+  ignore (Unix.alarm 0);
+  Printf.printf "%d passed, %d failed\n" (List.length passed) (List.length failed);
+  if failed <> [] || passed = [] then exit 1

@@ -1,0 +1,32 @@
+(** Many short races. A data race shows only where two accesses meet with nothing between them that
+    orders them, so: the parties start together, do little, and do it often; and they allocate
+    little, as each minor collection is a barrier for all domains. *)
+
+type case
+
+val case : string -> (unit -> unit) -> case
+
+val main : case list -> unit
+(** The program: runs the cases in turn, says of each how many rounds it had, ends with
+    [N passed, N failed] and fails if one failed. Arguments select cases by the first word of
+    their names. A case that runs for more than 240 seconds ends the program (SIGALRM). *)
+
+val times : int -> int
+(** That many, times the environment variable [MUSTER_ROUNDS] (default 1). *)
+
+val race : ?before:(int -> unit) -> ?after:(int -> unit) -> int -> (int -> unit) list -> unit
+(** [race n parties] runs [times n] rounds. In each one every party runs once, on a domain of its
+    own, all starting together. [before] and [after] each round, the calling domain, which is the
+    first party's, calls these. Each is given the round's number.
+
+    {b Raises} the first exception of a party, when all have ended.
+    {b Order}: [before], the parties, [after]. *)
+
+val repeat : int -> (int -> unit) -> unit
+(** [repeat n f] is [f 0], … [f (times n - 1)], where [f] does its own racing. *)
+
+val check : string -> bool -> unit
+(** {b Raises} [Failure] if it is false. *)
+
+val relax_until : ?turns:int -> (unit -> bool) -> unit
+(** Looks again and again, with pauses and then yields; not for ever, if given [turns]. *)

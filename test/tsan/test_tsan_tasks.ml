@@ -1,0 +1,191 @@
+(* Fork-join, tasks, waiting and exceptions, on pools of several domains. Each task writes what
+   its waiter reads, plainly: a missing order shows there. *)
+
+module Core = Muster_core
+module Pool = Muster.Pool
+module Task = Muster.Task
+open Rounds
+
+let on domains f () =
+  Pool.with_ ~domains ~oversubscribe:true (fun pool -> f pool)
+
+(* [n] rounds as one task, so that most forks find the worker at work. *)
+let in_task domains n f =
+  on domains (fun pool -> Pool.run pool (fun () -> repeat n f))
+
+(* {2 both} *)
+
+let rec tree cells lo hi =
+  if lo = hi then cells.(lo) <- cells.(lo) + 1
+  else begin
+    let mid = (lo + hi) / 2 in
+    ignore (Muster.both (fun () -> tree cells lo mid) (fun () -> tree cells (mid + 1) hi));
+    (* What both sides did is seen here, whoever ran them. *)
+    cells.(mid) <- cells.(mid) + 1;
+    cells.(hi) <- cells.(hi) + 1
+  end
+
+let both_tree domains =
+  let cells = Array.make 64 0 in
+  in_task domains 400 (fun _ -> tree cells 0 63)
+
+(* Long enough that the right side is mostly stolen. *)
+let pauses n = for _ = 1 to n do Domain.cpu_relax () done
+
+let both_pair =
+  let left = ref 0 and right = ref 0 and before = ref 0 in
+  in_task 2 20_000 (fun round ->
+      before := round;
+      let side own () =
+        pauses (round land 63);
+        own := !own + !before
+      in
+      ignore (Muster.both (side left) (side right));
+      check "both sides" (!left = !right))
+
+exception Wrong of int ref
+
+let both_raises =
+  in_task 3 3_000 (fun round ->
+      let fail () = pauses (round land 63); raise (Wrong (ref round)) in
+      match Muster.both ignore fail with
+      | _ -> check "raises" false
+      | exception Wrong content -> check "the content" (!content = round))
+
+let both_from_several domains =
+  on 2 @@ fun pool ->
+  let cells = Array.init domains (fun _ -> Array.make 16 0) in
+  let caller i _ = Pool.run pool (fun () -> tree cells.(i) 0 15) in
+  race 500 (List.init domains caller)
+
+(* {2 async and await} *)
+
+let async_passes_on =
+  let data = ref 0 in
+  in_task 2 10_000 (fun round ->
+      data := round;
+      let task = Task.async (fun () -> incr data; ref !data) in
+      pauses (round land 127);
+      check "its result" (!(Task.await task) = round + 1);
+      check "its effect" (!data = round + 1))
+
+(* One task, awaited by several domains, that of its maker among them. *)
+let awaited_by_several pool =
+  let shown = Atomic.make None in
+  let make round =
+    let task = Pool.run pool (fun () -> Task.async (fun () -> pauses 20; ref round)) in
+    Atomic.set shown (Some task);
+    check "result" (!(Task.await task) = round)
+  in
+  let look round =
+    relax_until (fun () -> Atomic.get shown <> None);
+    check "result" (!(Task.await (Option.get (Atomic.get shown))) = round)
+  in
+  race 1_500 ~before:(fun _ -> Atomic.set shown None) [ make; look; look ]
+
+(* From outside the pool and from inside, at the same time. *)
+let async_from_everywhere pool =
+  let cells = Array.make 4 0 in
+  let outside i round =
+    cells.(i) <- round;
+    let task =
+      Pool.run pool (fun () -> Task.async (fun () -> cells.(i) <- cells.(i) + 1; cells.(i)))
+    in
+    check "result" (Task.await task = round + 1)
+  in
+  let inside i round = Pool.run pool (fun () -> outside i round) in
+  race 1_000 [ outside 0; inside 1; outside 2; inside 3 ]
+
+(* Tasks that wait for each other suspend, and go on elsewhere. *)
+let chains =
+  let links = 12 in
+  in_task 3 500 (fun round ->
+      let cells = Array.make links round in
+      let link before i =
+        Task.async (fun () ->
+            pauses (i land 3);
+            Option.iter Task.await before;
+            if i > 0 then cells.(i) <- cells.(i - 1) + 1)
+      in
+      let rec chain before i =
+        if i < links then chain (Some (link before i)) (i + 1) else Option.get before
+      in
+      Task.await (chain None 0);
+      check "in order" (cells.(links - 1) = round + links - 1))
+
+let all_and_first =
+  in_task 3 1_000 (fun round ->
+      let cells = Array.make 4 0 in
+      let task i () = cells.(i) <- round; ref (round + i) in
+      let results = Task.all (List.init 4 task) in
+      check "all" (List.mapi (fun i r -> !r - i) results = List.init 4 (fun _ -> round));
+      let first = Task.first (List.init 4 task) in
+      check "first" (!first >= round && !first < round + 4);
+      check "cells" (Array.exists (fun c -> c = round) cells))
+
+let failures_of_all =
+  in_task 3 800 (fun round ->
+      let task i () = if i > 0 then raise (Wrong (ref (round + i))) in
+      match Task.all (List.init 3 task) with
+      | _ -> check "raises" false
+      | exception Wrong content -> check "the leftmost" (!content = round + 1))
+
+(* Failed tasks that nobody awaits. *)
+let uncaught pool =
+  let seen = Atomic.make 0 in
+  Task.set_uncaught_handler (fun exn _ ->
+      match exn with Wrong content when !content >= 0 -> Atomic.incr seen | _ -> ());
+  let forget i round =
+    Pool.run pool (fun () -> ignore (Task.async (fun () -> raise (Wrong (ref (round + i))))))
+  in
+  race 300 [ forget 0; forget 1 ]
+
+(* {2 Waiter}: the door through which locks and channels wait *)
+
+let handed_over pool =
+  let shown = Atomic.make None and data = ref 0 in
+  let wait round =
+    Pool.run pool (fun () ->
+        Core.Waiter.wait (fun w -> Atomic.set shown (Some w));
+        check "granted after" (!data = round))
+  in
+  let grant round =
+    relax_until (fun () -> Atomic.get shown <> None);
+    data := round;
+    ignore (Core.Waiter.grant (Option.get (Atomic.get shown)))
+  in
+  race 1_500 ~before:(fun _ -> Atomic.set shown None) [ wait; grant ]
+
+let between_tasks =
+  in_task 2 2_000 (fun round ->
+      let shown = Atomic.make None and data = ref 0 in
+      let waiting =
+        Task.async (fun () ->
+            Core.Waiter.wait (fun w -> Atomic.set shown (Some w));
+            !data)
+      in
+      relax_until ~turns:200 (fun () -> Atomic.get shown <> None);
+      data := round;
+      (match Atomic.get shown with
+       | Some w -> ignore (Core.Waiter.grant w)
+       | None ->
+         let grant () = ignore (Core.Waiter.grant (Option.get (Atomic.get shown))) in
+         ignore (Task.async (fun () -> relax_until (fun () -> Atomic.get shown <> None); grant ())));
+      check "granted after" (Task.await waiting = round))
+
+let () =
+  main
+    [ case "both: trees, 2 domains" (both_tree 2);
+      case "both: trees, 4 domains" (both_tree 4);
+      case "both: a pair that shares" both_pair;
+      case "both: the right side raises" both_raises;
+      case "both: three callers, one pool" (both_from_several 3);
+      case "async: its maker awaits" async_passes_on;
+      case "async: three domains await" (on 2 awaited_by_several);
+      case "async: from outside and inside" (on 2 async_from_everywhere);
+      case "async: a chain that suspends" chains;
+      case "async: all and first" all_and_first;
+      case "async: all, with failures" failures_of_all;
+      case "async: failures nobody awaits" (on 2 uncaught);
+      case "waiter: a task waits, a domain grants" (on 2 handed_over);
+      case "waiter: between tasks" between_tasks ]
