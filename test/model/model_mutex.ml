@@ -44,6 +44,19 @@ let model ?cancelled name bodies =
       ( List.map (fun body -> body s) bodies,
         fun () -> [ ("two inside, or misuse accepted", s.crowded); ("not free", not (is_free ())) ] ))
 
+(* The first party holds it, others wait already. *)
+let held ?cancelled name bodies =
+  let asleep = List.tl (List.mapi (fun i _ -> i) bodies) in
+  Parties.model ("mutex, held: " ^ name) ~worker:true ~asleep ?cancelled (fun () ->
+      let s = { mutex = Mutex.create (); inside = Atomic.make 0; crowded = false } in
+      Parties.beforehand (fun () -> Mutex.lock s.mutex);
+      let is_free () = Parties.afterwards (fun () -> Mutex.try_lock s.mutex) = Some true in
+      ( List.map (fun body -> body s) bodies,
+        fun () -> [ ("two inside", s.crowded); ("not free", not (is_free ())) ] ))
+
+let lets_go s () = Mutex.unlock s.mutex
+let comes_back s () = Mutex.unlock s.mutex; Mutex.lock s.mutex; Mutex.unlock s.mutex
+
 let quick =
   [
     model "two" [ locks 1; locks 1 ];
@@ -51,12 +64,13 @@ let quick =
     model "two and one that tries" [ locks 1; locks 1; tries ];
     model "two that misuse it" [ misuses; misuses ];
     model "two" [ locks 1; comes_again ] ~cancelled:[ 1 ];
+    held "two wait, it comes back" [ comes_back; locks 1; locks 1 ];
+    held "one waits, it comes back" [ comes_back; takes 1 ] ~cancelled:[ 1 ];
+    held "two wait" [ lets_go; takes 1; takes 1 ] ~cancelled:[ 1 ];
     model "two, twice" [ locks 2; locks 1 ] ~cancelled:[ 1 ];
   ]
 
 let slow =
   [
     model "three" [ locks 1; locks 1; locks 1 ];
-    model "three" [ takes 1; takes 1; takes 1 ] ~cancelled:[ 2 ];
-    model "three, one twice" [ takes 2; takes 1; takes 1 ];
   ]

@@ -33,6 +33,9 @@ let cancel t () =
   Atomic.set t.stopped true;
   Option.iter Waiter.kill (Atomic.get t.wait)
 
+(** As the first party, before they begin. *)
+let beforehand f = Waiter.as_party ~begins:ignore (fun () -> Strand.as_number 1 f)
+
 (** As a party with no other name, to look at the end. *)
 let afterwards f =
   let result = ref None in
@@ -47,18 +50,49 @@ let all ~cancelled bodies =
   let party i body = make ~cancellable:(List.mem i cancelled) (i + 1) body in
   List.mapi party bodies
 
-let processes ~cancelled parties =
-  List.map run parties @ List.map (fun i -> cancel (List.nth parties i)) cancelled
+(* {2 A worker of its own for those that were woken}
 
-(** The usual model: [start ()] is what the bodies share, their bodies, and what to ask at the end. *)
-let model name ?(cancelled = []) start =
+   It runs them beside the others, or whoever is done does so. *)
+
+let push ready f =
+  let rec again () =
+    let seen = Atomic.get ready in
+    if not (Atomic.compare_and_set ready seen (seen @ [ f ])) then again ()
+  in
+  again ()
+
+let rec drain ready =
+  match Atomic.get ready with
+  | [] -> ()
+  | f :: rest as seen ->
+    if Atomic.compare_and_set ready seen rest then f ();
+    drain ready
+
+let beside processes =
+  let ready = Atomic.make [] in
+  Waiter.resume := push ready;
+  let worker () = drain ready in
+  List.map (fun process () -> process (); drain ready) (processes @ [ worker ])
+
+let processes ~asleep ~cancelled parties =
+  let awake i = not (List.mem i asleep) in
+  List.map run (List.filteri (fun i _ -> awake i) parties)
+  @ List.map (fun i -> cancel (List.nth parties i)) cancelled
+
+(** The usual model: [start ()] is what the bodies share, their bodies, and what to ask at the end.
+    [asleep] go first, one after the other, as far as they come: that makes for few orders.
+    [worker]: there is one more process, which runs those that are woken. *)
+let model name ?(asleep = []) ?(worker = false) ?(cancelled = []) start =
   let start () =
     let bodies, faults = start () in
     let parties = all ~cancelled bodies in
+    Waiter.resume := Waiter.at_once;
+    List.iter (fun i -> run (List.nth parties i) ()) asleep;
     let verdict () =
       Model.faults (("a party waits for ever", List.exists is_stuck parties) :: faults ())
     in
-    Model.{ processes = processes ~cancelled parties; verdict }
+    let processes = processes ~asleep ~cancelled parties in
+    Model.{ processes = (if worker then beside processes else processes); verdict }
   in
   let suffix i = Printf.sprintf ", %d is cancelled" i in
   Model.{ name = name ^ String.concat "" (List.map suffix cancelled); start }

@@ -1,5 +1,5 @@
 (* The waiting door without a scheduler. A party that waits is a continuation; whoever grants its
-   waiter or kills it goes on with it at once. *)
+   waiter or kills it goes on with it at once, or leaves it to others ([resume]). *)
 
 type state =
   | Idle
@@ -22,11 +22,16 @@ let go_on k = function
   | Granted -> Effect.Deep.continue k ()
   | Idle | Armed _ | Dead -> Effect.Deep.discontinue k Cancelled
 
+(** How a continuation goes on. *)
+let at_once f = f ()
+let resume = ref at_once
+
 let rec finish w verdict =
   match Atomic.get w with
   | Idle -> Atomic.compare_and_set w Idle verdict || finish w verdict
   | Armed k as seen ->
-    if Atomic.compare_and_set w seen verdict then (go_on k verdict; true) else finish w verdict
+    if Atomic.compare_and_set w seen verdict then (!resume (fun () -> go_on k verdict); true)
+    else finish w verdict
   | Granted | Dead -> false
 
 let grant w = finish w Granted
