@@ -45,7 +45,4 @@ let quick =
 let slow =
   [
     model "two wait, one broadcasts" [ takes; takes; puts ~count:2 Condition.broadcast ];
-    model "two wait, one signals twice"
-      [ takes; takes; puts ~count:2 (fun c -> Condition.signal c; Condition.signal c) ]
-      ~cancelled:[ 0 ] ~left:[ 0; 1 ];
   ]

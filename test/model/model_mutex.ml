@@ -61,16 +61,16 @@ let quick =
   [
     model "two" [ locks 1; locks 1 ];
     model "two, twice" [ locks 2; locks 2 ];
-    model "two and one that tries" [ locks 1; locks 1; tries ];
     model "two that misuse it" [ misuses; misuses ];
     model "two" [ locks 1; comes_again ] ~cancelled:[ 1 ];
     held "two wait, it comes back" [ comes_back; locks 1; locks 1 ];
     held "one waits, it comes back" [ comes_back; takes 1 ] ~cancelled:[ 1 ];
-    held "two wait" [ lets_go; takes 1; takes 1 ] ~cancelled:[ 1 ];
     model "two, twice" [ locks 2; locks 1 ] ~cancelled:[ 1 ];
   ]
 
 let slow =
   [
+    model "two and one that tries" [ locks 1; locks 1; tries ];
+    held "two wait" [ lets_go; takes 1; takes 1 ] ~cancelled:[ 1 ];
     model "three" [ locks 1; locks 1; locks 1 ];
   ]

@@ -43,6 +43,5 @@ let quick =
 let slow =
   [
     model "two readers and a writer" [ passes_as_reader; passes_as_reader; passes_as_writer ];
-    model "two writers and a reader" [ passes_as_writer; passes_as_writer; passes_as_reader ];
     model "a reader, a writer" [ reads; tries; passes_as_writer ];
   ]
