@@ -12,6 +12,7 @@ help:
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
 	@echo 'make bench-sync     locks beside the stdlib'"'"'s'
 	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
+	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
 	@echo 'make model          the model checker on deque, parking and promises'
@@ -51,6 +52,9 @@ bench-never:
 bench-sync:
 	@$(RUN) bench/sync/main.exe -- $(ARGS)
 
+bench-ported:
+	@$(RUN) bench/ported/main.exe -- $(ARGS)
+
 bench-rivals:
 	@$(SETUP) bench/rivals/run $(PICTURE) $(ARGS)
 
@@ -78,4 +82,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-sync bench-collections bench-rivals stress model tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress model tsan fmt doc install clean

@@ -254,6 +254,17 @@ let stats_agree () =
     (List.exists (fun (d : Pool.decision) -> d.what = "3 workers" && d.why <> "") s.decisions)
 
 (* Idle domains end, and the pool says why. *)
+(* Tasks that were awaited leave entries behind, for which nobody has to come. *)
+let stats_of_one_worker () =
+  Pool.with_ ~domains:1 (fun pool ->
+      for _ = 1 to 100 do
+        Pool.run pool (fun () ->
+            let tasks = List.init 3 (fun i -> Muster.Task.async (fun () -> i)) in
+            check_int "sum" 3
+              (List.fold_left (fun sum task -> sum + Muster.Task.await task) 0 tasks))
+      done;
+      check_int "domains started" 0 (Pool.stats pool).domains_started)
+
 let stats_tell_of_idleness () =
   with_domains 2 @@ fun pool ->
   works pool;
@@ -299,6 +310,6 @@ let () =
           case "joins every domain" close_joins_every_domain;
         ] );
       ("stats",
-        [ case "grow" stats_grow; case "agree" stats_agree;
+        [ case "tell of no domain in a pool of one" stats_of_one_worker; case "grow" stats_grow; case "agree" stats_agree;
           case "tell of idleness" stats_tell_of_idleness ]);
     ]

@@ -39,7 +39,7 @@ let finish_one t =
   let last = Atomic.fetch_and_add t.unfinished (-1) = 1 in
   if last then ignore (Promise.run t.all_done)
 
-(* No more than a block of Loop's, so nothing overflows. *)
+(* Never more indices than a block of Loop's, so nothing overflows. *)
 let rec run_groups t stretch lo hi =
   let last = if hi - lo < t.group then hi else lo + t.group - 1 in
   let body = t.body in

@@ -49,9 +49,16 @@ let run_alone (job : Loop.job) cost lo hi =
       ~iterations:(Loop.span lo hi + 1)
   end
 
+(* Half of Domainslib's chunk saves looks around, unless it takes so long that they are due. *)
+let long = 20 * Loop.quantum
+
+let coarse ~chunk cost =
+  if cost = Site.unknown then 1 else min (chunk / 2) ((long lsl Site.shift) / max 1 cost)
+
 let sweep_all ~grain ~chunk ~start ~finish body =
   let code = Machine.code_of body in
   let cost = Site.cost code in
+  let grain = max grain (coarse ~chunk cost) in
   let bodies = Bodies.create ~chunk body in
   let job = Bodies.job bodies ~code ~grain in
   if Site.estimate cost (Loop.span start finish) < Loop.worth then

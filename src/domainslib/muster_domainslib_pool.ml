@@ -10,6 +10,7 @@ open Muster_core
 
 type t = {
   pool : Pool.t;
+  home : Promise.home;  (** of its tasks *)
   asked : int;  (** workers, the caller's included *)
   mutable torn_down : bool;  (** read without care: who races with a teardown may be either side *)
 }
@@ -20,7 +21,9 @@ let named : (string * t) list Atomic.t = Atomic.make []
 let setup ?name ~num_domains () =
   if num_domains < 0 then invalid_arg "Task.setup_pool: num_domains must be at least 0";
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
-  let t = { pool = Pool.create ?name ~domains:asked (); asked; torn_down = false } in
+  let pool = Pool.create ?name ~domains:asked () in
+  let home = Promise.home ~unheard:pool.home.unheard pool.home.owner in
+  let t = { pool; home; asked; torn_down = false } in
   Option.iter (fun name -> Staff.change named (fun others -> (name, t) :: others)) name;
   t
 
@@ -43,17 +46,32 @@ let run t f =
   check t;
   Pool.run t.pool f
 
-(* {2 Tasks} *)
+(* {2 Tasks}
+
+   They have a home of their own, which tells them from Muster's: nobody can cancel one of these
+   alone, for its promise is no [Muster.Task.t]. So one that is awaited before it has begun runs in
+   place as a part of the task that awaits it, which saves a fifth of an async and its await.
+   Scopes have homes, too, and their tasks go Muster's way. *)
+
+let home_for t (w : Place.t) = if w.own.home == w.pool.home then t.home else w.own.home
 
 let async t f =
   check t;
   let w = Place.current () in
   if w.pool == t.pool && Place.owned w then begin
     Context.check_at w;
-    Task.offer w (Promise.make w.own.home f)
+    Task.offer w (Promise.make (home_for t w) f)
   end
-  else Task.send t.pool (Promise.make t.pool.home f)
+  else Task.send t.pool (Promise.make t.home f)
+
+let may_run_here t (w : Place.t) home =
+  home == t.home && w.own.home == home && Atomic.get w.mailbox == Idle && Place.owned w
 
 let await t promise =
   check t;
-  Task.await promise
+  match Promise.state promise with
+  | Ready (_, home, _) as state when may_run_here t (Place.current ()) home -> (
+    match Promise.run_from state promise with
+    | (Returned _ | Raised _) as ended -> Promise.value ended
+    | Ready _ | Running _ -> Task.await promise)
+  | _ -> Task.await promise

@@ -20,14 +20,17 @@ let scan op a lo hi =
     last := v
   done
 
-(* How many of at most [most] operations were done, and the ticks that they took. *)
+(* How many of at most [most] operations were done, and the ticks that they took. The clock is
+   read after 1, 3, 7 … of them: a reading costs as much as some. *)
 let sample op a most =
   let since = Machine.ticks () in
-  let rec from i took =
-    if i > most || took > Loop.worth then (i - 1, took)
-    else (scan op a i i; from (i + 1) (Machine.ticks () - since - (i * Site.clock)))
+  let rec from i step =
+    let last = min most (i + step - 1) in
+    scan op a i last;
+    let took = Machine.ticks () - since - Site.clock in
+    if last = most || took > Loop.worth then (last, took) else from (last + 1) (2 * step)
   in
-  from 1 0
+  if most > 0 then from 1 1 else (0, 0)
 
 (* Two loops, the second of which does again as much. *)
 let is_worth_sharing ~took ~sampled n =

@@ -68,7 +68,7 @@ let settled p =
 let start (pool : Muster_domainslib_pool.t) g =
   let w = Place.current () in
   if w.pool == pool.pool && Place.owned w then
-    Task.offer w (Promise.make w.pool.home (Context.carry w g))
+    Task.offer w (Promise.make pool.home (Context.carry w g))
   else Muster_domainslib_pool.async pool g
 
 let concurrently pool f g =

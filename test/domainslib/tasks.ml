@@ -118,6 +118,7 @@ let exceptions_come_out_where_awaited pool =
 let[@inline never] origin () = raise (Boom __LINE__)
 
 let backtraces_lead_to_the_origin pool =
+  Printexc.record_backtrace true;
   let line = match origin () with exception Boom line -> line | _ -> assert false in
   check_raises_with_origin ~file:"tasks.ml" ~line "await" (fun () ->
       Task.run pool (fun () -> Task.await pool (Task.async pool (fun () -> origin () + 0))))

@@ -1,21 +1,12 @@
-(* The examples, written against Domainslib's interface: this file is compiled twice, once with
-   each library. What they compute is in examples/; here is how they share it out. *)
+(* The examples, written against Domainslib's interface: this file is compiled twice, once for
+   each library. What they compute is in examples/ and kernels.ml; here is how they share it out. *)
 
 open Domainslib
 open Muster_examples
 
-type program =
-  | Program : {
-      name : string;
-      fine : bool;  (** takes about as long as Domainslib needs to hand it out *)
-      prepare : unit -> 'a;
-      run : Task.pool -> 'a -> unit;
-      digest : 'a -> string;
-    }
-      -> program
+type program = Task.pool Program.t
 
-let program ?(fine = false) name ~prepare ~digest run =
-  Program { name; fine; prepare; run; digest }
+let program = Program.make
 
 (* With an answer that is one value. *)
 let answer ?fine name ~show run =
@@ -112,67 +103,45 @@ let lu pool m =
     Task.parallel_for pool ~start:(k + 1) ~finish:last ~body:(Lu.eliminate m k)
   done
 
-type product = { left : float array array; right : float array array; result : float array array }
-
-let row_of_product { left; right; result } i =
-  let row = left.(i) and into = result.(i) in
-  Array.iteri
-    (fun k x ->
-      let column = right.(k) in
-      for j = 0 to Array.length into - 1 do
-        into.(j) <- into.(j) +. (x *. column.(j))
-      done)
-    row
-
-let random_product size () =
-  let left = Lu.random size and right = Lu.random (size + 1) in
-  { left; right; result = Array.make_matrix size size 0. }
-
-let multiply pool product =
+let multiply pool (product : Kernels.product) =
   let finish = Array.length product.left - 1 in
-  Task.parallel_for pool ~start:0 ~finish ~body:(row_of_product product)
-
-let float_sum = Array.fold_left ( +. ) 0.
-let show_matrix m = Printf.sprintf "%h" (float_sum (Array.map float_sum m))
-let show_board board = Digest.to_hex (Digest.bytes (Bytes.concat Bytes.empty (Array.to_list board)))
+  Task.parallel_for pool ~start:0 ~finish ~body:(Kernels.row_of_product product)
 
 let numerical ~quick =
   let sized small large = if quick then small else large in
   [
     answer "spectral-norm" ~show:(Printf.sprintf "%h") (fun pool ->
         spectral_norm pool (sized 64 1500));
-    (let size = sized 32 512 in
-     answer "life" ~show:show_board (fun pool ->
-         life pool ~iterations:(sized 4 200) (Life.random size)));
+    program "life"
+      (fun pool board -> board := life pool ~iterations:(sized 4 200) !board)
+      ~prepare:(fun () -> ref (Life.random (sized 32 512)))
+      ~digest:(fun board -> Kernels.show_board !board);
     program "nbody" (nbody ~iterations:(sized 2 20))
       ~prepare:(fun () -> Nbody.random (sized 64 1024))
       ~digest:(fun b -> Printf.sprintf "%h" (Nbody.energy b));
     program "nbody-128" (few_bodies ~iterations:(sized 10 4_000))
       ~prepare:(fun () -> Fork_union_nbody.random 128)
-      ~digest:(fun b -> Printf.sprintf "%h" (float_sum b.x));
-    program "lu" lu ~prepare:(fun () -> Lu.random (sized 32 512)) ~digest:show_matrix;
+      ~digest:(fun (b : Fork_union_nbody.bodies) -> Printf.sprintf "%h" (Kernels.float_sum b.x));
+    program "lu" lu ~prepare:(fun () -> Lu.random (sized 32 512)) ~digest:Kernels.show_matrix;
     program "matrix-multiply" multiply
-      ~prepare:(random_product (sized 32 400))
-      ~digest:(fun p -> show_matrix p.result);
+      ~prepare:(Kernels.random_product (sized 32 400))
+      ~digest:(fun p -> Kernels.show_matrix p.result);
   ]
 
 (* ---- Loops, reductions and scans, long ones and many short ones ---- *)
 
-let add_to a i = a.(i) <- a.(i) + i
-
-let loops name ?fine ?chunk_size ~size ~rounds () =
+let loops name ?fine ?chunk_size ?(body = Kernels.add_to) ~size ~rounds () =
   let digest a = string_of_int (Array.fold_left ( + ) 0 a) in
   program name ?fine ~digest ~prepare:(fun () -> Array.make size 0)
     (fun pool a ->
       times rounds (fun () ->
-          Task.parallel_for ?chunk_size pool ~start:0 ~finish:(size - 1) ~body:(add_to a)))
+          Task.parallel_for ?chunk_size pool ~start:0 ~finish:(size - 1) ~body:(body a)))
 
 let reduce name ?fine ~size ~rounds () =
   answer name ?fine ~show:(Printf.sprintf "%h") (fun pool ->
       let sum = ref 0. in
-      let body i = 1. /. float_of_int i in
       times rounds (fun () ->
-          sum := Task.parallel_for_reduce pool ( +. ) 0. ~start:1 ~finish:size ~body);
+          sum := Task.parallel_for_reduce pool ( +. ) 0. ~start:1 ~finish:size ~body:Kernels.inverse);
       !sum)
 
 let scan name ?fine ~size ~rounds () =
@@ -186,10 +155,7 @@ let scan name ?fine ~size ~rounds () =
 let find name ~size ~rounds =
   answer name ~show:string_of_int (fun pool ->
       let found = ref 0 and round = ref 0 in
-      let body i =
-        let hash = (i + (!round * size)) * 0x9E3779B97F4A7C1 in
-        if (hash lsr 20) mod size < 4 then Some i else None
-      in
+      let body i = Kernels.needle ~round:!round ~size i in
       times rounds (fun () ->
           incr round;
           if Task.parallel_find pool ~start:0 ~finish:size ~body <> None then incr found);
@@ -200,7 +166,7 @@ let ranges ~quick =
   [
     loops "for-tiny" ~fine:true ~size:128 ~rounds:(sized 20_000) ();
     loops "for-chunks-of-1" ~fine:true ~chunk_size:1 ~size:1000 ~rounds:(sized 1_000) ();
-    loops "for-long" ~size:(sized 2_000_000) ~rounds:(sized 20) ();
+    loops "for-long" ~body:Kernels.random_to ~size:(sized 1_000_000) ~rounds:(sized 20) ();
     reduce "reduce-tiny" ~fine:true ~size:128 ~rounds:(sized 20_000) ();
     reduce "reduce-long" ~size:(sized 1_000_000) ~rounds:(sized 30) ();
     scan "scan-tiny" ~fine:true ~size:20 ~rounds:(sized 20_000) ();
@@ -210,5 +176,3 @@ let ranges ~quick =
   ]
 
 let all ~quick = recursive ~quick @ numerical ~quick @ ranges ~quick
-let name (Program { name; _ }) = name
-let is_fine (Program { fine; _ }) = fine

@@ -1,0 +1,1 @@
+let library : (module Library.S) option = None
