@@ -341,7 +341,8 @@ end
 
 (** The whole pool at once, each worker knowing its index (the interface of Fork Union, by Ash
     Vardanian). Worker indices go from 0 to [Pool.size pool - 1]; two calls of the function with
-    one index never run at the same time within one call of these. *)
+    one index never run at the same time within one call of these. Stubs in C have [for_slices] and
+    [for_n_dynamic] by [muster.h]. *)
 module Team : sig
   val broadcast : Pool.t -> (int -> unit) -> unit
   (** [broadcast pool f] calls [f worker] once on every worker. It waits for workers that are

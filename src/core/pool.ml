@@ -56,12 +56,20 @@ let note_leave w =
   else if not (Atomic.get w.pool.closing) then
     Staff.decide ~pool:w.pool.name what "there is no CPU for it"
 
+(* An asynchronous exception may strike who hires, before the domain begins (which then goes home)
+   or after (then nobody may have noted it, and nobody will join it). Both move it from [Called];
+   only who hires moves it on. *)
+type hiring = Called | Began | Called_off | Unnoted
+
 (* The one who hired it may not have noted its domain yet. *)
-let rec await_note w =
+let rec await_note w hiring =
   let is_mine domain = Domain.get_id domain = Domain.self () in
-  if not (Option.fold (Atomic.get w.domain) ~none:false ~some:is_mine) then begin
+  if
+    Atomic.get hiring <> Unnoted
+    && not (Option.fold (Atomic.get w.domain) ~none:false ~some:is_mine)
+  then begin
     Domain.cpu_relax ();
-    await_note w
+    await_note w hiring
   end
 
 let rec take_leave w =
@@ -83,7 +91,7 @@ let rec take_leave w =
 
 (* Joins the one who was there before, at the end, when that costs nothing. (Not who hires: it
    may be the same domain, about to end.) *)
-let resident w ~before () =
+let work_as_resident w ~before hiring =
   w.own.settled <- false;
   w.own.bored <- false;
   w.own.looked_at <- 0;
@@ -97,27 +105,36 @@ let resident w ~before () =
   (* The exception of a signal's handler would end the domain before it has taken its leave. *)
   Machine.block_signals ();
   Option.iter Domain.join before;
-  await_note w;
+  await_note w hiring;
   take_leave w
+
+let resident w ~before hiring () =
+  if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before hiring
+
+let hire_at pool w hiring =
+  (* In a pool of one, too, others have to find what it leaves in its deque. *)
+  if Atomic.get pool.reach <= w.index then Staff.change pool.reach (max (w.index + 1));
+  let domain = Domain.spawn (resident w ~before:(Atomic.get w.domain) hiring) in
+  Atomic.set w.domain (Some domain);
+  Atomic.incr pool.started
 
 (* Whether the runtime could give a domain: it has 128 by default. *)
 let spawn pool w =
   Atomic.get w.owner = 0
   && Atomic.compare_and_set w.owner 0 coming
   && begin
-       Atomic.incr pool.residents;
-       (* In a pool of one, too, others have to find what it leaves in its deque. *)
-       if Atomic.get pool.reach <= w.index then Staff.change pool.reach (max (w.index + 1));
-       let before = Atomic.get w.domain in
-       match Domain.spawn (resident w ~before) with
-       | domain ->
-         Atomic.incr pool.started;
-         Atomic.set w.domain (Some domain);
-         true
-       | exception (Failure _ | Out_of_memory) ->
-         Atomic.set w.owner 0;
-         Atomic.decr pool.residents;
-         false
+       (* Not [incr], which looks for signals. *)
+       ignore (Atomic.fetch_and_add pool.residents 1);
+       let hiring = Atomic.make Called in
+       match hire_at pool w hiring with
+       | () -> true
+       | exception exn ->
+         if Atomic.compare_and_set hiring Called Called_off then begin
+           Atomic.set w.owner 0;
+           ignore (Atomic.fetch_and_add pool.residents (-1))
+         end
+         else Atomic.set hiring Unnoted;
+         (match exn with Failure _ | Out_of_memory -> false | _ -> raise exn)
      end
 
 let hire_first pool ~upto =

@@ -3,8 +3,7 @@
    The parties: a stub, which OCaml called and which calls a loop of muster.h; the C side
    (kernel_stubs.c), which calls the OCaml function that is registered for that loop here; the pool's
    workers, each of which calls the C function for a slice or a chunk. Function and context travel as
-   [int]s, in the share's closure: a block of their own would be one more cache line for each worker
-   to fetch, 40 ns.
+   [int]s in the share's closure, on cache lines that the workers fetch anyhow.
 
    What the stub's context points to lies on the C stack, as a rule. So no exception, not even
    a second Ctrl-C, may end the call while a slice runs or may still begin: that is
@@ -113,8 +112,10 @@ let for_slices fn ctx n =
   in
   let in_place () = for worker = 0 to workers - 1 do share worker done in
   Visit.with_worker "Team" pool ~in_place (fun w ->
+      (* A guest's own index is none of the loop's. *)
+      let mine = if w.index < workers then w.index else 0 in
       let share =
-        if is_telling w all ~long then fun worker -> measured share fn n workers w.index worker
+        if is_telling w all ~long then fun worker -> measured share fn n workers mine worker
         else share
       in
       Region.run w ~to_the_end:true ~revoke:true ~workers share)

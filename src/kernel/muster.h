@@ -32,11 +32,13 @@
    Nesting. A body may call these functions, too: they run the inner loop at once, on the same worker.
    Order.   What the caller did before happens before every body, every body before the return.
             Bodies are unordered among each other.
-   Raises.  An exception of OCaml's that strikes the caller meanwhile (Sys.Break of Ctrl-C, one that a
-            signal handler raises), Invalid_argument if fn is NULL or n is above Max_long, Out_of_memory.
-            It is raised when all that was begun has ended; some of the loop may then not have been
-            done. The plain functions raise as caml_raise does, past the stub's C frames: C++
-            destructors do not run. The others, named _exn, return it. */
+   Raises.  Invalid_argument if fn is NULL or n is above Max_long; Out_of_memory; and an exception of
+            OCaml's that strikes the caller meanwhile (Sys.Break of Ctrl-C, one that a signal handler
+            raises). It comes out when all that was begun has ended; some of the loop may then not
+            have been done. The plain functions raise as caml_raise does, past the stub's C frames:
+            C++ destructors do not run. The others, named _exn, return it.
+   Cancels. In a cancelled task: at the call, before a slice and between chunks; a body is never
+            interrupted. Then the exception is Muster.Task.Cancelled. */
 
 #ifndef MUSTER_H
 #define MUSTER_H
@@ -71,7 +73,7 @@ void muster_for_n_dynamic(size_t n, muster_index_fn fn, void *ctx);
 /* The workers of the current pool, the caller included: worker numbers are below it, whatever happens
    to the pool. It does not change while the pool is open: where the process may use more CPUs later
    on, loops of this page keep to the number that was first asked for. In a body: the workers that
-   its loop may use. Raises what starting the default pool raises. Cost: 50 ns. */
+   its loop may use. Raises what starting the default pool raises. Cost: about 50 ns. */
 size_t muster_workers(void);
 
 /* The same, but an exception is returned and not raised: the result is a caml value, for which

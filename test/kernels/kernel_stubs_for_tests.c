@@ -329,6 +329,17 @@ value kernels_escaped(value unit) {
   return Val_int(atomic_load(&escaped));
 }
 
+/* {2 Cancelling} */
+
+/* As many bodies as ran before an exception came, or all. */
+value kernels_count_dynamic(value n, value each) {
+  struct lasting l = {Double_val(each), 0, 0};
+  atomic_store(&open_calls, 1);
+  muster_for_n_dynamic_exn((size_t)Long_val(n), last_index, &l);
+  atomic_store(&open_calls, 0);
+  return Val_int(atomic_load(&l.ended));
+}
+
 /* {2 Data} */
 
 static void square(void *ctx, size_t worker, size_t start, size_t count) {

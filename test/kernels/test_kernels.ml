@@ -201,6 +201,30 @@ let nothing_outlives_an_interrupt pool =
   if Pool.size pool > 1 then check_bool "raised" true (!raised > 0);
   is_usable pool
 
+external count_dynamic : int -> float -> int = "kernels_count_dynamic"
+
+(* In a cancelled task nothing begins any more, at the call and between chunks. *)
+let is_cancelled pool =
+  let ran = Atomic.make (-1) in
+  let started = Atomic.make false in
+  let kernel () =
+    Atomic.set started true;
+    Atomic.set ran (count_dynamic 1_000 0.002)
+  in
+  Pool.run pool (fun () ->
+      let task = Task.async kernel in
+      let canceller =
+        Domain.spawn (fun () ->
+            wait_until (fun () -> Atomic.get started);
+            Unix.sleepf 0.01;
+            Task.cancel task)
+      in
+      ignore (outcome (fun () -> Task.await task));
+      Domain.join canceller;
+      wait_until (fun () -> Atomic.get ran >= 0));
+  check_bool "ended early" true (Atomic.get ran < 1_000);
+  in_pool use_all pool
+
 (* {2 The heap} *)
 
 let is_square i = float i *. float i
@@ -244,6 +268,11 @@ let bare_program () =
   Child.check_success child;
   check_equal "bare" "4950\n" child.output
 
+let program_of_the_guide () =
+  let child = Child.run "../../doc/scale/scale.exe" [] in
+  Child.check_success child;
+  check_equal "scale" "499999\n" child.output
+
 let without_lock () =
   let child = Child.run "without_lock.exe" [] in
   check_bool "ended" true (child.status <> WEXITED 0);
@@ -284,7 +313,11 @@ let () =
           case "what C was told stays" keeps_to_what_c_was_told;
           case "nothing is lost" nothing_is_lost_when_it_shrinks;
         ] );
-      ("exceptions", [ case "Ctrl-C twice" (on_pools [ 1; 2; 3 ] nothing_outlives_an_interrupt) ]);
+      ( "exceptions",
+        [
+          case "Ctrl-C twice" (on_pools [ 1; 2; 3 ] nothing_outlives_an_interrupt);
+          case "cancelled" (on_pools [ 2; 3 ] is_cancelled);
+        ] );
       ( "the heap",
         [
           case "collections meanwhile" (on_each_count squares_while_others_allocate);
@@ -294,6 +327,7 @@ let () =
       ( "programs",
         [
           case "one that names no module of Muster" bare_program;
+          case "that of the guide" program_of_the_guide;
           case "one that lacks the lock" without_lock;
         ] );
     ]
