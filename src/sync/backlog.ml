@@ -1,7 +1,7 @@
-(* Two lists, as usual, but the back one never grows beyond [chunk]: then it is reversed and goes, as
-   one element, to the queue in the middle, which is of the same kind (a bootstrapped queue: Okasaki,
-   Purely Functional Data Structures, 1998, section 10.1). Elements leave from [front], then from the
-   oldest chunk in the middle, then from [back].
+(* Two lists, as usual, but the back one never grows beyond [chunk]: then it is reversed and
+   goes, as one element, to the queue in the middle, which is of the same kind (a bootstrapped
+   queue: Okasaki, Purely Functional Data Structures, 1998, section 10.1). Elements leave from
+   [front], then from the oldest chunk in the middle, then from [back].
 
    The usual two lists will not do. Whoever pops when the front is used up reverses a back list as
    long as the backlog; a sender needs less time for a push, so the compare-and-set fails, and so

@@ -26,25 +26,28 @@
 
     {2 What holds for all}
 
-    {b Domains.} Any task, systhread or domain may call any function. A task that waits is suspended, and its
-    worker does other things; a thread outside all pools blocks. What cannot be suspended though a
-    worker runs it (below a C callback, in a loop entered from outside, in {!Team}'s functions) runs
-    other tasks until its turn has come, and those end before it goes on: it must not wait for what only
-    a party below it on the stack will do.
+    {b Domains.} Any task, systhread or domain may call any function. A task that waits is
+    suspended, and its worker does other things; a thread outside all pools blocks. What cannot
+    be suspended though a worker runs it (below a C callback, in a loop entered from outside, in
+    [Team]'s functions) runs other tasks until its turn has come, and those end before it goes
+    on: it must not wait for what only a party below it on the stack will do.
 
-    {b Order.} Messages of one sender arrive in the order in which it sent them; those of several, in some order
-    that agrees with each one's. Waiting receivers are served in the order in which they came, and so
-    are waiting senders. What happened before a {!send} happens before the return of the {!recv}
-    that gets its message; a {!recv} that makes room for a waiting sender, or takes its message, before the return
-    of that {!send}; a {!close}, before the end of whatever it ends.
+    {b Order.} Messages of one sender arrive in the order in which it sent them; those of
+    several, in some order that agrees with each one's. Waiting receivers are served in the order
+    in which they came, and so are waiting senders. What happened before a {!send} happens before
+    the return of the {!recv} that gets its message; a {!recv} that makes room for a waiting
+    sender, or takes its message, before the return of that {!send}; a {!close}, before the end
+    of whatever it ends.
 
-    {b Cancels.} A wait that is cancelled raises and leaves the channel as if it had never
-    begun: its message was not sent and will not be; it has taken no message. A wait whose partner came
-    first is not cancelled. So each message is received once, or in the buffer, or its [send] raised.
+    {b Cancels.} A wait that is cancelled raises and leaves the channel as if it had never begun:
+    its message was not sent and will not be; it has taken no message. A wait whose partner came
+    first is not cancelled. So each message is received once, or in the buffer, or its [send]
+    raised. Calls that may wait are checkpoints ([Task.check]) also where they need not; the
+    [try_] ones are not.
 
-    {b Cost.} A step that need not wait takes about 40 ns and allocates 20 words at most, wherever nobody
-    else works on the channel at that moment; a step that meets another's is tried again. Waiting costs a task
-    about 0.3 us more, a blocked thread 10-16 us. *)
+    {b Cost.} A step that need not wait takes about 15 ns and allocates about 20 words, where
+    nobody else works on the channel at that moment; a step that meets another's is tried again.
+    A wait costs a task about 0.2 us more, a thread that blocks 10-25 us. *)
 
 type 'a t
 (** A channel of messages ['a]. One that nobody uses any more needs no {!close}. *)
@@ -53,8 +56,8 @@ exception Closed
 (** Raised where a channel is closed: by {!send}s, and by {!recv}s when nothing is left in it. *)
 
 val bounded : int -> 'a t
-(** [bounded n] holds up to [n] messages that nobody has received; 0 is a rendezvous: each {!send} waits
-    for its receiver.
+(** [bounded n] holds up to [n] messages that nobody has received; 0 is a rendezvous: each
+    {!send} waits for its receiver.
 
     {b Raises} [Invalid_argument] if [n < 0]. *)
 
@@ -64,7 +67,8 @@ val unbounded : unit -> 'a t
 (** {1 One at a time} *)
 
 val send : 'a t -> 'a -> unit
-(** [send c v] gives [v] to a waiting receiver, or puts it into the buffer; while that is full, it waits.
+(** [send c v] gives [v] to a waiting receiver, or puts it into the buffer; while that is full,
+    it waits.
 
     {b Raises} {!Closed} if [c] is closed, before or while it waits: [v] was not sent.
     {b Cancels}: [v] was not sent, and will not be received. *)
@@ -79,8 +83,8 @@ val recv_opt : 'a t -> 'a option
 (** [recv_opt c] is [Some (recv c)], or [None] where that raises {!Closed}. *)
 
 val try_send : 'a t -> 'a -> bool
-(** [try_send c v] does what [send c v] would do without waiting; false if it would wait. (It may also be
-    false while a receive that makes room is not over.)
+(** [try_send c v] does what [send c v] would do without waiting; false if it would wait. (It may
+    also be false while a receive that makes room is not over.)
 
     {b Raises} {!Closed} if [c] is closed. *)
 
@@ -104,7 +108,8 @@ val is_closed : 'a t -> bool
 (** {1 Many} *)
 
 val length : 'a t -> int
-(** The number of messages in the buffer, at this moment. Messages of waiting senders are not in it. *)
+(** The number of messages in the buffer, at this moment. Messages of waiting senders are not in
+    it. *)
 
 val iter : ('a -> unit) -> 'a t -> unit
 (** [iter f c] receives messages until [c] is closed and empty, and calls [f] with each.
@@ -121,24 +126,25 @@ type 'b case
 (** A send or a receive to choose from, and what to do after it. *)
 
 val recv_case : 'a t -> ('a -> 'b) -> 'b case
-(** [recv_case c f] receives [v] and calls [f v]. Once [c] is closed and empty it can be chosen, and
-    raises {!Closed}. *)
+(** [recv_case c f] receives [v] and calls [f v]. Once [c] is closed and empty it can be chosen,
+    and raises {!Closed}. *)
 
 val recv_opt_case : 'a t -> ('a option -> 'b) -> 'b case
 (** The same with [f None] for that end. *)
 
 val send_case : 'a t -> 'a -> (unit -> 'b) -> 'b case
-(** [send_case c v f] sends [v] and calls [f ()]. If [c] is closed it can be chosen, and raises {!Closed}. *)
+(** [send_case c v f] sends [v] and calls [f ()]. If [c] is closed it can be chosen, and raises
+    {!Closed}. *)
 
 val select : 'b case list -> 'b
-(** [select cases] does the first case that can be done, exactly one; the others leave no trace. If several
-    can be done at once, it chooses at random, each with a chance of at least one in the number of
-    cases. A channel may be in several cases; a [select] that both sends to a channel and receives from it does
-    not deal with itself.
+(** [select cases] does the first case that can be done, exactly one; the others leave no trace.
+    If several can be done at once, it chooses at random, each with a chance of at least one in
+    the number of cases. A channel may be in several cases; a [select] that both sends to a
+    channel and receives from it does not deal with itself.
 
-    {b Raises} {!Closed} as its cases say; what the chosen function raises; [Invalid_argument] for no
-    cases.
-    {b Cost}: that of trying each case; if it waits, about 0.1 us more for each.
+    {b Raises} {!Closed} as its cases say; what the chosen function raises; [Invalid_argument]
+    for no cases.
+    {b Cost}: about 40 ns for each case, and as much again if it waits.
     {b Cancels}: none was done. The chosen function is called afterwards, outside of all this. *)
 
 val try_select : 'b case list -> 'b option

@@ -1,16 +1,17 @@
 (* A wait that one of several events may end.
 
-   Parties: the waiting one, those who bring an event to one of its offers, and whoever cancels it.
+   Parties: the waiting one, those who bring an event to one of its offers, and whoever cancels
+   it.
 
    {v race  undecided --accept i--> i          waiter  waiting --grant--> granted
                       \-withdraw--> withdrawn                  \-cancel-> dead v}
 
-   A race is decided once, by a compare-and-set. Who has decided for offer [i] grants the waiter; if the
-   waiter is dead, the event goes to somebody else, and the party, which raises, has no use for its
-   other offers either. So an offer is accepted iff its race was decided for it and its waiter was
-   granted: both are final, so [accept] can be asked again, by others, and answers the same.
-   Between the two steps another party may do the second one, too: no party waits for one that the
-   machine has stopped.
+   A race is decided once, by a compare-and-set. Who has decided for offer [i] grants the waiter;
+   if the waiter is dead, the event goes to somebody else, and the party, which raises, has no
+   use for its other offers either. So an offer is accepted iff its race was decided for it and
+   its waiter was granted: both are final, so [accept] can be asked again, by others, and answers
+   the same. Between the two steps another party may do the second one, too: no party waits for
+   one that the machine has stopped.
 
    An offer without rivals needs no race: nobody else grants its waiter. *)
 

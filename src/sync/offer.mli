@@ -1,11 +1,12 @@
-(** One party that waits at a channel, or at several for whatever comes first. Names only [Atomic] and
-    [Waiter]. *)
+(** One party that waits at a channel, or at several for whatever comes first. Names only
+    [Atomic] and [Waiter]. *)
 
 type t
 (** What it leaves at one of them. *)
 
 val is_open : t -> bool
-(** Whether {!accept} could say yes. Once false, it stays so, but for an offer that was accepted. *)
+(** Whether {!accept} could say yes. Once false, it stays so, but for an offer that was accepted.
+    *)
 
 val accept : t -> bool
 (** Ends the party's wait by this offer; whether it did, now or in an earlier call. Any number of

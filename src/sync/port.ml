@@ -3,8 +3,8 @@
    Parties: senders, receivers, closers, from any domain; those that found no partner wait in
    line with an [Offer], which anybody may accept and a cancellation may make void at any time.
 
-   buffer     messages in the order of their sends. [Offered e] is the message of a sender that waited and was
-              moved here: it counts if [e] is accepted, else it is void.
+   buffer     messages in the order of their sends. [Offered e] is the message of a sender that
+              waited and was moved here: it counts if [e] is accepted, else it is void.
    length     of the buffer, at most [capacity].
    senders    in line, each with its message, the oldest first.
    receivers  in line, each with a cell for a message.
@@ -13,34 +13,37 @@
    Holds in every state, "open" meaning that the offer is ([Offer.is_open]: what is not open now,
    never will be, so a look before the compare-and-set is enough):
 
-   1. Somebody in the senders' line: the buffer is full. [line_up] asks for it, and whoever makes room
-      moves senders up in the same step ([move_up]).
+   1. Somebody in the senders' line: the buffer is full. [line_up] asks for it, and whoever makes
+      room moves senders up in the same step ([move_up]).
    2. An open receiver in line: the buffer is empty. [line_up] asks for it, and a message goes
       into the buffer only if no receiver is open.
-   3. An open sender and an open receiver in line: both of one race (a [select] that would send to or
-      receive from the same channel). They got in line in one step; nobody else does while the other
-      line has an open offer.
+   3. An open sender and an open receiver in line: both of one race (a [select] that would send
+      to or receive from the same channel). They got in line in one step; nobody else does while
+      the other line has an open offer.
 
-   No message is lost, none comes twice. A message is in one place: with its sender, in an entry of the
-   senders' line, in the buffer. It leaves the line or the buffer by a compare-and-set, so one party
-   has it. A receiver that takes the entry of a waiting sender accepts the offer first: if it cannot,
-   the sender raises, so the message never was sent. A sender that takes a waiting receiver's
-   entry writes the cell, which is its own then, and accepts: if it cannot, the receiver raises or
-   takes another offer, and never looks into the cell; the message is still the sender's, which
-   goes on to the next. Whoever moved an entry into the buffer accepts it afterwards, and whoever
-   takes it from there asks again: both get the same answer, so neither waits for the other.
+   No message is lost, none comes twice. A message is in one place: with its sender, in an entry
+   of the senders' line, in the buffer. It leaves the line or the buffer by a compare-and-set, so
+   one party has it. A receiver that takes the entry of a waiting sender accepts the offer first:
+   if it cannot, the sender raises or takes another offer: this message never was sent. A sender that takes a waiting
+   receiver's entry writes the cell, which is its own then, and accepts: if it cannot, the
+   receiver raises or takes another offer, and never looks into the cell; the message is still
+   the sender's, which goes on to the next. Whoever moved an entry into the buffer accepts it
+   afterwards, and whoever takes it from there asks again: both get the same answer, so neither
+   waits for the other.
 
-   First in, first out, for each sender. Its send has returned before it sends again, so its message
-   is in the buffer (before the next one, which is appended), or received. A message goes past the
-   buffer only to an open receiver, so the buffer was empty (2), or from a waiting sender when the buffer is
-   empty.
+   First in, first out, for each sender. Its send has returned before it sends again, so its
+   message is in the buffer (before the next one, which is appended), or received. A message goes
+   past the buffer only to an open receiver, so the buffer was empty (2), or from a waiting
+   sender when the buffer is empty.
 
-   No wait without a waker. A sender and a receiver who could meet are not both in line (3). A line's sender has a full buffer (1): a receive, which makes the
-   room, moves it up. A line's receiver has an empty one (2): a send gives its message to it. Those
-   who are made to wait by a void entry that is still in the buffer (its sender was cancelled between the move
-   and the acceptance) are moved up by [repair], which who moved it calls. Close takes both lines.
+   No wait without a waker. A sender and a receiver who could meet are not both in line (3). A
+   line's sender has a full buffer (1): a receive, which makes the room, moves it up. A line's
+   receiver has an empty one (2): a send gives its message to it. Those who are made to wait by a
+   void entry that is still in the buffer (its sender was cancelled between the move and the
+   acceptance) are moved up by [repair], which who moved it calls. Close takes both lines.
 
-   Every loop goes round only because another party's step succeeded, or an offer has become void. *)
+   Every loop goes round only because another party's step succeeded, or an offer has become
+   void. *)
 
 type 'a t = {
   number : int;
@@ -128,8 +131,7 @@ and repair c =
 
 (* {2 Steps}
 
-   One whose compare-and-set fails stays away for a moment: on two domains that do nothing but send and
-   receive, a message takes 0.6 times as long. *)
+   One whose compare-and-set fails stays away for a moment: it is the other's turn. *)
 
 let shortest = 8
 let longest = 64
@@ -144,7 +146,8 @@ let rec receive_after c pauses =
   | Oldest (item, buffer) ->
     let shorter = { s with buffer; length = s.length - 1 } in
     if Fifo.is_empty s.senders then
-      if Atomic.compare_and_set c.state s shorter then take c item else receive_after c (stay_away pauses)
+      if Atomic.compare_and_set c.state s shorter then take c item
+      else receive_after c (stay_away pauses)
     else
       let state, moved = move_up c shorter [] in
       if Atomic.compare_and_set c.state s state then begin
@@ -184,7 +187,8 @@ let rec send_after c message pauses =
       else
         let buffer = Backlog.push s.buffer (Value message) in
         let state = { s with buffer; length = s.length + 1; receivers = Fifo.empty } in
-        if Atomic.compare_and_set c.state s state then Sent else send_after c message (stay_away pauses)
+        if Atomic.compare_and_set c.state s state then Sent
+        else send_after c message (stay_away pauses)
 
 let send c message = send_after c message shortest
 

@@ -30,8 +30,8 @@ val length : 'a t -> int
 
 (** {1 Getting in line}
 
-    Whoever found no partner leaves an offer, and a cell that says what became of it when it has been
-    accepted. *)
+    Whoever found no partner leaves an offer, and a cell that says what became of it when it has
+    been accepted. *)
 
 type 'a entry
 
@@ -42,5 +42,5 @@ val to_receive : Offer.t -> 'a entry * 'a received ref
 (** [Message] or [Drained]. *)
 
 val line_up : 'a t -> 'a entry list -> bool
-(** Puts them all in line, in one step, unless the step of one of them would succeed now: then none,
-    and it is false. *)
+(** Puts them all in line, in one step, unless the step of one of them would succeed now: then
+    none, and it is false. *)

@@ -1,25 +1,26 @@
 (* Several cases, of which one is done.
 
-   A party tries its cases, beginning anywhere: then nobody can know of it, and it needs nobody's consent
-   but the partner's. If none can be done, it gets in line at each channel with the offers of one race,
-   and waits. Whoever accepts one of them does that case.
+   A party tries its cases, beginning anywhere: then nobody can know of it, and it needs nobody's
+   consent but the partner's. If none can be done, it gets in line at each channel with the
+   offers of one race, and waits. Whoever accepts one of them does that case.
 
-   Two that meet. A, in line at some channels, comes to the next, where B waits. To deal with B, both
-   races would have to be decided at once: decide A's first, and B may be gone; decide B's
-   first, and A may be. So A does not deal there. It withdraws; if somebody has chosen it before, good; if not,
-   it is in no line any more, and begins anew: it tries its cases as one whom nobody knows. (Reppy,
-   Russo and Xiao, Parallel Concurrent ML, 2009, have a third state, claimed, and those who meet it spin;
-   Go locks all the channels.)
+   Two that meet. A, in line at some channels, comes to the next, where B waits. To deal with B,
+   both races would have to be decided at once: decide A's first, and B may be gone; decide B's
+   first, and A may be. So A does not deal there. It withdraws; if somebody has chosen it before,
+   good; if not, it is in no line any more, and begins anew: it tries its cases as one whom
+   nobody knows. (Reppy, Russo and Xiao, Parallel Concurrent ML, 2009, have a third state,
+   claimed, and those who meet it spin; Go locks all the channels.)
 
    It cannot deal with itself: while it tries its cases, none of its offers is open.
 
-   Nobody withdraws for ever. All get in line in the order of the channels' numbers, at each channel in one
-   step with all their cases there. A withdraws at channel k for an open B. When A tries again, B may be
-   gone: was it chosen, somebody has got on; was it cancelled, that is once. Or B has withdrawn
-   itself, at a channel after k, since it was in line at k, for a C who is in line there, and so on: the
-   numbers grow, so one in this row did not withdraw. Whoever withdrew for that one finds it, or it
-   was chosen. (With one step for each case, two that both send to and receive from a channel could
-   withdraw for each other again and again: the model checker found that.)
+   Nobody withdraws for ever. All get in line in the order of the channels' numbers, at each
+   channel in one step with all their cases there. A withdraws at channel k for an open B. When A
+   tries again, B may be gone: was it chosen, somebody has got on; was it cancelled, that is
+   once. Or B has withdrawn itself, at a channel after k, since it was in line at k, for a C who
+   is in line there, and so on: the numbers grow, so one in this row did not withdraw. Whoever
+   withdrew for that one finds it, or it was chosen. (With one step for each case, two that both
+   send to and receive from a channel could withdraw for each other again and again: the model
+   checker found that.)
 
    No case is starved: of those that can be done at once, each comes first with a chance of at
    least one in the number of cases; and lines are first in, first out. *)

@@ -1,6 +1,6 @@
-(* Marsaglia's xorshift (Xorshift RNGs, 2003) of 62 bits, one for each domain. Threads of a domain may
-   get the same number, which does no harm. A counter would not do: two loops that take turns
-   on a domain would each always get the same. *)
+(* Marsaglia's xorshift (Xorshift RNGs, 2003) of 62 bits, one for each domain. Threads of a
+   domain may get the same number, which does no harm. A counter would not do: two loops that
+   take turns on a domain would each always get the same. *)
 
 let seeds = Atomic.make 1
 

@@ -35,6 +35,7 @@ let full =
     ("deque and promise", Model_fork.quick @ Model_fork.slow);
     ("parking", Model_parking.quick @ Model_parking.slow);
     ("leftmost", Model_leftmost.quick @ Model_leftmost.slow);
+    ("channels", Model_chan.quick @ Model_chan.slow);
     ("mutex", Model_mutex.quick @ Model_mutex.slow);
     ("semaphore", Model_semaphore.quick @ Model_semaphore.slow);
     ("latch, barrier", Model_latch.quick @ Model_latch.slow);

@@ -1,25 +1,9 @@
-(* Channels: every sentence of the interface but those about [select] (test_select) and
-   cancellation (test_chan_cancel). *)
+(* Channels: bounds, the order in which waits are served, close. Every sentence of the interface is here, in
+   test_chan_traffic, test_select or test_chan_cancel. *)
 
 open Harness
 open Muster
-
-let sizes = [ 1; 2; 3; 8 ]
-let on_all f () = List.iter (fun domains -> run_on domains f) sizes
-let check_list what expected actual = check_equal what expected (List.map Fun.id actual)
-let check_closed what f = check_raises what Chan.Closed f
-
-(* [Some n]: bounded. *)
-let make = function Some n -> Chan.bounded n | None -> Chan.unbounded ()
-let kinds = [ Some 0; Some 1; Some 2; Some 7; None ]
-let drain c = List.of_seq (Chan.to_seq c)
-
-(* On a pool of one worker: the task runs until it waits, then [waiting] returns. *)
-let waiting f =
-  let begun = Chan.unbounded () in
-  let t = Task.async (fun () -> Chan.send begun (); f ()) in
-  Chan.recv begun;
-  t
+open Parties
 
 (* {2 Bounds} *)
 
@@ -101,153 +85,6 @@ let served_in_order () =
       let senders = List.init 20 (fun i -> waiting (fun () -> Chan.send c (i + 3))) in
       check_list "senders" (List.init 23 Fun.id) (List.init 23 (fun _ -> Chan.recv c));
       List.iter Task.await senders)
-
-(* Each message is (sender, number). Of each sender, what a receiver gets counts upwards. *)
-let check_in_order messages =
-  let last = Hashtbl.create 8 in
-  List.iter
-    (fun (sender, number) ->
-      let before = Option.value ~default:0 (Hashtbl.find_opt last sender) in
-      if number <= before then failf "sender %d: %d after %d" sender number before;
-      Hashtbl.replace last sender number)
-    messages
-
-let check_each_once ~senders ~messages received =
-  let all = List.concat_map (fun s -> List.init messages (fun i -> (s, i + 1))) senders in
-  check_equal "each once" (List.sort compare all) (List.sort compare received)
-
-(* [start] runs a party, and gives a function that waits for its end. *)
-let traffic ~start ~senders ~receivers ~messages kind =
-  let c = make kind in
-  let send s () = for i = 1 to messages do Chan.send c (s, i) done in
-  let receive got () = Chan.iter (fun m -> got := m :: !got) c in
-  let gots = List.init receivers (fun _ -> ref []) in
-  let numbers = List.init senders Fun.id in
-  let receiving = List.map (fun got -> start (receive got)) gots in
-  List.iter (fun join -> join ()) (List.map (fun s -> start (send s)) numbers);
-  Chan.close c;
-  List.iter (fun join -> join ()) receiving;
-  List.iter (fun got -> check_in_order (List.rev !got)) gots;
-  check_each_once ~senders:numbers ~messages (List.concat_map ( ! ) gots)
-
-let as_task f =
-  let t = Task.async f in
-  fun () -> Task.await t
-
-let as_domain f =
-  let d = Domain.spawn (fun () -> outcome f) in
-  fun () -> Result.iter_error raise (Domain.join d)
-
-let as_thread f =
-  let result = ref (Ok ()) in
-  let t = Thread.create (fun () -> result := outcome f) () in
-  fun () -> Thread.join t; Result.iter_error raise !result
-
-let traffic_of_tasks () =
-  let check kind (senders, receivers) =
-    traffic ~start:as_task ~senders ~receivers ~messages:300 kind
-  in
-  on_all
-    (fun () -> List.iter (fun kind -> List.iter (check kind) [ (1, 1); (4, 1); (1, 4); (4, 4) ]) kinds)
-    ()
-
-let traffic_outside start ~messages () =
-  List.iter (traffic ~start ~senders:2 ~receivers:2 ~messages) kinds
-
-(* Tasks, threads and domains at one channel. *)
-let traffic_of_all () =
-  run_on 2 (fun () ->
-      let turn = Atomic.make 0 in
-      let start f =
-        match Atomic.fetch_and_add turn 1 mod 3 with
-        | 0 -> as_task f
-        | 1 -> as_domain f
-        | _ -> as_thread f
-      in
-      List.iter (traffic ~start ~senders:3 ~receivers:3 ~messages:100) kinds)
-
-(* {2 Suspends the task, not the domain} *)
-
-let pipeline ~stages ~messages kind =
-  let first = make kind in
-  let stage input =
-    let output = make kind in
-    let run () =
-      Chan.iter (fun x -> Chan.send output (x + 1)) input;
-      Chan.close output
-    in
-    ignore (Task.async run);
-    output
-  in
-  let rec build input = function 0 -> input | n -> build (stage input) (n - 1) in
-  let last = build first stages in
-  let feeder =
-    Task.async (fun () ->
-        for i = 1 to messages do Chan.send first i done;
-        Chan.close first)
-  in
-  check_equal "received" (List.init messages (fun i -> i + 1 + stages)) (drain last);
-  Task.await feeder
-
-let thousand_stages () =
-  with_domains 1 (fun pool ->
-      check_int "workers" 1 (Pool.size pool);
-      Pool.run pool (fun () -> List.iter (pipeline ~stages:1000 ~messages:20) kinds);
-      check_int "workers still" 1 (Pool.stats pool).workers)
-
-let stages_on_all () =
-  on_all (fun () -> List.iter (pipeline ~stages:100 ~messages:20) kinds) ()
-
-let worker_is_free () =
-  run_on 1 (fun () ->
-      let c = Chan.bounded 0 in
-      let waiters = List.init 1000 (fun _ -> Task.async (fun () -> Chan.recv c)) in
-      check_int "the worker does other things" 832_040 (fib 30);
-      for i = 1 to 1000 do Chan.send c i done;
-      check_int "sum" 500_500 (List.fold_left (fun sum t -> sum + Task.await t) 0 waiters))
-
-(* {2 Anywhere} *)
-
-let blocked_burns_nothing () =
-  let c = Chan.bounded 0 in
-  let (), cpu =
-    cpu_seconds (fun () ->
-        let join = as_domain (fun () -> check_int "got" 1 (Chan.recv c)) in
-        Unix.sleepf 0.4;
-        Chan.send c 1;
-        join ())
-  in
-  if cpu > 0.2 then failf "a domain blocked for 0.4 s took %.2f s of CPU time" cpu
-
-let threads_of_one_domain () =
-  let ping = Chan.bounded 0 and pong = Chan.bounded 0 in
-  let join =
-    as_thread (fun () -> for _ = 1 to 200 do Chan.send pong (Chan.recv ping + 1) done)
-  in
-  let rec round n x = if n = 0 then x else (Chan.send ping x; round (n - 1) (Chan.recv pong)) in
-  check_int "rounds" 200 (round 200 0);
-  join ()
-
-let below_a_c_callback () =
-  run_on 2 (fun () ->
-      let c = Chan.bounded 0 in
-      let t = Task.async (fun () -> call_through_c (fun () -> Chan.recv c)) in
-      let u = Task.async (fun () -> call_through_c (fun () -> Chan.send c 7)) in
-      Task.await u;
-      check_int "got" 7 (Task.await t))
-
-let under_an_effect_handler () =
-  run_on 1 (fun () ->
-      let c = Chan.bounded 0 in
-      let t = Task.async (fun () -> Chan.send c 8) in
-      let got =
-        Effect.Deep.match_with
-          (fun () -> Chan.recv c)
-          ()
-          { retc = Fun.id; exnc = raise; effc = (fun _ -> None) }
-      in
-      check_int "got" 8 got;
-      Task.await t)
 
 (* {2 Close} *)
 
@@ -364,23 +201,6 @@ let () =
       ( "order",
         [
           case "who waits is served in order" served_in_order;
-          case "tasks" traffic_of_tasks;
-          case "domains" (traffic_outside as_domain ~messages:300);
-          case "systhreads" (traffic_outside as_thread ~messages:100);
-          case "tasks, domains and systhreads" traffic_of_all;
-        ] );
-      ( "suspends the task",
-        [
-          case "1,000 stages on one worker" thousand_stages;
-          case "100 stages on 1 to 8 workers" stages_on_all;
-          case "the worker does other things" worker_is_free;
-        ] );
-      ( "anywhere",
-        [
-          case "a blocked domain burns nothing" blocked_burns_nothing;
-          case "systhreads of one domain" threads_of_one_domain;
-          case "below a C callback" below_a_c_callback;
-          case "under an effect handler" under_an_effect_handler;
         ] );
       ( "close",
         [

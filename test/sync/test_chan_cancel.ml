@@ -2,15 +2,9 @@
 
 open Harness
 open Muster
+open Parties
 
 let from c = Chan.recv_case c Fun.id
-
-(* On a pool of one worker: the task runs until it waits, then [waiting] returns. *)
-let waiting f =
-  let begun = Chan.unbounded () in
-  let t = Task.async (fun () -> Chan.send begun (); f ()) in
-  Chan.recv begun;
-  t
 
 let is_cancelled t = match Task.await t with _ -> false | exception Task.Cancelled -> true
 
@@ -94,8 +88,11 @@ let checkpoints () =
         Task.cancel t;
         check_bool what true (is_cancelled t)
       in
-      stops "send and recv" (fun () -> Chan.send c 1; ignore (Chan.recv c));
-      stops "iter" (fun () -> Chan.send c 1; Chan.iter (fun x -> Chan.send c x) c);
+      stops "send" (fun () -> Chan.send c 1; ignore (Chan.try_recv c));
+      stops "recv" (fun () -> ignore (Chan.try_send c 1); ignore (Chan.recv c));
+      stops "iter" (fun () ->
+          ignore (Chan.try_send c 1);
+          Chan.iter (fun x -> ignore (Chan.try_send c x)) c);
       stops "select" (fun () -> Chan.select [ Chan.send_case full 1 ignore; Chan.recv_case full ignore ]))
 
 let deadline () =

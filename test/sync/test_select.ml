@@ -2,18 +2,9 @@
 
 open Harness
 open Muster
+open Parties
 
-let sizes = [ 1; 2; 3; 8 ]
-let on_all f () = List.iter (fun domains -> run_on domains f) sizes
-let check_closed what f = check_raises what Chan.Closed f
 let from c = Chan.recv_case c Fun.id
-
-(* On a pool of one worker: the task runs until it waits, then [waiting] returns. *)
-let waiting f =
-  let begun = Chan.unbounded () in
-  let t = Task.async (fun () -> Chan.send begun (); f ()) in
-  Chan.recv begun;
-  t
 
 let with_message v =
   let c = Chan.bounded 1 in
@@ -240,19 +231,6 @@ let conservation ~start capacities () =
   List.iter (fun join -> join ()) receivers;
   let got = List.sort compare (List.concat (Array.to_list results)) in
   check_equal "each once" (List.init (parties * messages) Fun.id) got
-
-let as_task f =
-  let t = Task.async f in
-  fun () -> Task.await t
-
-let as_domain f =
-  let d = Domain.spawn (fun () -> outcome f) in
-  fun () -> Result.iter_error raise (Domain.join d)
-
-let as_thread f =
-  let result = ref (Ok ()) in
-  let t = Thread.create (fun () -> result := outcome f) () in
-  fun () -> Thread.join t; Result.iter_error raise !result
 
 let mixes = [ [ 0 ]; [ 0; 0; 0 ]; [ 1; 0; 2 ]; [ 5; 1 ] ]
 let conserve start () = List.iter (fun mix -> conservation ~start mix ()) mixes
