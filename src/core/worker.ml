@@ -62,10 +62,12 @@ let is_guard w =
 
 let watch_ms = 20
 
+(* The number is read once: guests come and go meanwhile. *)
 let oldest w =
   let workers = w.pool.workers in
+  let n = places_in_use w.pool in
   let rec from i =
-    if i = places_in_use w.pool then none
+    if i = n then none
     else
       let task = Deque.oldest workers.(i).deque in
       if task != none then task else from (i + 1)
