@@ -1,24 +1,54 @@
-(* A FIFO queue for many senders and many receivers: two lists in one atomic (the functional
-   queue of Hood and Melville, 1981, under compare-and-set). It carries what comes from outside
-   the pool, a few items at a time, so simplicity wins: every change is one compare-and-set of
-   the whole, which is also the proof that it is linearizable. A state is never re-used, since
-   each is freshly allocated, so there is no ABA. *)
+(* A FIFO queue for many senders and many receivers: the linked list of Michael and Scott (PODC
+   1996). It carries what comes from outside the pool, mostly a few items at a time; but some
+   programs queue millions, so each operation touches one end only, and a receiver is never kept
+   from an old item by senders of new ones.
 
-type 'a state = { front : 'a list; back : 'a list }
-type 'a t = 'a state Atomic.t
+   [head] is a node whose item has been taken (or the first, which never had one); the items are
+   in those after it. A sender appends by compare-and-set of the last node's [next], which is
+   where the push takes effect; then it moves [tail], or another sender does. [tail] may lag behind,
+   even behind [head]: it finds the end through [next], which is set once and never cleared. A
+   receiver moves [head] by compare-and-set, which is where the pop takes effect. Nodes are never
+   used again, so there is no ABA. *)
 
-let create () = Atomic.make { front = []; back = [] }
+type 'a node = Nil | Node of { mutable item : 'a; next : 'a node Atomic.t }
+type 'a t = { empty : 'a; head : 'a node Atomic.t; tail : 'a node Atomic.t }
 
-let rec push q x =
-  let s = Atomic.get q in
-  if not (Atomic.compare_and_set q s { s with back = x :: s.back }) then push q x
+let node item = Node { item; next = Atomic.make Nil }
+
+let create empty =
+  let first = node empty in
+  { empty; head = Atomic.make first; tail = Atomic.make first }
+
+let rec append q fresh =
+  match Atomic.get q.tail with
+  | Nil -> assert false
+  | Node { next; _ } as last -> (
+    match Atomic.get next with
+    | Nil when Atomic.compare_and_set next Nil fresh ->
+      ignore (Atomic.compare_and_set q.tail last fresh)
+    | Nil -> append q fresh
+    | Node _ as later ->
+      ignore (Atomic.compare_and_set q.tail last later);
+      append q fresh)
+
+let push q x = append q (node x)
 
 let rec pop q =
-  let s = Atomic.get q in
-  match if s.front == [] then List.rev s.back else s.front with
-  | [] -> None
-  | x :: front ->
-    let back = if s.front == [] then [] else s.back in
-    if Atomic.compare_and_set q s { front; back } then Some x else pop q
+  match Atomic.get q.head with
+  | Nil -> assert false
+  | Node { next; _ } as taken -> (
+    match Atomic.get next with
+    | Nil -> None
+    | Node n as first ->
+      if Atomic.compare_and_set q.head taken first then begin
+        (* Who has moved [head] is the only one to look at the item. *)
+        let item = n.item in
+        n.item <- q.empty;
+        Some item
+      end
+      else pop q)
 
-let is_empty q = match Atomic.get q with { front = []; back = [] } -> true | _ -> false
+let is_empty q =
+  match Atomic.get q.head with
+  | Nil -> assert false
+  | Node { next; _ } -> Atomic.get next == Nil

@@ -2,7 +2,8 @@
 
 type 'a t
 
-val create : unit -> 'a t
+val create : 'a -> 'a t
+(** That item is put where an item was, so that the queue does not keep what was received. *)
 
 val push : 'a t -> 'a -> unit
 (** What the sender did before is visible to the receiver. *)

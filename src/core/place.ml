@@ -156,7 +156,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
       size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
       guards = Compat.padded (Atomic.make 0); needed = Atomic.make 0; needed_until = Atomic.make 0;
-      inbox = Inbox.create (); pauses;
+      inbox = Inbox.create none; pauses;
       parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
       residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0;
       suspended = Compat.padded (Atomic.make 0);

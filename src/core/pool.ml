@@ -245,28 +245,6 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   pool
 
 let default_pool : t option Atomic.t = Atomic.make None
-let making_default = Mutex.create ()
-
-let rec default () =
-  match Atomic.get default_pool with
-  | Some pool when not (Atomic.get pool.closing) -> pool
-  | seen ->
-    Mutex.protect making_default (fun () ->
-        if Atomic.get default_pool == seen then
-          Atomic.set default_pool (Some (create ~name:"default" ())));
-    default ()
-
-let with_current ~in_place f =
-  let w = current () in
-  if owned w then f w
-  else with_worker "Pool.run" (if w == nobody then default () else w.pool) ~in_place f
-
-let run pool f =
-  if inside pool then f ()
-  else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
-
-(* {2 Closing} *)
-
 let refuse_own_close pool =
   if own_place pool <> None then
     invalid "Pool.close" "called from a task of pool %S, which it would wait for" pool.name
@@ -297,6 +275,32 @@ let close pool =
   Array.iter (fun w -> Option.iter Domain.join (Atomic.exchange w.domain None)) pool.workers;
   forget pool;
   Uncaught.flush ~pool:pool.name ()
+
+(* {2 Working in one} *)
+
+let default_pool : t option Atomic.t = Atomic.make None
+
+(* No lock: a signal's handler or a finaliser may come here while its thread is here. Who comes
+   too late closes what it made. *)
+let rec default () =
+  match Atomic.get default_pool with
+  | Some pool when not (Atomic.get pool.closing) -> pool
+  | seen ->
+    let mine = create ~name:"default" () in
+    if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine;
+    default ()
+
+let with_current ~in_place f =
+  Room.make ();
+  let w = current () in
+  if owned w then f w
+  else with_worker "Pool.run" (if w == nobody then default () else w.pool) ~in_place f
+
+let run pool f =
+  if inside pool then f ()
+  else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
+
+(* {2 Closing} *)
 
 let with_ ?name ?domains ?oversubscribe f =
   let pool = create ?name ?domains ?oversubscribe () in

@@ -30,6 +30,7 @@ let async_from_outside w f =
     send pool (Promise.make pool.home f)
 
 let[@inline never] async f =
+  Room.make ();
   let w = current () in
   if owned w then begin
     Context.check_at w;
@@ -109,6 +110,7 @@ let[@inline never] await t =
   match Promise.state t with
   | Returned _ | Raised _ as state -> Context.check_if_any (); Promise.value state
   | Ready (_, home, _) as state -> (
+    Room.make ();
     let w = current () in
     if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then
       match run_here w state t with
@@ -156,6 +158,7 @@ let fork_unguarded (s : Scope.t) f =
       raise exn
 
 let fork s f =
+  Room.make ();
   Context.check ();
   fork_unguarded s (Scope.guarded s f)
 

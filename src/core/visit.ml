@@ -201,6 +201,7 @@ let outside pool f =
 
 (* Calls [f] with a worker of the pool, or [in_place] where all places are taken. *)
 let with_worker fn pool ~in_place f =
+  Room.make ();
   if inside pool then f (current ())
   else
     match own_place pool with

@@ -393,6 +393,7 @@ let try_suspend w register =
   | exception Effect.Unhandled (Suspend _) -> false
 
 let wait ~ready ~register =
+  Room.make ();
   let w = current () in
   if not (owned w) then block register
   else if not (try_suspend w register) then help w ~ready ~register

@@ -9,10 +9,10 @@ let check_count fn n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n)
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
-let shares pool ~size n share =
+let shares fn pool ~size n share =
   let workers = min n size in
   let in_place () = for worker = 0 to workers - 1 do share worker done in
-  Visit.with_worker "Team" pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
+  Visit.with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
 (* A broadcast needs a place of its own, and waits for one. *)
 let rec broadcast pool f =
@@ -27,7 +27,7 @@ let for_slices pool n f =
   check_count "for_slices" n;
   let size = Pool.size pool in
   if n > 0 then
-    shares pool ~size n (fun worker ->
+    shares "Team.for_slices" pool ~size n (fun worker ->
         let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
@@ -35,7 +35,7 @@ let for_n pool n f =
   check_count "for_n" n;
   let size = Pool.size pool in
   if n > 0 then
-    shares pool ~size n (fun worker ->
+    shares "Team.for_n" pool ~size n (fun worker ->
         let start, count = Slices.slice n size worker in
         for i = start to start + count - 1 do f ~worker i done)
 
@@ -134,7 +134,7 @@ let run_shared (w : Place.t) loop ~from cost =
 
 let run_dynamic pool loop =
   let in_place () = run_chunk loop ~worker:0 0 (loop.n - 1) in
-  Visit.with_worker "Team" pool ~in_place (fun w ->
+  Visit.with_worker "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= worth pool then run_shared w loop ~from:0 cost
       else

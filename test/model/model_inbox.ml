@@ -28,7 +28,7 @@ let verdict inbox sent received () =
 
 let model ~senders ~items ~receivers =
   let start () =
-    let inbox = Inbox.create () in
+    let inbox = Inbox.create { sender = -1; number = -1 } in
     let received = Array.make (List.length receivers) [] in
     let item sender number = { sender; number } in
     let send sender () = List.iter (Inbox.push inbox) (List.init items (item sender)) in

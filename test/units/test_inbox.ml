@@ -12,7 +12,7 @@ let step inbox queue i = function
 
 let every_sequence () =
   let run ops =
-    let inbox = Inbox.create () and queue = Queue.create () in
+    let inbox = Inbox.create 0 and queue = Queue.create () in
     let step_and_look i op =
       step inbox queue i op;
       check_bool "is_empty" (Queue.is_empty queue) (Inbox.is_empty inbox)
@@ -62,7 +62,7 @@ let check_received { inbox; received } =
 
 let two_domains () =
   let make _ =
-    let state = { inbox = Inbox.create (); received = [| []; [] |] } in
+    let state = { inbox = Inbox.create { sender = -1; number = -1 }; received = [| []; [] |] } in
     { state; left = trade 0; right = trade 1 }
   in
   race ~make ~verdict:check_received ()

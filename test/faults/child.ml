@@ -1,0 +1,197 @@
+(* Programs that end, fork, are interrupted, or find no domain: one process each. *)
+
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+let say format = Printf.printf (format ^^ "\n%!")
+
+let rec fib n =
+  if n < 2 then n
+  else
+    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
+    a + b
+
+let works pool = assert (Pool.run pool (fun () -> fib 15) = 610)
+let until flag = while not (Atomic.get flag) do Unix.sleepf 0.001 done
+let with_pool domains f = Pool.with_ ~domains ~oversubscribe:true f
+
+(* Computes for ever, and can be interrupted anywhere. *)
+let spin () = while true do ignore (Sys.opaque_identity (ref 0)) done
+
+(* A task that has begun on another worker. *)
+let begun f =
+  let began = Atomic.make false in
+  let task = Task.async (fun () -> Atomic.set began true; f ()) in
+  until began;
+  task
+
+(* {2 Ctrl-C} *)
+
+(* All compute until one of them was struck. *)
+let break_8 () =
+  Sys.catch_break true;
+  let busy = Atomic.make 0 and struck = Atomic.make false in
+  let work _ =
+    if Atomic.fetch_and_add busy 1 = 7 then say "busy";
+    try while not (Atomic.get struck) do ignore (Sys.opaque_identity (ref 0)) done
+    with Sys.Break -> Atomic.set struck true; raise Sys.Break
+  in
+  with_pool 8 @@ fun pool ->
+  (match Muster.Team.broadcast pool work with
+   | () -> say "nothing raised"
+   | exception Sys.Break -> say "break");
+  works pool
+
+(* Nobody catches anything: the signal ends the program. *)
+let close_beside_endless () =
+  let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+  Pool.run pool (fun () -> ignore (begun spin));
+  say "closing";
+  Pool.close pool
+
+(* The signal ends either the wait or the task, and with it the wait. *)
+let close_catching_break () =
+  Sys.catch_break true;
+  match close_beside_endless () with
+  | () -> say "the task was struck"
+  | exception Sys.Break -> say "the wait was struck"
+
+(* {2 Ends} *)
+
+let count_at_exit () = at_exit (fun () -> say "at exit")
+
+let exit_in_task () =
+  count_at_exit ();
+  with_pool 2 (fun pool -> Pool.run pool (fun () -> Task.await (Task.async (fun () -> exit 3))))
+
+let exit_in_resident () =
+  count_at_exit ();
+  with_pool 2 (fun pool ->
+      Pool.run pool (fun () -> ignore (begun (fun () -> exit 3)); Unix.sleepf 30.))
+
+let exit_in_loop () =
+  count_at_exit ();
+  let body i = if i = 700 then exit 3 else ignore (fib 5) in
+  with_pool 3 (fun pool ->
+      Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:1 ~finish:1000 body))
+
+let exit_in_team () =
+  count_at_exit ();
+  with_pool 3 (fun pool -> Muster.Team.broadcast pool (fun worker -> if worker = 2 then exit 3))
+
+let exit_in_scope () =
+  count_at_exit ();
+  with_pool 2 (fun pool ->
+      Pool.run pool (fun () ->
+          Task.scope (fun s -> Task.await (Task.fork s (fun () -> exit 3)))))
+
+let exit_in_blocking () =
+  count_at_exit ();
+  with_pool 2 (fun pool ->
+      Pool.run pool (fun () ->
+          Task.await (Task.async (fun () -> Task.blocking (fun () -> exit 3)))))
+
+let main_returns () =
+  let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+  Pool.run pool (fun () ->
+      ignore (begun spin);
+      ignore (begun (fun () -> Unix.sleepf 30.));
+      for _ = 1 to 1000 do ignore (Task.async spin) done;
+      say "returns";
+      Stdlib.exit 0)
+
+let main_returns_outside () =
+  ignore (begun spin);
+  for _ = 1 to 1000 do ignore (Task.async spin) done;
+  say "returns"
+
+(* A pool that is busy, one that was closed, and none so far. *)
+let at_exit_uses_pools () =
+  let closed = Pool.create ~domains:2 ~oversubscribe:true () in
+  let busy = Pool.create ~domains:2 ~oversubscribe:true () in
+  at_exit (fun () ->
+      works busy;
+      assert (Task.await (Task.async (fun () -> fib 10)) = 55);
+      assert (match Pool.run closed ignore with () -> false | exception Invalid_argument _ -> true);
+      with_pool 3 works;
+      say "all work");
+  works busy;
+  works closed;
+  Pool.close closed;
+  Pool.run busy (fun () -> ignore (begun (fun () -> Unix.sleepf 0.2)))
+
+(* {2 Fork} *)
+
+let child_says f =
+  match Unix.fork () with
+  | 0 -> f (); Unix._exit 0
+  | pid -> (
+    match Unix.waitpid [] pid with
+    | _, WEXITED 0 -> say "the child works"
+    | _ -> say "the child failed")
+
+(* The runtime forks as long as no domain was ever started. *)
+let fork_after_one_worker () =
+  let pool = Pool.create ~domains:1 () in
+  works pool;
+  Pool.close pool;
+  child_says (fun () -> with_pool 1 works; with_pool 2 works)
+
+let fork_after_close () =
+  with_pool 2 works;
+  match Unix.fork () with
+  | 0 -> Unix._exit 0
+  | _ -> say "forks"
+  | exception Failure message -> say "%s" message
+
+(* What replaces it needs no leave of the runtime. *)
+let spawn_after_close () =
+  with_pool 2 works;
+  let pid = Unix.create_process "/bin/true" [| "true" |] Unix.stdin Unix.stdout Unix.stderr in
+  match Unix.waitpid [] pid with
+  | _, WEXITED 0 -> say "spawns"
+  | _ -> say "fails"
+
+(* {2 No domain to be had} *)
+
+let all_taken () =
+  let release = Mutex.create () in
+  let rec take domains =
+    match Domain.spawn (fun () -> Mutex.protect release ignore) with
+    | domain -> take (domain :: domains)
+    | exception Failure _ -> domains
+  in
+  Mutex.lock release;
+  let domains = take [] in
+  with_pool 3 (fun pool ->
+      works pool;
+      let hit = Array.init (Pool.size pool) (fun _ -> Atomic.make 0) in
+      Muster.Team.broadcast pool (fun worker -> Atomic.incr hit.(worker));
+      assert (Array.for_all (fun count -> Atomic.get count = 1) hit);
+      Pool.run pool (fun () -> assert (Task.await (Task.async (fun () -> fib 10)) = 55));
+      say "%d taken, %d workers" (List.length domains) (Pool.size pool));
+  assert (Task.await (Task.async (fun () -> fib 10)) = 55);
+  Mutex.unlock release;
+  List.iter Domain.join domains
+
+let programs =
+  [
+    ("break-8", break_8);
+    ("close-beside-endless", close_beside_endless);
+    ("close-catching-break", close_catching_break);
+    ("exit-in-task", exit_in_task);
+    ("exit-in-resident", exit_in_resident);
+    ("exit-in-loop", exit_in_loop);
+    ("exit-in-team", exit_in_team);
+    ("exit-in-scope", exit_in_scope);
+    ("exit-in-blocking", exit_in_blocking);
+    ("main-returns", main_returns_outside);
+    ("main-exits", main_returns);
+    ("at-exit-uses-pools", at_exit_uses_pools);
+    ("fork-after-one-worker", fork_after_one_worker);
+    ("fork-after-close", fork_after_close);
+    ("spawn-after-close", spawn_after_close);
+    ("all-taken", all_taken);
+  ]
+
+let () = (List.assoc Sys.argv.(1) programs) ()

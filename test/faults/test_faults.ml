@@ -1,0 +1,385 @@
+(* What goes wrong, or comes from where nobody expects it: the pool stays usable, and says what
+   happened. test_exceptions, test_interrupts, test_uncaught, test_await and test_cancel have the
+   rest. [--full] runs the long cases in full length. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+exception Boom of int
+
+let full = Array.mem "--full" Sys.argv
+let scaled short long = if full then long else short
+
+let child ?env ?limit ?interrupt name =
+  let limit = Option.value limit ~default:60. in
+  Child.run ?env ~limit ?interrupt "child.exe" [ name ]
+
+let says text (child : Child.t) =
+  if not (contains child.output ~sub:text) then
+    failf "no %S in %S, %S" text child.output child.errors
+
+let ends_with status (child : Child.t) =
+  if child.status <> status then failf "ended otherwise: %s%s" child.output child.errors
+
+(* {2 Ctrl-C} *)
+
+(* A shell's way of telling, too: a program that a signal has ended. *)
+let killed : Unix.process_status = WSIGNALED Sys.sigint
+
+let promptly (child : Child.t) =
+  if child.after_signal > 10. then failf "ended %.1f s after the signal" child.after_signal
+
+let break_beside_8 () =
+  for _ = 1 to scaled 3 50 do
+    let child = child ~interrupt:Sys.sigint "break-8" in
+    Child.check_success child;
+    says "break" child;
+    promptly child
+  done
+
+let close_beside_endless () =
+  let child = child ~interrupt:Sys.sigint "close-beside-endless" in
+  ends_with killed child;
+  promptly child
+
+let close_catching_break () =
+  for _ = 1 to scaled 3 50 do
+    let child = child ~interrupt:Sys.sigint "close-catching-break" in
+    says "was struck" child;
+    promptly child
+  done
+
+(* {2 Ends} *)
+
+let exits_from name () =
+  let child = child name in
+  ends_with (WEXITED 3) child;
+  check_int "at_exit" 1 (count_substring child.output ~sub:"at exit");
+  if child.seconds > 20. then failf "ended after %.1f s" child.seconds
+
+let succeeds ?(says_ = "") name () =
+  let child = child name in
+  Child.check_success child;
+  says says_ child
+
+(* {2 Functions of the user's that raise} *)
+
+let in_a_hook pool =
+  let reports = Atomic.make 0 and ran = Atomic.make 0 in
+  Task.set_uncaught_handler (fun exn _ -> if exn = Boom 1 then Atomic.incr reports);
+  let fail () = raise (Boom 1) and run () = Atomic.incr ran in
+  Pool.run pool (fun () ->
+      check_raises "scope" Task.Cancelled (fun () ->
+          Task.scope (fun s ->
+              List.iter Task.on_cancel [ run; fail; run ];
+              Task.cancel_scope s;
+              Task.check ())));
+  check_int "hooks that ran" 2 (Atomic.get ran);
+  check_int "reported" 1 (Atomic.get reports);
+  is_usable pool
+
+let in_the_body_of_a_scope pool =
+  let ended = Atomic.make 0 in
+  Pool.run pool (fun () ->
+      check_raises "scope" (Boom 2) (fun () ->
+          Task.scope (fun s ->
+              for _ = 1 to 5 do
+                let work () = Fun.protect (fun () -> ignore (fib 5)) ~finally:(fun () -> Atomic.incr ended) in
+                Task.await (Task.fork s work)
+              done;
+              raise (Boom 2))));
+  check_int "ended" 5 (Atomic.get ended);
+  is_usable pool
+
+(* Every call of the function that combines may be the one that raises. *)
+let in_combine pool =
+  for k = 1 to 40 do
+    let calls = Atomic.make 0 in
+    let combine a b = if Atomic.fetch_and_add calls 1 = k then raise (Boom k) else a + b in
+    let reduce () =
+      Muster.parallel_reduce ~grain:2 ~start:1 ~finish:100 ~combine ~init:0 Fun.id
+    in
+    check_raises "reduce" (Boom k) (fun () -> Pool.run pool reduce);
+    Atomic.set calls 0;
+    check_raises "scan" (Boom k) (fun () ->
+        Pool.run pool (fun () -> Muster.parallel_scan combine (Array.make 3000 1)))
+  done;
+  is_usable pool
+
+let in_the_handler pool =
+  Task.set_uncaught_handler (fun _ _ -> raise (Boom 3));
+  Pool.run pool (fun () ->
+      for i = 1 to 10 do ignore (Task.async (fun () -> raise (Boom i))) done);
+  Gc.full_major ();
+  is_usable pool
+
+(* {2 Stack and memory} *)
+
+let with_stacks words f =
+  let old = Gc.get () in
+  Gc.set { old with stack_limit = words };
+  (* Each task that an exception goes through has a copy of its backtrace. *)
+  let recording = Printexc.backtrace_status () in
+  Printexc.record_backtrace false;
+  Fun.protect f ~finally:(fun () -> Gc.set old; Printexc.record_backtrace recording)
+
+let rec eat n = if n = 0 then 0 else 1 + eat (n - 1)
+
+let depth = 1_000_000
+
+let rec deep_left n =
+  if n = 0 then 0
+  else
+    let a, b = Muster.both (fun () -> deep_left (n - 1)) (fun () -> 1) in
+    a + b
+
+let rec deep_right n =
+  if n = 0 then 0
+  else
+    let a, b = Muster.both (fun () -> 1) (fun () -> deep_right (n - 1)) in
+    a + b
+
+let recursion pool =
+  let check name f = check_int name depth (f ()) in
+  let both_ways name run =
+    check (name ^ ", left") (fun () -> run (fun () -> deep_left depth));
+    check (name ^ ", right") (fun () -> run (fun () -> deep_right depth))
+  in
+  both_ways "run" (Pool.run pool);
+  both_ways "async" (fun f -> Pool.run pool (fun () -> Task.await (Task.async f)));
+  both_ways "domain" (fun f -> in_domain (fun () -> Pool.run pool f));
+  both_ways "scope" (fun f ->
+      Pool.run pool (fun () -> Task.scope (fun s -> Task.await (Task.fork s f))));
+  is_usable pool
+
+let rec endless n =
+  let a, b = Muster.both (fun () -> endless (n + 1)) (fun () -> n) in
+  a + b
+
+let rec endless_await n = 1 + Task.await (Task.async (fun () -> endless_await (n + 1)))
+let rec endless_loop i = Muster.parallel_for ~grain:1 ~start:i ~finish:(i + 1) endless_loop
+
+let overflow_at_depth pool =
+  let overflows name f =
+    check_raises name Stack_overflow (fun () -> Pool.run pool f);
+    check_raises (name ^ ", in a task") Stack_overflow (fun () ->
+        Pool.run pool (fun () -> Task.await (Task.async f)))
+  in
+  with_stacks (scaled 200_000 20_000_000) @@ fun () ->
+  overflows "both" (fun () -> endless 0);
+  overflows "await" (fun () -> endless_await 0);
+  overflows "for" (fun () -> endless_loop 0; 0);
+  is_usable pool
+
+(* The last frames before the limit, one after the other: wherever in the library the stack ends,
+   no task is left behind and nothing hangs. *)
+let overflow_everywhere pool =
+  let started = Atomic.make 0 and ended = Atomic.make 0 in
+  (* It calls nothing, so it has no stack to overflow itself. *)
+  let g () =
+    Atomic.incr started;
+    for _ = 1 to 200 do Sys.opaque_identity () done;
+    Atomic.incr ended;
+    1
+  in
+  let rec below k f = if k = 0 then f () else 1 + below (k - 1) f in
+  let calls =
+    [
+      (fun () -> fst (Muster.both (fun () -> eat 8) g));
+      (fun () -> snd (Muster.both g (fun () -> eat 8)));
+      (fun () -> Task.await (Task.async g));
+      (fun () -> Task.scope (fun s -> Task.await (Task.fork s g)));
+      (fun () -> List.length (Task.all [ g; g ]));
+      (fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:3 (fun _ -> ignore (g ())); 0);
+    ]
+  in
+  let overflows k call =
+    match below k call with _ -> false | exception Stack_overflow -> true
+  in
+  let check k call =
+    Pool.run pool (fun () ->
+        let overflowed = overflows k call in
+        let before = Atomic.get started in
+        check_int "all that began have ended" before (Atomic.get ended);
+        if overflowed then begin
+          ignore (Task.await (Task.async (fun () -> fib 5)));
+          check_int "none begins later" before (Atomic.get started)
+        end)
+  in
+  with_stacks 4_000 @@ fun () ->
+  let rec first low high =
+    (* overflows at [high], not at [low] *)
+    if high - low < 2 then high
+    else
+      let middle = (low + high) / 2 in
+      if Pool.run pool (fun () -> overflows middle (fun () -> 0)) then first low middle
+      else first middle high
+  in
+  let limit = first 0 100_000 in
+  List.iter (fun call -> for k = limit - 150 to limit do check k call done) calls;
+  is_usable pool
+
+(* Words on the heap for each of [n] tasks that [queue] starts and nobody has begun. *)
+let words_per_task n queue =
+  let live () = Gc.full_major (); (Gc.stat ()).live_words in
+  let before = live () in
+  queue n;
+  float (live () - before) /. float n
+
+let many = scaled 1_000_000 10_000_000
+let most = 20.
+
+let check_words name words =
+  Printf.printf "%s: %.1f words a task\n%!" name words;
+  if words > most then failf "%s: %.1f words a task" name words
+
+(* Every count of tasks up to the next power of 2 has room in a ring that long: the worst is
+   one above. *)
+let counts () = if full then [ many ] else [ many; (1 lsl 19) + 1 ]
+
+let queue_inside pool n =
+  let ran = Atomic.make 0 in
+  let task () = Atomic.incr ran in
+  Pool.run pool (fun () ->
+      check_words "async" (words_per_task n (fun n ->
+          for _ = 1 to n do ignore (Task.async task) done)));
+  wait_until (fun () -> Atomic.get ran = n);
+  Pool.run pool (fun () ->
+      Task.scope (fun s ->
+          check_words "fork" (words_per_task n (fun n ->
+              for _ = 1 to n do ignore (Task.fork s task) done))));
+  check_int "ran" (2 * n) (Atomic.get ran)
+
+let queued_inside () =
+  with_domains 1 @@ fun pool -> List.iter (queue_inside pool) (counts ())
+
+(* The only resident is held up. *)
+let queue_outside pool n =
+  let go = Atomic.make false and held = Atomic.make false and ran = Atomic.make 0 in
+  let task () = Atomic.incr ran in
+  Pool.run pool (fun () ->
+      Task.scope (fun s ->
+          ignore (Task.fork s (fun () -> Atomic.set held true; wait_until (fun () -> Atomic.get go)));
+          wait_until (fun () -> Atomic.get held);
+          let queue n = for _ = 1 to n do ignore (Task.fork s task) done in
+          let words = in_domain (fun () -> words_per_task n queue) in
+          Atomic.set go true;
+          check_words "from outside" words));
+  check_int "ran" n (Atomic.get ran)
+
+let queued_outside () = with_domains 2 @@ fun pool -> List.iter (queue_outside pool) (counts ())
+
+(* Those who send must not keep those who take from ever succeeding. *)
+let drained_while_filled () =
+  with_domains 3 @@ fun pool ->
+  let n = scaled 400_000 4_000_000 in
+  let go = Atomic.make false and ran = Atomic.make 0 and ran_by_then = ref 0 in
+  let task () = Atomic.incr ran in
+  Pool.run pool (fun () ->
+      Task.scope (fun s ->
+          let hold () = wait_until (fun () -> Atomic.get go) in
+          for _ = 1 to 2 do ignore (Task.fork s hold) done;
+          in_domain (fun () ->
+              for _ = 1 to n do ignore (Task.fork s task) done;
+              Atomic.set go true;
+              let sent = ref 0 in
+              while Atomic.get ran < n / 2 do incr sent; ignore (Task.fork s task) done;
+              ran_by_then := !sent)));
+  check_int "ran" (n + !ran_by_then) (Atomic.get ran)
+
+(* {2 Pools by the thousand} *)
+
+let status field =
+  let read line =
+    match String.split_on_char ':' line with
+    | [ name; value ] when name = field ->
+      Scanf.sscanf_opt (String.trim value) "%d" Fun.id
+    | _ -> None
+  in
+  In_channel.with_open_bin "/proc/self/status" In_channel.input_all
+  |> String.split_on_char '\n' |> List.find_map read |> Option.value ~default:0
+
+let descriptors () = Array.length (Sys.readdir "/proc/self/fd")
+
+let use i =
+  let pool = Pool.create ~domains:(1 + (i mod 4)) ~oversubscribe:true () in
+  check_int "fib" 55 (Pool.run pool (fun () -> fib 10));
+  Muster.Team.broadcast pool ignore;
+  Pool.run pool (fun () -> ignore (Task.async (fun () -> fib 5)));
+  Pool.close pool
+
+type footprint = { threads : int; files : int; heap : int; resident_kb : int }
+
+let footprint () =
+  Gc.compact ();
+  { threads = status "Threads"; files = descriptors ();
+    heap = (Gc.stat ()).live_words; resident_kb = status "VmRSS" }
+
+let pools_in_a_row () =
+  if Sys.file_exists "/proc/self/fd" then begin
+    let n = scaled 300 10_000 in
+    for i = 1 to n / 5 do use i done;
+    let before = footprint () in
+    for i = 1 to n do use i done;
+    let after = footprint () in
+    check_int "threads" before.threads after.threads;
+    check_int "files" before.files after.files;
+    if after.heap > before.heap + 5_000 then
+      failf "%d live words, before %d" after.heap before.heap;
+    if after.resident_kb > before.resident_kb + 20_000 then
+      failf "%d kB resident, before %d" after.resident_kb before.resident_kb
+  end
+
+let () =
+  let each name f = case ~seconds:(scaled 120 600) name (on_pools [ 1; 2; 3 ] f) in
+  let once name f = case ~seconds:(scaled 120 600) name f in
+  let argv = Array.of_list (List.filter (( <> ) "--full") (Array.to_list Sys.argv)) in
+  Alcotest.run ~argv "faults"
+    [
+      ( "Ctrl-C",
+        [
+          once "while 8 workers are busy" break_beside_8;
+          once "while close waits for an endless task" close_beside_endless;
+          once "the same, caught" close_catching_break;
+        ] );
+      ( "the program ends",
+        [
+          once "exit in a task" (exits_from "exit-in-task");
+          once "exit in a resident" (exits_from "exit-in-resident");
+          once "exit in a loop" (exits_from "exit-in-loop");
+          once "exit in a team" (exits_from "exit-in-team");
+          once "exit in a scope" (exits_from "exit-in-scope");
+          once "exit in a blocking call" (exits_from "exit-in-blocking");
+          once "main returns" (succeeds ~says_:"returns" "main-returns");
+          once "exit beside tasks" (succeeds ~says_:"returns" "main-exits");
+          once "at_exit uses pools" (succeeds ~says_:"all work" "at-exit-uses-pools");
+        ] );
+      ( "fork",
+        [
+          once "after a pool of one" (succeeds ~says_:"the child works" "fork-after-one-worker");
+          once "after others" (succeeds ~says_:"Unix.fork may not be called" "fork-after-close");
+          once "create_process" (succeeds ~says_:"spawns" "spawn-after-close");
+        ] );
+      ("domains", [ once "all are taken" (succeeds ~says_:"127 taken, 1 workers" "all-taken") ]);
+      ( "raises",
+        [
+          each "a hook" in_a_hook;
+          each "the body of a scope" in_the_body_of_a_scope;
+          each "a function that combines" in_combine;
+          each "the handler of what nobody awaits" in_the_handler;
+        ] );
+      ( "stack",
+        [
+          each "both, 10^6 deep" recursion;
+          each "overflow at depth" overflow_at_depth;
+          each "overflow anywhere" overflow_everywhere;
+        ] );
+      ( "queues",
+        [
+          once "from inside" queued_inside;
+          once "from outside" queued_outside;
+          once "drained while they fill" drained_while_filled;
+        ] );
+      ("pools", [ once "in a row" pools_in_a_row ]);
+    ]
