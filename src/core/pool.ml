@@ -244,7 +244,8 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   staff pool ~size:(min size regulars);
   pool
 
-let default_pool : t option Atomic.t = Atomic.make None
+(* {2 Closing} *)
+
 let refuse_own_close pool =
   if own_place pool <> None then
     invalid "Pool.close" "called from a task of pool %S, which it would wait for" pool.name
@@ -299,8 +300,6 @@ let with_current ~in_place f =
 let run pool f =
   if inside pool then f ()
   else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
-
-(* {2 Closing} *)
 
 let with_ ?name ?domains ?oversubscribe f =
   let pool = create ?name ?domains ?oversubscribe () in

@@ -86,7 +86,7 @@ let deque_looked_at () =
 (* {2 Inbox} *)
 
 let inbox () =
-  let inbox = Inbox.create () and got = counters 2 in
+  let inbox = Inbox.create (ref 0) and got = counters 2 in
   let send _ =
     for i = 1 to 2 do
       let item = ref 0 in
