@@ -72,6 +72,17 @@ let rec await_note w hiring =
     await_note w hiring
   end
 
+(* Work came while one was leaving: its publisher counted on the one who left. *)
+let call_another pool =
+  let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
+  if Atomic.get pool.residents = 0 then begin
+    if something_is_left pool && waits_for_resident then ask_for_one pool
+  end
+  else if Atomic.get pool.guards > 0 then begin
+    let begins_with_a_task v = let task = Deque.oldest v.deque in task != none && is_ready task in
+    if Array.exists begins_with_a_task pool.workers then wake_for_work pool
+  end
+
 let rec take_leave w =
   if not (Atomic.compare_and_set w.mailbox Idle Gone) then (serve w; take_leave w)
   else begin
@@ -83,9 +94,7 @@ let rec take_leave w =
     Atomic.set w.owner 0;
     Atomic.decr w.pool.residents;
     wake_posters w.pool;
-    let waits_for_resident pool = Atomic.get pool.guards > 0 || not (is_visited pool) in
-    if Atomic.get w.pool.residents = 0 && something_is_left w.pool && waits_for_resident w.pool
-    then ask_for_one w.pool;
+    call_another w.pool;
     announce_leave w.pool
   end
 
