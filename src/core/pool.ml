@@ -109,7 +109,7 @@ let spawn pool w =
        (* In a pool of one, too, others have to find what it leaves in its deque. *)
        if Atomic.get pool.reach <= w.index then Staff.change pool.reach (max (w.index + 1));
        let before = Atomic.get w.domain in
-       match Domain.spawn (resident w ~before) with
+       match Machine.spawn (resident w ~before) with
        | domain ->
          Atomic.incr pool.started;
          Atomic.set w.domain (Some domain);
