@@ -12,6 +12,7 @@ help:
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
+	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
 	@echo 'make model          the model checker on deque, parking and promises'
 	@echo 'make tsan           the tests under ThreadSanitizer (needs an OCaml built with it)'
 	@echo 'make all            build everything'
@@ -50,6 +51,10 @@ SECONDS = 180
 stress:
 	@$(RUN) test/stress/stress.exe -- --seconds $(SECONDS) $(ARGS)
 
+faults:
+	@$(RUN) test/faults/test_faults.exe -- --full
+	@$(RUN) test/faults/test_reentry.exe -- --full
+
 model:
 	@$(SETUP) dune build @model
 
@@ -70,4 +75,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-rivals stress model tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-rivals stress faults model tsan fmt doc install clean
