@@ -15,6 +15,7 @@ help:
 	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
+	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
 	@echo 'make model          the model checker on deque, parking and promises'
 	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'
@@ -62,6 +63,10 @@ SECONDS = 180
 stress:
 	@$(RUN) test/stress/stress.exe -- --seconds $(SECONDS) $(ARGS)
 
+faults:
+	@$(RUN) test/faults/test_faults.exe -- --full
+	@$(RUN) test/faults/test_reentry.exe -- --full
+
 model:
 	@$(SETUP) dune build @model
 
@@ -82,4 +87,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress model tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress faults model tsan fmt doc install clean

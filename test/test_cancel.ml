@@ -2,6 +2,7 @@
 
 open Harness
 open Muster
+module List = Stdlib.List
 
 exception Failed of int
 
@@ -79,7 +80,9 @@ let stops_itself step () =
 let wakes_who_waits () =
   in_pool 3 (fun () ->
       let go = Atomic.make false and began = Atomic.make false in
-      let blocker = Task.async (fun () -> until go) in
+      let blocked = Atomic.make false in
+      let blocker = Task.async (fun () -> Atomic.set blocked true; until go) in
+      until blocked;
       let t = Task.async (fun () -> Atomic.set began true; Task.await blocker) in
       until began;
       Task.cancel t;
@@ -350,9 +353,9 @@ let deadline_of_children () =
 (* Nobody runs: only a sleeper can notice. *)
 let deadline_of_sleepers () =
   in_pool 2 (fun () ->
-      let go = Atomic.make false in
-      let blocker = Task.async (fun () -> until go) in
-      Unix.sleepf 0.005;
+      let go = Atomic.make false and began = Atomic.make false in
+      let blocker = Task.async (fun () -> Atomic.set began true; until go) in
+      until began;
       check_raises "waits" Task.Deadline_exceeded (fun () ->
           Task.with_deadline 0.02 (fun () -> Task.await blocker));
       Atomic.set go true;

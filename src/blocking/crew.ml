@@ -153,7 +153,7 @@ and run_beside job =
   | exception (Sys_error _ | Failure _ | Out_of_memory) -> job ()
 
 let start_domain () =
-  match Domain.spawn run_domain with
+  match Machine.spawn run_domain with
   | (_ : unit Domain.t) -> ()
   | exception (Failure _ | Out_of_memory) -> run_without_domain ()
 

@@ -70,15 +70,23 @@ let show d ring =
 let move_in d = if d.own.dirty = 0 then show d (ring (Array.length d.own.ring) d.empty)
 
 (* Moves each entry by emptying its old slot, so that a thief gets it from one ring only.
-   Stale entries stay behind. *)
+   Stale entries stay behind.
+
+   A signal's handler or a finaliser may run in here (allocation, loop) and push too: it finds the
+   new ring with room, and what is not moved yet is hidden from it. Should it have to grow that
+   one in turn, the rest goes to the newest. *)
 let grow d =
-  let old = d.own.ring in
-  let wide = ring (2 * Array.length old) d.empty in
-  for i = Atomic.get d.top to d.own.bottom - 1 do
-    Atomic.set (slot wide i) (Atomic.exchange (slot old i) d.empty)
-  done;
-  d.own.dirty <- d.own.bottom;
-  show d wide
+  let own = d.own in
+  let wide = ring (2 * Array.length own.ring) d.empty in
+  let old = own.ring in
+  if Array.length old < Array.length wide then begin
+    let first = Atomic.get d.top and last = own.bottom - 1 in
+    own.dirty <- own.bottom;
+    show d wide;
+    for i = first to last do
+      Atomic.set (own_slot own i) (Atomic.exchange (slot old i) d.empty)
+    done
+  end
 
 (* For an index below [dirty]: its slot holds a popped entry, or has been stolen. *)
 let[@inline] replace_popped d b x =

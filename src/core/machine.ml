@@ -19,6 +19,8 @@ external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
 external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]
 external block_signals : unit -> unit = "muster_block_signals" [@@noalloc]
 external note_signals : unit -> unit = "muster_note_signals" [@@noalloc]
+external hold_signals : unit -> unit = "muster_hold_signals" [@@noalloc]
+external release_signals : unit -> unit = "muster_release_signals" [@@noalloc]
 external usual_signals : unit -> unit = "muster_usual_signals" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
@@ -47,3 +49,9 @@ module Canary = struct
   external create : unit -> t * watch = "muster_canary_create"
   external is_dead : watch -> bool = "muster_canary_is_dead" [@@noalloc]
 end
+
+let spawn f =
+  hold_signals ();
+  match Domain.spawn f with
+  | domain -> release_signals (); domain
+  | exception exn -> release_signals (); raise exn

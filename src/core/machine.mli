@@ -58,6 +58,10 @@ val note_signals : unit -> unit
 val usual_signals : unit -> unit
 (** Takes the usual signals, whatever the thread inherited. *)
 
+val spawn : (unit -> unit) -> unit Domain.t
+(** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: in
+    OCaml 5.4 a handler that strikes before its domain-local storage is there would crash. *)
+
 val domain_must_stay : unit -> bool
 (** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
     survive its end well. *)

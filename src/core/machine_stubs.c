@@ -235,6 +235,33 @@ value muster_usual_signals(value unit) {
   return Val_unit;
 }
 
+/* A new domain inherits its starter's mask. OCaml 5.4 sets up its domain-local storage
+   after it has begun to take signals, and a handler that asks for it (any call of this library, or
+   Domain.DLS.get) would crash there. So domains start with signals blocked. */
+#if !defined(_WIN32)
+static __thread sigset_t held_mask;
+static __thread int holds; /* a finaliser may start a domain in the midst of a start */
+#endif
+
+value muster_hold_signals(value unit) {
+  (void)unit;
+#if !defined(_WIN32)
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  if (holds++ == 0) held_mask = before;
+#endif
+  return Val_unit;
+}
+
+value muster_release_signals(value unit) {
+  (void)unit;
+#if !defined(_WIN32)
+  if (--holds == 0) pthread_sigmask(SIG_SETMASK, &held_mask, NULL);
+#endif
+  return Val_unit;
+}
+
 value muster_sleeper_wake(value v) {
   struct sleeper *s = Sleeper_val(v);
   pthread_mutex_lock(&s->mutex);

@@ -123,7 +123,7 @@ let resident w ~before hiring () =
 let hire_at pool w hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
   if Atomic.get pool.reach <= w.index then Staff.change pool.reach (max (w.index + 1));
-  let domain = Domain.spawn (resident w ~before:(Atomic.get w.domain) hiring) in
+  let domain = Machine.spawn (resident w ~before:(Atomic.get w.domain) hiring) in
   Atomic.set w.domain (Some domain);
   Atomic.incr pool.started
 

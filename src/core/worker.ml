@@ -254,12 +254,19 @@ let patience = Machine.ticks_of_us 60
 (* A sleeping visitor wakes now and then: a signal does not end its sleep by itself. *)
 let signal_ms = 20
 
-let rec sleep_as_visitor w =
+let rec sleep_as_visitor w ~disturbed =
   let limit_ms = Timer.at_most signal_ms in
   if not (Parking.sleep w.pool.parking w.index ~limit_ms) then begin
     ignore (Timer.look ());
-    sleep_as_visitor w
+    if not (disturbed ()) then sleep_as_visitor w ~disturbed
   end
+
+(* A signal's handler or a finaliser that calls the library runs on top of this wait: it may have
+   slept here itself and so used up our announcement and wake-up, or done what we wait for. *)
+let disturbance w =
+  let counts = w.own.counts in
+  let { parks; tasks; _ } = counts in
+  fun () -> counts.parks <> parks || counts.tasks <> tasks
 
 (* Whether something ended the sleep before so many milliseconds were over. *)
 let nap w ms =
@@ -275,14 +282,15 @@ let park w ~announce ~found =
   let parking = w.pool.parking in
   Staff.look_if_due w;
   if w.resident then Heap.settle w;
+  w.own.counts.parks <- w.own.counts.parks + 1;
+  let disturbed = disturbance w in
   announce parking w.index;
   match
-    if not (found ()) then begin
-      w.own.counts.parks <- w.own.counts.parks + 1;
+    if not (found () || disturbed ()) then begin
       publish_counts w;
       if is_guard w then (if not (nap w watch_ms) then keep_watch w)
       else if w.resident then w.own.bored <- not (nap w patience_ms)
-      else sleep_as_visitor w
+      else sleep_as_visitor w ~disturbed
     end
   with
   | () -> Parking.cancel parking w.index

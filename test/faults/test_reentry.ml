@@ -8,8 +8,9 @@ module Task = Muster.Task
 let full = Array.mem "--full" Sys.argv
 let seconds = if full then 20. else 0.7
 
-(* Calls [f] at about one in [n] of the words that the calling domain, and those it starts,
-   allocate: within pushes, claims and wake-ups too. Not within itself. *)
+(* Calls [f] at about one in [n] of the words that the calling domain allocates: within pushes,
+   claims and wake-ups too. Not within itself. In OCaml 5.4 domains that start meanwhile crash in
+   caml_memprof_sample_young; so this is for a process that can have one domain only. *)
 let at_allocations n f work =
   let call _ = f (); None in
   let tracker = { Gc.Memprof.null_tracker with alloc_minor = call; alloc_major = call } in
@@ -160,12 +161,22 @@ let ticking pool =
                done)));
   is_usable pool
 
+let without_domains () =
+  with_domains 1 at_any_allocation;
+  with_domains 1 yielding
+
+let () = if Array.mem "--alone" Sys.argv then (without_domains (); exit 0)
+
 let () =
+  let alone () =
+    let env = [ ("OCAMLRUNPARAM", "d=1") ] in
+    Child.check_success (Child.run ~env ~limit:100. "test_reentry.exe" [ "--alone" ])
+  in
   let each name f = case ~seconds:(if full then 600 else 120) name (on_pools [ 1; 2; 3 ] f) in
   let argv = Array.of_list (List.filter (( <> ) "--full") (Array.to_list Sys.argv)) in
   Alcotest.run ~argv "reentry"
     [
-      ("anywhere", [ each "at any allocation" at_any_allocation ]);
+      ("anywhere", [ case ~seconds:120 "at any allocation" alone ]);
       ( "signals",
         [
           each "in a handler" in_a_signal_handler;
@@ -177,5 +188,5 @@ let () =
           each "compact" (collected Gc.compact);
           each "full major" (collected Gc.full_major);
         ] );
-      ("threads", [ each "switch anywhere" yielding; each "tick" ticking ]);
+      ("threads", [ each "tick" ticking ]);
     ]
