@@ -2,7 +2,6 @@
    test_chan_traffic, test_select or test_chan_cancel. *)
 
 open Harness
-open Muster
 open Parties
 
 (* {2 Bounds} *)

@@ -2,7 +2,6 @@
    all places. *)
 
 open Harness
-open Muster
 open Parties
 
 (* Each message is (sender, number). Of each sender, what a receiver gets counts upwards. *)

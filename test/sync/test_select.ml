@@ -1,7 +1,6 @@
 (* [Chan.select] and [Chan.try_select]. *)
 
 open Harness
-open Muster
 open Parties
 
 let from c = Chan.recv_case c Fun.id
