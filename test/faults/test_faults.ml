@@ -157,7 +157,11 @@ let rec endless n =
   let a, b = Muster.both (fun () -> endless (n + 1)) (fun () -> n) in
   a + b
 
-let rec endless_await n = 1 + Task.await (Task.async (fun () -> endless_await (n + 1)))
+(* Where it overflows between the two calls it leaves a task behind, which runs in its turn. *)
+let rec endless_await ~over n =
+  if Atomic.get over then n
+  else 1 + Task.await (Task.async (fun () -> endless_await ~over (n + 1)))
+
 let rec endless_loop i = Muster.parallel_for ~grain:1 ~start:i ~finish:(i + 1) endless_loop
 
 let overflow_at_depth pool =
@@ -168,7 +172,10 @@ let overflow_at_depth pool =
   in
   with_stacks (scaled 200_000 20_000_000) @@ fun () ->
   overflows "both" (fun () -> endless 0);
-  overflows "await" (fun () -> endless_await 0);
+  let over = Atomic.make false in
+  Fun.protect
+    (fun () -> overflows "await" (fun () -> endless_await ~over 0))
+    ~finally:(fun () -> Atomic.set over true);
   overflows "for" (fun () -> endless_loop 0; 0);
   is_usable pool
 
