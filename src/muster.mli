@@ -374,6 +374,7 @@ end
 (** {1 Channels} *)
 
 module Chan = Muster_sync.Chan
+
 (** {1 Synchronisation}
 
     These suspend the task that waits, not its worker's domain; a thread outside all pools blocks.

@@ -24,9 +24,7 @@ let short = 1024
 let long = 1 lsl 16
 let[@inline] put a i v = Compat.set_fresh a i v
 
-let rec push list it =
-  let seen = Atomic.get list in
-  if not (Atomic.compare_and_set list seen (it :: seen)) then push list it
+let push list it = Staff.change list (List.cons it)
 
 (* The array, with its element [i] in it. *)
 let with_element t i v =

@@ -1,5 +1,5 @@
-(** All that depends on how a release of the compiler lays out its values: the only file with
-    [Obj.magic]. *)
+(** All that depends on how a release of the compiler lays out its values. [Obj.magic] is here and
+    in Blocks, which this includes, and nowhere else. *)
 
 type 'a slot
 (** One value per domain, of a record type with several fields, the first a [mutable] int. *)

@@ -85,6 +85,12 @@ let restore w { context; home; number } =
   end;
   if w.own.home != home then w.own.home <- home
 
+(* The calling strand, to be put back by who goes on with it, on whatever worker. *)
+let keep () =
+  let strand = Option.map capture (owned_place ()) in
+  let put_back w = Option.iter (restore w) strand in
+  fun () -> Option.iter put_back (owned_place ())
+
 (* Of one that may come from another pool: its tasks belong to this one. *)
 let enter w { context; home; _ } =
   w.own.context <- context;

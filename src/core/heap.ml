@@ -37,7 +37,8 @@ let set words =
   if settings.minor_heap_size <> words then Gc.set { settings with minor_heap_size = words }
 
 (* What the pool's user wants for its workers, if anything. A new domain begins with what
-   OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. *)
+   OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. (1 M words there may also
+   be what an earlier pool has grown to: that serves the next one as well.) *)
 let wanted = function
   | Some words -> Some words
   | None ->

@@ -15,4 +15,3 @@ let[@inline] stops t index =
   match Atomic.get t with None -> false | Some (first, _) -> first < index
 
 let get t = Option.map snd (Atomic.get t)
-let reraise t = match Atomic.get t with None -> () | Some (_, f) -> Outcome.raise f

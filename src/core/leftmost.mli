@@ -11,6 +11,3 @@ val stops : 'a t -> int -> bool
 (** Whether an event left of this index is known. One or two loads. *)
 
 val get : 'a t -> 'a option
-
-val reraise : Outcome.failure t -> unit
-(** Raises the failure noted, if any. *)

@@ -7,3 +7,10 @@ val caught : exn -> failure
 
 val raise : failure -> 'a
 (** Raises the exception as if from its origin. *)
+
+val on_failure : (unit -> 'a) -> (failure -> unit) -> 'a
+(** [on_failure f look] is [f ()]. An exception goes on after [look] has seen it. *)
+
+val finally : ('b -> unit) -> 'b -> (unit -> 'a) -> 'a
+(** [finally last x f] is [f ()]; however that ends, [last x] is called before it goes on. No
+    closure but [f]. What [last] raises hides what [f] did. *)

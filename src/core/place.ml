@@ -133,9 +133,9 @@ let zero () =
 let make_own home index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
-    { in_share = false; careful = false; handled = false; context = uncancelled; home; filling = true; from_inbox = false;
-      settled = false; bored = false; suspect = none; called = false;
-      victim = index; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance;
+    { in_share = false; careful = false; handled = false; context = uncancelled; home;
+      filling = true; from_inbox = false; settled = false; bored = false; suspect = none;
+      called = false; victim = index; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance;
       counts = Compat.padded (zero ()) }
 
 let make pool index =

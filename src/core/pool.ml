@@ -245,8 +245,8 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   let places = regulars + guests in
   let pauses = if size > Atomic.get Staff.cpus then 0 else 10 in
   let pool =
-    make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:(Heap.wanted minor_heap_words) ~regulars ~places
-      ~pauses ~hire:hire_one
+    make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:(Heap.wanted minor_heap_words)
+      ~regulars ~places ~pauses ~hire:hire_one
   in
   pool.workers <- Array.init places (make pool);
   Option.iter (set_heap pool) (Heap.of_creator pool ~size);
@@ -300,11 +300,13 @@ let rec default () =
     if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine;
     default ()
 
+(* The current pool, for who finds this place by storage. *)
+let of_place w = if w == nobody then default () else w.pool
+
 let with_current ~in_place f =
   Room.make ();
   let w = current () in
-  if owned w then f w
-  else with_worker "Pool.run" (if w == nobody then default () else w.pool) ~in_place f
+  if owned w then f w else with_worker "Pool.run" (of_place w) ~in_place f
 
 let run pool f =
   if inside pool then f ()
@@ -312,12 +314,7 @@ let run pool f =
 
 let with_ ?name ?domains ?oversubscribe f =
   let pool = create ?name ?domains ?oversubscribe () in
-  match f pool with
-  | result -> close pool; result
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    close pool;
-    Outcome.raise failure
+  Outcome.finally close pool (fun () -> f pool)
 
 (* Last: its fields have names that are also a place's. *)
 include Stats

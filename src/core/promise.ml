@@ -144,23 +144,25 @@ let on_done ?(is_live = always) p wake =
 let cancelled = Outcome.{ exn = Cancelled; backtrace = Printexc.get_callstack 0 }
 let raised failure = Raised { failure; heard = Atomic.make false; token = No_token }
 
-(* Only who ran for a scope can end so: a task of that home was told before it began. *)
-let was_stopped p =
-  match Atomic.get p with
+(* A scope that was stopped still tells so when it has ended, to tasks that outlive it. *)
+let is_marked = function
   | Running (_, { stopped; _ }) -> stopped
   | Raised { failure; _ } -> failure == cancelled
   | Ready _ | Returned _ -> false
+
+let was_stopped p = is_marked (Atomic.get p)
 
 let rec is_orphan = function
   | Alone -> false
   | Within (p, outer) -> was_stopped p || is_orphan outer
 
 let is_stopped p =
-  match Atomic.get p with
-  | Running (home, { stopped; _ }) -> stopped || is_orphan home.lineage
-  | Ready (_, home, _) -> is_orphan home.lineage
-  | Raised { failure; _ } -> failure == cancelled
-  | Returned _ -> false
+  let state = Atomic.get p in
+  is_marked state
+  ||
+  match state with
+  | Ready (_, home, _) | Running (home, _) -> is_orphan home.lineage
+  | Returned _ | Raised _ -> false
 
 let rec stop p =
   match Atomic.get p with

@@ -61,11 +61,8 @@ let inside s w f =
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. *)
 let guarded s f () =
   let me = Context.get () in
-  try f ()
-  with exn ->
-    let failure = Outcome.caught exn in
-    if not (exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure;
-    Outcome.raise failure
+  Outcome.on_failure f (fun failure ->
+      if not (failure.exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure)
 
 let task s f =
   if Atomic.fetch_and_add s.pending 1 <= 0 then begin

@@ -26,7 +26,7 @@ let async_from_outside w f =
   match Context.owned_place () with
   | Some mine -> Context.check_at mine; send mine.pool (Promise.make mine.own.home f)
   | None ->
-    let pool = if w == nobody then Pool.default () else w.pool in
+    let pool = Pool.of_place w in
     send pool (Promise.make pool.home f)
 
 let[@inline never] async f =
@@ -171,12 +171,7 @@ let conclude (s : Scope.t) result =
     if Promise.was_stopped s.promise then Outcome.raise Promise.cancelled;
     v
 
-let body f s =
-  try f s
-  with exn ->
-    let failure = Outcome.caught exn in
-    Scope.fail s failure;
-    Outcome.raise failure
+let body f s = Outcome.on_failure (fun () -> f s) (Scope.fail s)
 
 let scope f =
   with_place (fun w ->
@@ -211,12 +206,7 @@ let with_deadline seconds f =
 
 (* {2 Several} *)
 
-let keep_failure failures i f () =
-  try f ()
-  with exn ->
-    let failure = Outcome.caught exn in
-    Leftmost.note failures i failure;
-    Outcome.raise failure
+let keep_failure failures i f () = Outcome.on_failure f (Leftmost.note failures i)
 
 (* All at once; every one has ended when it returns. *)
 let run_group start =

@@ -111,11 +111,10 @@ let has_work w =
 
 let suspend pool register k =
   Atomic.incr pool.suspended;
-  let strand = Option.map Context.capture (Context.owned_place ()) in
-  let put_back w = Option.iter (Context.restore w) strand in
+  let put_back = Context.keep () in
   let rest () =
     Atomic.decr pool.suspended;
-    Option.iter put_back (Context.owned_place ());
+    put_back ();
     Effect.Deep.continue k ()
   in
   let task = Promise.(any (make nowhere rest)) in
@@ -170,10 +169,8 @@ let step_aside w =
     try Effect.perform (Suspend (w.pool, fun wake -> wake ()))
     with Effect.Unhandled (Suspend _) -> ()
 
-let look_up_now w =
-  Staff.look w;
-  ignore (Timer.look ());
-  step_aside w
+let look w = Staff.look w; ignore (Timer.look ())
+let look_up_now w = look w; step_aside w
 
 let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
 let look_up_if_due w = if Staff.is_due w then look_up_now w
@@ -361,7 +358,7 @@ let rec serve_row w ~until left =
 let rec work w ~until =
   if not (until ()) then begin
     serve_row w ~until row;
-    if Atomic.get w.look <> 0 then (Staff.look w; ignore (Timer.look ()));
+    if Atomic.get w.look <> 0 then look w;
     let task = find w in
     if task != none then execute w task
     else begin

@@ -62,7 +62,7 @@ let set_apart t stretch =
 (* [lo] to [hi], without those right of a failure. *)
 let rec sweep t lo hi =
   let stretch = { first = lo; last = hi; apart = false } in
-  let strand = Context.capture (Place.current ()) in
+  let put_back = Context.keep () in
   let effc (type a) (eff : a Effect.t) =
     match eff with
     | Worker.Suspend (pool, register) ->
@@ -72,7 +72,7 @@ let rec sweep t lo hi =
           if not was_apart then set_apart t stretch;
           Worker.suspend pool register k;
           if not was_apart then begin
-            Context.restore (Place.current ()) strand;
+            put_back ();
             if last < hi && not (Leftmost.stops t.failures (last + 1)) then sweep t (last + 1) hi
           end)
     | _ -> None

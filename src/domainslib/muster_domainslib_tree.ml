@@ -23,12 +23,7 @@ type 'a t = {
 }
 
 (* Everything right of a failure is to stop. *)
-let noted t hi f =
-  try f ()
-  with exn ->
-    let failure = Outcome.caught exn in
-    Leftmost.note t.failures hi failure;
-    Outcome.raise failure
+let noted t hi f = Outcome.on_failure f (Leftmost.note t.failures hi)
 
 (* Nothing is compared with [finish + 1], which may not be there. *)
 let fold ~combine ~start ~finish body =

@@ -31,11 +31,9 @@ let rec told_of pool = function
   | (p, workers) :: rest -> if p == pool then workers else told_of pool rest
 
 (* How many may take part. *)
-let most pool = Slices.min (Pool.size pool) (told_of pool (Atomic.get told))
+let most pool = Int.min (Pool.size pool) (told_of pool (Atomic.get told))
 
-let current_pool () =
-  let w = Place.current () in
-  if w == Place.nobody then Pool.default () else w.pool
+let current_pool () = Pool.of_place (Place.current ())
 
 (* Of two who ask first, the later hears what the earlier was told. *)
 let rec workers () =
@@ -104,7 +102,7 @@ let measured share fn n workers mine worker =
 
 let for_slices fn ctx n =
   let pool = current_pool () in
-  let workers = Slices.min n (most pool) in
+  let workers = Int.min n (most pool) in
   let all = Site.estimate (Site.cost fn) n and long = long * workers in
   let share =
     if all < long then fun worker -> locked fn ctx n workers worker

@@ -22,12 +22,7 @@ let rec plain t a b =
     t.combine left (plain t (m + 1) b)
 
 (* The subtree with its failure noted, so that everything right of it can stop. *)
-let noted t b f =
-  try f ()
-  with exn ->
-    let failure = Outcome.caught exn in
-    Leftmost.note t.failures b failure;
-    Outcome.raise failure
+let noted t b f = Outcome.on_failure f (Leftmost.note t.failures b)
 
 let measured t a b =
   noted t b (fun () ->

@@ -2,9 +2,9 @@
 
 open Muster_core
 
-(* The stdlib's compare any values: 15 ns. *)
-let min (a : int) b = if a < b then a else b
-let max (a : int) b = if a > b then a else b
+(* Not those that compare any values: 15 ns. *)
+let min = Int.min
+let max = Int.max
 
 (* The first [n mod size] slices have one more. *)
 let[@inline] slice n size worker =

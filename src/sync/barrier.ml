@@ -41,8 +41,4 @@ let rec leave t w =
 let await t =
   let here = ref None in
   let register w = here := Some w; come t w in
-  try Waiter.wait register
-  with exn ->
-    let failure = Outcome.caught exn in
-    Option.iter (leave t) !here;
-    Outcome.raise failure
+  Outcome.on_failure (fun () -> Waiter.wait register) (fun _ -> Option.iter (leave t) !here)

@@ -182,9 +182,4 @@ let relock t =
 
 let protect t f =
   lock t;
-  match f () with
-  | v -> unlock t; v
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    unlock t;
-    Outcome.raise failure
+  Outcome.finally unlock t f

@@ -69,11 +69,7 @@ let wait t ~writes =
   let register waiter =
     change t (fun s -> { s with queue = Fifo.push ~is_live s.queue { writes; waiter } })
   in
-  try Waiter.wait register
-  with exn ->
-    let failure = Outcome.caught exn in
-    change t Fun.id;
-    Outcome.raise failure
+  Outcome.on_failure (fun () -> Waiter.wait register) (fun _ -> change t Fun.id)
 
 let refuse_writer fn t =
   if (Atomic.get t).writer = Strand.current () then
@@ -121,13 +117,5 @@ let unlock_write t =
 
 (* {2 Protect} *)
 
-let protected t unlock f =
-  match f () with
-  | v -> unlock t; v
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    unlock t;
-    Outcome.raise failure
-
-let protect_read t f = lock_read t; protected t unlock_read f
-let protect_write t f = lock_write t; protected t unlock_write f
+let protect_read t f = lock_read t; Outcome.finally unlock_read t f
+let protect_write t f = lock_write t; Outcome.finally unlock_write t f

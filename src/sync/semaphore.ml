@@ -57,9 +57,4 @@ let get_value t = match Atomic.get t with Permits n -> n | Waiters _ -> 0
 
 let with_permit t f =
   acquire t;
-  match f () with
-  | v -> release t; v
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    release t;
-    Outcome.raise failure
+  Outcome.finally release t f

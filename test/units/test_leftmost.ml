@@ -31,13 +31,13 @@ let every_sequence () =
 
 let reraise () =
   let leftmost = Leftmost.create () in
-  Leftmost.reraise leftmost;
+  Context.reraise leftmost;
   let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 } in
   Leftmost.note leftmost 7 (failure Not_found);
   Leftmost.note leftmost 3 (failure Exit);
   Leftmost.note leftmost 5 (failure Not_found);
-  check_raises "the leftmost" Exit (fun () -> Leftmost.reraise leftmost);
-  check_raises "again" Exit (fun () -> Leftmost.reraise leftmost)
+  check_raises "the leftmost" Exit (fun () -> Context.reraise leftmost);
+  check_raises "again" Exit (fun () -> Context.reraise leftmost)
 
 (* Each side notes its indices in a random order; what was stopped stays stopped. *)
 let two_domains () =

@@ -1,0 +1,40 @@
+(* What all known compilers lay out alike: blocks, their fields, arrays, cons cells. For Compat, which
+   has the interface. *)
+
+(* Objects of one size class lie side by side in the heap: 15 more words keep what follows
+   off the cache line (and off its neighbour, which prefetchers fetch in pairs). *)
+let padded (block : 'a) : 'a =
+  let old = Obj.repr block in
+  let size = Obj.size old in
+  let wide = Obj.new_block (Obj.tag old) (size + 15) in
+  for i = 0 to size - 1 do Obj.set_field wide i (Obj.field old i) done;
+  for i = size to size + 14 do Obj.set_field wide i (Obj.repr 0) done;
+  Obj.obj wide
+
+(* [Atomic.t] is abstract: the compiler would ask at every access whether it is a float. *)
+let[@inline] atomic_at (atomics : 'a Atomic.t array) i : 'a Atomic.t =
+  Obj.magic (Array.unsafe_get (Obj.magic atomics : Obj.t ref array) i)
+
+let[@inline] recast (atomic : 'a Atomic.t) : 'b Atomic.t = Obj.magic atomic
+
+(* An array of floats needs no fill, which would touch all of it before the workers do. *)
+let make_fresh n (v : 'a) : 'a array =
+  if Obj.tag (Obj.repr v) = Obj.double_tag then begin
+    let floats = Array.create_float n in
+    Array.unsafe_set floats 0 (Obj.magic v : float);
+    Obj.magic floats
+  end
+  else Array.make n v
+
+(* What is stored needs no barrier, as no immediate has anything to mark, remember or publish; what
+   it replaces needs none, as it is still referenced from another element. *)
+let[@inline] set_fresh (a : 'a array) i (v : 'a) =
+  if Obj.is_int (Obj.repr v) then
+    Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
+  else Array.unsafe_set a i v
+
+(* A cons cell is a block of head and tail. *)
+type cell = { _head : Obj.t; mutable tail : Obj.t }
+
+let hook () : 'a list = Obj.magic { _head = Obj.repr 0; tail = Obj.repr 0 }
+let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest
