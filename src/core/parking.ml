@@ -77,6 +77,6 @@ let wake_searcher t i =
 let wake_one ?(from = 0) ?(upto = max_int) t =
   let last = min upto (Array.length t.places - 1) in
   let rec first i = i <= last && (wake_searcher t i || first (i + 1)) in
-  if Atomic.get t.sleepers > 0 then ignore (first from)
+  Atomic.get t.sleepers > 0 && first from
 
 let wake_all t = Array.iteri (fun i _ -> ignore (wake t i)) t.places

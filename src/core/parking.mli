@@ -33,8 +33,8 @@ val sleepers : t -> int
 val wake : t -> int -> bool
 (** Wakes that worker, if it sleeps. *)
 
-val wake_one : ?from:int -> ?upto:int -> t -> unit
-(** To be called after publishing work: wakes a sleeper, of those numbered [from] to [upto]. One
-    load if nobody sleeps; a wake costs its caller 10-16 us. *)
+val wake_one : ?from:int -> ?upto:int -> t -> bool
+(** To be called after publishing work: wakes a sleeper, of those numbered [from] to [upto], if
+    there is one. One load if nobody sleeps; a wake costs its caller 10-16 us. *)
 
 val wake_all : t -> unit

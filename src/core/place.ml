@@ -223,16 +223,19 @@ let publish_backtrace flag =
   let status = Machine.backtrace_status () in
   if Atomic.get flag <> status then Atomic.set flag status
 
-(* For the next [ms] milliseconds. *)
-let need pool residents ~ms =
-  Atomic.set pool.needed residents;
-  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
-  let raised = min residents (Atomic.get pool.size - 1) in
-  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised
-
 let still_needed pool =
   let needed = Atomic.get pool.needed in
   if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
+
+(* For the next [ms] milliseconds. Who was dismissed sleeps aside, where wakes for work pass it over:
+   it has to be told that it may work again. *)
+let need pool residents ~ms =
+  let may_work = max (Atomic.get pool.allowed) (still_needed pool) in
+  Atomic.set pool.needed residents;
+  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
+  let raised = min residents (Atomic.get pool.size - 1) in
+  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised;
+  if residents > may_work then Parking.wake_all pool.parking
 
 (* Even where the caller is the only worker: something has come that no caller waits for. *)
 let[@inline never] ask_for_one pool =
@@ -244,7 +247,7 @@ let[@inline never] ask_for_one pool =
    [Task.async] need a resident (Worker.is_guard), even if the machine has no CPU for it. *)
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then begin
-    if Atomic.get pool.searching = 0 then Parking.wake_one pool.parking
+    if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
   end
   else begin
     let residents = Atomic.get pool.residents in
@@ -278,11 +281,16 @@ let retract w task =
   Deque.drop w.deque task;
   if Deque.size w.deque <= low then rouse w
 
-(* A resident, as visitors do not serve the inbox; nor does a visitor's search count. *)
+(* A resident, as visitors do not serve the inbox; nor does a visitor's search count. One that is
+   dismissed and may not leave yet serves it too. *)
 let wake_for_inbox pool =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
-  if Atomic.get pool.residents = 0 || Atomic.get pool.allowed = 0 then Parking.wake_all pool.parking
-  else Parking.wake_one pool.parking ~from:1 ~upto:(pool.regulars - 1)
+  let { parking; _ } = pool and allowed = Atomic.get pool.allowed in
+  if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
+  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then
+    for i = allowed + 1 to min (Atomic.get pool.reach) pool.regulars - 1 do
+      ignore (Parking.wake parking i)
+    done
 
 let send pool task =
   publish_backtrace pool.inherited;

@@ -306,34 +306,37 @@ let pause w ~found =
   if not (spin ~found w.pool.pauses (Machine.ticks ())) then
     park w ~announce:Parking.announce_aside ~found
 
-(* The last searcher leaves somebody in its place. *)
+(* Who publishes work wakes nobody while somebody is searching. So the last searcher looks at all
+   deques once more, though it may be about to sleep, to leave or to return: what it would not take
+   itself is for another. *)
 let stop_searching w =
   let { parking; searching; _ } = w.pool in
-  if Atomic.fetch_and_add searching (-1) = 1 && Parking.sleepers parking > 0 && has_work w
-  then Parking.wake_one parking
+  if
+    Atomic.fetch_and_add searching (-1) = 1
+    && Parking.sleepers parking > 0
+    && some_deque_has_work w.pool.workers (places_in_use w.pool)
+  then ignore (Parking.wake_one parking)
 
 (* A wake that came for work must not be lost on who has no time for it. *)
 let pass_on w =
-  if Parking.sleepers w.pool.parking > 0 then
-    if not (Inbox.is_empty w.pool.inbox) then wake_for_inbox w.pool
-    else if some_deque_has_work w.pool.workers (places_in_use w.pool) then
-      Parking.wake_one w.pool.parking
+  if not (Inbox.is_empty w.pool.inbox) then wake_for_inbox w.pool
+  else if some_deque_has_work w.pool.workers (places_in_use w.pool) then
+    ignore (Parking.wake_one w.pool.parking)
 
 let search w ~until =
-  let { searching; _ } = w.pool in
   Uncaught.collect ();
   (* Wakes for work are not for one who would not take it. *)
   let announce parking i =
     (if Staff.dismissed w then Parking.announce_aside else Parking.announce) parking i;
-    Atomic.decr searching
+    stop_searching w
   in
   Deque.sweep w.deque;
   let found () = until () || has_work w in
-  Atomic.incr searching;
+  Atomic.incr w.pool.searching;
   match spin ~found w.pool.pauses (Machine.ticks ()) with
   | true -> stop_searching w
   | false ->
-    park w ~announce ~found;
+    Outcome.on_failure (fun () -> park w ~announce ~found) (fun _ -> pass_on w);
     if until () then pass_on w
   | exception exn -> stop_searching w; raise exn
 

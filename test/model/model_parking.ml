@@ -47,7 +47,7 @@ let publish t kind = Atomic.incr t.work.(kind)
 
 let publisher ?from t kind () =
   publish t kind;
-  Parking.wake_one ?from t.parking
+  ignore (Parking.wake_one ?from t.parking)
 
 let mail t ~kind ~to_ () =
   publish t kind;

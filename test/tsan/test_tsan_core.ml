@@ -129,7 +129,7 @@ let parking ~announce ~wake n () =
   let after _ = check "nobody is counted" (Parking.sleepers parking = 0) in
   race n ~before:(fun _ -> Atomic.set work false) ~after [ sleeper; publisher ]
 
-let wake_one = parking 5_000 ~announce:Parking.announce ~wake:(fun p -> Parking.wake_one p)
+let wake_one = parking 5_000 ~announce:Parking.announce ~wake:(fun p -> ignore (Parking.wake_one p))
 
 let wake_place =
   parking 5_000 ~announce:Parking.announce_aside ~wake:(fun p -> ignore (Parking.wake p 0))
@@ -144,7 +144,7 @@ let wakers_meet () =
   let waker _ =
     let awake = Atomic.get woken in
     relax_until (fun () ->
-        Parking.wake_one parking;
+        ignore (Parking.wake_one parking);
         Atomic.get woken >= awake + 2)
   in
   let after _ = check "nobody is counted" (Parking.sleepers parking = 0) in

@@ -37,9 +37,9 @@ let step parking m = function
   | Wake i ->
     check_bool "wake" (is_down m i) (Parking.wake parking i);
     awaken m i
-  | Wake_one -> Parking.wake_one parking; wake_one ~from:0 ~upto:places m
+  | Wake_one -> ignore (Parking.wake_one parking); wake_one ~from:0 ~upto:places m
   | Wake_one_of (from, upto) ->
-    Parking.wake_one parking ~from ~upto;
+    ignore (Parking.wake_one parking ~from ~upto);
     wake_one ~from ~upto m
   | Wake_all -> Parking.wake_all parking; { asleep = []; aside = [] }
 
@@ -109,7 +109,7 @@ let wake_one_wakes_one () =
   in
   let domains = List.init places sleeper in
   for woken = 1 to places do
-    Parking.wake_one parking;
+    ignore (Parking.wake_one parking);
     wait_until (fun () -> Atomic.get ended = woken);
     Unix.sleepf 0.01;
     check_int "ended" woken (Atomic.get ended);
@@ -133,7 +133,7 @@ let limit_is_no_wake () =
   check_int "sleepers" 1 (Parking.sleepers parking);
   let sleeper = Domain.spawn (fun () -> ignore (Parking.sleep parking 0 ~limit_ms:(-1))) in
   Unix.sleepf 0.01;
-  Parking.wake_one parking;
+  ignore (Parking.wake_one parking);
   Domain.join sleeper
 
 (* {2 Hand-over} *)
@@ -156,7 +156,7 @@ let rec consume parking work i left =
 let publish parking work count =
   for _ = 1 to count do
     Atomic.incr work;
-    Parking.wake_one parking;
+    ignore (Parking.wake_one parking);
     while Atomic.get work > 1 do Domain.cpu_relax () done
   done
 

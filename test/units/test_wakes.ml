@@ -1,0 +1,112 @@
+(* Wakes for work and for the inbox in a pool made by hand, whose workers only announce their
+   sleep: whom a wake reaches, and who passes on one that it has no use for. *)
+
+open Muster_core
+open Harness
+
+let nothing_to_do = Promise.(any (make nowhere ignore))
+
+let make_pool ~residents ~allowed =
+  let pool =
+    Place.make_pool ~name:"by hand" ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3 ~places:4
+      ~pauses:0 ~hire:ignore
+  in
+  pool.workers <- Array.init 4 (Place.make pool);
+  Atomic.set pool.size 3;
+  Atomic.set pool.reach 3;
+  Atomic.set pool.residents residents;
+  Atomic.set pool.allowed allowed;
+  Array.iter (fun (w : Place.t) -> Atomic.set w.mailbox Place.Idle) pool.workers;
+  pool
+
+let sleeps (pool : Place.pool) i = Parking.announce pool.parking i
+let sleeps_aside (pool : Place.pool) i = Parking.announce_aside pool.parking i
+let push (pool : Place.pool) = Deque.push pool.workers.(0).deque nothing_to_do
+
+(* Ends the sleep, if it has not ended. *)
+let check_awake (pool : Place.pool) i awake =
+  check_bool (Printf.sprintf "worker %d is awake" i) awake (not (Parking.wake pool.parking i))
+
+let need_tells_the_dismissed () =
+  let pool = make_pool ~residents:2 ~allowed:0 in
+  sleeps_aside pool 2;
+  Place.need pool 2 ~ms:1000;
+  check_awake pool 2 true
+
+let need_of_no_more_wakes_nobody () =
+  let pool = make_pool ~residents:2 ~allowed:2 in
+  sleeps pool 2;
+  Place.need pool 2 ~ms:1000;
+  check_awake pool 2 false
+
+let inbox_wakes_the_dismissed () =
+  let pool = make_pool ~residents:2 ~allowed:1 in
+  sleeps_aside pool 2;
+  Place.send pool nothing_to_do;
+  check_awake pool 2 true
+
+let inbox_wakes_one () =
+  let pool = make_pool ~residents:2 ~allowed:1 in
+  sleeps pool 1;
+  sleeps_aside pool 2;
+  Place.send pool nothing_to_do;
+  check_awake pool 1 true;
+  check_awake pool 2 false
+
+(* Worker 2 is dismissed, and takes nothing from deques. While it searched, work was published that
+   woke nobody. *)
+let search_of_one_dismissed ~until =
+  let pool = make_pool ~residents:2 ~allowed:1 in
+  sleeps pool 1;
+  push pool;
+  (try Worker.search pool.workers.(2) ~until with Exit -> ());
+  check_int "searching" 0 (Atomic.get pool.searching);
+  check_awake pool 1 true
+
+let dismissed_leaves () = search_of_one_dismissed ~until:(fun () -> true)
+let dismissed_sleeps () = search_of_one_dismissed ~until:(fun () -> false)
+
+let interrupted_sleeper_passes_on () =
+  let pool = make_pool ~residents:2 ~allowed:2 in
+  let w = pool.workers.(2) in
+  let until () =
+    Atomic.get pool.searching = 0
+    && begin
+         (* Its own wake for work has come, and now an interrupt. *)
+         ignore (Parking.wake pool.parking 2);
+         sleeps pool 1;
+         push pool;
+         raise Exit
+       end
+  in
+  (try Worker.search w ~until with Exit -> ());
+  check_awake pool 1 true
+
+let passed_on_to_the_dismissed () =
+  let pool = make_pool ~residents:2 ~allowed:1 in
+  Inbox.push pool.inbox nothing_to_do;
+  sleeps_aside pool 2;
+  Worker.pass_on pool.workers.(1);
+  check_awake pool 2 true
+
+let () =
+  Alcotest.run "wakes"
+    [
+      ( "need",
+        [
+          case "tells who was dismissed" need_tells_the_dismissed;
+          case "wakes nobody for nothing" need_of_no_more_wakes_nobody;
+        ] );
+      ( "inbox",
+        [
+          case "one who was dismissed serves it" inbox_wakes_the_dismissed;
+          case "one is enough" inbox_wakes_one;
+          case "passed on to who was dismissed" passed_on_to_the_dismissed;
+        ] );
+      ( "the last searcher leaves somebody in its place",
+        [
+          case "dismissed, and leaves" dismissed_leaves;
+          case "dismissed, and sleeps" dismissed_sleeps;
+          case "interrupted in its sleep" interrupted_sleeper_passes_on;
+        ] );
+    ]
