@@ -53,6 +53,7 @@ and own = {
   mutable context : Promise.any;  (** what its code is a part of (Context) *)
   mutable home : Promise.home;  (** of the tasks that it starts *)
   mutable filling : bool;  (** hands out tasks until [high] *)
+  mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable settled : bool;  (** has a minor heap that fits (Heap) *)
   mutable bored : bool;  (** has slept its fill *)
@@ -134,7 +135,7 @@ let make_own home index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home;
-      filling = true; from_inbox = false; settled = false; bored = false; suspect = none;
+      filling = true; stale = false; from_inbox = false; settled = false; bored = false; suspect = none;
       called = false; victim = index; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance;
       counts = Compat.padded (zero ()) }
 
@@ -264,6 +265,12 @@ let rec drop_stale deque =
   | Ready _ -> ()
   | Running _ | Returned _ | Raised _ -> Deque.forget deque; drop_stale deque
 
+(* Others who awaited tasks of this deque leave entries behind without a word: hence the look when
+   it is long, too. *)
+let[@inline] forget_stale w =
+  w.own.stale <- false;
+  drop_stale w.deque
+
 (* Makes its owner look up at the next fork, or between two chunks of a loop. *)
 let call_up w =
   Atomic.set w.look 1;
@@ -272,7 +279,7 @@ let call_up w =
 let offer w ~wake task =
   publish_backtrace w.backtrace;
   w.own.counts.forks <- w.own.counts.forks + 1;
-  drop_stale w.deque;
+  if w.own.stale || Deque.size w.deque >= high then forget_stale w;
   Deque.push w.deque task;
   if w.own.filling && Deque.size w.deque >= high then hush w;
   if wake then wake_for_work w.pool

@@ -44,6 +44,7 @@ let[@inline never] async f =
    the deque until the owner pushes again (Place.offer). *)
 let[@inline] run_here w state t =
   let context = w.own.context in
+  w.own.stale <- true;
   w.own.context <- Promise.any t;
   let ended = Promise.run_from state t in
   (Context.place_after w).own.context <- context;
@@ -51,6 +52,7 @@ let[@inline] run_here w state t =
 
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
+  w.own.stale <- true;
   Context.restore w { strand with context = Promise.any t; home };
   let ended = Promise.run_from state t in
   Context.restore (Context.place_after w) strand;

@@ -1,5 +1,5 @@
-(* Wakes for work and for the inbox in a pool made by hand, whose workers only announce their
-   sleep: whom a wake reaches, and who passes on one that it has no use for. *)
+(* A pool made by hand, whose workers only announce their sleep: whom a wake for work or for the inbox
+   reaches, who passes on one that it has no use for, and what stays in a deque. *)
 
 open Muster_core
 open Harness
@@ -89,8 +89,20 @@ let passed_on_to_the_dismissed () =
   Worker.pass_on pool.workers.(1);
   check_awake pool 2 true
 
+(* Whoever awaits a task may run it in place, and leaves its entry. *)
+let entries_are_forgotten ~by_owner =
+  let pool = make_pool ~residents:0 ~allowed:0 in
+  let w = pool.workers.(0) in
+  for _ = 1 to 1000 do
+    let task = Promise.(any (make nowhere ignore)) in
+    Place.offer w ~wake:false task;
+    if by_owner then w.own.stale <- true;
+    ignore (Promise.run task);
+    check_bool "few entries" true (Deque.size w.deque <= if by_owner then 1 else Place.high)
+  done
+
 let () =
-  Alcotest.run "wakes"
+  Alcotest.run "place"
     [
       ( "need",
         [
@@ -108,5 +120,10 @@ let () =
           case "dismissed, and leaves" dismissed_leaves;
           case "dismissed, and sleeps" dismissed_sleeps;
           case "interrupted in its sleep" interrupted_sleeper_passes_on;
+        ] );
+      ( "entries of tasks that were awaited",
+        [
+          case "by the owner" (fun () -> entries_are_forgotten ~by_owner:true);
+          case "by others" (fun () -> entries_are_forgotten ~by_owner:false);
         ] );
     ]
