@@ -118,7 +118,7 @@ let tight_quota (cpu : Cpu.report) =
     ]
   | _ -> []
 
-(* The pool rounds a quota to whole workers. *)
+(* For a quarter of a CPU the pool has one worker more. *)
 let more_workers_than_cpus (cpu : Cpu.report) =
   let quota = Option.bind cpu.quota (fun reading -> reading.cpus) in
   let time = usable_time cpu (Option.value quota ~default:infinity) in

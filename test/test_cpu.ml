@@ -61,10 +61,12 @@ let fractions () =
   in
   check "1000" 0.01 1;
   check "50000" 0.5 1;
-  check "149000" 1.49 1;
+  check "124000" 1.24 1;
+  check "125000" 1.25 2;
   check "150000" 1.5 2;
-  check "240000" 2.4 2;
-  check "250000" 2.5 3
+  check "200000" 2. 2;
+  check "220000" 2.2 2;
+  check "225000" 2.25 3
 
 (* The controller cpu is in v1, so that the v2 mount has no cpu.max; and the reverse. *)
 let hybrid () =

@@ -31,9 +31,13 @@ let pinned () =
 
 type version = V1 | V2
 
-let limits = function
-  | V1 -> [ ("cpu.cfs_period_us", "100000"); ("cpu.cfs_quota_us", "100000") ]
-  | V2 -> [ ("cpu.max", "100000 100000") ]
+let period = 100_000
+
+let limits cpus version =
+  let quota = Float.to_int (cpus *. Float.of_int period) in
+  match version with
+  | V1 -> [ ("cpu.cfs_period_us", string_of_int period); ("cpu.cfs_quota_us", string_of_int quota) ]
+  | V2 -> [ ("cpu.max", Printf.sprintf "%d %d" quota period) ]
 
 let has_cpu list = List.mem "cpu" (String.split_on_char ',' list)
 
@@ -90,7 +94,7 @@ let rec remove ?(tries = 50) directory =
     Unix.sleepf 0.02;
     remove ~tries:(tries - 1) directory
 
-let make (version, parent) =
+let make cpus (version, parent) =
   let name = Printf.sprintf "muster-never-%d" (Unix.getpid ()) in
   let directory = Filename.concat parent name in
   let limit (file, value) = write (Filename.concat directory file) value in
@@ -98,18 +102,18 @@ let make (version, parent) =
   | exception Unix.Unix_error _ -> None
   | () -> (
       let trial = List.map Filename.quote (entering directory [ "true" ]) in
-      match List.iter limit (limits version) with
+      match List.iter limit (limits cpus version) with
       | () when succeeds (String.concat " " trial) -> Some directory
       | () | (exception Unix.Unix_error _) ->
           remove directory;
           None)
 
-let with_quota_of_one_cpu f =
+let with_quota cpus f =
   match List.filter_map hierarchy (lines "/proc/self/mountinfo") with
   | exception Sys_error _ -> Error "no /proc/self/mountinfo"
   | [] -> Error "no control groups"
   | hierarchies -> (
-      match List.find_map make (List.concat_map parents hierarchies) with
+      match List.find_map (make cpus) (List.concat_map parents hierarchies) with
       | None -> Error "may make no control group with a quota"
       | Some directory ->
           Fun.protect

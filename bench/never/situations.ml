@@ -73,7 +73,7 @@ let quota =
       for_each_job options ~situation
         (against_sequential options ~situation ~confine ~limit:(At_most 1.1) [ Default ])
     in
-    match Confines.with_quota_of_one_cpu under with
+    match Confines.with_quota 1. under with
     | Ok rows -> rows
     | Error why -> skipped ~situation why
   in
@@ -103,26 +103,46 @@ let beside count =
 
 let better a b = if Measure.median a <= Measure.median b then a else b
 
+(* The default pool against the better of 1 and 2 workers that stay. *)
+let against_fixed options ~situation ~detail ?confine ?seconds job =
+  let sample =
+    jobs_in_turn options ~situation ?confine ?seconds job [ Default; Fixed 1; Fixed 2 ]
+  in
+  let against = better (sample (Fixed 1)) (sample (Fixed 2)) in
+  let which = if against == sample (Fixed 1) then "1" else "2" in
+  {
+    Row.situation;
+    detail = Printf.sprintf "%s, against a fixed %s" detail which;
+    program = Job.name job;
+    got = Ratio { subject = sample Default; against };
+    limit = At_most 1.1;
+  }
+
+let fractions =
+  let situation = "quota-fractions" in
+  let rows_under options cpus =
+    let detail = Printf.sprintf "%g CPUs" cpus in
+    let under confine =
+      for_each_job options ~situation (fun job ->
+          [ against_fixed options ~situation ~detail ~confine job ])
+    in
+    match Confines.with_quota cpus under with
+    | Ok rows -> rows
+    | Error why -> skipped ~situation why
+  in
+  {
+    name = situation;
+    doc = "quotas of 1.25, 1.5 and 1.75 CPUs, against the better of 1 and 2 workers that stay";
+    rows = (fun options -> List.concat_map (rows_under options) [ 1.25; 1.5; 1.75 ]);
+  }
+
 let changing =
   let situation = "neighbours-changing" in
   let rows options job =
     let seconds = if options.quick then 2. else 10. in
     let count = Muster.Cpu.available () in
-    let sample =
-      Neighbour.beside ~every:0.2 count (fun () ->
-          jobs_in_turn options ~situation ~seconds job [ Default; Fixed 1; Fixed 2 ])
-    in
-    let against = better (sample (Fixed 1)) (sample (Fixed 2)) in
-    let which = if against == sample (Fixed 1) then "1" else "2" in
-    [
-      {
-        Row.situation;
-        detail = Printf.sprintf "%d, against a fixed %s" count which;
-        program = Job.name job;
-        got = Ratio { subject = sample Default; against };
-        limit = At_most 1.1;
-      };
-    ]
+    Neighbour.beside ~every:0.2 count (fun () ->
+        [ against_fixed options ~situation ~detail:(string_of_int count) ~seconds job ])
   in
   {
     name = situation;
@@ -260,6 +280,7 @@ let all =
     domains;
     pinned;
     quota;
+    fractions;
     beside 1;
     beside 2;
     beside 4;
