@@ -44,7 +44,7 @@ let may_leave w () =
   else (w.own.bored || leaves_at_once w) && not (Machine.domain_must_stay ())
 
 let rec serve_pool w =
-  match work w ~until:(may_leave w) with
+  match work w ~on_top:false ~until:(may_leave w) with
   | () -> ()
   | exception exn -> stash w.pool exn; serve_pool w
 

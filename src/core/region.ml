@@ -17,7 +17,9 @@
    Callers may be several. One that finds a mailbox taken does the share itself or, in a
    broadcast, waits ([posting] counts it, for whoever frees a mailbox to wake it). Whoever waits
    serves its own mailbox, having freed it first if it waits within a share
-   (Worker.free_mailbox), so regions that need each other's workers all end. *)
+   (Worker.free_mailbox), so regions that need each other's workers all end. Served on top of another
+   strand, a share has a fiber, in which it can wait for what that strand has to do first; it counts
+   as late then, and ends on whatever worker. *)
 
 open Place
 open Worker
@@ -39,13 +41,16 @@ let stand_in w v =
   match Atomic.get v.mailbox with
   | Idle | Gone | Busy _ -> ()
   | Job job as posted ->
+    let ended () =
+      ignore (Atomic.fetch_and_add job.late (-1));
+      ignore (Parking.wake w.pool.parking job.from)
+    in
     Atomic.incr job.late;
     if Atomic.compare_and_set v.mailbox posted Idle then begin
       wake_posters w.pool;
-      run_share w v.index job.share job.failures
-    end;
-    Atomic.decr job.late;
-    ignore (Parking.wake w.pool.parking job.from)
+      run_share_on_top w v.index job.share job.failures ~ended
+    end
+    else ended ()
 
 let await_mailbox w v =
   let is_free () =

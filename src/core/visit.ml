@@ -95,7 +95,7 @@ let rec finish_up w =
   else if something_is_left pool then begin
     ask_for_one pool;
     if Atomic.get pool.residents > 0 then finish_up w
-    else as_host w (fun w -> work w ~until:(fun () -> not (something_is_left pool)))
+    else as_host w (fun w -> work w ~on_top:true ~until:(fun () -> not (something_is_left pool)))
   end
 
 let leave { w; outer } =

@@ -4,7 +4,9 @@
           inbox is for residents: an outside item can last for ever, and a visitor has its own
           caller to return to. A visitor serves it where there is no resident.
    run    a task from a deque or the inbox runs under the handler of [Suspend] in a fiber of
-          its own; what a task forks and takes back runs in place, as a plain call.
+          its own; what a task forks and takes back runs in place, as a plain call. So does a
+          region's share, at the bottom of a resident's stack; on top of another strand, a share
+          of somebody else's region has a fiber too.
    wait   ten pauses, then yields to the kernel, then sleeps (Parking). *)
 
 open Place
@@ -109,7 +111,26 @@ let has_work w =
 
 (* {2 Run} *)
 
+let wake_posters pool = if Atomic.get pool.posting > 0 then Parking.wake_all pool.parking
+
+let make_idle w =
+  Atomic.set w.mailbox Idle;
+  wake_posters w.pool
+
+(* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile:
+   then others may need the mailbox, and the job counts the share as late. *)
+let free_mailbox w =
+  match Atomic.get w.mailbox with
+  | (Busy (Job job) | Job job) when w.own.in_share ->
+    w.own.in_share <- false;
+    Atomic.incr job.late;
+    make_idle w
+  | Idle | Gone | Job _ | Busy _ -> ()
+
+(* A share that suspends (it runs in a fiber: [do_job_on_top]) frees its worker's mailbox before
+   anybody can go on with it. *)
 let suspend pool register k =
+  Option.iter (fun w -> if w.own.in_share then free_mailbox w) (Context.owned_place ());
   Atomic.incr pool.suspended;
   let put_back = Context.keep () in
   let rest () =
@@ -184,27 +205,14 @@ let stash pool exn =
     Parking.wake_all pool.parking
   end
 
-let wake_posters pool = if Atomic.get pool.posting > 0 then Parking.wake_all pool.parking
-
-let make_idle w =
-  Atomic.set w.mailbox Idle;
-  wake_posters w.pool
-
-(* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile:
-   then others may need the mailbox, and the job counts the share as late. *)
-let free_mailbox w =
-  match Atomic.get w.mailbox with
-  | (Busy (Job job) | Job job) when w.own.in_share ->
-    w.own.in_share <- false;
-    Atomic.incr job.late;
-    make_idle w
-  | Idle | Gone | Job _ | Busy _ -> ()
+let note_failure share index failures =
+  try share index with exn -> Leftmost.note failures index (Outcome.caught exn)
 
 let run_plain w index share failures =
   let handled = w.own.handled and number = w.own.strand in
   w.own.handled <- false;
   w.own.strand <- 0;
-  (try share index with exn -> Leftmost.note failures index (Outcome.caught exn));
+  note_failure share index failures;
   if not (Context.is_plain w) then Context.restore w (Context.none w);
   w.own.strand <- number;
   w.own.handled <- handled
@@ -214,26 +222,44 @@ let run_share w index share failures =
   else
     aside w ~handled:false (Context.none w) (fun index -> run_plain w index share failures) index
 
-let do_job w = function
+(* Somebody else's share, on top of a strand that may hold the very lock for which the share will
+   wait: so it can suspend. [ended] is part of it. *)
+let run_share_on_top w index share failures ~ended =
+  let body () = note_failure share index failures; ended () in
+  aside w ~handled:true (Context.none w) (fun () -> Effect.Deep.match_with body () handler) ()
+
+(* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
+let end_share w ~here ~late ~from =
+  if here && w.own.in_share then begin
+    w.own.in_share <- false;
+    make_idle w
+  end
+  else ignore (Atomic.fetch_and_add late (-1));
+  ignore (Parking.wake w.pool.parking from)
+
+let do_job w ~on_top = function
   | Job { share; failures; late; from; backtrace; _ } ->
     record_backtrace backtrace;
     w.own.in_share <- true;
-    run_share w w.index share failures;
-    if w.own.in_share then make_idle w else Atomic.decr late;
-    w.own.in_share <- false;
-    ignore (Parking.wake w.pool.parking from)
+    if on_top then
+      run_share_on_top w w.index share failures ~ended:(fun () ->
+          end_share w ~here:(Context.place_after w == w) ~late ~from)
+    else begin
+      run_share w w.index share failures;
+      end_share w ~here:true ~late ~from
+    end
   | Idle | Gone | Busy _ -> ()
 
 (* Whether there was a job. *)
-let serve_one w =
+let serve_one w ~on_top =
   if w.own.in_share then free_mailbox w;
   match Atomic.get w.mailbox with
   | Idle | Gone | Busy _ -> false
   | Job { ordered; _ } as job ->
     ((ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job))
-    && (do_job w job; true)
+    && (do_job w ~on_top job; true)
 
-let serve w = ignore (serve_one w)
+let serve w = ignore (serve_one w ~on_top:true)
 
 (* While its thread is in another pool, a worker's shares are done by who asks for them. *)
 let go_away w =
@@ -354,13 +380,13 @@ let rec is_next_due w pauses =
   Atomic.get w.mailbox != Idle
   || (pauses > 0 && (Domain.cpu_relax (); is_next_due w (pauses - 1)))
 
-let rec serve_row w ~until left =
-  if serve_one w && left > 1 && is_next_due w w.pool.pauses && not (until ()) then
-    serve_row w ~until (left - 1)
+let rec serve_row w ~on_top ~until left =
+  if serve_one w ~on_top && left > 1 && is_next_due w w.pool.pauses && not (until ()) then
+    serve_row w ~on_top ~until (left - 1)
 
-let rec work w ~until =
+let rec work w ~on_top ~until =
   if not (until ()) then begin
-    serve_row w ~until row;
+    serve_row w ~on_top ~until row;
     if Atomic.get w.look <> 0 then look w;
     let task = find w in
     if task != none then execute w task
@@ -368,7 +394,7 @@ let rec work w ~until =
       search w ~until;
       raise_stray w
     end;
-    work w ~until
+    work w ~on_top ~until
   end
 
 (* {2 The waiting door: every wait for a promise comes through here} *)
@@ -391,7 +417,7 @@ let help w ~ready ~register =
     || (not !registered
         && (registered := true; register wake; ready ()))
   in
-  if not (ready ()) then aside w ~handled:false (Context.none w) (fun () -> work w ~until) ()
+  if not (ready ()) then aside w ~handled:false (Context.none w) (fun () -> work w ~on_top:true ~until) ()
 
 let try_suspend w register =
   w.own.handled
