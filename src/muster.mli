@@ -260,7 +260,8 @@ module Pool : sig
       a worker allocates survives its collections, unless the program has changed it ([OCAMLRUNPARAM],
       [Gc.set]): every minor collection stops all domains. It does not shrink afterwards.
 
-      {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1.
+      {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1, or
+      [minor_heap_words] more than 2{^28}.
       {b Cost}: about 100 us a domain. *)
 
   val run : t -> (unit -> 'a) -> 'a
