@@ -12,7 +12,6 @@ open Visit
 type t = Place.pool
 
 let size (pool : t) = Atomic.get pool.size
-let name (pool : t) = pool.name
 
 (* {2 Residents}
 
