@@ -12,9 +12,11 @@ let set_uncaught_handler = Uncaught.set_handler
 
 (* {2 Start} *)
 
-let send pool promise =
-  Visit.refuse_or_send "Task.async" pool (Promise.any promise);
+let send_as fn pool promise =
+  Visit.refuse_or_send fn pool (Promise.any promise);
   promise
+
+let send pool promise = send_as "Task.async" pool promise
 
 let offer w promise =
   if Atomic.get w.pool.guards = 0 && Atomic.get w.pool.size > 1 then Atomic.set w.pool.guards 1;
@@ -160,7 +162,7 @@ let fork_unguarded (s : Scope.t) f =
   let w = current () in
   if owned w && w.pool == s.pool then offer w task
   else
-    match send s.pool task with
+    match send_as "Task.fork" s.pool task with
     | task -> task
     | exception exn ->
       Promise.stop task;

@@ -22,14 +22,14 @@ let is_closing pool =
 (* A thread beside one that is in the pool, which has begun to close. *)
 let beside_closing f =
   let pool = Pool.create ~name:"closing" ~domains:1 () and closer = ref None in
-  let run () =
+  let run scope =
     closer := Some (Domain.spawn (fun () -> Pool.close pool));
     in_thread (fun () ->
         while not (is_closing pool) do Thread.delay 0.001 done;
-        f ())
+        f scope)
   in
   let close () = Option.iter Domain.join !closer in
-  Fun.protect (fun () -> Pool.run pool run) ~finally:close
+  Fun.protect (fun () -> Pool.run pool (fun () -> Task.scope run)) ~finally:close
 
 let index ~worker:_ _ = ()
 let slice ~worker:_ ~start:_ ~count:_ = ()
@@ -113,6 +113,9 @@ let scopes =
       "Task.fork: the scope has ended";
     invalid "Task.fork scope, of a closed pool" (fun () -> fork (scope_of_closed ()))
       "Task.fork: the scope has ended";
+    invalid "Task.fork scope, of a thread outside its pool, which closes"
+      (fun () -> beside_closing fork)
+      "Task.fork: pool \"closing\" is closed";
     raises "Task.fork scope, which was cancelled" cancelled Task.Cancelled;
     fine "Task.fork scope, of another pool" 1 in_another;
     fine "Task.cancel_scope, which has ended" () (fun () -> Task.cancel_scope (finished ()));
@@ -125,7 +128,7 @@ let tasks =
     rows =
       [
         invalid "Task.async, of a thread beside one in a pool that closes"
-          (fun () -> beside_closing (fun () -> ignore (Task.async ignore)))
+          (fun () -> beside_closing (fun _ -> ignore (Task.async ignore)))
           "Task.async: pool \"closing\" is closed";
         invalid "Task.first []" (fun () -> Task.first []) "Task.first: empty list";
         fine "Task.all []" [] (fun () -> Task.all []);

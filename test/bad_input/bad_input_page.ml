@@ -46,5 +46,8 @@ let () =
      likes; that comes out.\n\n\
      The tables are printed from what `test/bad_input` checks (`dune promote` after a change). It also\n\
      reads the interfaces: every function of them is in a table, or in a list of those that can be\n\
-     given nothing bad.\n";
+     given nothing bad.\n\n\
+     Two mistakes are not noticed, and wait for ever: a reader of an `Rwlock` that asks to read again\n\
+     behind a writer, or to write; and the computation of a `Lazy` that forces it in another task and\n\
+     waits for that.\n";
   List.iter print_table Bad_input.tables
