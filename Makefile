@@ -17,6 +17,7 @@ help:
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
 	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
 	@echo 'make model          the model checker on deque, parking and promises'
+	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
 	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'
 	@echo 'make doc            the interfaces as HTML (needs odoc)'
@@ -70,6 +71,9 @@ faults:
 model:
 	@$(SETUP) dune build @model
 
+coverage:
+	@$(SETUP) --coverage tools/coverage $(ARGS)
+
 tsan:
 	@$(SETUP) tools/tsan
 
@@ -87,4 +91,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress faults model tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress faults model coverage tsan fmt doc install clean

@@ -204,7 +204,8 @@ module Task : sig
   val fork : scope -> (unit -> 'a) -> 'a t
   (** [fork s f] is a task of [s] that runs [f]. In a scope that was cancelled it never begins.
 
-      {b Raises} [Invalid_argument] if the scope has ended.
+      {b Raises} [Invalid_argument] if the scope has ended; from outside its pool also if that is
+      about to close.
       {b Domains}: any, in any task: the tasks run in the pool in which the scope was opened. *)
 
   val cancel_scope : scope -> unit
@@ -260,7 +261,8 @@ module Pool : sig
       a worker allocates survives its collections, unless the program has changed it ([OCAMLRUNPARAM],
       [Gc.set]): every minor collection stops all domains. It does not shrink afterwards.
 
-      {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1.
+      {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1, or
+      [minor_heap_words] more than 2{^28}.
       {b Cost}: about 100 us a domain. *)
 
   val run : t -> (unit -> 'a) -> 'a

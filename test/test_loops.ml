@@ -259,6 +259,14 @@ let bad_grain () =
   in
   List.iter check [ 0; -1; min_int ]
 
+(* However large the grain, what lies far right of an exception is not called. *)
+let large_grain_stops () =
+  let calls = Atomic.make 0 in
+  let body i = Atomic.incr calls; if i = 10 then raise Exit in
+  check_raises "for" Exit (fun () ->
+      Muster.parallel_for ~grain:max_int ~start:0 ~finish:1_000_000 body);
+  check_bool "few calls" true (Atomic.get calls < 100_000)
+
 let on_some_counts f () = List.iter (fun domains -> run_on domains f) [ 1; 2; 3 ]
 
 let () =
@@ -277,5 +285,6 @@ let () =
           case "the ends of the integers, outside a pool" ends_of_the_integers;
           case "every integer" (on_some_counts every_integer);
           case "bad grain" bad_grain;
+          case "a large grain stops at an exception" large_grain_stops;
         ] );
     ]

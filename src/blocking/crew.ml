@@ -46,8 +46,6 @@ let foreman = Sleeper.create ()
 
 external stop_ticks : unit -> unit = "muster_stop_ticks"
 
-let threads () = match Atomic.get state with Away -> 0 | Here { hands; _ } -> hands
-
 (* {2 Hands} *)
 
 type next =

@@ -10,6 +10,3 @@ val run : (unit -> unit) -> unit
     some 200 us more if the domain has.
     {b Domains}: any.
     {b Order}: what happened before the call happens before [job]. *)
-
-val threads : unit -> int
-(** Threads of the crew, those that sleep too; 0 if the domain is not there. *)

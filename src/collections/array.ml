@@ -18,7 +18,7 @@ let[@inline] search f a chunk = Chunks.search (code f) 0 (length a - 1) chunk
 let[@inline never] init_chunk f r lo hi = for i = lo to hi do put r i (f i) done
 
 let init n f =
-  if n < 2 then Stdlib.Array.init n f
+  if n < 2 || n > Sys.max_array_length then Stdlib.Array.init n f
   else Fresh.build (code f) n f (fun r lo hi -> init_chunk f r lo hi)
 
 let[@inline never] map_chunk f a r lo hi = for i = lo to hi do put r i (f (unsafe_get a i)) done

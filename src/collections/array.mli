@@ -149,11 +149,11 @@ val group_by : ('a -> 'k) -> 'a array -> ('k * 'a array) array
     elements, elements in that of [a]. Keys are told apart as by [compare k k' = 0] and
     [Hashtbl.hash].
 
-    {b Raises} [Invalid_argument] if keys contain functions. *)
+    {b Raises} [compare]'s [Invalid_argument] where keys that contain functions hash alike. *)
 
 val histogram : bins:int -> ('a -> int) -> 'a array -> int array
 (** [histogram ~bins f a] has at [i] how many elements [f] maps to [i].
 
-    {b Raises} [Invalid_argument] if [bins] is negative, or [f] gives what is negative or not less
-    than [bins].
+    {b Raises} [Invalid_argument] if [bins] is negative or more than [Sys.max_array_length], or [f]
+    gives what is negative or not less than [bins].
     {b Cost}: an array of [bins] integers for each chunk that runs at the same time. *)

@@ -6,7 +6,6 @@ open Muster_core
 type 'a t = { first : 'a list; last : 'a list }
 
 let empty = { first = []; last = [] }
-let single x = let cell = [ x ] in { first = cell; last = cell }
 
 let link a b =
   match (a, b) with

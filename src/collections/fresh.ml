@@ -17,6 +17,7 @@ type 'a t = {
   n : int;
   made : 'a array Atomic.t;  (** empty until it is there *)
   early : (int * 'a array) list Atomic.t;  (** chunks that have to move, by first index *)
+  refused : bool Atomic.t;  (** there is no memory for it *)
 }
 
 (* Two arrays of that length cost less than what a loop must cost to be shared. *)
@@ -43,9 +44,11 @@ let build_racing t code value rest =
 
 (* {2 Long ones} *)
 
+(* A chunk ends the loop where there will be no array; the maker's exception lies left of its. *)
 let chunk t value rest lo hi =
   let made = Atomic.get t.made in
   if Array.length made > 0 then rest made lo hi
+  else if Atomic.get t.refused then raise Promise.Skipped
   else push t.early (lo, Array.init (hi - lo + 1) (fun d -> value (lo + d)))
 
 let move_early t =
@@ -56,7 +59,11 @@ let move_early t =
 
 let build_beside t code value rest =
   let first = value 0 in
-  let make () = Atomic.set t.made (Compat.make_fresh t.n first) in
+  let make () =
+    Outcome.on_failure
+      (fun () -> Atomic.set t.made (Compat.make_fresh t.n first))
+      (fun _ -> Atomic.set t.refused true)
+  in
   let fill () = Chunks.run code 1 (t.n - 1) (chunk t value rest) in
   if t.n < long then begin
     make ();
@@ -70,6 +77,8 @@ let build_beside t code value rest =
 (* [n] elements, at least 1: [value i] is that of index [i], and [rest a lo hi] puts those of
    [lo] to [hi] into [a]. *)
 let build code n value rest =
-  let t = { n; made = Atomic.make [||]; early = Atomic.make [] } in
+  let t =
+    { n; made = Atomic.make [||]; early = Atomic.make []; refused = Atomic.make false }
+  in
   if n <= short then build_racing t code value rest else build_beside t code value rest;
   Atomic.get t.made

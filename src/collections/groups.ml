@@ -108,7 +108,9 @@ let[@inline] add t table bin =
   Array.unsafe_set table bin (Array.unsafe_get table bin + 1)
 
 let tables name ~bins =
-  if bins < 0 then Loop.invalid (name ^ ".histogram") "bins = %d is negative" bins;
+  let refuse why = Loop.invalid (name ^ ".histogram") "bins = %d is %s" bins why in
+  if bins < 0 then refuse "negative";
+  if bins > Sys.max_array_length then refuse "more than Sys.max_array_length";
   { name; bins; idle = Atomic.make [] }
 
 (* [count table x] counts in [table]. *)

@@ -46,4 +46,6 @@ let sort_uniq cmp s = string (Bytes.sort_uniq cmp (bytes s))
 let group_by key s =
   Stdlib.Array.map (fun (key, group) -> (key, string group)) (Bytes.group_by key (bytes s))
 
-let histogram ~bins f s = Bytes.histogram ~bins f (bytes s)
+let histogram ~bins f s =
+  Groups.histogram "String" ~bins (Muster_core.Machine.code_of f) (length s) (fun t table lo hi ->
+      for i = lo to hi do Groups.add t table (f (unsafe_get s i)) done)

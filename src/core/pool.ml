@@ -12,7 +12,6 @@ open Visit
 type t = Place.pool
 
 let size (pool : t) = Atomic.get pool.size
-let name (pool : t) = pool.name
 
 (* {2 Residents}
 
@@ -184,13 +183,22 @@ let choose_size ~oversubscribe wanted =
 
 let guests = 14
 
+(* The runtime ends the program where it cannot have the memory, for 128 such heaps. It names this
+   bound (Max_minor_heap_wsz), and does not keep to it. *)
+let most_heap_words = 1 lsl 28
+
 let check_create ~domains ~minor_heap_words =
   let positive what = function
     | Some n when n < 1 -> invalid "Pool.create" "%s = %d is less than 1" what n
     | _ -> ()
   in
+  let at_most what most = function
+    | Some n when n > most -> invalid "Pool.create" "%s = %d is more than %d" what n most
+    | _ -> ()
+  in
   positive "domains" domains;
-  positive "minor_heap_words" minor_heap_words
+  positive "minor_heap_words" minor_heap_words;
+  at_most "minor_heap_words" most_heap_words minor_heap_words
 
 let note_size (pool : t) ~least =
   let size = Atomic.get pool.size and available = Atomic.get Staff.cpus in

@@ -12,9 +12,11 @@ let set_uncaught_handler = Uncaught.set_handler
 
 (* {2 Start} *)
 
-let send pool promise =
-  Visit.refuse_or_send "Task.async" pool (Promise.any promise);
+let send_as fn pool promise =
+  Visit.refuse_or_send fn pool (Promise.any promise);
   promise
+
+let send pool promise = send_as "Task.async" pool promise
 
 let offer w promise =
   if Atomic.get w.pool.guards = 0 && Atomic.get w.pool.size > 1 then Atomic.set w.pool.guards 1;
@@ -144,16 +146,23 @@ let on_cancel hook =
 
 (* {2 Scopes} *)
 
+(* Where a task runs in place on a thread that has none: a place of nobody's. The one that the
+   thread's storage shows may be another thread's. *)
+let place_or_none () =
+  match Context.owned_place () with
+  | Some w -> w
+  | None -> Place.make (Pool.of_place (current ())) (-1)
+
 (* A thread that finds no place in the pool has this run there as a task. *)
 let with_place f =
-  Pool.with_current f ~in_place:(fun () -> await (async (fun () -> f (current ()))))
+  Pool.with_current f ~in_place:(fun () -> await (async (fun () -> f (place_or_none ()))))
 
 let fork_unguarded (s : Scope.t) f =
   let task = Scope.task s f in
   let w = current () in
   if owned w && w.pool == s.pool then offer w task
   else
-    match send s.pool task with
+    match send_as "Task.fork" s.pool task with
     | task -> task
     | exception exn ->
       Promise.stop task;

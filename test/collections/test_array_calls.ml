@@ -202,6 +202,13 @@ let errors () =
     (fun () -> f (Stdlib.String.init (-1) Char.chr));
   same_error "String.index" (fun () -> f (S.index "abc" 'd')) (fun () -> f (String.index "abc" 'd'))
 
+(* While the array is made others compute its elements; they have to stop where there is none. *)
+let no_memory () =
+  for _ = 1 to 200 do
+    run_on 3 (fun () ->
+        check_raises "init" Out_of_memory (fun () -> A.init Sys.max_array_length Fun.id))
+  done
+
 let own_errors () =
   let histogram bins bin () = ignore (A.histogram ~bins (fun _ -> bin) a) in
   let module_ = "Muster.Array.histogram" in
@@ -225,5 +232,5 @@ let () =
         [ case "stop, 1 domain" (stops_early 1); case "stop, 3 domains" (stops_early 3) ] );
       ("cancellation", [ case "between two chunks" cancels ]);
       ("reductions", [ case "the same bits on any number of domains" same_bits ]);
-      ("errors", [ case "the stdlib's" errors; case "ours" own_errors ]);
+      ("errors", [ case "the stdlib's" errors; case "ours" own_errors; case "no memory" no_memory ]);
     ]

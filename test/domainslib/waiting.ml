@@ -106,6 +106,16 @@ let main_sleeps_while_it_waits () =
       Unix.sleepf 0.01;
       Task.await pool p)
 
+type _ Effect.t += Ask : int Effect.t
+
+(* An effect that the body does not handle itself is nobody's, in whichever chunk. *)
+let other_effects pool =
+  let body i = if i = 50 then ignore (Effect.perform Ask) else burn 1e-5 in
+  for _ = 1 to 20 do
+    check_raises "not handled" (Effect.Unhandled Ask) (fun () ->
+        Task.parallel_for pool ~start:0 ~finish:99 ~body)
+  done
+
 let idle_pools_sleep () =
   with_pool 1 @@ fun pool ->
   Task.run pool (fun () -> Task.parallel_for pool ~start:1 ~finish:1000 ~body:ignore);
@@ -117,6 +127,7 @@ let suspending =
     case "bodies may wait for each other" (on bodies_may_wait_for_each_other);
     case "a body may raise after it has waited" (on bodies_that_waited_may_raise);
     case "bodies may wait in loops in loops" (on bodies_may_wait_in_loops_in_loops);
+    case "effects of the user's" (on other_effects);
   ]
 
 let idle =

@@ -1,0 +1,277 @@
+(* Bad arguments of the collections. Where the stdlib has the function, the exception is the
+   stdlib's, which is asked for it. *)
+
+open Bad_case
+module A = Muster.Array
+module F = Muster.Floatarray
+module B = Muster.Bytes
+module S = Muster.String
+module L = Muster.List
+module Q = Muster.Seq
+module G = Muster.Bigarray.Array1
+module Std = Stdlib
+
+let two = [| 1; 2 |]
+let three = [| 1; 2; 3 |]
+let beyond_all = Sys.max_array_length + 1
+let words names = Std.String.split_on_char ' ' names
+let harmless prefix names = Std.List.map (fun name -> prefix ^ "." ^ name) (words names)
+let zero _ = 0
+
+(* Lengths that no array has. *)
+let lengths fn stdlib's ours =
+  let bad n = as_stdlib's (Printf.sprintf "%s (%d)" fn n) (fun () -> stdlib's n) (fun () -> ours n) in
+  Std.List.map bad [ -1; min_int; max_int ]
+
+let bins fn histogram =
+  let bad n what value =
+    invalid (Printf.sprintf "%s ~bins:(%d), for a bin %d" fn n value)
+      (fun () -> ignore (histogram n value))
+      (Printf.sprintf "%s: %s" fn what)
+  in
+  let range bin n = Printf.sprintf "bin = %d is not less than bins = %d, or negative" bin n in
+  [
+    bad (-1) "bins = -1 is negative" 0;
+    bad min_int (Printf.sprintf "bins = %d is negative" min_int) 0;
+    bad beyond_all
+      (Printf.sprintf "bins = %d is more than Sys.max_array_length" beyond_all)
+      0;
+    bad 2 (range 2 2) 2;
+    bad 2 (range (-1) 2) (-1);
+    bad 0 (range 0 0) 0;
+  ]
+
+let of_empty fn f = fine (fn ^ ", of nothing") None f
+
+(* Two of these are told apart by [compare] alone, which cannot. *)
+let function_key _ =
+  let calls = ref 0 in
+  fun () -> incr calls
+
+let by_functions fn group =
+  raises (fn ^ ", for keys with functions that hash alike")
+    (fun () -> group ())
+    (Invalid_argument "compare: functional value")
+
+(* {2 Arrays} *)
+
+let array_lengths_differ =
+  let rows fn stdlib's ours =
+    let bad call a b =
+      as_stdlib's (fn ^ call) (fun () -> stdlib's a b) (fun () -> ours a b)
+    in
+    [ bad " f, lengths 2 and 3" two three; bad " f, lengths 0 and 3" [||] three ]
+  in
+  rows "Array.map2" (Std.Array.map2 ( + )) (A.map2 ( + ))
+  @ rows "Array.combine" Std.Array.combine A.combine
+  @ rows "Array.iter2" (Std.Array.iter2 (fun _ _ -> ())) (A.iter2 (fun _ _ -> ()))
+  @ rows "Array.exists2" (Std.Array.exists2 ( = )) (A.exists2 ( = ))
+  @ rows "Array.for_all2" (Std.Array.for_all2 ( = )) (A.for_all2 ( = ))
+
+let arrays =
+  {
+    title = "Array";
+    rows =
+      lengths "Array.init" (fun n -> Std.Array.init n Fun.id) (fun n -> A.init n Fun.id)
+      @ [
+          as_stdlib's "Array.init Sys.max_array_length"
+            (fun () -> Std.Array.init Sys.max_array_length Fun.id)
+            (fun () -> A.init Sys.max_array_length Fun.id);
+        ]
+      @ array_lengths_differ
+      @ bins "Array.histogram" (fun bins bin -> A.histogram ~bins (fun _ -> bin) three)
+      @ [
+          by_functions "Array.group_by" (fun () -> ignore (A.group_by function_key three));
+          of_empty "Array.reduce" (fun () -> A.reduce ( + ) [||]);
+          of_empty "Array.min" (fun () -> A.min compare [||]);
+          of_empty "Array.max" (fun () -> A.max compare [||]);
+          fine "Array.scan, of nothing" [||] (fun () -> A.scan ( + ) [||]);
+          fine "Array.histogram ~bins:0, of nothing" [||] (fun () -> A.histogram ~bins:0 zero [||]);
+        ];
+    harmless =
+      harmless "Array"
+        "map mapi map_inplace mapi_inplace split iter iteri fold count exists for_all mem memq \
+         find_opt find_index find_map find_mapi filter partition filter_map concat_map sort \
+         stable_sort fast_sort sort_uniq";
+  }
+
+let floatarrays =
+  let f2 = F.of_list [ 1.; 2. ] and f3 = F.of_list [ 1.; 2.; 3. ] in
+  let differ fn stdlib's ours =
+    as_stdlib's (fn ^ " f, lengths 2 and 3") (fun () -> stdlib's f2 f3) (fun () -> ours f2 f3)
+  in
+  let nothing = F.create 0 and none _ _ = () in
+  {
+    title = "Floatarray";
+    rows =
+      lengths "Floatarray.init" (fun n -> Std.Float.Array.init n float) (fun n -> F.init n float)
+      @ [
+          differ "Floatarray.map2" (Std.Float.Array.map2 ( +. )) (F.map2 ( +. ));
+          differ "Floatarray.iter2" (Std.Float.Array.iter2 none) (F.iter2 none);
+        ]
+      @ bins "Floatarray.histogram" (fun bins bin -> F.histogram ~bins (fun _ -> bin) f3)
+      @ [
+          by_functions "Floatarray.group_by" (fun () -> ignore (F.group_by function_key f3));
+          of_empty "Floatarray.reduce" (fun () -> F.reduce ( +. ) nothing);
+          of_empty "Floatarray.min" (fun () -> F.min compare nothing);
+          of_empty "Floatarray.max" (fun () -> F.max compare nothing);
+          fine "Floatarray.scan, of nothing" 0 (fun () -> F.length (F.scan ( +. ) nothing));
+        ];
+    harmless =
+      harmless "Floatarray"
+        "map mapi map_inplace mapi_inplace map_to_array map_from_array iter iteri fold count \
+         exists for_all mem mem_ieee find_opt find_index find_map find_mapi filter partition \
+         filter_map concat_map sort stable_sort fast_sort sort_uniq";
+  }
+
+(* {2 Bigarrays} *)
+
+let bigarrays =
+  let of_list l = G.of_array Int C_layout (Std.Array.of_list l) in
+  let init n = G.init Int C_layout n Fun.id in
+  let fn = "Bigarray.Array1." in
+  let of_empty name f = of_empty (fn ^ name) (fun () -> f (of_list [])) in
+  {
+    title = "Bigarray";
+    rows =
+      [
+        as_stdlib's (fn ^ "init kind layout (-1)")
+          (fun () -> Std.Bigarray.(Array1.init Int C_layout (-1) Fun.id))
+          (fun () -> init (-1));
+        as_stdlib's (fn ^ "init kind layout max_int")
+          (fun () -> Std.Bigarray.(Array1.init Int C_layout max_int Fun.id))
+          (fun () -> init max_int);
+        invalid (fn ^ "map2 f, dimensions 2 and 3")
+          (fun () -> ignore (G.map2 ( + ) (of_list [ 1; 2 ]) (of_list [ 1; 2; 3 ])))
+          "Bigarray.Array1.map2: dimensions = 2 and 3 differ";
+      ]
+      @ bins (fn ^ "histogram") (fun bins bin -> G.histogram ~bins (fun _ -> bin) (of_list [ 1; 2 ]))
+      @ [
+          by_functions (fn ^ "group_by") (fun () -> ignore (G.group_by function_key (of_list [ 1; 2 ])));
+          of_empty "reduce" (G.reduce ( + ));
+          of_empty "min" (G.min compare);
+          of_empty "max" (G.max compare);
+          fine (fn ^ "scan, of nothing") 0 (fun () -> G.dim (G.scan ( + ) (of_list [])));
+        ];
+    harmless =
+      harmless "Bigarray.Array1"
+        "of_array map map_to mapi map_inplace map_to_array iter iteri fold count exists for_all \
+         mem find_opt find_index find_map find_mapi filter partition filter_map sort stable_sort \
+         sort_uniq";
+  }
+
+(* {2 Characters} *)
+
+let char i = Char.chr (i land 127)
+
+let bytes =
+  let of_empty name f = of_empty ("Bytes." ^ name) (fun () -> f B.empty) in
+  let abc = B.of_string "abc" in
+  {
+    title = "Bytes";
+    rows =
+      lengths "Bytes.init" (fun n -> Std.Bytes.init n char) (fun n -> B.init n char)
+      @ [
+          invalid "Bytes.map2 f, lengths 0 and 3" (fun () -> ignore (B.map2 Std.min B.empty abc))
+            "Bytes.map2: lengths = 0 and 3 differ";
+          as_stdlib's "Bytes.index b c, where there is none"
+            (fun () -> Std.Bytes.index abc 'd')
+            (fun () -> B.index abc 'd');
+        ]
+      @ bins "Bytes.histogram" (fun bins bin -> B.histogram ~bins (fun _ -> bin) abc)
+      @ [
+          by_functions "Bytes.group_by" (fun () -> ignore (B.group_by function_key abc));
+          of_empty "reduce" (B.reduce Std.min);
+          of_empty "min" (B.min compare);
+          of_empty "max" (B.max compare);
+          fine "Bytes.scan, of nothing" B.empty (fun () -> B.scan Std.min B.empty);
+        ];
+    harmless =
+      harmless "Bytes"
+        "map mapi map_to_array iter iteri fold count exists for_all mem contains index_opt \
+         find_opt find_index filter partition filter_map concat_map sort stable_sort sort_uniq";
+  }
+
+let strings =
+  let of_empty name f = of_empty ("String." ^ name) (fun () -> f "") in
+  {
+    title = "String";
+    rows =
+      lengths "String.init" (fun n -> Std.String.init n char) (fun n -> S.init n char)
+      @ [
+          invalid "String.map2 f, lengths 0 and 3" (fun () -> ignore (S.map2 Std.min "" "abc"))
+            "String.map2: lengths = 0 and 3 differ";
+          as_stdlib's "String.index s c, where there is none"
+            (fun () -> Std.String.index "abc" 'd')
+            (fun () -> S.index "abc" 'd');
+        ]
+      @ bins "String.histogram" (fun bins bin -> S.histogram ~bins (fun _ -> bin) "abc")
+      @ [
+          by_functions "String.group_by" (fun () -> ignore (S.group_by function_key "abc"));
+          of_empty "reduce" (S.reduce Std.min);
+          of_empty "min" (S.min compare);
+          of_empty "max" (S.max compare);
+          fine "String.scan, of nothing" "" (fun () -> S.scan Std.min "");
+        ];
+    harmless =
+      harmless "String"
+        "map mapi map_to_array iter iteri fold count exists for_all mem contains index_opt \
+         find_opt find_index filter partition filter_map concat_map sort_uniq";
+  }
+
+(* {2 Lists and sequences} *)
+
+let lists =
+  let init n = as_stdlib's (Printf.sprintf "List.init (%d)" n) in
+  let differ a b =
+    as_stdlib's
+      (Printf.sprintf "List.map2 f, lengths %d and %d" (Std.List.length a) (Std.List.length b))
+      (fun () -> Std.List.map2 ( + ) a b)
+      (fun () -> L.map2 ( + ) a b)
+  in
+  let of_empty name f = of_empty ("List." ^ name) (fun () -> f []) in
+  {
+    title = "List";
+    rows =
+      Std.List.map
+        (fun n -> init n (fun () -> Std.List.init n Fun.id) (fun () -> L.init n Fun.id))
+        [ -1; min_int ]
+      @ [
+          differ [] [ 1; 2 ];
+          differ [ 1; 2 ] [ 1; 2; 3 ];
+          as_stdlib's "List.find, where there is none"
+            (fun () -> Std.List.find (( = ) 4) [ 1; 2; 3 ])
+            (fun () -> L.find (( = ) 4) [ 1; 2; 3 ]);
+        ]
+      @ bins "List.histogram" (fun bins bin -> L.histogram ~bins (fun _ -> bin) [ 1; 2 ])
+      @ [
+          by_functions "List.group_by" (fun () -> ignore (L.group_by function_key [ 1; 2 ]));
+          of_empty "reduce" (L.reduce ( + ));
+          of_empty "min" (L.min compare);
+          of_empty "max" (L.max compare);
+          fine "List.scan, of nothing" [] (fun () -> L.scan ( + ) []);
+        ];
+    harmless =
+      harmless "List"
+        "map mapi filter find_all filteri filter_map concat_map partition iter iteri fold count \
+         find_opt find_index find_map find_mapi exists for_all mem memq sort stable_sort \
+         fast_sort sort_uniq";
+  }
+
+let seqs =
+  let some = Std.List.to_seq [ 1; 2 ] in
+  let of_empty name f = of_empty ("Seq." ^ name) (fun () -> f Q.empty) in
+  {
+    title = "Seq";
+    rows =
+      bins "Seq.histogram" (fun bins bin -> Q.histogram ~bins (fun _ -> bin) some)
+      @ [
+          by_functions "Seq.group_by" (fun () -> Q.iter ignore (Q.group_by function_key some));
+          of_empty "reduce" (Q.reduce ( + ));
+          of_empty "min" (Q.min compare);
+          of_empty "max" (Q.max compare);
+        ];
+    harmless = harmless "Seq" "iter iteri fold count find_opt mem sort stable_sort sort_uniq";
+  }
+
+let tables = [ arrays; floatarrays; bigarrays; bytes; strings; lists; seqs ]

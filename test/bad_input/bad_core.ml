@@ -1,0 +1,234 @@
+(* Bad arguments of forks, loops, tasks, pools and teams. *)
+
+open Bad_case
+module Pool = Muster.Pool
+module Task = Muster.Task
+module Team = Muster.Team
+
+(* {2 What is bad} *)
+
+let closed = lazy (let pool = Pool.create ~name:"closed" ~domains:1 () in Pool.close pool; pool)
+let closed () = Lazy.force closed
+let finished () = in_pool (fun _ -> Task.scope Fun.id)
+
+let close_within () =
+  Pool.with_ ~name:"open" ~domains:1 (fun pool -> Pool.run pool (fun () -> Pool.close pool))
+
+let with_pool f = Pool.with_ ~domains:1 f
+
+let is_closing pool =
+  match Pool.run pool ignore with () -> false | exception Invalid_argument _ -> true
+
+(* A thread beside one that is in the pool, which has begun to close. *)
+let beside_closing f =
+  let pool = Pool.create ~name:"closing" ~domains:1 () and closer = ref None in
+  let run scope =
+    closer := Some (Domain.spawn (fun () -> Pool.close pool));
+    in_thread (fun () ->
+        while not (is_closing pool) do Thread.delay 0.001 done;
+        f scope)
+  in
+  let close () = Option.iter Domain.join !closer in
+  Fun.protect (fun () -> Pool.run pool (fun () -> Task.scope run)) ~finally:close
+
+let index ~worker:_ _ = ()
+let slice ~worker:_ ~start:_ ~count:_ = ()
+let sum ?grain start finish = Muster.parallel_reduce ?grain ~start ~finish ~combine:( + ) ~init:0 Fun.id
+let find ?grain start finish = Muster.parallel_find ?grain ~start ~finish (fun _ -> None)
+
+(* {2 Loops} *)
+
+let grains =
+  let bad fn f grain =
+    invalid (Printf.sprintf "%s ~grain:(%d)" fn grain) (fun () -> f grain)
+      (Printf.sprintf "%s: grain = %d is less than 1" fn grain)
+  in
+  List.concat_map
+    (fun grain ->
+      [
+        bad "parallel_for" (fun grain -> Muster.parallel_for ~grain ~start:0 ~finish:9 ignore) grain;
+        bad "parallel_reduce" (fun grain -> ignore (sum ~grain 0 9)) grain;
+        bad "parallel_find" (fun grain -> ignore (find ~grain 0 9)) grain;
+      ])
+    [ 0; -1; min_int ]
+
+let ranges =
+  let none_called call loop =
+    fine call 0 (fun () -> let n = ref 0 in loop (fun _ -> incr n); !n)
+  in
+  let for_ start finish f = Muster.parallel_for ~start ~finish f in
+  let at = Atomic.make 0 in
+  let last_two start finish () =
+    Atomic.set at 0;
+    for_ start finish (fun i -> ignore (Atomic.fetch_and_add at (if i >= start then 1 else 100)));
+    Atomic.get at
+  in
+  [
+    none_called "parallel_for ~start:1 ~finish:0" (for_ 1 0);
+    none_called "parallel_for ~start:max_int ~finish:min_int" (for_ max_int min_int);
+    fine "parallel_for ~start:(max_int - 1) ~finish:max_int" 2 (last_two (max_int - 1) max_int);
+    fine "parallel_for ~start:min_int ~finish:(min_int + 1)" 2 (last_two min_int (min_int + 1));
+    fine "parallel_reduce ~start:1 ~finish:0" 0 (fun () -> sum 1 0);
+    fine "parallel_reduce ~grain:max_int" 45 (fun () -> sum ~grain:max_int 0 9);
+    fine "parallel_find ~start:min_int ~finish:max_int" (Some min_int) (fun () ->
+        Muster.parallel_find ~start:min_int ~finish:max_int Option.some);
+    fine "parallel_scan (+) [||]" [||] (fun () -> Muster.parallel_scan ( + ) [||]);
+  ]
+
+let loops = { title = "Muster"; rows = grains @ ranges; harmless = [ "both" ] }
+
+(* {2 Tasks} *)
+
+let deadlines =
+  [
+    invalid "Task.with_deadline nan" (fun () -> Task.with_deadline nan ignore)
+      "Task.with_deadline: seconds = nan is no time";
+    raises "Task.with_deadline 0." (fun () -> Task.with_deadline 0. ignore) Task.Deadline_exceeded;
+    raises "Task.with_deadline (-1.)" (fun () -> Task.with_deadline (-1.) ignore)
+      Task.Deadline_exceeded;
+    raises "Task.with_deadline neg_infinity" (fun () -> Task.with_deadline neg_infinity ignore)
+      Task.Deadline_exceeded;
+    fine "Task.with_deadline infinity" 1 (fun () -> Task.with_deadline infinity (fun () -> 1));
+    fine "Task.with_deadline max_float" 1 (fun () -> Task.with_deadline max_float (fun () -> 1));
+  ]
+
+(* A scope of a pool that was closed since. *)
+let scope_of_closed () =
+  let pool = Pool.create ~name:"gone" ~domains:1 () in
+  let scope = Pool.run pool (fun () -> Task.scope Fun.id) in
+  Pool.close pool;
+  scope
+
+let scopes =
+  let fork scope = ignore (Task.fork scope ignore) in
+  let in_another () =
+    in_pool (fun _ ->
+        Task.scope (fun s -> in_pool (fun _ -> Task.await (Task.fork s (fun () -> 1)))))
+  in
+  let cancelled () =
+    in_pool (fun _ -> Task.scope (fun s -> Task.cancel_scope s; Task.await (Task.fork s ignore)))
+  in
+  [
+    invalid "Task.fork scope, which has ended" (fun () -> fork (finished ()))
+      "Task.fork: the scope has ended";
+    invalid "Task.fork scope, of a closed pool" (fun () -> fork (scope_of_closed ()))
+      "Task.fork: the scope has ended";
+    invalid "Task.fork scope, of a thread outside its pool, which closes"
+      (fun () -> beside_closing fork)
+      "Task.fork: pool \"closing\" is closed";
+    raises "Task.fork scope, which was cancelled" cancelled Task.Cancelled;
+    fine "Task.fork scope, of another pool" 1 in_another;
+    fine "Task.cancel_scope, which has ended" () (fun () -> Task.cancel_scope (finished ()));
+    fine "Task.cancel_scope, of a closed pool" () (fun () -> Task.cancel_scope (scope_of_closed ()));
+  ]
+
+let tasks =
+  {
+    title = "Task";
+    rows =
+      [
+        invalid "Task.async, of a thread beside one in a pool that closes"
+          (fun () -> beside_closing (fun _ -> ignore (Task.async ignore)))
+          "Task.async: pool \"closing\" is closed";
+        invalid "Task.first []" (fun () -> Task.first []) "Task.first: empty list";
+        fine "Task.all []" [] (fun () -> Task.all []);
+        fine "Task.await, of a task of a closed pool" 1 (fun () ->
+            Task.await (in_pool (fun _ -> Task.async (fun () -> 1))));
+        fine "Task.cancel, twice" () (fun () ->
+            let t = Task.async ignore in
+            Task.cancel t;
+            Task.cancel t);
+        fine "Task.cancel, of a task of a closed pool" () (fun () ->
+            Task.cancel (in_pool (fun _ -> Task.async ignore)));
+        fine "Task.check, outside a task" () Task.check;
+        fine "Task.on_cancel, outside a task" () (fun () -> Task.on_cancel ignore);
+        fine "Task.blocking, outside a task" 1 (fun () -> Task.blocking (fun () -> 1));
+      ]
+      @ scopes @ deadlines;
+    harmless = [ "Task.scope"; "Task.set_uncaught_handler" ];
+  }
+
+(* {2 Pools} *)
+
+let pool_create =
+  let bad what f n =
+    let message = Printf.sprintf "Pool.create: %s = %d is less than 1" what n in
+    invalid (Printf.sprintf "Pool.create ~%s:(%d)" what n) (fun () -> ignore (f n)) message
+  in
+  let domains domains = Pool.create ~domains () in
+  let too_much n =
+    invalid (Printf.sprintf "Pool.create ~minor_heap_words:(%d)" n)
+      (fun () -> ignore (Pool.create ~domains:1 ~minor_heap_words:n ()))
+      (Printf.sprintf "Pool.create: minor_heap_words = %d is more than %d" n (1 lsl 28))
+  in
+  let heap minor_heap_words = Pool.create ~minor_heap_words () in
+  List.concat_map (fun n -> [ bad "domains" domains n; bad "minor_heap_words" heap n ])
+    [ 0; -1; min_int ]
+  @ List.map too_much [ (1 lsl 28) + 1; max_int ]
+  @ [
+      invalid "Pool.with_ ~domains:(0)" (fun () -> Pool.with_ ~domains:0 ignore)
+        "Pool.create: domains = 0 is less than 1";
+      fine "Pool.create ~domains:max_int" true (fun () ->
+          Pool.with_ ~domains:max_int (fun pool -> Pool.size pool >= 1));
+      fine "Pool.create ~name:\"\"" true (fun () ->
+          Pool.with_ ~name:"" ~domains:1 (fun pool -> Pool.find "" |> Option.get == pool));
+    ]
+
+let pools =
+  {
+    title = "Pool";
+    rows =
+      pool_create
+      @ [
+          invalid "Pool.run closed" (fun () -> Pool.run (closed ()) ignore)
+            "Pool.run: pool \"closed\" is closed";
+          invalid "Pool.close, in a task of it" close_within
+            "Pool.close: called from a task of pool \"open\", which it would wait for";
+          fine "Pool.close, twice" () (fun () -> Pool.close (closed ()));
+          fine "Pool.size closed" 1 (fun () -> Pool.size (closed ()));
+          fine "Pool.stats closed" 1 (fun () -> (Pool.stats (closed ())).size);
+          fine "Pool.find, no such name" true (fun () -> Pool.find "no such pool" = None);
+          fine "Pool.find, of a closed pool" true (fun () ->
+              ignore (closed ());
+              Pool.find "closed" = None);
+        ];
+    harmless = [ "Pool.default" ];
+  }
+
+(* {2 Teams} *)
+
+let team_closed =
+  let bad fn f =
+    invalid (fn ^ " closed") (fun () -> f (closed ())) (fn ^ ": pool \"closed\" is closed")
+  in
+  [
+    bad "Team.broadcast" (fun pool -> Team.broadcast pool ignore);
+    bad "Team.for_n" (fun pool -> Team.for_n pool 4 index);
+    bad "Team.for_n_dynamic" (fun pool -> Team.for_n_dynamic pool 4 index);
+    bad "Team.for_slices" (fun pool -> Team.for_slices pool 4 slice);
+  ]
+
+let team_lengths =
+  let bad fn f n =
+    invalid (Printf.sprintf "Team.%s pool (%d)" fn n) (fun () -> with_pool (fun pool -> f pool n))
+      (Printf.sprintf "Team.%s: n = %d is negative" fn n)
+  in
+  let none fn f = fine ("Team." ^ fn ^ " pool 0") () (fun () -> with_pool (fun pool -> f pool 0)) in
+  let each (fn, f) = [ bad fn f (-1); bad fn f min_int; none fn f ] in
+  List.concat_map each
+    [
+      ("for_n", fun pool n -> Team.for_n pool n index);
+      ("for_n_dynamic", fun pool n -> Team.for_n_dynamic pool n index);
+      ("for_slices", fun pool n -> Team.for_slices pool n slice);
+    ]
+
+let slice_of_huge =
+  fine "Team.for_slices pool max_int" max_int (fun () ->
+      let total = ref 0 in
+      with_pool (fun pool ->
+          Team.for_slices pool max_int (fun ~worker:_ ~start:_ ~count -> total := !total + count));
+      !total)
+
+let teams = { title = "Team"; rows = team_closed @ team_lengths @ [ slice_of_huge ]; harmless = [] }
+let cpu = { title = "Cpu"; rows = []; harmless = [ "Cpu.available" ] }
+let tables = [ loops; tasks; pools; teams; cpu ]

@@ -1,0 +1,25 @@
+(* Bad arguments of muster.h's functions, called from C. *)
+
+open Bad_case
+
+external for_slices : int -> is_null:bool -> unit = "muster_bad_for_slices"
+external for_n_dynamic : int -> is_null:bool -> unit = "muster_bad_for_n_dynamic"
+
+let rows fn call =
+  let bad text run message = raises (fn ^ text) run (Invalid_argument (fn ^ ": " ^ message)) in
+  [
+    bad "(n, NULL, ctx)" (fun () -> call 1 ~is_null:true) "fn is NULL";
+    bad "(0, NULL, ctx)" (fun () -> call 0 ~is_null:true) "fn is NULL";
+    bad "(SIZE_MAX, fn, ctx)" (fun () -> call (-1) ~is_null:false)
+      (Printf.sprintf "n = 18446744073709551615 is above %d" max_int);
+    fine (fn ^ "(0, fn, ctx)") () (fun () -> call 0 ~is_null:false);
+  ]
+
+let tables =
+  [
+    {
+      title = "muster.h";
+      rows = rows "muster_for_slices" for_slices @ rows "muster_for_n_dynamic" for_n_dynamic;
+      harmless = [];
+    };
+  ]

@@ -1,0 +1,163 @@
+(* The functions that only some collections have, of few elements. *)
+
+open Harness
+
+let lengths = [ 0; 1; 2; 3; 7; 40 ]
+let values n = List.init n (fun i -> i * 37 mod 11)
+let of_each name check = case name (fun () -> run_on 2 (fun () -> List.iter check lengths))
+let twice x = [ x; x ]
+let from v x = if x >= v then Some (x + 1) else None
+let from_i v i x = if x >= v then Some (i + x) else None
+
+let pairs f a b =
+  let sum = Atomic.make 0 in
+  f (fun x y -> ignore (Atomic.fetch_and_add sum ((x * 11) + y))) a b;
+  Atomic.get sum
+
+let sum_of_pairs l = List.fold_left (fun sum x -> sum + (x * 11) + x) 0 l
+
+(* The index of the first that has one. *)
+let find_mapi f l = List.find_map (fun (i, x) -> f i x) (List.mapi (fun i x -> (i, x)) l)
+
+let lists n =
+  let module L = Muster.List in
+  let l = values n in
+  let even i x = (i + x) land 1 = 0 in
+  check_equal "init" l (L.init n (fun i -> i * 37 mod 11));
+  check_equal "filteri" (List.filteri even l) (L.filteri even l);
+  check_equal "find_all" (List.filter (( < ) 4) l) (L.find_all (( < ) 4) l);
+  check_equal "concat_map" (List.concat_map twice l) (L.concat_map twice l);
+  check_equal "sort" (List.sort compare l) (L.sort compare l);
+  check_equal "fast_sort" (List.sort compare l) (L.fast_sort compare l);
+  List.iter
+    (fun v ->
+      check_equal "find" (outcome (fun () -> List.find (( = ) v) l))
+        (outcome (fun () -> L.find (( = ) v) l));
+      check_equal "find_map" (List.find_map (from v) l) (L.find_map (from v) l);
+      check_equal "find_mapi" (find_mapi (from_i v) l) (L.find_mapi (from_i v) l);
+      check_equal "memq" (List.memq v l) (L.memq v l))
+    [ 0; 4; 12 ]
+
+let arrays n =
+  let module A = Muster.Array in
+  let l = values n in
+  let a = Array.of_list l in
+  let changed f = let b = Array.copy a in f b; Array.to_list b in
+  check_equal "init" a (A.init n (fun i -> i * 37 mod 11));
+  check_equal "map_inplace" (List.map succ l) (changed (A.map_inplace succ));
+  check_equal "mapi_inplace" (List.mapi ( + ) l) (changed (A.mapi_inplace ( + )));
+  check_equal "combine" (Array.combine a a) (A.combine a a);
+  check_equal "split" (a, a) (A.split (Array.combine a a));
+  check_equal "iter2" (sum_of_pairs l) (pairs A.iter2 a a);
+  check_equal "concat_map" (List.concat_map twice l)
+    (Array.to_list (A.concat_map (fun x -> [| x; x |]) a));
+  check_equal "sort" (List.sort compare l) (changed (A.sort compare));
+  List.iter
+    (fun v ->
+      check_equal "find_map" (List.find_map (from v) l) (A.find_map (from v) a);
+      check_equal "find_mapi" (find_mapi (from_i v) l) (A.find_mapi (from_i v) a);
+      check_equal "exists2" (List.mem v l) (A.exists2 (fun x y -> x + y = 2 * v) a a);
+      check_equal "for_all2" (List.for_all (( = ) v) l) (A.for_all2 (fun x y -> x + y = 2 * v) a a);
+      check_equal "memq" (List.memq v l) (A.memq v a))
+    [ 0; 4; 12 ]
+
+let floatarrays n =
+  let module F = Muster.Floatarray in
+  let l = values n in
+  let a = F.of_list (List.map float_of_int l) in
+  let ints a = List.map int_of_float (F.to_list a) in
+  let on f x = float_of_int (f (int_of_float x)) in
+  let changed f = let b = F.copy a in f b; ints b in
+  check_equal "init" l (ints (F.init n (fun i -> float_of_int (i * 37 mod 11))));
+  check_equal "map_inplace" (List.map succ l) (changed (F.map_inplace (on succ)));
+  check_equal "mapi_inplace" (List.mapi ( + ) l) (changed (F.mapi_inplace (fun i -> on (( + ) i))));
+  check_equal "map_from_array" l (ints (F.map_from_array float_of_int (Array.of_list l)));
+  let iter2 f = F.iter2 (fun x y -> f (int_of_float x) (int_of_float y)) in
+  check_equal "iter2" (sum_of_pairs l) (pairs iter2 a a);
+  check_equal "concat_map" (List.concat_map twice l) (ints (F.concat_map (F.make 2) a));
+  check_equal "sort" (List.sort compare l) (changed (F.sort compare));
+  List.iter
+    (fun v ->
+      let float = float_of_int v in
+      check_equal "mem_ieee" (List.mem v l) (F.mem_ieee float a);
+      check_equal "find_map" (List.find_map (from v) l)
+        (F.find_map (fun x -> from v (int_of_float x)) a);
+      check_equal "find_mapi" (find_mapi (from_i v) l)
+        (F.find_mapi (fun i x -> from_i v i (int_of_float x)) a))
+    [ 0; 4; 12 ];
+  check_equal "mem_ieee nan" false (F.mem_ieee nan (F.make n nan))
+
+let characters n =
+  let module B = Muster.Bytes in
+  let module S = Muster.String in
+  let s = String.init n (fun i -> Char.chr (97 + (i * 37 mod 11))) in
+  let b = Bytes.of_string s in
+  let double = String.concat "" (List.map (String.make 2) (List.of_seq (String.to_seq s))) in
+  let sorted = String.of_seq (List.to_seq (List.sort compare (List.of_seq (String.to_seq s)))) in
+  check_equal "init" b (B.init n (fun i -> s.[i]));
+  check_equal "String.init" s (S.init n (fun i -> s.[i]));
+  check_equal "concat_map" double (B.to_string (B.concat_map (B.make 2) b));
+  check_equal "String.concat_map" double (S.concat_map (S.make 2) s);
+  check_equal "sort" sorted (let c = B.copy b in B.sort compare c; B.to_string c);
+  List.iter
+    (fun c ->
+      check_equal "index_opt" (String.index_opt s c) (B.index_opt b c);
+      check_equal "String.index_opt" (String.index_opt s c) (S.index_opt s c);
+      let index = outcome (fun () -> String.index s c) in
+      check_equal "index" index (outcome (fun () -> B.index b c));
+      check_equal "String.index" index (outcome (fun () -> S.index s c));
+      check_equal "contains" (String.contains s c) (B.contains b c);
+      check_equal "String.contains" (String.contains s c) (S.contains s c))
+    [ 'a'; 'e'; 'z' ]
+
+let bigarrays n =
+  let module G = Muster.Bigarray.Array1 in
+  let l = values n in
+  let list a = List.init (G.dim a) (fun i -> G.get a (i + 1)) in
+  let of_list l = G.of_array Int Fortran_layout (Array.of_list l) in
+  let a = of_list l in
+  let changed f = let b = of_list l in f b; list b in
+  check_equal "init, from 1" l (list (G.init Int Fortran_layout n (fun i -> (i - 1) * 37 mod 11)));
+  check_equal "map_to" l
+    (List.map int_of_float (list (G.map_to Float64 float_of_int a)));
+  check_equal "map_inplace" (List.map succ l) (changed (G.map_inplace succ));
+  check_equal "mapi, from 1" (List.mapi (fun i x -> i + 1 + x) l) (list (G.mapi ( + ) a));
+  check_equal "sort" (List.sort compare l) (changed (G.sort compare));
+  List.iter
+    (fun v ->
+      check_equal "find_map" (List.find_map (from v) l) (G.find_map (from v) a);
+      check_equal "find_mapi, from 1"
+        (find_mapi (fun i -> from_i v (i + 1)) l)
+        (G.find_mapi (from_i v) a))
+    [ 0; 4; 12 ]
+
+let sequences n =
+  let module S = Muster.Seq in
+  let l = values n in
+  let s = List.to_seq l in
+  let seen = Array.make n (-1) in
+  S.iteri (fun i x -> seen.(i) <- x) s;
+  check_equal "iteri" l (Array.to_list seen);
+  check_equal "fold" (List.fold_left Int.max 3 l) (S.fold Int.max 3 s);
+  check_equal "count" (List.length (List.filter (( < ) 4) l)) (S.count (( < ) 4) s);
+  check_equal "reduce" (if n = 0 then None else Some (List.fold_left Int.max 0 l)) (S.reduce Int.max s);
+  check_equal "min" (if n = 0 then None else Some (List.fold_left Int.min 12 l)) (S.min compare s);
+  check_equal "sort" (List.sort compare l) (List.of_seq (S.sort compare s));
+  check_equal "sort_uniq" (List.sort_uniq compare l) (List.of_seq (S.sort_uniq compare s));
+  check_equal "histogram" n (Array.fold_left ( + ) 0 (S.histogram ~bins:11 Fun.id s));
+  (* One element, and then a failure. *)
+  let failing = Seq.append (List.to_seq [ 1 ]) (fun () -> raise Exit) in
+  let called = ref [] in
+  check_raises "iter" Exit (fun () -> S.iter (fun x -> called := x :: !called) failing);
+  check_raises "iteri" Exit (fun () -> S.iteri (fun i x -> called := (i + x) :: !called) failing);
+  check_equal "what came before" [ 1; 1 ] !called
+
+let cases =
+  [
+    of_each "List" lists;
+    of_each "Array" arrays;
+    of_each "Floatarray" floatarrays;
+    of_each "Bytes and String" characters;
+    of_each "Bigarray, from 1" bigarrays;
+    of_each "Seq" sequences;
+  ]

@@ -1,0 +1,154 @@
+(* More callers than a pool has places: who finds none has the work done in place, or as a task, and
+   never waits for a place. Here all places are taken by threads that keep theirs until the end. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+module Team = Muster.Team
+
+type gate = { lock : Mutex.t; opened : Condition.t; mutable is_open : bool }
+
+let wait gate =
+  Mutex.protect gate.lock (fun () ->
+      while not gate.is_open do Condition.wait gate.opened gate.lock done)
+
+let open_gate gate =
+  Mutex.protect gate.lock (fun () -> gate.is_open <- true; Condition.broadcast gate.opened)
+
+(* At least as many as the places for callers (a pool has 15): who finds none runs in place, and
+   counts as well. *)
+let callers = 20
+
+(* Calls [f] with a pool of that many domains, while every place for callers is taken. The threads
+   that hold them block, so they serve nobody. *)
+let crowded domains f =
+  with_domains domains (fun pool ->
+      let gate = { lock = Mutex.create (); opened = Condition.create (); is_open = false } in
+      let inside = Atomic.make 0 in
+      let stand () = Pool.run pool (fun () -> Atomic.incr inside; wait gate; Task.check ()) in
+      let failure = Atomic.make None in
+      let stand () = try stand () with exn -> Atomic.set failure (Some exn) in
+      let crowd = List.init callers (fun _ -> Thread.create stand ()) in
+      wait_until (fun () -> Atomic.get inside = callers);
+      Fun.protect
+        (fun () -> f pool gate)
+        ~finally:(fun () -> open_gate gate; List.iter Thread.join crowd);
+      check_equal "what the crowd met" None (Atomic.get failure))
+
+(* From a domain that is in no pool, and from one whose other threads are. *)
+let from_both f pool =
+  in_domain (fun () -> f pool);
+  in_thread (fun () -> f pool)
+
+let crowd_case name f =
+  case name (fun () -> crowded 1 (fun pool _ -> from_both f pool))
+
+let in_it f pool = Pool.run pool (fun () -> f ())
+
+(* {2 Calls} *)
+
+let run pool =
+  check_int "run" 3 (Pool.run pool (fun () -> 3));
+  check_raises "raises" Exit (fun () -> Pool.run pool (fun () -> raise Exit));
+  check_int "nested" 4 (Pool.run pool (fun () -> Pool.run pool (fun () -> 4)))
+
+let forks () =
+  check_int "fib" 55 (fib 10);
+  check_raises "the first" Exit (fun () -> Muster.both (fun () -> raise Exit) ignore);
+  check_raises "the second" Not_found (fun () -> Muster.both ignore (fun () -> raise Not_found))
+
+let loops () =
+  let seen = counters 1000 in
+  Muster.parallel_for ~start:0 ~finish:999 (fun i -> burn 1e-6; Atomic.incr seen.(i));
+  each_once "for" seen;
+  let sum = Muster.parallel_reduce ~start:1 ~finish:1000 ~combine:( + ) ~init:0 in
+  check_int "reduce" 500_500 (sum (fun i -> burn 1e-6; i));
+  check_equal "find" (Some 700)
+    (Muster.parallel_find ~start:0 ~finish:999 (fun i ->
+         burn 1e-6;
+         if i >= 700 then Some i else None));
+  let a = Array.init 3000 Fun.id in
+  let scanned = Muster.parallel_scan ( + ) a in
+  check_int "scan" (2999 * 1500) scanned.(2999);
+  check_equal "map" (Array.map succ a) (Muster.Array.map (fun x -> burn 1e-6; x + 1) a);
+  check_raises "raises" Exit (fun () ->
+      Muster.parallel_for ~start:0 ~finish:99 (fun i -> if i = 50 then raise Exit))
+
+let tasks () =
+  let task = Task.async (fun () -> burn 1e-4; 5) in
+  check_int "await" 5 (Task.await task);
+  check_raises "raises" Exit (fun () -> Task.await (Task.async (fun () -> raise Exit)));
+  check_equal "all" [ 0; 1; 2 ] (Task.all (List.init 3 (fun i () -> i)));
+  check_int "first" 7 (Task.first [ (fun () -> 7) ]);
+  check_int "blocking" 8 (Task.blocking (fun () -> 8))
+
+let scopes () =
+  let total = Atomic.make 0 in
+  Task.scope (fun s ->
+      for i = 1 to 10 do
+        ignore (Task.fork s (fun () -> ignore (Atomic.fetch_and_add total i)))
+      done);
+  check_int "scope" 55 (Atomic.get total);
+  check_raises "a failure" Exit (fun () ->
+      Task.scope (fun s -> ignore (Task.fork s (fun () -> raise Exit))));
+  check_int "deadline" 9 (Task.with_deadline 30. (fun () -> 9));
+  check_raises "cancelled" Task.Cancelled (fun () -> Task.scope (fun s -> Task.cancel_scope s));
+  (* None of that has left a mark on who works here. *)
+  Task.check ();
+  ignore (Task.all [ Task.check; Task.check ])
+
+let teams pool =
+  let count loop = let n = Atomic.make 0 in loop n; Atomic.get n in
+  let one n ~worker:_ _ = Atomic.incr n in
+  check_int "for_n" 100 (count (fun n -> Team.for_n pool 100 (one n)));
+  check_int "for_n_dynamic" 100 (count (fun n -> Team.for_n_dynamic pool 100 (one n)));
+  check_int "for_slices" 100
+    (count (fun n ->
+         Team.for_slices pool 100 (fun ~worker:_ ~start:_ ~count ->
+             ignore (Atomic.fetch_and_add n count))))
+
+(* {2 Everybody} *)
+
+(* A broadcast is for every worker, so it waits for those who are not free. *)
+let broadcast () =
+  crowded 1 (fun pool gate ->
+      let calls = Atomic.make 0 in
+      let caller = Thread.create (fun () -> Team.broadcast pool (fun _ -> Atomic.incr calls)) () in
+      Thread.delay 0.02;
+      check_int "before somebody leaves" 0 (Atomic.get calls);
+      open_gate gate;
+      Thread.join caller;
+      check_int "after" 1 (Atomic.get calls))
+
+(* Residents take what comes from outside. *)
+let with_residents () =
+  crowded 3 (fun pool _ ->
+      from_both (in_it forks) pool;
+      from_both (in_it loops) pool;
+      from_both (in_it tasks) pool;
+      from_both (in_it scopes) pool)
+
+(* Tasks that nobody has begun are done when the crowd has gone. *)
+let left_over () =
+  let ran = Atomic.make 0 in
+  crowded 1 (fun pool _ ->
+      Pool.run pool (fun () ->
+          for _ = 1 to 10 do ignore (Task.async (fun () -> Atomic.incr ran)) done));
+  check_int "ran" 10 (Atomic.get ran)
+
+let () =
+  Alcotest.run "crowd"
+    [
+      ( "no place is free",
+        [
+          crowd_case "run" run;
+          crowd_case "forks" (in_it forks);
+          crowd_case "loops" (in_it loops);
+          crowd_case "tasks" (in_it tasks);
+          crowd_case "scopes" (in_it scopes);
+          crowd_case "teams" teams;
+          case "broadcast waits" broadcast;
+          case "residents help" with_residents;
+          case "what is left" left_over;
+        ] );
+    ]
