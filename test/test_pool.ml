@@ -138,10 +138,13 @@ let use_after_close () =
   let index ~worker:_ _ = () in
   refuses "run" (fun () -> Pool.run pool ignore);
   refuses "broadcast" (fun () -> Muster.Team.broadcast pool ignore);
-  refuses "for_n" (fun () -> Muster.Team.for_n pool 4 index);
-  refuses "for_n_dynamic" (fun () -> Muster.Team.for_n_dynamic pool 4 index);
-  refuses "for_slices" (fun () ->
-      Muster.Team.for_slices pool 4 (fun ~worker:_ ~start:_ ~count:_ -> ()))
+  let with_count n =
+    refuses "for_n" (fun () -> Muster.Team.for_n pool n index);
+    refuses "for_n_dynamic" (fun () -> Muster.Team.for_n_dynamic pool n index);
+    refuses "for_slices" (fun () ->
+        Muster.Team.for_slices pool n (fun ~worker:_ ~start:_ ~count:_ -> ()))
+  in
+  List.iter with_count [ 4; 0 ]
 
 (* The sleeper is begun by a run in another domain, so that close finds it running. *)
 let close_waits_for_running_tasks () =

@@ -68,6 +68,19 @@ let domains_and_threads () =
   rounds pool 20 0;
   List.iter Domain.join domains
 
+(* A task that a resident has begun, and leaves behind when it goes, is awaited by a thread that
+   shares its domain: that one blocks, so somebody else has to come for it. Residents go all the
+   time where the governor flips (tools/test). *)
+let threads_are_left_nothing () =
+  let calls pool _ = for _ = 1 to 50 do check_int "fib" 55 (Pool.run pool (fun () -> fib 10)) done in
+  let caller pool () = ignore (in_threads 4 (calls pool)) in
+  for _ = 1 to 5 do
+    with_domains 3 (fun pool ->
+        let domains = List.init 4 (fun _ -> Domain.spawn (caller pool)) in
+        caller pool ();
+        List.iter Domain.join domains)
+  done
+
 let default_pool_from_everywhere () =
   let use i =
     for round = 0 to 19 do
@@ -186,6 +199,7 @@ let () =
           case "several domains" several_domains;
           case "several systhreads" several_threads;
           case "domains, each with systhreads" domains_and_threads;
+          case ~seconds:120 "systhreads are left nothing" threads_are_left_nothing;
           case "the default pool from everywhere" default_pool_from_everywhere;
           case "systhreads within tasks" threads_within_tasks;
           case "a systhread beside its worker" thread_beside_its_worker;

@@ -47,7 +47,16 @@ let rec serve_pool w =
   | () -> ()
   | exception exn -> stash w.pool exn; serve_pool w
 
-let is_visited pool = Array.exists (fun v -> (not v.resident) && Atomic.get v.owner <> 0) pool.workers
+(* By a caller that does what is left while it waits. A thread that shares its domain with others'
+   work blocks where it waits, and one that is in another pool works there. *)
+let is_visited pool =
+  let helps v =
+    (not v.resident)
+    && Atomic.get v.owner <> 0
+    && Atomic.get v.on_domain
+    && not (Atomic.get v.away)
+  in
+  Array.exists helps pool.workers
 
 let note_leave w =
   let what = "a domain ended" in

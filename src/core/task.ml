@@ -42,20 +42,24 @@ let[@inline never] async f =
 
 (* {2 Await} *)
 
-(* A task that nobody has begun runs in place: its waiter would wait anyway. Its entry stays in
-   the deque until the owner pushes again (Place.offer). *)
+(* A task that nobody has begun runs in place: its waiter would wait anyway. It is somebody else
+   all the same (Strand), as if another worker had begun it. Its entry stays in the deque until
+   the owner pushes again (Place.offer). *)
 let[@inline] run_here w state t =
-  let context = w.own.context in
+  let context = w.own.context and number = w.own.strand in
   w.own.stale <- true;
   w.own.context <- Promise.any t;
+  w.own.strand <- 0;
   let ended = Promise.run_from state t in
-  (Context.place_after w).own.context <- context;
+  let w = Context.place_after w in
+  w.own.context <- context;
+  w.own.strand <- number;
   ended
 
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
   w.own.stale <- true;
-  Context.restore w { strand with context = Promise.any t; home };
+  Context.restore w { context = Promise.any t; home; number = 0 };
   let ended = Promise.run_from state t in
   Context.restore (Context.place_after w) strand;
   ended

@@ -1,8 +1,9 @@
 (* The one loop: find -> run -> wait.
 
-   find   the mailbox (a region's share), the own deque, the others' deques, the inbox. The
-          inbox is for residents: an outside item can last for ever, and a visitor has its own
-          caller to return to. A visitor serves it where there is no resident.
+   find   the mailbox (a region's share), the own deque, the others' deques, the inbox; every so
+          often the inbox and the oldest of the own deque come first. The inbox is for residents:
+          an outside item can last for ever, and a visitor has its own caller to return to. A
+          visitor serves it where there is no resident.
    run    a task from a deque or the inbox runs under the handler of [Suspend] in a fiber of
           its own; what a task forks and takes back runs in place, as a plain call. So does a
           region's share, at the bottom of a resident's stack; on top of another strand, a share
@@ -86,12 +87,28 @@ let from_deques w =
   let task = Deque.pop w.deque in
   if task != none then (if Deque.size w.deque <= low then rouse w; task) else steal w
 
+(* Two tasks that answer each other's messages always leave one of them at the bottom of the deque.
+   So that they keep nobody waiting for ever, every so often what came first is next: from
+   outside, then from the top of the deque. *)
+let turns = 64
+
+let what_came_first w =
+  let task = from_inbox w in
+  if task != none then task
+  else
+    let task = Deque.steal w.deque in
+    if task != none then (rouse w; task) else from_deques w
+
+let from_where_it_is_due w =
+  w.own.turn <- w.own.turn + 1;
+  if w.own.turn mod turns = 0 then what_came_first w else from_deques w
+
 (* One who is dismissed takes nothing more, but for what nobody else would do. *)
 let find w =
   w.own.from_inbox <- false;
   if Staff.dismissed w && not w.own.called then from_inbox w
   else begin
-    let task = from_deques w in
+    let task = from_where_it_is_due w in
     (* A stale one may lie above the one for which it was called. *)
     if task == none || is_ready task then w.own.called <- false;
     if task != none then task else from_inbox w

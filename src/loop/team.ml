@@ -6,8 +6,10 @@ open Muster_core
 let min = Int.min
 let max = Int.max
 
-let check_count fn n =
-  if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n)
+(* A call with nothing to do refuses a closed pool, too. *)
+let check_call fn pool n =
+  if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
+  if n = 0 then Visit.refuse_closed ("Team." ^ fn) pool
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
 let shares fn pool ~size n share =
@@ -25,7 +27,7 @@ let rec broadcast pool f =
       Region.run w ~revoke:false ~workers:(Region.size w) f)
 
 let for_slices pool n f =
-  check_count "for_slices" n;
+  check_call "for_slices" pool n;
   let size = Pool.size pool in
   if n > 0 then
     shares "Team.for_slices" pool ~size n (fun worker ->
@@ -33,7 +35,7 @@ let for_slices pool n f =
         f ~worker ~start ~count)
 
 let for_n pool n f =
-  check_count "for_n" n;
+  check_call "for_n" pool n;
   let size = Pool.size pool in
   if n > 0 then
     shares "Team.for_n" pool ~size n (fun worker ->
@@ -144,7 +146,7 @@ let run_dynamic pool loop =
   Context.reraise loop.failures
 
 let for_n_dynamic pool n body =
-  check_count "for_n_dynamic" n;
+  check_call "for_n_dynamic" pool n;
   if n > 0 then
     let failures = Leftmost.create () and code = Machine.code_of_team body in
     let chunk = chunk_of body failures in

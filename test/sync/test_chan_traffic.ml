@@ -72,6 +72,43 @@ let backlog_starves_nobody () =
   let rec attempts n = n > 0 && (attempt () || attempts (n - 1)) in
   check_bool "received before the sender had ended" true (attempts 10)
 
+(* Two tasks on each worker that answer each other's messages until all others have had their turn:
+   those that were suspended before, those that were queued, and what comes from outside. *)
+let dialogue there back ~until =
+  while not (until ()) do Chan.send there (); Chan.recv back done
+
+let answered capacity f =
+  let there = Chan.bounded capacity and back = Chan.bounded capacity in
+  let answerer = waiting (fun () -> Chan.iter (Chan.send back) there) in
+  f there back;
+  Chan.close there;
+  Task.await answerer
+
+let dialogues_starve_nobody capacity domains =
+  with_domains domains (fun pool ->
+      let others = 20 in
+      let had = Atomic.make 0 in
+      let had_turn () = Atomic.incr had in
+      let until () = Atomic.get had = (2 * others) + 1 in
+      Pool.run pool (fun () ->
+          let elsewhere =
+            let talk () = answered capacity (dialogue ~until) in
+            List.init (domains - 1) (fun _ -> waiting talk)
+          in
+          answered capacity (fun there back ->
+              let gate = Muster.Latch.create 1 in
+              let wait () = Muster.Latch.await gate; had_turn () in
+              let waiting = List.init others (fun _ -> waiting wait) in
+              Muster.Latch.count_down gate;
+              let queued = List.init others (fun _ -> Task.async had_turn) in
+              let outsider = as_domain (fun () -> Pool.run pool (fun () -> Task.await (Task.async had_turn))) in
+              dialogue there back ~until;
+              outsider ();
+              List.iter Task.await (elsewhere @ waiting @ queued))))
+
+let dialogues () =
+  List.iter (fun capacity -> List.iter (dialogues_starve_nobody capacity) sizes) [ 0; 1; 5 ]
+
 (* {2 Suspends the task, not the domain} *)
 
 let pipeline ~stages ~messages kind =
@@ -167,6 +204,7 @@ let () =
           case "systhreads" (traffic_outside as_thread ~messages:100);
           case "tasks, domains and systhreads" traffic_of_all;
           case "a backlog starves nobody" backlog_starves_nobody;
+          case "dialogues starve nobody" dialogues;
         ] );
       ( "suspends the task",
         [

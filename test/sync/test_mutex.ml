@@ -164,6 +164,19 @@ let unlock_of_anothers () =
   Task.await task;
   check_not_locked "at last" mutex
 
+(* A task is somebody else than the one that awaits it, wherever it runs: one that is awaited before it
+   has begun runs in place. *)
+let awaited_is_another () =
+  let mutex = Mutex.create () in
+  Mutex.lock mutex;
+  let awaited f = Task.await (Task.async f) in
+  awaited (fun () -> check_not_mine "awaited" mutex);
+  awaited (fun () -> awaited (fun () -> check_not_mine "awaited twice" mutex));
+  Task.scope (fun s -> Task.await (Task.fork s (fun () -> check_not_mine "forked" mutex)));
+  Mutex.unlock mutex;
+  awaited (fun () -> Mutex.lock mutex);
+  check_not_mine "locked by a task that has ended" mutex
+
 let unlock_of_a_threads () =
   let mutex = Mutex.create () in
   Mutex.lock mutex;
@@ -339,6 +352,8 @@ let () =
         @ [
             case "misuse after waits" (on_pools misuse_after_waits);
             case "unlock of another's" (on_pools unlock_of_anothers);
+            case "who is awaited is another" (on_pools awaited_is_another);
+            case "who is awaited is another, outside" awaited_is_another;
             case "unlock of a waiting thread's" unlock_of_a_threads;
             case "Pool.run is its caller" run_is_its_caller;
             case "branches are no relock" branches_are_no_relock;
