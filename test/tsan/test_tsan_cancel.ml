@@ -1,13 +1,10 @@
-(* Cancellation, scopes and deadlines, and calls that block. What a cancelled task did before it
+(* Cancellation, scopes and deadlines. What a cancelled task did before it
    stopped is read plainly after its end. *)
 
 module Pool = Muster.Pool
 module Task = Muster.Task
 open Rounds
 
-let on domains f () = Pool.with_ ~domains ~oversubscribe:true f
-let in_task domains n f = on domains (fun pool -> Pool.run pool (fun () -> repeat n f))
-let pauses n = for _ = 1 to n do Domain.cpu_relax () done
 
 (* Until somebody cancels it. *)
 let endless cell () =
@@ -16,6 +13,18 @@ let endless cell () =
     Task.check ();
     pauses 4
   done
+
+(* Only a program's first cancellation tells all workers that there are such. *)
+let the_first =
+  in_task 2 1 (fun _ ->
+      let cell = ref 0 and begun = Atomic.make false in
+      let task = Task.async (fun () -> Atomic.set begun true; endless cell ()) in
+      relax_until (fun () -> Atomic.get begun);
+      pauses 2_000;
+      Task.cancel task;
+      match Task.await task with
+      | () -> check "no value" false
+      | exception Task.Cancelled -> check "its cell" (!cell >= 0))
 
 let cancel_while_it_runs =
   in_task 2 3_000 (fun round ->
@@ -110,6 +119,15 @@ let scope_fails =
       | () -> check "raises" false
       | exception Failed content -> check "its content" (!content = round && !cell >= 0))
 
+(* The first of two, in time, is raised; both have ended. *)
+let scope_two_fail =
+  in_task 2 1_000 (fun round ->
+      let cells = [| 0; 0 |] in
+      let fail i () = pauses 20; cells.(i) <- round; raise (Failed (ref i)) in
+      match Task.scope (fun scope -> for i = 0 to 1 do ignore (Task.fork scope (fail i)) done) with
+      | () -> check "raises" false
+      | exception Failed content -> check "its content" (cells.(!content) = round))
+
 let scope_used_by_several pool =
   let shown = Atomic.make None and cells = Array.make 3 0 in
   let own _ =
@@ -145,35 +163,17 @@ let deadlines_of_several pool =
   in
   race 15 (List.init 3 caller)
 
-(* {2 Calls that block} *)
-
-let blocking =
-  in_task 2 200 (fun round ->
-      let data = ref round in
-      let call () = Thread.yield (); incr data; ref !data in
-      let tasks = List.init 2 (fun _ -> Task.async (fun () -> Task.blocking ignore)) in
-      check "its result" (!(Task.blocking call) = round + 1 && !data = round + 1);
-      List.iter Task.await tasks)
-
-let blocking_from_several pool =
-  let cells = Array.make 3 0 in
-  let caller i round =
-    let call () = cells.(i) <- cells.(i) + 1; cells.(i) in
-    check "its result" (Pool.run pool (fun () -> Task.blocking call) = round + 1)
-  in
-  race 150 (List.init 3 caller)
-
 let () =
   main
-    [ case "cancel: while it runs" cancel_while_it_runs;
-      case "cancel: from outside, two await" (on 2 cancel_from_outside);
+    [ case "stop: the first" the_first;
+      case "cancel: while it runs" cancel_while_it_runs;
+      case "cancel: from outside, two await" (with_pool 2 cancel_from_outside);
       case "cancel: branches" cancel_branches;
       case "cancel: loops" cancel_loops;
       case "cancel: hooks" hooks;
       case "scope: its tasks have ended" scopes;
       case "scope: a failure stops the rest" scope_fails;
-      case "scope: forks from other domains" (on 2 scope_used_by_several);
+      case "scope: two fail" scope_two_fail;
+      case "scope: forks from other domains" (with_pool 2 scope_used_by_several);
       case "deadline: it passes" deadlines;
-      case "deadline: of several callers" (on 2 deadlines_of_several);
-      case "blocking: beside tasks" blocking;
-      case "blocking: three callers" (on 2 blocking_from_several) ]
+      case "deadline: of several callers" (with_pool 2 deadlines_of_several) ]
