@@ -115,6 +115,7 @@ let work_as_resident w ~before hiring =
   Machine.block_signals ();
   Option.iter Domain.join before;
   await_note w hiring;
+  Machine.free_stacks ();
   take_leave w
 
 let resident w ~before hiring () =
