@@ -170,7 +170,7 @@ let overflow_at_depth pool =
     check_raises (name ^ ", in a task") Stack_overflow (fun () ->
         Pool.run pool (fun () -> Task.await (Task.async f)))
   in
-  with_stacks (scaled 200_000 20_000_000) @@ fun () ->
+  with_stacks (scaled 200_000 600_000) @@ fun () ->
   overflows "both" (fun () -> endless 0);
   let over = Atomic.make false in
   Fun.protect
@@ -245,21 +245,21 @@ let check_words name words =
    one above. *)
 let counts () = if full then [ many ] else [ many; (1 lsl 19) + 1 ]
 
-let queue_inside pool n =
+(* On a fresh pool each, or the second would find the first one's ring. *)
+let queued_inside () =
   let ran = Atomic.make 0 in
   let task () = Atomic.incr ran in
-  Pool.run pool (fun () ->
-      check_words "async" (words_per_task n (fun n ->
-          for _ = 1 to n do ignore (Task.async task) done)));
-  wait_until (fun () -> Atomic.get ran = n);
-  Pool.run pool (fun () ->
-      Task.scope (fun s ->
-          check_words "fork" (words_per_task n (fun n ->
-              for _ = 1 to n do ignore (Task.fork s task) done))));
-  check_int "ran" (2 * n) (Atomic.get ran)
-
-let queued_inside () =
-  with_domains 1 @@ fun pool -> List.iter (queue_inside pool) (counts ())
+  let check name start n =
+    Atomic.set ran 0;
+    with_domains 1 (fun pool ->
+        Pool.run pool (fun () ->
+            Task.scope (fun s ->
+                let queue n = for _ = 1 to n do start s done in
+                check_words name (words_per_task n queue))));
+    check_int "ran" n (Atomic.get ran)
+  in
+  let async _ = ignore (Task.async task) and fork s = ignore (Task.fork s task) in
+  List.iter (fun n -> check "async" async n; check "fork" fork n) (counts ())
 
 (* The only resident is held up. *)
 let queue_outside pool n =
