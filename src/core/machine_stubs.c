@@ -445,18 +445,31 @@ value muster_domain_must_stay(value unit) {
                   finalised->last.young > 0 || finalised->todo_head != NULL);
 }
 
-/* A domain keeps the stacks of fibers that have ended, by size (those of 5 sizes), and up to OCaml
-   5.4 they are lost when it ends: up to 8 KB for each domain that ran a task. A stack of no size
-   class is freed at once. */
-value muster_free_stacks(value unit) {
-  (void)unit;
-#if OCAML_VERSION >= 50200 && OCAML_VERSION < 50500
+/* A domain keeps the stacks of fibers that have ended, in a list for each of five sizes (0.5 to 8 KB).
+   Up to OCaml 5.4 these lists have no bound, so they grow where more fibers end than begin; and all of
+   them are lost when the domain ends. So all but [keep] of each are freed here, as the runtime frees
+   a stack of no size class. (ocaml/ocaml 14940 mends both in 5.5.)
+
+   Only who has the domain's lock touches the lists: its thread here, which does not poll meanwhile,
+   and at other times the backup thread that sweeps for it. The stacks in use are in none.
+   Compilers of which that is not known do without: newer ones, and those that are no plain release. */
+value muster_free_stacks(value keep) {
+  (void)keep;
+#if OCAML_VERSION >= 50200 && OCAML_VERSION <= 50401
+  if (sizeof OCAML_VERSION_STRING != sizeof "5.4.1") return Val_unit;
   for (int size = 0; size < 5; size++) {
-    struct stack_info *stack;
-    while ((stack = Caml_state->stack_cache[size]) != NULL) {
-      Caml_state->stack_cache[size] = (struct stack_info *)stack->exception_ptr;
+    struct stack_info *last = NULL, *stack = Caml_state->stack_cache[size];
+    for (intnat n = Long_val(keep); n > 0 && stack != NULL; n--) {
+      last = stack;
+      stack = (struct stack_info *)stack->exception_ptr;
+    }
+    if (last != NULL) last->exception_ptr = NULL;
+    else Caml_state->stack_cache[size] = NULL;
+    while (stack != NULL) {
+      struct stack_info *next = (struct stack_info *)stack->exception_ptr;
       stack->cache_bucket = -1;
       caml_free_stack(stack);
+      stack = next;
     }
   }
 #endif

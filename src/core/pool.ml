@@ -115,8 +115,9 @@ let work_as_resident w ~before hiring =
   Machine.block_signals ();
   Option.iter Domain.join before;
   await_note w hiring;
-  Machine.free_stacks ();
-  take_leave w
+  take_leave w;
+  (* Last: to leave may be to serve a share, in a fiber. *)
+  Machine.free_stacks ~keep:0
 
 let resident w ~before hiring () =
   if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before hiring
