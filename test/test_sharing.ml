@@ -178,6 +178,24 @@ let pools_opened_within_tasks () =
   let own _ () = run_on 2 (fun () -> fib 10) in
   check_equal "answers" [ 55; 55; 55; 55 ] (Task.all (List.init 4 own))
 
+(* The only resident waits, in a way that the pool does not see, for what was sent from outside; the
+   caller has nothing to do meanwhile. *)
+let resident_waits_for_an_outside_task () =
+  with_domains 2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  Task.scope @@ fun s ->
+  let holds = Atomic.make false and sent = Atomic.make false in
+  let hold () = Atomic.set holds true; wait_until (fun () -> Atomic.get sent) in
+  let held = Task.fork s hold in
+  wait_until (fun () -> Atomic.get holds);
+  let send () =
+    Unix.sleepf 0.05;
+    ignore (Task.fork s (fun () -> Atomic.set sent true))
+  in
+  let domain = Domain.spawn send in
+  Task.await held;
+  Domain.join domain
+
 let () =
   Alcotest.run "sharing"
     [
@@ -191,6 +209,7 @@ let () =
           case "a systhread beside its worker" thread_beside_its_worker;
           case "a task awaited by its own systhread" task_awaited_by_a_thread_it_made;
           case "run within run" run_within_run;
+          case "a resident waits for an outside task" resident_waits_for_an_outside_task;
         ] );
       ( "several pools",
         [

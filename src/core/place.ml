@@ -59,6 +59,7 @@ and own = {
   mutable bored : bool;  (** has slept its fill *)
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
+  mutable stands_in : bool;  (** takes one item of the inbox, though no resident *)
   mutable victim : int;
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
   mutable visitor : int;  (** the thread that was here last *)
@@ -135,9 +136,9 @@ let make_own home index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home;
-      filling = true; stale = false; from_inbox = false; settled = false; bored = false; suspect = none;
-      called = false; victim = index; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance;
-      counts = Compat.padded (zero ()) }
+      filling = true; stale = false; from_inbox = false; settled = false; bored = false;
+      suspect = none; called = false; stands_in = false; victim = index; looked_at = 0; visitor = 0;
+      strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in
