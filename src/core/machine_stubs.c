@@ -452,10 +452,10 @@ value muster_domain_must_stay(value unit) {
 
    Only who has the domain's lock touches the lists: its thread here, which does not poll meanwhile,
    and at other times the backup thread that sweeps for it. The stacks in use are in none.
-   Compilers of which that is not known do without: newer ones, and those that are no plain release. */
+   Compilers of which that is not known do without: older and newer ones, and what is no plain release. */
 value muster_free_stacks(value keep) {
   (void)keep;
-#if OCAML_VERSION >= 50200 && OCAML_VERSION <= 50401
+#if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401
   if (sizeof OCAML_VERSION_STRING != sizeof "5.4.1") return Val_unit;
   for (int size = 0; size < 5; size++) {
     struct stack_info *last = NULL, *stack = Caml_state->stack_cache[size];

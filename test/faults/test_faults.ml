@@ -297,18 +297,6 @@ let drained_while_filled () =
 
 (* {2 Pools by the thousand} *)
 
-let status field =
-  let read line =
-    match String.split_on_char ':' line with
-    | [ name; value ] when name = field ->
-      Scanf.sscanf_opt (String.trim value) "%d" Fun.id
-    | _ -> None
-  in
-  In_channel.with_open_bin "/proc/self/status" In_channel.input_all
-  |> String.split_on_char '\n' |> List.find_map read |> Option.value ~default:0
-
-let descriptors () = Array.length (Sys.readdir "/proc/self/fd")
-
 let use i =
   let pool = Pool.create ~domains:(1 + (i mod 4)) ~oversubscribe:true () in
   check_int "fib" 55 (Pool.run pool (fun () -> fib 10));
@@ -320,8 +308,8 @@ type footprint = { threads : int; files : int; heap : int; resident_kb : int }
 
 let footprint () =
   Gc.compact ();
-  { threads = status "Threads"; files = descriptors ();
-    heap = (Gc.stat ()).live_words; resident_kb = status "VmRSS" }
+  { threads = process_status "Threads"; files = descriptors ();
+    heap = (Gc.stat ()).live_words; resident_kb = process_status "VmRSS" }
 
 let pools_in_a_row () =
   if Sys.file_exists "/proc/self/fd" then begin
@@ -330,7 +318,7 @@ let pools_in_a_row () =
     let before = footprint () in
     for i = 1 to n do use i done;
     (* The runtime's threads end a moment after their domains. *)
-    wait_until (fun () -> status "Threads" <= before.threads);
+    wait_until (fun () -> process_status "Threads" <= before.threads);
     let after = footprint () in
     check_int "files" before.files after.files;
     if after.heap > before.heap + 5_000 then
