@@ -196,6 +196,27 @@ let resident_waits_for_an_outside_task () =
   Task.await held;
   Domain.join domain
 
+(* A systhread finds the pool in which another thread of its domain happens to be. *)
+let thread_beside_pools_that_close () =
+  let stop = Atomic.make false in
+  let use () =
+    while not (Atomic.get stop) do
+      check_int "async" 2 (Task.await (Task.async (fun () -> 2)));
+      check_int "scope" 3 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 3))));
+      check_equal "all" [ 1; 2 ] (Task.all [ (fun () -> 1); (fun () -> Task.await (Task.async (fun () -> 2))) ]);
+      check_int "both" 5 (fib 5)
+    done
+  in
+  in_domain @@ fun () ->
+  let result = ref (Ok ()) in
+  let thread = Thread.create (fun () -> result := outcome use) () in
+  for _ = 1 to 60 do
+    with_domains 2 (fun pool -> Pool.run pool (fun () -> Thread.delay 1e-4))
+  done;
+  Atomic.set stop true;
+  Thread.join thread;
+  match !result with Ok () -> () | Error exn -> failf "beside them: %s" (Printexc.to_string exn)
+
 let () =
   Alcotest.run "sharing"
     [
@@ -218,5 +239,6 @@ let () =
           case "each within the other, both ways" pools_in_each_other_both_ways;
           case "a task of another" task_of_another_pool;
           case "opened within tasks" pools_opened_within_tasks;
+          case "closed beside a systhread" thread_beside_pools_that_close;
         ] );
     ]

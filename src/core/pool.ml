@@ -302,13 +302,18 @@ let rec default () =
     if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine;
     default ()
 
-(* The current pool, for who finds this place by storage. *)
-let of_place w = if w == nobody then default () else w.pool
+(* The current pool, for who finds this place by storage. It may be that of another thread of the same
+   domain, who may close it. *)
+let of_place w =
+  if w == nobody || (Atomic.get w.pool.closing && not (owned w)) then default () else w.pool
 
-let with_current ~in_place f =
+let rec with_current ~in_place f =
   Room.make ();
   let w = current () in
-  if owned w then f w else with_worker "Pool.run" (of_place w) ~in_place f
+  if owned w then f w
+  else
+    let if_closed = if w == nobody then None else Some (fun () -> with_current ~in_place f) in
+    with_worker ?if_closed "Pool.run" (of_place w) ~in_place f
 
 let run pool f =
   if inside pool then f ()
