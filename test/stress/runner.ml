@@ -12,6 +12,13 @@ end
 
 external kernel : dynamic:bool -> int -> int = "stress_kernel"
 
+(* OCaml 5.4 crashes where a signal's handler strikes a domain that has just begun and asks for
+   domain-local storage: Muster starts its own so that none strikes. *)
+let in_domain f =
+  let result = ref None in
+  Domain.join (Muster_core.Machine.spawn (fun () -> result := Some (Harness.outcome f)));
+  Meetings.value_of (Option.get !result)
+
 (* [special f] while there are tokens, else [f ()]. *)
 let within tokens special f =
   if Atomic.fetch_and_add tokens (-1) > 0 then
@@ -128,7 +135,7 @@ module Parallel (P : POOLS) : Worth.RUNNER = struct
 
   let run f = Pool.run P.pool f
   let elsewhere f = Pool.run P.other f
-  let in_domain f = within joins Harness.in_domain (fun () -> Pool.run P.pool f)
+  let in_domain f = within joins in_domain (fun () -> Pool.run P.pool f)
   let in_thread f = within joins Harness.in_thread f
   let below_c f = Harness.call_through_c f
   let fresh f = within joins (Harness.run_on 2) f
