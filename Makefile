@@ -15,6 +15,7 @@ help:
 	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
+	@echo 'make soak           the same beside busy processes, with signals, faults; memory flat; an hour'
 	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
 	@echo 'make model          the model checker on deque, parking and promises'
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
@@ -25,7 +26,7 @@ help:
 	@echo 'make install        install the library and the command under PREFIX=$(PREFIX)'
 	@echo 'make setup          only install the tools that are missing'
 	@echo 'make clean          remove what was built'
-	@echo 'ARGS="..." is handed to demo, stress and all of bench.'
+	@echo 'ARGS="..." is handed to demo, stress, soak and all of bench.'
 
 setup:
 	@$(SETUP)
@@ -64,6 +65,10 @@ SECONDS = 180
 stress:
 	@$(RUN) test/stress/stress.exe -- --seconds $(SECONDS) $(ARGS)
 
+soak: SECONDS = 3600
+soak:
+	@MUSTER_GOVERNOR=$${MUSTER_GOVERNOR:-random} $(RUN) test/stress/stress.exe -- --soak --seconds $(SECONDS) $(ARGS)
+
 faults:
 	@$(RUN) test/faults/test_faults.exe -- --full
 	@$(RUN) test/faults/test_reentry.exe -- --full
@@ -91,4 +96,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress faults model coverage tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress soak faults model coverage tsan fmt doc install clean

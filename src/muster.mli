@@ -224,8 +224,7 @@ module Task : sig
   val fork : scope -> (unit -> 'a) -> 'a t
   (** [fork s f] is a task of [s] that runs [f]. In a scope that was cancelled it never begins.
 
-      {b Raises} [Invalid_argument] if the scope has ended; from outside its pool also if that is
-      about to close.
+      {b Raises} [Invalid_argument] if the scope has ended.
       {b Domains}: any, in any task: the tasks run in the pool in which the scope was opened.
       {b Order}: what happened before happens before [f]. *)
 

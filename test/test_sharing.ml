@@ -191,6 +191,45 @@ let pools_opened_within_tasks () =
   let own _ () = run_on 2 (fun () -> fib 10) in
   check_equal "answers" [ 55; 55; 55; 55 ] (Task.all (List.init 4 own))
 
+(* The only resident waits, in a way that the pool does not see, for what was sent from outside; the
+   caller has nothing to do meanwhile. *)
+let resident_waits_for_an_outside_task () =
+  with_domains 2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  Task.scope @@ fun s ->
+  let holds = Atomic.make false and sent = Atomic.make false in
+  let hold () = Atomic.set holds true; wait_until (fun () -> Atomic.get sent) in
+  let held = Task.fork s hold in
+  wait_until (fun () -> Atomic.get holds);
+  let send () =
+    Unix.sleepf 0.05;
+    ignore (Task.fork s (fun () -> Atomic.set sent true))
+  in
+  let domain = Domain.spawn send in
+  Task.await held;
+  Domain.join domain
+
+(* A systhread finds the pool in which another thread of its domain happens to be. *)
+let thread_beside_pools_that_close () =
+  let stop = Atomic.make false in
+  let use () =
+    while not (Atomic.get stop) do
+      check_int "async" 2 (Task.await (Task.async (fun () -> 2)));
+      check_int "scope" 3 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 3))));
+      check_equal "all" [ 1; 2 ] (Task.all [ (fun () -> 1); (fun () -> Task.await (Task.async (fun () -> 2))) ]);
+      check_int "both" 5 (fib 5)
+    done
+  in
+  in_domain @@ fun () ->
+  let result = ref (Ok ()) in
+  let thread = Thread.create (fun () -> result := outcome use) () in
+  for _ = 1 to 60 do
+    with_domains 2 (fun pool -> Pool.run pool (fun () -> Thread.delay 1e-4))
+  done;
+  Atomic.set stop true;
+  Thread.join thread;
+  match !result with Ok () -> () | Error exn -> failf "beside them: %s" (Printexc.to_string exn)
+
 let () =
   Alcotest.run "sharing"
     [
@@ -205,6 +244,7 @@ let () =
           case "a systhread beside its worker" thread_beside_its_worker;
           case "a task awaited by its own systhread" task_awaited_by_a_thread_it_made;
           case "run within run" run_within_run;
+          case "a resident waits for an outside task" resident_waits_for_an_outside_task;
         ] );
       ( "several pools",
         [
@@ -213,5 +253,6 @@ let () =
           case "each within the other, both ways" pools_in_each_other_both_ways;
           case "a task of another" task_of_another_pool;
           case "opened within tasks" pools_opened_within_tasks;
+          case "closed beside a systhread" thread_beside_pools_that_close;
         ] );
     ]

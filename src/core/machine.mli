@@ -62,6 +62,10 @@ val spawn : (unit -> unit) -> unit Domain.t
 (** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: in
     OCaml 5.4 a handler that strikes before its domain-local storage is there would crash. *)
 
+val free_stacks : keep:int -> unit
+(** Frees the stacks that the calling domain keeps for fibers to come, but for [keep] of each size:
+    OCaml before 5.5 keeps any number, and loses them when the domain ends. *)
+
 val domain_must_stay : unit -> bool
 (** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
     survive its end well. *)

@@ -8,11 +8,13 @@
 #include <caml/custom.h>
 #include <caml/domain_state.h>
 #include <caml/fail.h>
+#include <caml/fiber.h>
 #include <caml/finalise.h>
 #include <caml/memory.h>
 #include <caml/misc.h>
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
+#include <caml/version.h>
 #include <caml/weak.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -441,6 +443,37 @@ value muster_domain_must_stay(value unit) {
   struct caml_final_info *finalised = Caml_state->final_info;
   return Val_bool(weak->todo != 0 || weak->live != 0 || finalised->first.young > 0 ||
                   finalised->last.young > 0 || finalised->todo_head != NULL);
+}
+
+/* A domain keeps the stacks of fibers that have ended, in a list for each of five sizes (0.5 to 8 KB).
+   Up to OCaml 5.4 these lists have no bound, so they grow where more fibers end than begin; and all of
+   them are lost when the domain ends. So all but [keep] of each are freed here, as the runtime frees
+   a stack of no size class. (ocaml/ocaml 14940 mends both in 5.5.)
+
+   Only who has the domain's lock touches the lists: its thread here, which does not poll meanwhile,
+   and at other times the backup thread that sweeps for it. The stacks in use are in none.
+   Compilers of which that is not known do without: older and newer ones, and what is no plain release. */
+value muster_free_stacks(value keep) {
+  (void)keep;
+#if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401
+  if (sizeof OCAML_VERSION_STRING != sizeof "5.4.1") return Val_unit;
+  for (int size = 0; size < 5; size++) {
+    struct stack_info *last = NULL, *stack = Caml_state->stack_cache[size];
+    for (intnat n = Long_val(keep); n > 0 && stack != NULL; n--) {
+      last = stack;
+      stack = (struct stack_info *)stack->exception_ptr;
+    }
+    if (last != NULL) last->exception_ptr = NULL;
+    else Caml_state->stack_cache[size] = NULL;
+    while (stack != NULL) {
+      struct stack_info *next = (struct stack_info *)stack->exception_ptr;
+      stack->cache_bucket = -1;
+      caml_free_stack(stack);
+      stack = next;
+    }
+  }
+#endif
+  return Val_unit;
 }
 
 /* {2 Canaries}: a block whose death somebody else can see. Both hold a count on the cell; a

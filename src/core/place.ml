@@ -59,6 +59,7 @@ and own = {
   mutable bored : bool;  (** has slept its fill *)
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
+  mutable stands_in : bool;  (** takes one item of the inbox, though no resident *)
   mutable victim : int;
   mutable turn : int;  (** how many tasks it has looked for *)
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
@@ -137,9 +138,8 @@ let make_own home index =
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home;
       filling = true; stale = false; from_inbox = false; settled = false; bored = false;
-      suspect = none; called = false; victim = index; turn = 0; looked_at = 0; visitor = 0;
-      strand = 0; numbers = 0; glance;
-      counts = Compat.padded (zero ()) }
+      suspect = none; called = false; stands_in = false; victim = index; turn = 0; looked_at = 0;
+      visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in

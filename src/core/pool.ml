@@ -123,7 +123,9 @@ let work_as_resident w ~before hiring =
   Machine.block_signals ();
   Option.iter Domain.join before;
   await_note w hiring;
-  take_leave w
+  take_leave w;
+  (* Last: to leave may be to serve a share, in a fiber. *)
+  Machine.free_stacks ~keep:0
 
 let resident w ~before hiring () =
   if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before hiring
@@ -317,13 +319,18 @@ let rec default () =
     if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine;
     default ()
 
-(* The current pool, for who finds this place by storage. *)
-let of_place w = if w == nobody then default () else w.pool
+(* The current pool, for who finds this place by storage. It may be that of another thread of the same
+   domain, who may close it. *)
+let of_place w =
+  if w == nobody || (Atomic.get w.pool.closing && not (owned w)) then default () else w.pool
 
-let with_current ~in_place f =
+let rec with_current ~in_place f =
   Room.make ();
   let w = current () in
-  if owned w then f w else with_worker "Pool.run" (of_place w) ~in_place f
+  if owned w then f w
+  else
+    let if_closed = if w == nobody then None else Some (fun () -> with_current ~in_place f) in
+    with_worker ?if_closed "Pool.run" (of_place w) ~in_place f
 
 let run pool f =
   if inside pool then f ()

@@ -225,9 +225,13 @@ let begin_to_look w =
   w.own.looked_at <- Machine.ticks ();
   w.own.glance.wall <- 0
 
+(* Of each size; as many as OCaml 5.5 keeps. *)
+let spare_stacks = 128
+
 let look w =
   Atomic.set w.look 0;
   if w.own.looked_at = 0 then begin_to_look w;
+  Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then begin
     let waited = waited w in
     let now = w.own.glance.wall in

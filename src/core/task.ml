@@ -12,11 +12,9 @@ let set_uncaught_handler = Uncaught.set_handler
 
 (* {2 Start} *)
 
-let send_as fn pool promise =
-  Visit.refuse_or_send fn pool (Promise.any promise);
+let send pool promise =
+  Visit.refuse_or_send "Task.async" pool (Promise.any promise);
   promise
-
-let send pool promise = send_as "Task.async" pool promise
 
 let offer w promise =
   if Atomic.get w.pool.guards = 0 && Atomic.get w.pool.size > 1 then Atomic.set w.pool.guards 1;
@@ -24,12 +22,19 @@ let offer w promise =
   promise
 
 (* From a thread that is not the worker that it finds. *)
-let async_from_outside w f =
+let rec async_from_outside w f =
   match Context.owned_place () with
-  | Some mine -> Context.check_at mine; send mine.pool (Promise.make mine.own.home f)
-  | None ->
+  | Some mine ->
+    (* Who is in a pool may use it to the end: closing waits for it. *)
+    Context.check_at mine;
+    let promise = Promise.make mine.own.home f in
+    Place.send mine.pool (Promise.any promise);
+    promise
+  | None -> (
     let pool = Pool.of_place w in
-    send pool (Promise.make pool.home f)
+    match send pool (Promise.make pool.home f) with
+    | promise -> promise
+    | exception Invalid_argument _ when w != nobody -> async_from_outside (current ()) f)
 
 let[@inline never] async f =
   Room.make ();
@@ -161,13 +166,14 @@ let place_or_none () =
 let with_place f =
   Pool.with_current f ~in_place:(fun () -> await (async (fun () -> f (place_or_none ()))))
 
+(* Whoever opened the scope is in its pool, and closing waits for it. *)
 let fork_unguarded (s : Scope.t) f =
   let task = Scope.task s f in
   let w = current () in
   if owned w && w.pool == s.pool then offer w task
   else
-    match send_as "Task.fork" s.pool task with
-    | task -> task
+    match Place.send s.pool (Promise.any task) with
+    | () -> task
     | exception exn ->
       Promise.stop task;
       raise exn

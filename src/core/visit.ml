@@ -199,8 +199,9 @@ let outside pool f =
     Fun.protect f ~finally:(fun () -> Compat.set here nobody)
   end
 
-(* Calls [f] with a worker of the pool, or [in_place] where all places are taken. *)
-let with_worker fn pool ~in_place f =
+(* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead
+   of the refusal. *)
+let with_worker ?if_closed fn pool ~in_place f =
   Room.make ();
   if inside pool then f (current ())
   else
@@ -209,4 +210,5 @@ let with_worker fn pool ~in_place f =
     | None -> (
       match enter fn pool with
       | Some visit -> visiting visit f
-      | None -> outside pool in_place)
+      | None -> outside pool in_place
+      | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ())

@@ -3,7 +3,9 @@
    find   the mailbox (a region's share), the own deque, the others' deques, the inbox; every so
           often the inbox and the oldest of the own deque come first. The inbox is for residents:
           an outside item can last for ever, and a visitor has its own caller to return to. A
-          visitor serves it where there is no resident.
+          visitor serves it where there is no resident, or where it has had nothing to do itself
+          while the inbox was never empty for [relief_ms]: all residents may be blocked by what
+          only an item in the inbox would do.
    run    a task from a deque or the inbox runs under the handler of [Suspend] in a fiber of
           its own; what a task forks and takes back runs in place, as a plain call. So does a
           region's share, at the bottom of a resident's stack; on top of another strand, a share
@@ -44,17 +46,19 @@ let steal w =
   in
   from n w.own.victim
 
-let serves_inbox w = w.resident || Atomic.get w.pool.residents = 0
+let serves_inbox w = w.resident || w.own.stands_in || Atomic.get w.pool.residents = 0
 
 let from_inbox w =
   if not (serves_inbox w) then none
-  else
+  else begin
+    w.own.stands_in <- false;
     match Inbox.pop w.pool.inbox with
     | None -> none
     | Some task ->
       inherit_backtrace w.pool.inherited;
       w.own.from_inbox <- true;
       task
+  end
 
 (* Code that waits for a task of its own in some way that the pool does not see, say for a flag,
    needs somebody to run that task. So where there is [Task.async], the last resident stays as
@@ -293,12 +297,16 @@ let patience = Machine.ticks_of_us 60
 
 (* A sleeping visitor wakes now and then: a signal does not end its sleep by itself. *)
 let signal_ms = 20
+let relief_ms = 200
 
-let rec sleep_as_visitor w ~disturbed =
+(* [waits]: how many times in a row it woke by itself and the inbox was not empty. *)
+let rec sleep_as_visitor ?(waits = 0) w ~disturbed =
   let limit_ms = Timer.at_most signal_ms in
   if not (Parking.sleep w.pool.parking w.index ~limit_ms) then begin
     ignore (Timer.look ());
-    if not (disturbed ()) then sleep_as_visitor w ~disturbed
+    let waits = if Inbox.is_empty w.pool.inbox then 0 else waits + 1 in
+    w.own.stands_in <- waits * signal_ms >= relief_ms;
+    if not (w.own.stands_in || disturbed ()) then sleep_as_visitor ~waits w ~disturbed
   end
 
 (* A signal's handler or a finaliser that calls the library runs on top of this wait: it may have

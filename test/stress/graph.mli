@@ -1,8 +1,19 @@
 (** Random task graphs, and what they are worth. *)
 
-exception Boom of int
-
 type team = For_n | For_n_dynamic | For_slices | Broadcast
+type meeting = Mutex | Semaphore | Rwlock | Barrier | Latch | Condition | Lazy
+type collection = Map | Sort | Filter | Fold | On_list | On_seq | On_bytes
+
+(** What goes wrong, within a task; it is caught there. *)
+type fault =
+  | Overflow
+  | Overflow_in_forks
+  | Memory  (** an absurd allocation *)
+  | Combine  (** the function that combines raises *)
+  | Hook  (** a cancel hook raises, and so does the handler of what nobody awaits *)
+  | Compact
+  | Full_major
+  | Finaliser  (** one that calls the library *)
 
 (** Every way to use the library, with what hangs below it. [fails_at] is the index whose
     body raises, if it is within the range. *)
@@ -28,39 +39,27 @@ type t =
   | In_domain of t
   | In_thread of t
   | Below_c of t
+  | Fresh of t  (** a pool of its own, closed afterwards *)
+  | Ported of t list  (** begun in order, awaited in order, by Domainslib's names *)
+  | Pipeline of { stages : int; bound : int option; items : t list }
+      (** through channels, one more than stages *)
+  | Selected of t list  (** each sends its result; received as they come *)
+  | Meeting of meeting * t list  (** parties that meet, or keep each other out *)
+  | Blocking of int
+  | Kernel of { dynamic : bool; count : int }  (** a loop of C *)
+  | Collection of collection * int  (** of so many elements *)
+  | Hurried of t  (** a deadline that may be reached anywhere: worth the same in any case *)
+  | Dropped of t list  (** a scope that is cancelled while they run *)
+  | Fault of fault
 
-val random : Random.State.t -> blocked:bool -> t
+type rules = {
+  joins : bool;  (** of threads and domains; else broadcasts *)
+  compacts : bool;  (** else C code, signals and finalisers call OCaml *)
+}
+
+val rules_of_seed : int -> rules
+val random : Random.State.t -> rules -> t
 val to_string : t -> string
 
-(** How the parts of a graph are run. Where parts raise, a runner raises the exception of
-    the leftmost of them. *)
-module type RUNNER = sig
-  val both : (unit -> int) -> (unit -> int) -> int * int
-  val async : (unit -> int) list -> int list
-  val shared : int -> (unit -> int) -> int list
-  val all : (unit -> int) list -> int list
-  val first : (unit -> int) list -> int
-  val scope : (unit -> int) list -> int list
-  val deadline : (unit -> int) -> int
-  val cancel : early:bool -> (unit -> int) -> (unit -> int) -> int
-  val for_ : grain:int option -> int -> (int -> unit) -> unit
-  val reduce : grain:int option -> int -> ('a -> 'a -> 'a) -> 'a -> (int -> 'a) -> 'a
-  val find : int -> (int -> int option) -> int option
-  val scan : ('a -> 'a -> 'a) -> 'a array -> 'a array
-
-  val team : team -> int -> (int -> unit) -> unit
-  (** The body is called with every index below the count. *)
-
-  val run : (unit -> int) -> int
-  val elsewhere : (unit -> int) -> int
-  val in_domain : (unit -> int) -> int
-  val in_thread : (unit -> int) -> int
-  val below_c : (unit -> int) -> int
-end
-
-module Value (_ : RUNNER) : sig
-  val value : t -> int
-  (** The graph's worth, or [Boom]: the same for every runner. *)
-end
-
-module Sequential : RUNNER
+val name : t -> string
+(** Of its kind. *)

@@ -121,6 +121,20 @@ let burn seconds =
     ignore (Sys.opaque_identity (ref 0))
   done
 
+(* {2 What the process holds} *)
+
+let process_status field =
+  let read line =
+    match String.split_on_char ':' line with
+    | [ name; value ] when name = field ->
+      Scanf.sscanf_opt (String.trim value) "%d" Fun.id
+    | _ -> None
+  in
+  In_channel.with_open_bin "/proc/self/status" In_channel.input_all
+  |> String.split_on_char '\n' |> List.find_map read |> Option.value ~default:0
+
+let descriptors () = Array.length (Sys.readdir "/proc/self/fd")
+
 module Child = struct
   type t = {
     status : Unix.process_status;

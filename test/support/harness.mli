@@ -83,6 +83,14 @@ val cpu_seconds : (unit -> 'a) -> 'a * float
 val burn : float -> unit
 (** Computes for about that many seconds, reaching safe points. *)
 
+(** {1 What the process holds} *)
+
+val process_status : string -> int
+(** A field of [/proc/self/status], as VmRSS in kB; 0 where there is none. *)
+
+val descriptors : unit -> int
+(** Files that are open; only where there is [/proc/self/fd]. *)
+
 (** {1 Child processes} *)
 
 module Child : sig

@@ -1,0 +1,155 @@
+(* Runs graphs with the library. *)
+
+module Pool = Muster.Pool
+module Task = Muster.Task
+module Team = Muster.Team
+
+module type POOLS = sig
+  val pool : Pool.t
+  val other : Pool.t
+  val ported : Domainslib.Task.pool
+end
+
+external kernel : dynamic:bool -> int -> int = "stress_kernel"
+
+(* OCaml 5.4 crashes where a signal's handler strikes a domain that has just begun and asks for
+   domain-local storage: Muster starts its own so that none strikes. *)
+let in_domain f =
+  let result = ref None in
+  Domain.join (Muster_core.Machine.spawn (fun () -> result := Some (Harness.outcome f)));
+  Meetings.value_of (Option.get !result)
+
+(* [special f] while there are tokens, else [f ()]. *)
+let within tokens special f =
+  if Atomic.fetch_and_add tokens (-1) > 0 then
+    Fun.protect ~finally:(fun () -> Atomic.incr tokens) (fun () -> special f)
+  else begin
+    Atomic.incr tokens;
+    f ()
+  end
+
+(* What joins a thread or a domain, or closes a pool, keeps its worker; so one at a time. *)
+let joins = Atomic.make 1
+
+(* How many graphs of each kind were run. *)
+let counts = Atomic.make []
+
+let rec count name =
+  let known = Atomic.get counts in
+  match List.assoc_opt name known with
+  | Some n -> n
+  | None ->
+    ignore (Atomic.compare_and_set counts known ((name, Atomic.make 0) :: known));
+    count name
+
+let on_arrays (call : Graph.collection) a =
+  let is_odd x = x land 1 = 1 in
+  match call with
+  | Map -> Muster.Array.map (Worth.mix 5) a
+  | Sort -> Muster.Array.sort compare a; a
+  | Filter -> Muster.Array.filter is_odd a
+  | Fold -> [| Muster.Array.fold ( + ) 0 a |]
+  | On_list -> Array.of_list (Muster.List.map (Worth.mix 5) (Array.to_list a))
+  | On_seq ->
+    let mapped = Array.make (Array.length a) 0 in
+    Muster.Seq.iteri (fun i x -> mapped.(i) <- Worth.mix 5 x) (Array.to_seq a);
+    mapped
+  | On_bytes ->
+    let letters = Muster.Bytes.init (Array.length a) (fun i -> Worth.letter a.(i)) in
+    Muster.Bytes.map_to_array Char.code letters
+
+module Parallel (P : POOLS) : Worth.RUNNER = struct
+  let both f g = Muster.both f g
+  let async thunks = List.map Task.await (List.map Task.async thunks)
+
+  let shared n f =
+    let task = Task.async f in
+    async (List.init n (fun _ () -> Task.await task))
+
+  let all = Task.all
+
+  (* The leftmost failure counts, which need not be the first in time. *)
+  let scope thunks =
+    let within f () = Harness.outcome f in
+    let results =
+      Task.scope (fun s ->
+          List.map Task.await (List.map (fun f -> Task.fork s (within f)) thunks))
+    in
+    List.map Meetings.value_of results
+
+  let deadline f = Task.with_deadline 3600. f
+
+  (* What is cancelled ends in its own way: Closed is what a pipeline says that was cut. *)
+  let stopped f =
+    match f () with
+    | _ -> ()
+    | exception
+        (Task.Cancelled | Task.Deadline_exceeded | Worth.Boom _ | Muster.Chan.Closed
+        | Fun.Finally_raised _) ->
+      ()
+
+  let cancel ~early victim rest =
+    let task = Task.async victim in
+    if early then Task.cancel task;
+    Fun.protect rest ~finally:(fun () ->
+        Task.cancel task;
+        stopped (fun () -> Task.await task))
+
+  let hurried f = stopped (fun () -> Task.with_deadline 2e-4 f)
+
+  let dropped fs =
+    stopped (fun () ->
+        Task.scope (fun s ->
+            Meetings.fork_all s fs;
+            Domain.cpu_relax ();
+            Task.cancel_scope s))
+
+  let first = Task.first
+  let for_ ~grain count f = Muster.parallel_for ?grain ~start:0 ~finish:(count - 1) f
+
+  let reduce ~grain count combine init f =
+    Muster.parallel_reduce ?grain ~start:0 ~finish:(count - 1) ~combine ~init f
+
+  let find count f = Muster.parallel_find ~start:0 ~finish:(count - 1) f
+  let scan = Muster.parallel_scan
+
+  let slice f ~worker:_ ~start ~count =
+    for i = start to start + count - 1 do
+      f i
+    done
+
+  (* Worker [w] of a broadcast takes the indices of an even share. *)
+  let broadcast count f =
+    let size = Pool.size P.pool in
+    let share worker = worker * count / size in
+    Team.broadcast P.pool (fun worker ->
+        let start = share worker in
+        slice f ~worker ~start ~count:(share (worker + 1) - start))
+
+  let team (team : Graph.team) count f =
+    match team with
+    | For_n -> Team.for_n P.pool count (fun ~worker:_ i -> f i)
+    | For_n_dynamic -> Team.for_n_dynamic P.pool count (fun ~worker:_ i -> f i)
+    | For_slices -> Team.for_slices P.pool count (slice f)
+    | Broadcast -> broadcast count f
+
+  let run f = Pool.run P.pool f
+  let elsewhere f = Pool.run P.other f
+  let in_domain f = within joins in_domain (fun () -> Pool.run P.pool f)
+  let in_thread f = within joins Harness.in_thread f
+  let below_c f = Harness.call_through_c f
+  let fresh f = within joins (Harness.run_on 2) f
+
+  let ported fs =
+    let open Domainslib.Task in
+    run P.ported (fun () -> List.map (await P.ported) (List.map (async P.ported) fs))
+
+  let pipeline = Meetings.pipeline
+  let selected = Meetings.selected
+  let meeting = Meetings.meet ~values:scope
+  let blocking f = Task.blocking (fun () -> Thread.yield (); Unix.sleepf 1e-5; f ())
+  let kernel = kernel
+  let collection = on_arrays
+  let fault = Trouble.cause
+  let note graph = Atomic.incr (count (Graph.name graph))
+end

@@ -1,0 +1,123 @@
+(* One systhread that looks after a run twice a second: is there progress, is memory flat, do signals
+   come. It counts time in which it runs itself, so a program that was stopped has not hung. *)
+
+type t = {
+  seed : int;
+  seconds : float;
+  started : float;
+  graphs : int Atomic.t;  (** that have ended *)
+  interrupted : bool Atomic.t;
+  neighbours : Neighbours.t option;
+  signals : bool;  (** whether it sends some *)
+  mutable samples : sample list;  (** the latest first *)
+  mutable threads : int;  (** the most *)
+}
+
+and sample = { at : float; resident_kb : int; heap_kb : int }
+
+let create ~seed ~seconds ~soak =
+  { seed; seconds; started = Unix.gettimeofday (); graphs = Atomic.make 0;
+    interrupted = Atomic.make false; samples = []; threads = 0;
+    signals = soak && not (Graph.rules_of_seed seed).compacts;
+    neighbours = (if soak then Some (Neighbours.create seed) else None) }
+
+let elapsed t = Unix.gettimeofday () -. t.started
+let is_over t = Atomic.get t.interrupted || elapsed t > t.seconds
+let megabytes kb = float kb /. 1024.
+
+(* {2 Memory} *)
+
+let sample t =
+  let heap_kb = (Gc.quick_stat ()).heap_words * (Sys.word_size / 8) / 1024 in
+  let now = { at = elapsed t; resident_kb = Harness.process_status "VmRSS"; heap_kb } in
+  t.samples <- now :: t.samples;
+  t.threads <- max t.threads (Harness.process_status "Threads")
+
+let peak part samples = List.fold_left (fun most s -> max most (part s)) 0 samples
+
+(* The peaks of the first and of the last third. *)
+let thirds t part =
+  let all = elapsed t in
+  let peak_of holds = peak part (List.filter holds t.samples) in
+  (peak_of (fun s -> s.at < all /. 3.), peak_of (fun s -> s.at > all *. 2. /. 3.))
+
+(* A peak is chance: how many graphs met, and how late the collector was. A leak of 8 KB a graph
+   or 100 words a second would show in an hour. *)
+let slack_kb = 48 * 1024
+let is_flat (first, last) = last <= (first * 5 / 4) + slack_kb
+
+let resident s = s.resident_kb
+let heap s = s.heap_kb
+
+(* A short run has not yet come to what it needs. *)
+let memory_is_flat t = elapsed t < 60. || List.for_all (fun part -> is_flat (thirds t part)) [ resident; heap ]
+
+(* {2 Hangs} *)
+
+let patience = 120.
+
+(* For a runtime that hangs itself, in which nothing here runs: Harness's guard, in C. *)
+let keep_guard t =
+  Harness.set_guard 400 (Printf.sprintf "\nthe runtime hangs, seed %d\n" t.seed)
+
+let show_pool (pool : Muster_core.Place.pool) =
+  let s = Muster_core.Pool.stats pool in
+  Printf.eprintf
+    "pool %s: size %d, workers %d, allowed %d, lent %d, tasks %d, forks %d, steals %d, parks %d, regions %d\n"
+    (Muster_core.Pool.name pool) s.size s.workers s.allowed s.lent s.tasks s.forks s.steals s.parks s.regions;
+  List.iter
+    (fun (d : Muster_core.Pool.decision) ->
+      Printf.eprintf "  %.3f s ago: %s: %s\n" d.seconds_ago d.what d.why)
+    s.decisions
+
+let give_up t =
+  Printf.eprintf "\nno graph has ended for %.0f s, seed %d, after %d graphs in %.0f s\n" patience t.seed
+    (Atomic.get t.graphs) (elapsed t);
+  List.iter show_pool (Atomic.get Muster_core.Place.open_pools);
+  Option.iter Neighbours.end_all t.neighbours;
+  flush stderr;
+  Unix._exit 124
+
+(* {2 The thread} *)
+
+let pause = 0.5
+
+let tell t =
+  Printf.sprintf "%.0f of %.0f s, %.0f of CPU: %d graphs, %.0f MB, %d threads" (elapsed t) t.seconds
+    (Sys.time ()) (Atomic.get t.graphs)
+    (match t.samples with s :: _ -> megabytes s.resident_kb | [] -> 0.)
+    t.threads
+
+let report t ~told =
+  if Unix.isatty Unix.stdout then Printf.printf "\r%s\027[K%!" (tell t)
+  else if elapsed t -. told >= 60. then Printf.printf "%s\n%!" (tell t)
+
+let rec watch t ~is_done ~graphs ~idle ~told =
+  if not (is_done ()) then begin
+    let before = Unix.gettimeofday () in
+    Thread.delay pause;
+    let passed = Float.min (Unix.gettimeofday () -. before) (2. *. pause) in
+    let ended = Atomic.get t.graphs in
+    let idle = if ended > graphs then 0. else idle +. passed in
+    if idle > patience then give_up t;
+    keep_guard t;
+    sample t;
+    Option.iter Neighbours.come_and_go t.neighbours;
+    if t.signals then Unix.kill (Unix.getpid ()) Sys.sigusr1;
+    report t ~told;
+    watch t ~is_done ~graphs:ended ~idle
+      ~told:(if elapsed t -. told >= 60. then elapsed t else told)
+  end
+
+(* [f ()], watched. *)
+let during t f =
+  let is_done = Atomic.make false in
+  keep_guard t;
+  sample t;
+  let look () = watch t ~is_done:(fun () -> Atomic.get is_done) ~graphs:0 ~idle:0. ~told:0. in
+  let thread = Thread.create look () in
+  Fun.protect f ~finally:(fun () ->
+      Atomic.set is_done true;
+      Thread.join thread;
+      Harness.set_guard 0 "";
+      Option.iter Neighbours.end_all t.neighbours)
