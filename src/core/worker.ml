@@ -424,14 +424,33 @@ let rec work w ~on_top ~until =
 
 (* {2 The waiting door: every wait for a promise comes through here} *)
 
+let has_items pool = not (Inbox.is_empty pool.inbox)
+
+(* All residents of a pool may be blocked, in a way that it does not see, by what only an item in the
+   inbox will do; and nobody but a thread outside is awake to notice. *)
+let relieve pool =
+  need pool (Atomic.get pool.size - 1) ~ms:relief_ms;
+  pool.hire pool
+
+(* [unserved]: the pools whose inbox was not empty at any of the last [waits] looks. *)
+let rec sleep_outside sleeper woken ~waits ~unserved =
+  if not (Atomic.get woken) then begin
+    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most signal_ms));
+    ignore (Timer.look ());
+    let unserved = List.filter has_items unserved in
+    if waits * signal_ms < relief_ms then
+      sleep_outside sleeper woken ~waits:(waits + 1) ~unserved
+    else begin
+      List.iter relieve unserved;
+      sleep_outside sleeper woken ~waits:0 ~unserved:(Atomic.get open_pools)
+    end
+  end
+
 let block register =
   let woken = Atomic.make false in
   let sleeper = Machine.Sleeper.create () in
   register (fun () -> Atomic.set woken true; Machine.Sleeper.wake sleeper);
-  while not (Atomic.get woken) do
-    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most signal_ms));
-    ignore (Timer.look ())
-  done
+  sleep_outside sleeper woken ~waits:0 ~unserved:(Atomic.get open_pools)
 
 (* Runs other tasks on top of the waiting stack. *)
 let help w ~ready ~register =

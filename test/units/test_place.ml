@@ -6,10 +6,10 @@ open Harness
 
 let nothing_to_do = Promise.(any (make nowhere ignore))
 
-let make_pool ~residents ~allowed =
+let make_pool ?(hire = ignore) ~residents ~allowed () =
   let pool =
     Place.make_pool ~name:"by hand" ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3 ~places:4
-      ~pauses:0 ~hire:ignore
+      ~pauses:0 ~hire
   in
   pool.workers <- Array.init 4 (Place.make pool);
   Atomic.set pool.size 3;
@@ -28,25 +28,25 @@ let check_awake (pool : Place.pool) i awake =
   check_bool (Printf.sprintf "worker %d is awake" i) awake (not (Parking.wake pool.parking i))
 
 let need_tells_the_dismissed () =
-  let pool = make_pool ~residents:2 ~allowed:0 in
+  let pool = make_pool ~residents:2 ~allowed:0 () in
   sleeps_aside pool 2;
   Place.need pool 2 ~ms:1000;
   check_awake pool 2 true
 
 let need_of_no_more_wakes_nobody () =
-  let pool = make_pool ~residents:2 ~allowed:2 in
+  let pool = make_pool ~residents:2 ~allowed:2 () in
   sleeps pool 2;
   Place.need pool 2 ~ms:1000;
   check_awake pool 2 false
 
 let inbox_wakes_the_dismissed () =
-  let pool = make_pool ~residents:2 ~allowed:1 in
+  let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps_aside pool 2;
   Place.send pool nothing_to_do;
   check_awake pool 2 true
 
 let inbox_wakes_one () =
-  let pool = make_pool ~residents:2 ~allowed:1 in
+  let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps pool 1;
   sleeps_aside pool 2;
   Place.send pool nothing_to_do;
@@ -56,7 +56,7 @@ let inbox_wakes_one () =
 (* Worker 2 is dismissed, and takes nothing from deques. While it searched, work was published that
    woke nobody. *)
 let search_of_one_dismissed ~until =
-  let pool = make_pool ~residents:2 ~allowed:1 in
+  let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps pool 1;
   push pool;
   (try Worker.search pool.workers.(2) ~until with Exit -> ());
@@ -67,7 +67,7 @@ let dismissed_leaves () = search_of_one_dismissed ~until:(fun () -> true)
 let dismissed_sleeps () = search_of_one_dismissed ~until:(fun () -> false)
 
 let interrupted_sleeper_passes_on () =
-  let pool = make_pool ~residents:2 ~allowed:2 in
+  let pool = make_pool ~residents:2 ~allowed:2 () in
   let w = pool.workers.(2) in
   let until () =
     Atomic.get pool.searching = 0
@@ -83,15 +83,29 @@ let interrupted_sleeper_passes_on () =
   check_awake pool 1 true
 
 let passed_on_to_the_dismissed () =
-  let pool = make_pool ~residents:2 ~allowed:1 in
+  let pool = make_pool ~residents:2 ~allowed:1 () in
   Inbox.push pool.inbox nothing_to_do;
   sleeps_aside pool 2;
   Worker.pass_on pool.workers.(1);
   check_awake pool 2 true
 
+(* The one resident that may work is blocked, say in [Thread.join], until an item in the inbox is
+   done; the thread that blocks here, outside, is the only one awake. *)
+let blocked_thread_calls_for_more () =
+  let hired = Atomic.make 0 in
+  let pool = make_pool ~hire:(fun _ -> Atomic.incr hired) ~residents:1 ~allowed:1 () in
+  Inbox.push pool.inbox nothing_to_do;
+  Staff.change Place.open_pools (List.cons pool);
+  Fun.protect
+    (fun () ->
+      Worker.block (fun wake ->
+          ignore (Domain.spawn (fun () -> wait_until (fun () -> Atomic.get hired > 0); wake ()))))
+    ~finally:(fun () -> Staff.change Place.open_pools (List.filter (fun p -> p != pool)));
+  check_int "residents that may work" 2 (Atomic.get pool.allowed)
+
 (* Whoever awaits a task may run it in place, and leaves its entry. *)
 let entries_are_forgotten ~by_owner =
-  let pool = make_pool ~residents:0 ~allowed:0 in
+  let pool = make_pool ~residents:0 ~allowed:0 () in
   let w = pool.workers.(0) in
   for _ = 1 to 1000 do
     let task = Promise.(any (make nowhere ignore)) in
@@ -114,6 +128,7 @@ let () =
           case "one who was dismissed serves it" inbox_wakes_the_dismissed;
           case "one is enough" inbox_wakes_one;
           case "passed on to who was dismissed" passed_on_to_the_dismissed;
+          case ~seconds:20 "a thread outside calls for more" blocked_thread_calls_for_more;
         ] );
       ( "the last searcher leaves somebody in its place",
         [
