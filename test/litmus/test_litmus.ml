@@ -15,13 +15,6 @@ module Task = Muster.Task
 module Team = Muster.Team
 open Rounds
 
-let with_pool domains f () = Pool.with_ ~domains ~oversubscribe:true f
-let in_task domains n f = with_pool domains (fun pool -> Pool.run pool (fun () -> repeat n f))
-let pauses n = for _ = 1 to n do Domain.cpu_relax () done
-
-(* Long enough for a thief, in some rounds. *)
-let loiter round = pauses (round land 63)
-
 (* {2 Promises} *)
 
 (* MP: who finds the result sees what the task did. *)

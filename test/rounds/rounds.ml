@@ -1,4 +1,5 @@
 module Machine = Muster_core.Machine
+module Pool = Muster.Pool
 
 type case = { name : string; body : unit -> unit }
 
@@ -72,6 +73,11 @@ let repeat n f =
   let rounds = times n in
   for round = 0 to rounds - 1 do f round done;
   played := !played + rounds
+
+let pauses n = for _ = 1 to n do Domain.cpu_relax () done
+let loiter round = pauses (round land 63)
+let with_pool domains f () = Pool.with_ ~domains ~oversubscribe:true f
+let in_task domains n f = with_pool domains (fun pool -> Pool.run pool (fun () -> repeat n f))
 
 (* {2 The program} *)
 

@@ -25,6 +25,19 @@ val race : ?before:(int -> unit) -> ?after:(int -> unit) -> int -> (int -> unit)
 val repeat : int -> (int -> unit) -> unit
 (** [repeat n f] is [f 0], … [f (times n - 1)], where [f] does its own racing. *)
 
+val with_pool : int -> (Muster.Pool.t -> unit) -> unit -> unit
+(** [with_pool domains f] is a case: [f] with a pool of so many workers, whatever the machine has. *)
+
+val in_task : int -> int -> (int -> unit) -> unit -> unit
+(** [in_task domains n f] is a case: [repeat n f] as one task of such a pool, so that most forks find
+    the worker at work. *)
+
+val pauses : int -> unit
+(** So many of the processor's pauses. *)
+
+val loiter : int -> unit
+(** Pauses, in some rounds so many that a thief comes. *)
+
 val check : string -> bool -> unit
 (** {b Raises} [Failure] if it is false. *)
 

@@ -5,9 +5,6 @@ module Pool = Muster.Pool
 module Task = Muster.Task
 open Rounds
 
-let on domains f () = Pool.with_ ~domains ~oversubscribe:true f
-let in_task domains n f = on domains (fun pool -> Pool.run pool (fun () -> repeat n f))
-let pauses n = for _ = 1 to n do Domain.cpu_relax () done
 
 (* Until somebody cancels it. *)
 let endless cell () =
@@ -166,14 +163,14 @@ let blocking_from_several pool =
 let () =
   main
     [ case "cancel: while it runs" cancel_while_it_runs;
-      case "cancel: from outside, two await" (on 2 cancel_from_outside);
+      case "cancel: from outside, two await" (with_pool 2 cancel_from_outside);
       case "cancel: branches" cancel_branches;
       case "cancel: loops" cancel_loops;
       case "cancel: hooks" hooks;
       case "scope: its tasks have ended" scopes;
       case "scope: a failure stops the rest" scope_fails;
-      case "scope: forks from other domains" (on 2 scope_used_by_several);
+      case "scope: forks from other domains" (with_pool 2 scope_used_by_several);
       case "deadline: it passes" deadlines;
-      case "deadline: of several callers" (on 2 deadlines_of_several);
+      case "deadline: of several callers" (with_pool 2 deadlines_of_several);
       case "blocking: beside tasks" blocking;
-      case "blocking: three callers" (on 2 blocking_from_several) ]
+      case "blocking: three callers" (with_pool 2 blocking_from_several) ]

@@ -5,9 +5,6 @@ module Pool = Muster.Pool
 module Team = Muster.Team
 open Rounds
 
-let with_pool domains f () = Pool.with_ ~domains ~oversubscribe:true f
-let pauses n = for _ = 1 to n do Domain.cpu_relax () done
-let in_task domains n f = with_pool domains (fun pool -> Pool.run pool (fun () -> repeat n f))
 let add cells i n = cells.(i) <- cells.(i) + n
 let all_are n = Array.for_all (fun cell -> cell = n)
 

@@ -6,9 +6,6 @@ module Task = Muster.Task
 module Team = Muster.Team
 open Rounds
 
-let with_pool domains f () = Pool.with_ ~domains ~oversubscribe:true f
-let pauses n = for _ = 1 to n do Domain.cpu_relax () done
-
 let rec fib n =
   if n < 2 then n
   else

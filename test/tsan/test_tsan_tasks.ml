@@ -6,13 +6,6 @@ module Pool = Muster.Pool
 module Task = Muster.Task
 open Rounds
 
-let on domains f () =
-  Pool.with_ ~domains ~oversubscribe:true (fun pool -> f pool)
-
-(* [n] rounds as one task, so that most forks find the worker at work. *)
-let in_task domains n f =
-  on domains (fun pool -> Pool.run pool (fun () -> repeat n f))
-
 (* {2 both} *)
 
 let rec tree cells lo hi =
@@ -28,9 +21,6 @@ let rec tree cells lo hi =
 let both_tree domains =
   let cells = Array.make 64 0 in
   in_task domains 400 (fun _ -> tree cells 0 63)
-
-(* Long enough that the right side is mostly stolen. *)
-let pauses n = for _ = 1 to n do Domain.cpu_relax () done
 
 let both_pair =
   let left = ref 0 and right = ref 0 and before = ref 0 in
@@ -53,7 +43,7 @@ let both_raises =
       | exception Wrong content -> check "the content" (!content = round))
 
 let both_from_several domains =
-  on 2 @@ fun pool ->
+  with_pool 2 @@ fun pool ->
   let cells = Array.init domains (fun _ -> Array.make 16 0) in
   let caller i _ = Pool.run pool (fun () -> tree cells.(i) 0 15) in
   race 500 (List.init domains caller)
@@ -181,11 +171,11 @@ let () =
       case "both: the right side raises" both_raises;
       case "both: three callers, one pool" (both_from_several 3);
       case "async: its maker awaits" async_passes_on;
-      case "async: three domains await" (on 2 awaited_by_several);
-      case "async: from outside and inside" (on 2 async_from_everywhere);
+      case "async: three domains await" (with_pool 2 awaited_by_several);
+      case "async: from outside and inside" (with_pool 2 async_from_everywhere);
       case "async: a chain that suspends" chains;
       case "async: all and first" all_and_first;
       case "async: all, with failures" failures_of_all;
-      case "async: failures nobody awaits" (on 2 uncaught);
-      case "waiter: a task waits, a domain grants" (on 2 handed_over);
+      case "async: failures nobody awaits" (with_pool 2 uncaught);
+      case "waiter: a task waits, a domain grants" (with_pool 2 handed_over);
       case "waiter: between tasks" between_tasks ]
