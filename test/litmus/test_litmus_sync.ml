@@ -1,0 +1,273 @@
+(* Locks, latches and the like: what each of their statements about order says is visible. As in
+   test_litmus.ml, the accesses in question are plain, and message passing (MP) and store buffering
+   (SB) mean the same. *)
+
+open Muster
+open Rounds
+
+let data = ref 0 and cells = [| 0; 0; 0 |]
+let all_are round = Stdlib.Array.for_all (fun cell -> cell = round) cells
+
+(* {2 One at a time} *)
+
+(* Nobody else is inside, and what was done there before is seen: no step is lost. *)
+let alone ~enter ~leave () =
+  let count = ref 0 and last = ref (-1) in
+  let party me _ =
+    enter ();
+    let now = !count in
+    last := me;
+    count := now + 1;
+    let nobody_else = !last = me in
+    leave ();
+    check "nobody else" nobody_else
+  in
+  race 3_000 (Stdlib.List.init 3 party);
+  check "none lost" (!count = 3 * times 3_000)
+
+(* The same for tasks that hold it across a wait, so that they may go on elsewhere. *)
+let alone_in_tasks ~enter ~leave =
+  let count = ref 0 in
+  in_task 2 500 (fun round ->
+      let before = !count in
+      let section () =
+        enter ();
+        let now = !count in
+        if round land 1 = 0 then Task.await (Task.async ignore);
+        count := now + 1;
+        leave ()
+      in
+      ignore (Task.all (Stdlib.List.init 4 (fun _ -> section)));
+      check "none lost" (!count = before + 4))
+
+(* Of two who each write in a section of their own and read in the next, one sees the other. *)
+let sb ~enter ~leave () =
+  let seen = [| -1; -1 |] in
+  let side i round =
+    enter ();
+    cells.(i) <- round;
+    leave ();
+    enter ();
+    seen.(i) <- cells.(1 - i);
+    leave ()
+  in
+  let after round = check "one sees the other" (seen.(0) = round || seen.(1) = round) in
+  race 5_000 ~after [ side 0; side 1 ]
+
+let mutex = Mutex.create ()
+let lock () = Mutex.lock mutex
+let unlock () = Mutex.unlock mutex
+let try_lock () = relax_until (fun () -> Mutex.try_lock mutex)
+
+let protected () =
+  let count = ref 0 in
+  let party _ = Mutex.protect mutex (fun () -> incr count) in
+  race 3_000 [ party; party; party ];
+  check "none lost" (!count = 3 * times 3_000)
+
+let permit = Semaphore.make 1
+let acquire () = Semaphore.acquire permit
+let release () = Semaphore.release permit
+let try_acquire () = relax_until (fun () -> Semaphore.try_acquire permit)
+let rwlock = Rwlock.create ()
+let lock_write () = Rwlock.lock_write rwlock
+let unlock_write () = Rwlock.unlock_write rwlock
+let try_lock_write () = relax_until (fun () -> Rwlock.try_lock_write rwlock)
+
+let permitted () =
+  let count = ref 0 in
+  let party _ = Semaphore.with_permit permit (fun () -> incr count) in
+  race 3_000 [ party; party; party ];
+  check "none lost" (!count = 3 * times 3_000)
+
+(* {2 Conditions} *)
+
+(* The signal alone: what it brings was written after the mutex had been let go. *)
+let condition ~tell ~waiters () =
+  let mutex = Mutex.create () and condition = Condition.create () in
+  let asleep = ref 0 in
+  let wait round =
+    Mutex.protect mutex (fun () ->
+        incr asleep;
+        Condition.wait condition mutex;
+        check "signalled, so written" (!data = round))
+  in
+  let signal round =
+    relax_until (fun () -> Mutex.protect mutex (fun () -> !asleep = waiters));
+    data := round;
+    tell condition
+  in
+  let before _ = asleep := 0 in
+  race 3_000 ~before (signal :: Stdlib.List.init waiters (fun _ -> wait))
+
+(* {2 Semaphores, barriers, latches} *)
+
+let handed_over ~take () =
+  let permits = Semaphore.make 0 in
+  let give round = data := round; Semaphore.release permits in
+  let get round = take permits; check "taken, so written" (!data = round) in
+  race 10_000 [ give; get ]
+
+let poll permits = relax_until (fun () -> Semaphore.try_acquire permits)
+
+(* All have come, so all have written; all have left the second time, so all have read. *)
+let meet barrier i round =
+  cells.(i) <- round;
+  Barrier.await barrier;
+  check "met, so written" (all_are round);
+  Barrier.await barrier
+
+let barrier () =
+  let barrier = Barrier.create 3 in
+  race 2_000 (Stdlib.List.init 3 (meet barrier))
+
+let barrier_of_tasks =
+  let barrier = Barrier.create 3 in
+  in_task 2 500 (fun round ->
+      ignore (Task.all (Stdlib.List.init 3 (fun i () -> meet barrier i round))))
+
+let latch ~wait () =
+  let latch = ref (Latch.create 2) in
+  let before _ = latch := Latch.create 2 in
+  let count i round = cells.(i) <- round; Latch.count_down !latch in
+  let look round =
+    wait !latch;
+    check "open, so written" (cells.(0) = round && cells.(1) = round)
+  in
+  race 5_000 ~before [ look; count 0; count 1 ]
+
+let latch_zero latch = relax_until (fun () -> Latch.get_value latch = 0)
+
+(* {2 Readers and writers} *)
+
+let readers ~enter () =
+  let cells = [| 0; 0; 0 |] in
+  let write round =
+    lock_write ();
+    for i = 0 to 2 do cells.(i) <- round done;
+    unlock_write ()
+  in
+  (* Several of them at the same time; a whole write or none. *)
+  let read _ =
+    enter ();
+    let first = cells.(0) in
+    let whole = Stdlib.Array.for_all (fun cell -> cell = first) cells in
+    Rwlock.unlock_read rwlock;
+    check "one write's" whole
+  in
+  race 3_000 [ write; read; read ]
+
+let lock_read () = Rwlock.lock_read rwlock
+let try_lock_read () = relax_until (fun () -> Rwlock.try_lock_read rwlock)
+
+(* What a reader did is seen by the writer after it. *)
+let reader_before_writer () =
+  let told = Atomic.make 0 in
+  let read i round =
+    Rwlock.lock_read rwlock;
+    Atomic.incr told;
+    cells.(i) <- round;
+    Rwlock.unlock_read rwlock
+  in
+  let write round =
+    relax_until (fun () -> Atomic.get told = 2);
+    Rwlock.protect_write rwlock (fun () ->
+        check "let go, so written" (cells.(0) = round && cells.(1) = round))
+  in
+  race 3_000 ~before:(fun _ -> Atomic.set told 0) [ write; read 0; read 1 ]
+
+(* {2 Lazy values} *)
+
+(* The function sees what its maker did, whoever forces first, and all see what it did. *)
+let forced ~force ~parties () =
+  let given = ref 0 in
+  let make round =
+    given := round;
+    Lazy.from_fun (fun () -> data := !given; ref round)
+  in
+  let it = ref (make 0) in
+  let before round = it := make round in
+  let look round = check "forced, so computed" (!(force !it) = round && !data = round) in
+  race 5_000 ~before (Stdlib.List.init parties (fun _ -> look))
+
+let is_val () =
+  let it = ref (Lazy.from_val ()) in
+  let before round = it := Lazy.from_fun (fun () -> data := round) in
+  let force _ = Lazy.force !it in
+  let look round =
+    relax_until (fun () -> Lazy.is_val !it);
+    check "a value, so computed" (!data = round)
+  in
+  race 5_000 ~before [ force; look ]
+
+exception Failed of int ref
+
+let force_raises () =
+  let it = ref (Lazy.from_val ()) in
+  let fail round () = data := round; raise (Failed (ref round)) in
+  let before round = it := Lazy.from_fun (fail round) in
+  let force round =
+    match Lazy.force !it with
+    | () -> check "raises" false
+    | exception Failed content -> check "raised, so done" (!content = round && !data = round)
+  in
+  race 3_000 ~before [ force; force ]
+
+let mapped it = Lazy.force (Lazy.map Fun.id it)
+
+let map_val it = Lazy.force (Lazy.map_val Fun.id it)
+
+(* {2 Store buffering}: of two who each do something and then look, one sees the other's. *)
+
+let looks ~fresh ~act ~look () =
+  let them = Stdlib.Array.init 2 (fun _ -> fresh ()) and seen = [| false; false |] in
+  let before _ = for i = 0 to 1 do them.(i) <- fresh () done in
+  let side i _ = act them.(i); seen.(i) <- look them.(1 - i) in
+  let after _ = check "one sees the other" (seen.(0) || seen.(1)) in
+  race 5_000 ~before ~after [ side 0; side 1 ]
+
+let latch_sb =
+  let look latch = Latch.get_value latch = 0 in
+  looks ~fresh:(fun () -> Latch.create 1) ~act:Latch.count_down ~look
+
+let semaphore_sb =
+  looks ~fresh:(fun () -> Semaphore.make 0) ~act:Semaphore.release ~look:Semaphore.try_acquire
+
+let lazy_sb = looks ~fresh:(fun () -> Lazy.from_fun ignore) ~act:Lazy.force ~look:Lazy.is_val
+
+let () =
+  main
+    [ case "mutex: lock" (alone ~enter:lock ~leave:unlock);
+      case "mutex: try_lock" (alone ~enter:try_lock ~leave:unlock);
+      case "mutex: tasks, across a wait" (alone_in_tasks ~enter:lock ~leave:unlock);
+      case "mutex: protect" protected;
+      case "mutex: SB" (sb ~enter:lock ~leave:unlock);
+      case "condition: MP, signal" (condition ~tell:Condition.signal ~waiters:1);
+      case "condition: MP, broadcast" (condition ~tell:Condition.broadcast ~waiters:2);
+      case "semaphore: MP, acquire" (handed_over ~take:Semaphore.acquire);
+      case "semaphore: MP, try_acquire" (handed_over ~take:poll);
+      case "semaphore: one permit" (alone ~enter:acquire ~leave:release);
+      case "semaphore: one permit, try_acquire"
+        (alone ~enter:try_acquire ~leave:release);
+      case "semaphore: one permit, tasks" (alone_in_tasks ~enter:acquire ~leave:release);
+      case "semaphore: with_permit" permitted;
+      case "semaphore: SB" semaphore_sb;
+      case "barrier: MP, all to all" barrier;
+      case "barrier: MP, more tasks than workers" barrier_of_tasks;
+      case "latch: MP, await" (latch ~wait:Latch.await);
+      case "latch: MP, get_value" (latch ~wait:latch_zero);
+      case "latch: SB" latch_sb;
+      case "rwlock: writers" (alone ~enter:lock_write ~leave:unlock_write);
+      case "rwlock: writers, try_lock_write"
+        (alone ~enter:try_lock_write ~leave:unlock_write);
+      case "rwlock: writers, tasks" (alone_in_tasks ~enter:lock_write ~leave:unlock_write);
+      case "rwlock: MP, writer to readers" (readers ~enter:lock_read);
+      case "rwlock: MP, writer to try_lock_read" (readers ~enter:try_lock_read);
+      case "rwlock: MP, readers to writer" reader_before_writer;
+      case "rwlock: SB" (sb ~enter:lock_write ~leave:unlock_write);
+      case "lazy: MP, force" (forced ~force:Lazy.force ~parties:3);
+      case "lazy: MP, map" (forced ~force:mapped ~parties:3);
+      case "lazy: MP, map_val" (forced ~force:map_val ~parties:2);
+      case "lazy: MP, is_val" is_val;
+      case "lazy: MP, raises" force_raises;
+      case "lazy: SB" lazy_sb ]

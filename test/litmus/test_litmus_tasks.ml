@@ -1,0 +1,230 @@
+(* Tasks that are cancelled, scopes, deadlines, calls that block, pools by their names: what each of
+   the statements about order says is visible. As in test_litmus.ml, the accesses in question are
+   plain. *)
+
+module Chan = Muster.Chan
+module Pool = Muster.Pool
+module Task = Muster.Task
+module Team = Muster.Team
+open Rounds
+
+let data = ref 0 and given = ref 0
+
+(* {2 Cancellation} *)
+
+let until_cancelled = function
+  | `Checks -> while true do Task.check (); pauses 4 done
+  | `Waits -> Chan.recv (Chan.bounded 0)
+  | `Forks -> while true do ignore (Muster.both ignore ignore) done
+
+(* What was done before the cancel is seen by who is cancelled; what that one did then, by who
+   awaits it. *)
+let cancel how =
+  let result = ref 0 in
+  in_task 2 300 (fun round ->
+      let body () =
+        match until_cancelled how with
+        | () -> ()
+        | exception Task.Cancelled ->
+          result := !given;
+          raise Task.Cancelled
+      in
+      let begun = Atomic.make false in
+      let task = Task.async (fun () -> Atomic.set begun true; body ()) in
+      relax_until (fun () -> Atomic.get begun);
+      loiter round;
+      given := round;
+      Task.cancel task;
+      match Task.await task with
+      | () -> check "no value" false
+      | exception Task.Cancelled -> check "awaited, so done" (!result = round))
+
+let never_begun =
+  in_task 1 10_000 (fun round ->
+      given := round;
+      let task = Task.async (fun () -> given := -1) in
+      Task.cancel task;
+      (try Task.await task with Task.Cancelled -> ());
+      check "never begun" (!given = round))
+
+(* Another domain cancels. *)
+let cancel_from_outside pool =
+  let shown = Atomic.make None and result = ref 0 in
+  let before _ = Atomic.set shown None in
+  let body () = try until_cancelled `Checks with Task.Cancelled -> result := !given in
+  let await round =
+    let task = Pool.run pool (fun () -> Task.async body) in
+    Atomic.set shown (Some task);
+    match Task.await task with
+    | () | (exception Task.Cancelled) -> check "awaited, so done" (abs !result <= round)
+  in
+  let cancel round =
+    relax_until (fun () -> Atomic.get shown <> None);
+    given := round;
+    Task.cancel (Option.get (Atomic.get shown))
+  in
+  race 300 ~before [ await; cancel ]
+
+(* The hook sees what was done before it was set up, and before the cancel. *)
+let hook =
+  let mine = ref 0 and seen = ref (-1, -1) in
+  in_task 2 1_000 (fun round ->
+      let body () =
+        mine := round;
+        Task.on_cancel (fun () -> seen := (!mine, !given));
+        until_cancelled `Checks
+      in
+      let task = Task.async body in
+      loiter round;
+      given := round;
+      seen := (-1, -1);
+      Task.cancel task;
+      let called = !seen in
+      (try Task.await task with Task.Cancelled -> ());
+      check "called, so written" (called = (-1, -1) || called = (round, round)))
+
+(* {2 Scopes} *)
+
+let cells = Array.make 4 0
+let all_are round = Array.for_all (fun cell -> cell = round) cells
+
+let write round i () =
+  loiter (round + i);
+  cells.(i) <- !given
+
+let scope =
+  in_task 3 2_000 (fun round ->
+      given := round;
+      Task.scope (fun scope ->
+          for i = 0 to 3 do ignore (Task.fork scope (write round i)) done);
+      check "ended, so written" (all_are round))
+
+exception Failed of int ref
+
+let scope_raises =
+  in_task 3 1_000 (fun round ->
+      given := round;
+      let body scope =
+        for i = 0 to 3 do
+          ignore (Task.fork scope (fun () -> try Task.check () with Task.Cancelled -> ()));
+          cells.(i) <- round
+        done;
+        ignore (Task.fork scope (fun () -> data := round; raise (Failed (ref round))));
+        Task.await (Task.fork scope (fun () -> until_cancelled `Waits))
+      in
+      match Task.scope body with
+      | () -> check "raises" false
+      | exception Failed content ->
+        check "raised, so written" (!content = round && !data = round && all_are round))
+
+let cancel_scope =
+  let result = ref 0 in
+  in_task 2 300 (fun round ->
+      let begun = Atomic.make false in
+      let body scope () =
+        Atomic.set begun true;
+        try until_cancelled `Checks with Task.Cancelled -> result := !given
+      in
+      let run scope =
+        ignore (Task.fork scope (body scope));
+        relax_until (fun () -> Atomic.get begun);
+        given := round;
+        Task.cancel_scope scope
+      in
+      match Task.scope run with
+      | () -> check "raises" false
+      | exception Task.Cancelled -> check "raised, so done" (!result = round))
+
+let deadline =
+  in_task 2 25 (fun round ->
+      given := round;
+      let branch i () = write round i (); until_cancelled `Checks in
+      match Task.with_deadline 0.002 (fun () -> ignore (Muster.both (branch 0) (branch 1))) with
+      | () -> check "raises" false
+      | exception Task.Deadline_exceeded -> check "raised, so written" (cells.(0) = round))
+
+let in_time =
+  in_task 2 2_000 (fun round ->
+      given := round;
+      let pair i () = ignore (Muster.both (write round i) (write round (i + 1))) in
+      Task.with_deadline 10. (fun () -> ignore (Muster.both (pair 0) (pair 2)));
+      check "returned, so written" (all_are round))
+
+(* {2 Calls that block} *)
+
+let blocking =
+  in_task 2 500 (fun round ->
+      given := round;
+      Task.blocking (fun () -> data := !given);
+      check "handed over, so given; returned, so done" (!data = round))
+
+let blocking_raises =
+  in_task 2 500 (fun round ->
+      given := round;
+      match Task.blocking (fun () -> data := !given; raise (Failed (ref round))) with
+      | () -> check "raises" false
+      | exception Failed content -> check "raised, so done" (!content = round && !data = round))
+
+(* {2 Failures that nobody awaits} *)
+
+let uncaught () =
+  let seen = ref (-1) and expected = ref 0 in
+  repeat 30 (fun round ->
+      expected := round;
+      Task.set_uncaught_handler (fun _ _ -> seen := if !expected = round then !data else -1);
+      let fail () = data := round; raise Exit in
+      Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
+          Pool.run pool (fun () -> ignore (Task.async fail)));
+      check "reported, so done" (!seen = round))
+
+(* {2 Pools} *)
+
+let found () =
+  let name = "litmus" and told = Atomic.make false in
+  let make round =
+    given := round;
+    Pool.with_ ~name ~domains:1 (fun _ -> relax_until (fun () -> Atomic.get told))
+  in
+  let find round =
+    relax_until (fun () -> Pool.find name <> None);
+    check "found, so written" (!given = round);
+    Atomic.set told true
+  in
+  race 200 ~before:(fun _ -> Atomic.set told false) [ make; find ]
+
+(* {2 Regions} *)
+
+let slices pool =
+  let cells = Array.make 64 0 in
+  repeat 5_000 (fun round ->
+      given := round;
+      Team.for_slices pool 64 (fun ~worker:_ ~start ~count ->
+          Array.fill cells start count !given);
+      check "begun, so given; returned, so done" (Array.for_all (fun c -> c = round) cells))
+
+let dynamic pool =
+  let cells = Array.make 64 0 in
+  repeat 1_000 (fun round ->
+      given := round;
+      Team.for_n_dynamic pool 64 (fun ~worker:_ i -> pauses 8; cells.(i) <- !given);
+      check "begun, so given; returned, so done" (Array.for_all (fun c -> c = round) cells))
+
+let () =
+  main
+    [ case "cancel: MP, a task that checks" (cancel `Checks);
+      case "cancel: MP, a task that waits" (cancel `Waits);
+      case "cancel: MP, a task that forks" (cancel `Forks);
+      case "cancel: MP, from outside" (with_pool 2 cancel_from_outside);
+      case "cancel: before it began" never_begun;
+      case "on_cancel: MP" hook;
+      case "scope: MP" scope;
+      case "scope: MP, raises" scope_raises;
+      case "scope: MP, cancel_scope" cancel_scope;
+      case "deadline: MP, it passes" deadline;
+      case "deadline: MP, in time" in_time;
+      case "blocking: MP" blocking;
+      case "blocking: MP, raises" blocking_raises;
+      case "uncaught: MP" uncaught;
+      case "pool: MP, find" found;
+      case "region: MP, for_slices" (with_pool 3 slices);
+      case "region: MP, for_n_dynamic" (with_pool 3 dynamic) ]
