@@ -47,16 +47,20 @@ let never_begun =
       (try Task.await task with Task.Cancelled -> ());
       check "never begun" (!given = round))
 
-(* Another domain cancels. *)
+(* Another domain cancels, perhaps before the task has begun. *)
 let cancel_from_outside pool =
-  let shown = Atomic.make None and result = ref 0 in
-  let before _ = Atomic.set shown None in
-  let body () = try until_cancelled `Checks with Task.Cancelled -> result := !given in
+  let shown = Atomic.make None and begun = ref false and result = ref 0 in
+  let before _ = Atomic.set shown None; begun := false in
+  let body () =
+    begun := true;
+    try until_cancelled `Checks with Task.Cancelled -> result := !given
+  in
   let await round =
     let task = Pool.run pool (fun () -> Task.async body) in
     Atomic.set shown (Some task);
     match Task.await task with
-    | () | (exception Task.Cancelled) -> check "awaited, so done" (abs !result <= round)
+    | () -> check "no value" false
+    | exception Task.Cancelled -> check "awaited, so done" ((not !begun) || !result = round)
   in
   let cancel round =
     relax_until (fun () -> Atomic.get shown <> None);
@@ -79,9 +83,9 @@ let hook =
       given := round;
       seen := (-1, -1);
       Task.cancel task;
-      let called = !seen in
+      (* On this thread, or, if the task came to it later, on the task's. *)
       (try Task.await task with Task.Cancelled -> ());
-      check "called, so written" (called = (-1, -1) || called = (round, round)))
+      check "called, so written" (!seen = (-1, -1) || !seen = (round, round)))
 
 (* {2 Scopes} *)
 
@@ -135,13 +139,16 @@ let cancel_scope =
       | () -> check "raises" false
       | exception Task.Cancelled -> check "raised, so done" (!result = round))
 
+(* The branches may not have begun. *)
 let deadline =
+  let branches = [| 0; 0 |] in
   in_task 2 25 (fun round ->
-      given := round;
-      let branch i () = write round i (); until_cancelled `Checks in
-      match Task.with_deadline 0.002 (fun () -> ignore (Muster.both (branch 0) (branch 1))) with
+      let branch i () = branches.(i) <- round; until_cancelled `Checks in
+      let body () = data := round; ignore (Muster.both (branch 0) (branch 1)) in
+      match Task.with_deadline 0.002 body with
       | () -> check "raises" false
-      | exception Task.Deadline_exceeded -> check "raised, so written" (cells.(0) = round))
+      | exception Task.Deadline_exceeded ->
+        check "raised, so written" (!data = round && Array.for_all (fun b -> b <= round) branches))
 
 let in_time =
   in_task 2 2_000 (fun round ->

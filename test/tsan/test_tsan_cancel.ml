@@ -1,4 +1,4 @@
-(* Cancellation, scopes and deadlines, and calls that block. What a cancelled task did before it
+(* Cancellation, scopes and deadlines. What a cancelled task did before it
    stopped is read plainly after its end. *)
 
 module Pool = Muster.Pool
@@ -142,24 +142,6 @@ let deadlines_of_several pool =
   in
   race 15 (List.init 3 caller)
 
-(* {2 Calls that block} *)
-
-let blocking =
-  in_task 2 200 (fun round ->
-      let data = ref round in
-      let call () = Thread.yield (); incr data; ref !data in
-      let tasks = List.init 2 (fun _ -> Task.async (fun () -> Task.blocking ignore)) in
-      check "its result" (!(Task.blocking call) = round + 1 && !data = round + 1);
-      List.iter Task.await tasks)
-
-let blocking_from_several pool =
-  let cells = Array.make 3 0 in
-  let caller i round =
-    let call () = cells.(i) <- cells.(i) + 1; cells.(i) in
-    check "its result" (Pool.run pool (fun () -> Task.blocking call) = round + 1)
-  in
-  race 150 (List.init 3 caller)
-
 let () =
   main
     [ case "cancel: while it runs" cancel_while_it_runs;
@@ -171,6 +153,4 @@ let () =
       case "scope: a failure stops the rest" scope_fails;
       case "scope: forks from other domains" (with_pool 2 scope_used_by_several);
       case "deadline: it passes" deadlines;
-      case "deadline: of several callers" (with_pool 2 deadlines_of_several);
-      case "blocking: beside tasks" blocking;
-      case "blocking: three callers" (with_pool 2 blocking_from_several) ]
+      case "deadline: of several callers" (with_pool 2 deadlines_of_several) ]
