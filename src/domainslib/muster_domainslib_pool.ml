@@ -4,7 +4,8 @@
    divide their work by that number, and the shape of a reduction depends on it.
 
    Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is
-   being torn down may still use it. *)
+   being torn down may still use it. Other domains may use the pool at that very moment: they are
+   early enough, or told so. *)
 
 open Muster_core
 
@@ -12,7 +13,7 @@ type t = {
   pool : Pool.t;
   home : Promise.home;  (** of its tasks *)
   asked : int;  (** workers, the caller's included *)
-  mutable torn_down : bool;  (** read without care: who races with a teardown may be either side *)
+  torn_down : bool Atomic.t;
 }
 
 (* The newest first: it hides older ones of its name until it is torn down. *)
@@ -23,20 +24,20 @@ let setup ?name ~num_domains () =
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
   let pool = Pool.create ?name ~domains:asked () in
   let home = Promise.home ~unheard:pool.home.unheard pool.home.owner in
-  let t = { pool; home; asked; torn_down = false } in
+  let t = { pool; home; asked; torn_down = Atomic.make false } in
   Option.iter (fun name -> Staff.change named (fun others -> (name, t) :: others)) name;
   t
 
 let lookup name = List.assoc_opt name (Atomic.get named)
 
 let[@inline] check t =
-  if t.torn_down then invalid_arg "pool already torn down"
+  if Atomic.get t.torn_down then invalid_arg "pool already torn down"
 
 let teardown t =
   check t;
   Pool.close t.pool;
   Staff.change named (List.filter (fun (_, other) -> other != t));
-  t.torn_down <- true
+  Atomic.set t.torn_down true
 
 let num_domains t =
   check t;
