@@ -107,6 +107,15 @@ let scope_fails =
       | () -> check "raises" false
       | exception Failed content -> check "its content" (!content = round && !cell >= 0))
 
+(* The first of two, in time, is raised; both have ended. *)
+let scope_two_fail =
+  in_task 2 1_000 (fun round ->
+      let cells = [| 0; 0 |] in
+      let fail i () = pauses 20; cells.(i) <- round; raise (Failed (ref i)) in
+      match Task.scope (fun scope -> for i = 0 to 1 do ignore (Task.fork scope (fail i)) done) with
+      | () -> check "raises" false
+      | exception Failed content -> check "its content" (cells.(!content) = round))
+
 let scope_used_by_several pool =
   let shown = Atomic.make None and cells = Array.make 3 0 in
   let own _ =
@@ -151,6 +160,7 @@ let () =
       case "cancel: hooks" hooks;
       case "scope: its tasks have ended" scopes;
       case "scope: a failure stops the rest" scope_fails;
+      case "scope: two fail" scope_two_fail;
       case "scope: forks from other domains" (with_pool 2 scope_used_by_several);
       case "deadline: it passes" deadlines;
       case "deadline: of several callers" (with_pool 2 deadlines_of_several) ]

@@ -50,6 +50,19 @@ let tried () =
   incr count;
   unlock ()
 
+(* Tasks of several pools get their numbers at the same time. *)
+let numbered () =
+  let party _ =
+    let latch = Latch.create 1 and own = Mutex.create () in
+    let body () = Mutex.protect own ignore; Latch.count_down latch in
+    Muster.Pool.with_ ~domains:1 (fun pool ->
+        Muster.Pool.run pool (fun () ->
+            let task = Task.async body in
+            Latch.await latch;
+            Task.await task))
+  in
+  race 60 [ party; party; party ]
+
 (* {2 Condition} *)
 
 (* A queue of one place, by hand. *)
@@ -248,6 +261,7 @@ let () =
       case "mutex: domains that try" (steps 1_500 tried);
       case "mutex: tasks" (tasks 400 locked);
       case "mutex: cancelled" (cancelled 400 locked);
+      case "strand: three pools" numbered;
       case "condition: a bounded buffer" bounded_buffer;
       case "condition: cancelled" condition_cancelled;
       case "semaphore: domains" (steps 1_500 (fun () -> with_permit none));
