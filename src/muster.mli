@@ -31,7 +31,10 @@
     chunks of a loop: where its worker has to leave, it moves.
 
     {b Order.} What happened before a function was handed over happens before the function; what
-    the function did happens before the return of the call that gives its result.
+    the function did happens before the return of the call that gives its result, also where that
+    raises. Where more holds, it is said. Calls that only look ({!Pool.size}, {!Pool.stats},
+    {!Chan.length}, …) order nothing, unless it is said. Of two who each do something with a
+    promise, a channel or a lock, and then look for what the other did, at least one sees it.
 
     {b Waiting} burns no CPU beyond about 60 us; a task that waits leaves its worker to others. So
     it does if it waits in a library that asks [domain-local-await] how to (Kcas does), if that was
@@ -65,7 +68,8 @@ val parallel_for : ?grain:int -> start:int -> finish:int -> (int -> unit) -> uni
 
     {b Raises} the exception of the smallest index that raises; [Invalid_argument] if [grain < 1].
     {b Cost}: within 60 ns of the [for] loop with the same closure, where the loop is too short to
-    share; the first run of a loop is shared without asking. *)
+    share; the first run of a loop is shared without asking.
+    {b Order}: iterations are unordered; all happen before the return. *)
 
 val parallel_reduce :
   ?grain:int -> start:int -> finish:int -> combine:('a -> 'a -> 'a) -> init:'a -> (int -> 'a) -> 'a
@@ -77,20 +81,24 @@ val parallel_reduce :
     bits on any number of domains. [grain] is the length of the runs that are combined from left
     to right, by default 1/512 of the range.
 
-    {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1]. *)
+    {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1].
+    {b Order}: the calls that made a value happen before the [combine] that gets it; all calls
+    before the return. *)
 
 val parallel_scan : ('a -> 'a -> 'a) -> 'a array -> 'a array
 (** [parallel_scan op a] is the array of the inclusive prefixes: [a.(0)], [op a.(0) a.(1)], … [op]
     must be associative; the bracketing depends on the length of [a] alone.
 
-    {b Cost}: up to 1,024 elements one call of [op] each and no parallelism; above, two calls. *)
+    {b Cost}: up to 1,024 elements one call of [op] each and no parallelism; above, two calls.
+    {b Order}: as {!parallel_reduce}. *)
 
 val parallel_find : ?grain:int -> start:int -> finish:int -> (int -> 'a option) -> 'a option
 (** [parallel_find ~start ~finish f] is [f i] for the smallest [i] of the range where that is not
     [None]; [None] if there is no such [i]. [f] may be called for some larger indices too.
 
     {b Raises} the exception of the smallest index, if no smaller one is found;
-    [Invalid_argument] if [grain < 1]. *)
+    [Invalid_argument] if [grain < 1].
+    {b Order}: all calls of [f], those for larger indices too, happen before the return. *)
 
 (** {1 Tasks} *)
 
@@ -112,26 +120,31 @@ module Task : sig
 
       {b Raises} [Invalid_argument] if the pool is closed.
       {b Cost}: with its [await] about 20 ns, if no other worker took it; from outside the pool
-      about 100 ns, and 10-16 us if a worker has to be woken. *)
+      about 100 ns, and 10-16 us if a worker has to be woken.
+      {b Order}: what happened before happens before [f]. *)
 
   val await : 'a t -> 'a
   (** [await t] is the result of [t]. A task that nobody has started runs in place, if it belongs to
       the same scope as the caller.
 
       {b Raises} the task's exception.
+      {b Order}: all that [t] did happens before the return, and before its exception is raised, also
+      {!Cancelled} if [t] was cancelled. (Not if the caller is.)
       {b Cancels}: ends at once, unless it runs [t] in place; then when that ends. *)
 
   val all : (unit -> 'a) list -> 'a list
   (** [all fs] runs all of [fs] as tasks; the results are in the order of [fs].
 
       {b Raises} the leftmost exception; those right of one that were not started are skipped.
+      {b Order}: all that they did happens before the return.
       {b Cancels} all of them; it returns when they have ended. *)
 
   val first : (unit -> 'a) list -> 'a
   (** [first fs] runs all of [fs] as tasks; the result is that of the one that succeeds first.
       The others are cancelled, and waited for.
 
-      {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty. *)
+      {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty.
+      {b Order}: all that they did, the losers too, happens before the return. *)
 
   val blocking : (unit -> 'a) -> 'a
   (** [blocking f] is [f ()], for an [f] that waits for something outside the program's tasks: a
@@ -151,6 +164,7 @@ module Task : sig
       has to start; some 0.1 ms to come back where all slept meanwhile. While [f] waits, minor
       collections have one more idle domain to wake.
       {b Domains}: any.
+      {b Order}: what happened before happens before [f], and that before the return.
       {b Cancels}: if the task is cancelled while it waits, [blocking] raises at once; [f] goes on
       to its end, and its result is dropped. {!Pool.close} waits for a task whose call goes on, but
       neither it nor the end of the program waits for such an [f]. *)
@@ -176,18 +190,24 @@ module Task : sig
       happens if [t] has ended.
 
       {b Cost}: about 100 ns for each worker of all pools, which look up at their next fork.
-      {b Domains}: any. {b Order}: what happened before happens before the {!Cancelled}. *)
+      {b Domains}: any.
+      {b Order}: what happened before happens before the {!Cancelled} that [t] and what it runs get,
+      and before the hooks of {!on_cancel}. *)
 
   val check : unit -> unit
   (** A checkpoint: for long computations that contain none.
 
       {b Raises} {!Cancelled} if the task, or a scope around it, is cancelled.
-      {b Cost}: about 5 ns. *)
+      {b Cost}: about 5 ns.
+      {b Order}: with who has cancelled, as {!cancel} says. *)
 
   val on_cancel : (unit -> unit) -> unit
   (** [on_cancel hook] calls [hook] when the running task, or the innermost scope around the caller,
       is cancelled before it ends; at once if it is already. On the thread of who cancels:
-      it should be short. Its exceptions go to the handler of {!set_uncaught_handler}. *)
+      it should be short. Its exceptions go to the handler of {!set_uncaught_handler}.
+
+      {b Order}: what happened before, and before the cancel, happens before [hook]. Nobody waits
+      for the hook. *)
 
   (** {2 Scopes} *)
 
@@ -199,16 +219,17 @@ module Task : sig
       cancelled by {!cancel} is no failure of its scope.
 
       {b Raises} that exception; {!Cancelled} if the scope is cancelled.
-      {b Order}: all that the tasks did happens before the return. *)
+      {b Order}: all that the tasks did happens before the return, and before the exception. *)
 
   val fork : scope -> (unit -> 'a) -> 'a t
   (** [fork s f] is a task of [s] that runs [f]. In a scope that was cancelled it never begins.
 
       {b Raises} [Invalid_argument] if the scope has ended.
-      {b Domains}: any, in any task: the tasks run in the pool in which the scope was opened. *)
+      {b Domains}: any, in any task: the tasks run in the pool in which the scope was opened.
+      {b Order}: what happened before happens before [f]. *)
 
   val cancel_scope : scope -> unit
-  (** Cancels the scope's code and its tasks. *)
+  (** Cancels the scope's code and its tasks. {b Order}: as {!cancel}. *)
 
   exception Deadline_exceeded
 
@@ -220,14 +241,17 @@ module Task : sig
 
       {b Raises} {!Deadline_exceeded} instead of the value or of {!Cancelled}, if time is up when [f]
       ends; what else [f] raises; [Invalid_argument] if [seconds] is not a number. With 0 or
-      less [f] is not called. *)
+      less [f] is not called.
+      {b Order}: all that [f] did happens before the return, and before {!Deadline_exceeded}. *)
 
   (** {2 Failures that nobody sees} *)
 
   val set_uncaught_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
   (** What to do with the exception of a task that nobody awaits; by default it is printed on
       [stderr]. Called once for each, when it is certain: when the promise has been collected, the
-      pool closed, or the program ends. *)
+      pool closed, or the program ends.
+
+      {b Order}: what happened before, and all that the task did, happens before the call. *)
 end
 
 (** {1 Pools} *)
@@ -261,35 +285,40 @@ module Pool : sig
       [Gc.set]): every minor collection stops all domains. It does not shrink afterwards.
 
       {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1.
-      {b Cost}: about 100 us a domain. *)
+      {b Cost}: about 100 us a domain.
+      {b Order}: what happened before happens before a {!find} that gives the pool. *)
 
   val run : t -> (unit -> 'a) -> 'a
   (** [run pool f] is [f ()] with [pool] as the current pool, from any domain, systhread or fiber.
       The calling thread works for the pool meanwhile; if another thread already does, [f] runs on
       one of the pool's own domains while the caller blocks. In a task of [pool] it is just [f ()].
 
-      {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. *)
+      {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed.
+      {b Order}: what happened before happens before [f], and that before the return. *)
 
   val close : t -> unit
   (** Waits for all tasks, those that nobody awaits too, and ends the domains. A task that never
       ends makes it wait for ever; Ctrl-C ends the wait. Closing again does nothing; any other
       later use is [Invalid_argument] with the pool's name.
 
-      {b Raises} [Invalid_argument] in a task of this pool. *)
+      {b Raises} [Invalid_argument] in a task of this pool.
+      {b Order}: all that the pool's tasks did happens before the return. *)
 
   val with_ : ?name:string -> ?domains:int -> ?oversubscribe:bool -> (t -> 'a) -> 'a
-  (** [with_ f] is [f pool] for a new pool that is closed afterwards, whatever happens. *)
+  (** [with_ f] is [f pool] for a new pool that is closed afterwards, whatever happens.
+
+      {b Order}: as {!close}. *)
 
   val default : unit -> t
   (** The pool that is used where no other is current. Need not be closed: a program that ends,
-      ends at once. *)
+      ends at once. {b Order}: none. *)
 
   val size : t -> int
   (** Workers, the caller's included: as many as there can be at once, of which fewer may be present
-      ({!stats}). It changes only if the CPUs that the process may use do. *)
+      ({!stats}). It changes only if the CPUs that the process may use do. {b Order}: none. *)
 
   val find : string -> t option
-  (** An open pool of that name. *)
+  (** An open pool of that name. {b Order}: see {!create}. *)
 
   (** Something that the pool decided, and why. *)
   type decision = {
@@ -336,13 +365,17 @@ module Pool : sig
       than the known ones (collections), counts stay 0.
 
       {b Cost}: some microseconds. {b Domains}: any, of a closed pool too; figures of other
-      workers may be a little old. *)
+      workers may be a little old. {b Order}: none. *)
 end
 
 (** The whole pool at once, each worker knowing its index (the interface of Fork Union, by Ash
     Vardanian). Worker indices go from 0 to [Pool.size pool - 1]; two calls of the function with
     one index never run at the same time within one call of these. Stubs in C have [for_slices] and
-    [for_n_dynamic] by [muster.h]. *)
+    [for_n_dynamic] by [muster.h].
+
+    {b Order} of all of them: what happened before the call happens before every call of the function;
+    these are unordered, but for those with one worker index, which follow each other; all happen
+    before the return. *)
 module Team : sig
   val broadcast : Pool.t -> (int -> unit) -> unit
   (** [broadcast pool f] calls [f worker] once on every worker. It waits for workers that are
@@ -378,7 +411,11 @@ module Chan = Muster_sync.Chan
 (** {1 Synchronisation}
 
     These suspend the task that waits, not its worker's domain; a thread outside all pools blocks.
-    They may be used from any domain and thread, and by several pools at once. *)
+    They may be used from any domain and thread, and by several pools at once.
+
+    {b Order}: each says what happens before what. Beside that, what happened before one was made
+    happens before all that is done with it by who was handed it; and their looks ({!Barrier.waiting},
+    {!Semaphore.get_value}, …) order nothing unless they say so. *)
 
 module Mutex = Muster_sync.Mutex
 module Condition = Muster_sync.Condition
@@ -396,12 +433,15 @@ module Cpu : sig
       whichever is less, at least 1. [MUSTER_DOMAINS] overrides it. What other processes use does
       not count: see {!Pool.stats}.
 
-      {b Cost}: 60 us. *)
+      {b Cost}: 60 us. {b Order}: none. *)
 end
 
 (** {1 Collections}
 
-    The stdlib's, run in parallel where it pays. A program moves over by [module Array = Muster.Array]. *)
+    The stdlib's, run in parallel where it pays. A program moves over by [module Array = Muster.Array].
+
+    {b Order} of all of them: what happened before the operation happens before every call of a
+    function; these are unordered unless one gets what another made; all happen before the return. *)
 
 module Array = Muster_collections.Array
 module Floatarray = Muster_collections.Floatarray

@@ -29,7 +29,9 @@
     {b Domains}: any domain or thread, in a task or outside. An array must not be written while one
     of these reads it.
 
-    {b Order}: the calls happen after the operation is called, and before it returns.
+    {b Order}: what happened before the operation happens before every call; the calls are unordered
+    but that those which made an operand, or a key, happen before the call that gets it; all
+    happen before the return, and before the exception.
 
     {b Cancels}: a cancelled task leaves between two chunks. Where an operation works in place,
     some of its elements are written then, as after an exception. *)

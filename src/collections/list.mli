@@ -11,7 +11,8 @@
     Lists of no or one element allocate what the stdlib allocates. No function needs stack in
     proportion to the length.
     {b Domains}: any; the passed functions run on several at once.
-    {b Order}: all calls happen before the return.
+    {b Order}: what happened before the function happens before every call; a call that gets what
+    others made happens after them; all happen before the return, and before the exception.
     {b Cancels}: a cancelled task leaves between pieces of some 10 us. *)
 
 include module type of struct

@@ -30,7 +30,10 @@
     each chunk is such a task.
 
     {b Order.} What happened before a function was handed over happens before the function; what
-    the function did happens before the return of the call that gives its result. *)
+    the function did happens before the return of the call that gives its result, also where that
+    raises. Bodies of a loop are unordered. What happened before {!Task.setup_pool} happens before a
+    {!Task.lookup_pool} that finds the pool, what its tasks did before the return of
+    {!Task.teardown_pool}. Channels order as [Muster.Chan] does. *)
 
 (** Tasks, loops and the pools that run them. *)
 module Task : sig

@@ -21,4 +21,4 @@ val parties : t -> int
 (** [parties b] is [n]. *)
 
 val waiting : t -> int
-(** [waiting b] is how many have come so far to this meeting. *)
+(** [waiting b] is how many have come so far to this meeting. {b Order}: none. *)

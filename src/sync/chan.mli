@@ -35,9 +35,11 @@
     {b Order.} Messages of one sender arrive in the order in which it sent them; those of
     several, in some order that agrees with each one's. Waiting receivers are served in the order
     in which they came, and so are waiting senders. What happened before a {!send} happens before
-    the return of the {!recv} that gets its message; a {!recv} that makes room for a waiting
-    sender, or takes its message, before the return of that {!send}; a {!close}, before the end
-    of whatever it ends.
+    the return of the {!recv} that gets its message. In a channel of [n] places, what happened before
+    the [k]th {!recv} happens before the return of the [k + n]th {!send}: in a rendezvous each sees what
+    the other did before. What happened before a {!close} happens before the return, or the {!Closed},
+    of whatever finds the channel closed, {!is_closed} too. All that holds for [try_] calls that
+    do something, and for cases of {!select}, as well; {!length} orders nothing.
 
     {b Cancels.} A wait that is cancelled raises and leaves the channel as if it had never begun:
     its message was not sent and will not be; it has taken no message. A wait whose partner came

@@ -11,7 +11,8 @@ val wait : t -> Mutex.t -> unit
     is so, as in [while not (ready ()) do Condition.wait c m done].
 
     {b Raises} [Invalid_argument] if the caller does not hold [m].
-    {b Order}: what happened before the signal happens before the return.
+    {b Order}: what happened before the {!signal} or {!broadcast} that ends the wait happens before the
+    return, also if [m] was not held there; as does what happened before the last [Mutex.unlock].
     {b Cancels}: where it waits for the signal, and {e with [m] held}, for which it waits if it has
     to; so what follows it in a [protect] is as safe as ever. A signal is not lost on who is cancelled:
     it goes to another one who waits. *)

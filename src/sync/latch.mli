@@ -19,8 +19,10 @@ val await : t -> unit
 (** [await l] returns once [l] is open.
 
     {b Cost}: 1 ns if it is open.
-    {b Order}: what happened before any [count_down] of [l] happens before the return.
+    {b Order}: what happened before any [count_down] of [l] happens before the return, and before that
+    of a {!get_value} that is 0.
     {b Cancels}: where it waits. *)
 
 val get_value : t -> int
-(** [get_value l] is how many times it is yet to be counted down; 0 means open. *)
+(** [get_value l] is how many times it is yet to be counted down; 0 means open. {b Order}: if it is
+    0, as {!await}. *)

@@ -23,11 +23,12 @@ val force : 'a t -> 'a
 
     {b Raises} what the computation raised; [Undefined] if the computation itself, in the same
     task, forces [l]. (One that forces it in another task, and waits for that, waits for ever.)
-    {b Order}: what the computation did happens before the return of every [force].
+    {b Order}: what happened before [from_fun] happens before the computation, whoever forces it; and
+    what that did before the return of every [force], also if it raises.
     {b Cancels}: where it waits, and where the computation does. *)
 
 val is_val : 'a t -> bool
-(** [is_val l] is whether [l] has been computed, to a value. *)
+(** [is_val l] is whether [l] has been computed, to a value. {b Order}: if so, as {!force}. *)
 
 val map : ('a -> 'b) -> 'a t -> 'b t
 (** [map f l] is [from_fun (fun () -> f (force l))]. *)

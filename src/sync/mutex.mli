@@ -21,11 +21,13 @@ val lock : t -> unit
 (** [lock m] returns once the caller holds [m].
 
     {b Raises} [Invalid_argument] if the caller holds it already.
-    {b Order}: what happened before an [unlock] happens before the return of every later [lock].
+    {b Order}: what happened before an [unlock] happens before the return of every later [lock], and
+    of every later {!try_lock} that succeeds; so with {!protect}.
     {b Cancels}: where it waits; the caller does not hold [m] then. *)
 
 val try_lock : t -> bool
-(** [try_lock m] is whether the caller could lock [m] without waiting; [false] if it holds [m]. *)
+(** [try_lock m] is whether the caller could lock [m] without waiting, and has done so; [false] if it
+    holds [m]. {b Order}: as {!lock}, if it is true; else none. *)
 
 val unlock : t -> unit
 (** [unlock m] lets go of [m].

@@ -18,6 +18,7 @@ val lock_read : t -> unit
     {b Raises} [Invalid_argument] if the caller is the writer.
     {b Order}: what happened before [unlock_write] happens before the return of every later
     [lock_read] and [lock_write], and what happened before [unlock_read] of every later [lock_write].
+    So with the [try_] and [protect_] functions.
     {b Cancels}: where it waits; the caller does not hold the lock then, and who waited behind it
     alone goes on. *)
 
@@ -26,7 +27,8 @@ val lock_write : t -> unit
     {!lock_read}. *)
 
 val try_lock_read : t -> bool
-(** Whether it could without waiting, and without overtaking anybody; so [try_lock_write]. *)
+(** Whether it could without waiting, and without overtaking anybody; so [try_lock_write]. {b Order}: as
+    {!lock_read}, if it is true; else none. *)
 
 val try_lock_write : t -> bool
 

@@ -14,12 +14,13 @@ val make : int -> t
 val acquire : t -> unit
 (** [acquire s] takes a permit, and waits until there is one for it.
 
-    {b Order}: what happened before a [release] happens before the return of the [acquire] that
-    takes its permit.
+    {b Order}: of [n] permits at first, what happened before the [k]th {!release} happens before the
+    return of the [k + n]th [acquire]; so with {!try_acquire} where it succeeds, and {!with_permit}.
     {b Cancels}: where it waits; the caller has no permit then. *)
 
 val try_acquire : t -> bool
-(** [try_acquire s] is whether it could take a permit without waiting, and so without overtaking. *)
+(** [try_acquire s] is whether it could take a permit without waiting, and so without overtaking, and
+    has done so. {b Order}: as {!acquire}, if it is true; else none. *)
 
 val release : t -> unit
 (** [release s] gives a permit to who has waited longest, or back. Whoever calls it: permits are
@@ -29,7 +30,7 @@ val release : t -> unit
     {b Cancels}: nowhere. *)
 
 val get_value : t -> int
-(** [get_value s] is the number of permits at this moment, 0 while somebody waits. *)
+(** [get_value s] is the number of permits at this moment, 0 while somebody waits. {b Order}: none. *)
 
 val with_permit : t -> (unit -> 'a) -> 'a
 (** [with_permit s f] is [f ()] with a permit taken meanwhile, which is given back whether [f]

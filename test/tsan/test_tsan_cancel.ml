@@ -14,6 +14,18 @@ let endless cell () =
     pauses 4
   done
 
+(* Only a program's first cancellation tells all workers that there are such. *)
+let the_first =
+  in_task 2 1 (fun _ ->
+      let cell = ref 0 and begun = Atomic.make false in
+      let task = Task.async (fun () -> Atomic.set begun true; endless cell ()) in
+      relax_until (fun () -> Atomic.get begun);
+      pauses 2_000;
+      Task.cancel task;
+      match Task.await task with
+      | () -> check "no value" false
+      | exception Task.Cancelled -> check "its cell" (!cell >= 0))
+
 let cancel_while_it_runs =
   in_task 2 3_000 (fun round ->
       let cell = ref 0 in
@@ -153,7 +165,8 @@ let deadlines_of_several pool =
 
 let () =
   main
-    [ case "cancel: while it runs" cancel_while_it_runs;
+    [ case "stop: the first" the_first;
+      case "cancel: while it runs" cancel_while_it_runs;
       case "cancel: from outside, two await" (with_pool 2 cancel_from_outside);
       case "cancel: branches" cancel_branches;
       case "cancel: loops" cancel_loops;
