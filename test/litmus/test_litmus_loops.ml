@@ -155,6 +155,7 @@ let ported_chan _ =
   race 5_000 [ send; receive ]
 
 let () =
+  insist_on 3;
   main
     [ case "array: iter" (operation (fun () -> Muster.Array.iter touch indices));
       case "array: map_inplace" (operation (fun () -> Muster.Array.map_inplace touched indices));

@@ -11,6 +11,10 @@ val main : case list -> unit
     [N passed, N failed] and fails if one failed. Arguments select cases by the first word of
     their names. A case that runs for more than 240 seconds ends the program (SIGALRM). *)
 
+val insist_on : int -> unit
+(** Has pools that do not insist on their domains have so many anyway, whatever the machine has and
+    does: runs the program anew, if it was not so begun. To be called first. *)
+
 val times : int -> int
 (** That many, times the environment variable [MUSTER_ROUNDS] (default 1). *)
 

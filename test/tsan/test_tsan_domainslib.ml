@@ -113,6 +113,7 @@ let torn_down () =
   T.teardown_pool !pool
 
 let () =
+  insist_on 3;
   main
     [ case "tasks: fib" (with_pool 2 tasks);
       case "tasks: three callers" (with_pool 1 tasks_of_several);
