@@ -20,8 +20,9 @@ let cut = Str.full_split (Str.regexp "^ *\\(val\\|module\\|exception\\|type\\) +
 
 (* Whole modules whose head says it for all. *)
 let stated_by_head () =
-  let of_head text = List.hd (Str.split (Str.regexp "^\\(val\\|include\\|module\\|type\\) ") text) in
-  let check_one (name, text) = check (name ^ ": its head states no order") (states (of_head text)) in
+  let body = Str.regexp "^\\(val\\|include\\|module\\|type\\) " in
+  let head text = List.hd (Str.split body text) in
+  let check_one (name, text) = check (name ^ ": its head states no order") (states (head text)) in
   List.iter check_one
     Texts.[ ("Muster", muster); ("Chan", chan); ("Array", array); ("List", list); ("Seq", seq);
             ("Domainslib", domainslib); ("muster.h", kernel) ]
@@ -32,7 +33,8 @@ let stated_by_array () =
     check (name ^ " does not refer to Array") (matches "\\({!Array.shared}\\)" text <> [])
   in
   List.iter check_one
-    Texts.[ ("Floatarray", floatarray); ("Bigarray", bigarray); ("Bytes", bytes); ("String", string) ]
+    Texts.
+      [ ("Floatarray", floatarray); ("Bigarray", bigarray); ("Bytes", bytes); ("String", string) ]
 
 (* Values of [text], but for those that [covered] says. *)
 let each_value name text covered =
@@ -72,7 +74,9 @@ let cases = matches "case \"\\([^\"]+\\)\"" Texts.programs
 (* In the last column, in backquotes. *)
 let in_table =
   let line text = String.starts_with ~prefix:"| " text in
-  let column row = match List.rev (String.split_on_char '|' row) with _ :: last :: _ -> last | _ -> "" in
+  let column row =
+    match List.rev (String.split_on_char '|' row) with _ :: last :: _ -> last | _ -> ""
+  in
   let rows = List.filter line (String.split_on_char '\n' Texts.doc) in
   List.concat_map (fun row -> matches "`\\([^`]+\\)`" (column row)) rows
 

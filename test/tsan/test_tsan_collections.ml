@@ -133,8 +133,9 @@ let sequences =
 
 let several_callers pool =
   let caller i round =
-    let made = Muster.Pool.run pool (fun () -> A.map block indices) in
-    let bins = Muster.Pool.run pool (fun () -> A.histogram ~bins:4 (fun b -> slow !b land 3) made) in
+    let run f = Muster.Pool.run pool f in
+    let made = run (fun () -> A.map block indices) in
+    let bins = run (fun () -> A.histogram ~bins:4 (fun b -> slow !b land 3) made) in
     check "its own" (sum made = of_0_to n && bins.(i land 3) = n / 4 && round >= 0)
   in
   race 60 (List.init 3 caller)
