@@ -73,14 +73,14 @@ let everywhere = [ domains; threads; tasks 1; tasks 3; mixed ]
 let times = Rounds.times
 
 (* A minute, and more for the long form. *)
-let case name f = Harness.case ~seconds:(60 + (5 * times 1)) name f
+let case ?(seconds = 60) name f = Harness.case ~seconds:(seconds + (5 * times 1)) name f
 
-let test ?(within = here) make ~name =
+let test ?seconds ?(within = here) make ~name =
   let run () =
     let _, _, run = QCheck_alcotest.to_alcotest ~verbose:false (make ()) in
     run ()
   in
-  case name (fun () -> within run)
+  case ?seconds name (fun () -> within run)
 
 let enough_seconds = 0.4
 

@@ -16,13 +16,14 @@ val mixed : way
 
 val everywhere : way list
 
-val case : string -> (unit -> unit) -> unit Alcotest.test_case
-(** With a guard against hangs, which leaves time for {!times}. *)
+val case : ?seconds:int -> string -> (unit -> unit) -> unit Alcotest.test_case
+(** With a guard against hangs after [seconds] (default 60) and what {!times} take. *)
 
 val times : int -> int
 (** That many, times the environment variable [MUSTER_ROUNDS] (default 1). *)
 
 val test :
+  ?seconds:int ->
   ?within:((unit -> unit) -> unit) ->
   (unit -> QCheck.Test.t) ->
   name:string ->

@@ -27,6 +27,7 @@ type cmd =
   | Add_and_fail of int  (** an exception tells what was there *)
   | Leave of int  (** a task that nobody awaits yet; [close] waits for it *)
   | Await_left  (** by whom it may concern *)
+  | Many of int  (** tasks, awaited the oldest first, while others steal them; how many ran *)
   | Reduce of int
   | Fib
   | Broadcast
@@ -57,6 +58,7 @@ struct
     | Add_and_fail k -> Printf.sprintf "run: add %d, raise" k
     | Leave k -> Printf.sprintf "leave a task: %d" k
     | Await_left -> "await what was left"
+    | Many n -> Printf.sprintf "%d tasks" n
     | Reduce n -> Printf.sprintf "parallel_reduce to %d" n
     | Fib -> "fork"
     | Broadcast -> "broadcast"
@@ -77,7 +79,7 @@ struct
           (3, number (fun k -> Add k)); (2, number (fun k -> Add_in_task k));
           (2, number (fun k -> Add_awaited_outside k)); (1, number (fun k -> Add_and_fail k));
           (2, number (fun k -> Leave k)); (2, always Await_left);
-          (2, below 300 (fun n -> Reduce n)); (1, always Fib); (1, always Broadcast);
+          (3, below 300 (fun n -> Many n)); (2, below 300 (fun n -> Reduce n)); (1, always Fib); (1, always Broadcast);
           (waits, always Acquire); (waits, always Release);
           (2 * closes, always Close); (1, always Size); (1, always Stats); (1, always Stats_alone);
         ])
@@ -104,7 +106,7 @@ struct
     | Acquire -> { s with permits = s.permits - 1 }
     | Release -> { s with permits = s.permits + 1 }
     | Close -> { s with closed = true }
-    | Await_left | Reduce _ | Fib | Broadcast | Size | Stats | Stats_alone -> s
+    | Await_left | Many _ | Reduce _ | Fib | Broadcast | Size | Stats | Stats_alone -> s
 
   let after cmd s _ = next_state cmd s
 
@@ -129,6 +131,11 @@ struct
 
   let await_left (sut : sut) () =
     Option.fold (Atomic.get sut.left) ~none:(-1) ~some:Task.await
+
+  let many n () =
+    let ran = Atomic.make 0 in
+    List.iter Task.await (List.init n (fun _ -> Task.async (fun () -> Atomic.incr ran)));
+    Atomic.get ran
 
   let sum n () =
     Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id
@@ -186,6 +193,7 @@ struct
     | Add_and_fail k -> Res (option int, unless_closed (add_and_fail sut k))
     | Leave k -> Res (option unit, run_in sut (leave sut k))
     | Await_left -> Res (option int, run_in sut (await_left sut))
+    | Many n -> Res (option int, run_in sut (many n))
     | Reduce n -> Res (option int, run_in sut (sum n))
     | Fib -> Res (option int, run_in sut (fun () -> Harness.fib 8))
     | Broadcast -> Res (option int, unless_closed (broadcast sut))
@@ -204,6 +212,7 @@ struct
     | (Leave _ | Acquire | Release), Res ((Option Unit, _), r) -> r = unless_closed ()
     | Await_left, Res ((Option Int, _), r) ->
       r = unless_closed (Option.value s.left ~default:(-1))
+    | Many n, Res ((Option Int, _), r) -> r = unless_closed n
     | Reduce n, Res ((Option Int, _), r) -> r = unless_closed (n * (n + 1) / 2)
     | Fib, Res ((Option Int, _), r) -> r = unless_closed 21
     | Broadcast, Res ((Option Int, _), r) -> r = unless_closed Kind.domains

@@ -173,8 +173,16 @@ module Pool_api = struct
     Pool.run s.pool (fun () ->
         Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id)
 
+  (* How many of so many tasks ran. *)
+  let many s n =
+    let ran = Atomic.make 0 in
+    let tasks () = List.init (10 * n) (fun _ -> Task.async (fun () -> Atomic.incr ran)) in
+    Pool.run s.pool (fun () -> List.iter Task.await (tasks ()));
+    Atomic.get ran
+
   let api =
     [
+      val_freq 2 "many tasks" many (t @-> nat_small @-> returning_or_exc int);
       val_freq 3 "run" run (t @-> nat_small @-> returning_or_exc int);
       val_freq 3 "in a task" in_task (t @-> nat_small @-> returning_or_exc int);
       val_freq 3 "awaited outside" outside (t @-> nat_small @-> returning_or_exc int);
@@ -190,7 +198,8 @@ let cases ?(domains = 2) ?(threads = 20) name (module Api : Spec) =
   let module Threads = Lin_thread.Make (Api) in
   let case count test how =
     let name = Printf.sprintf "%s, two %s" name how in
-    Check.test ~name (fun () -> test ~count:(Check.times count) ~name)
+    (* Making a program smaller takes a minute or two. *)
+    Check.test ~seconds:240 ~name (fun () -> test ~count:(Check.times count) ~name)
   in
   (name, [ case domains Domains.lin_test "domains"; case threads Threads.lin_test "threads" ])
 
