@@ -14,8 +14,9 @@ help:
 	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
 	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
-	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n)'
-	@echo 'make soak           the same beside busy processes, with signals, faults; memory flat; an hour'
+	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n), then random'
+	@echo '                    programs against models, $(ROUNDS) times those of make test (ROUNDS=n)'
+	@echo 'make soak           random graphs beside busy processes, with signals, faults; memory flat; an hour'
 	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
 	@echo 'make model          the model checker on deque, parking and promises'
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
@@ -62,8 +63,11 @@ bench-rivals:
 	@$(SETUP) bench/rivals/run $(PICTURE) $(ARGS)
 
 SECONDS = 180
+ROUNDS = 10
+MODELS = test_stm_core test_stm_chan test_stm_locks test_stm_pool test_lin
 stress:
 	@$(RUN) test/stress/stress.exe -- --seconds $(SECONDS) $(ARGS)
+	@MUSTER_ROUNDS=$(ROUNDS) MUSTER_TEST_TIMEOUT=3600 $(SETUP) tools/test $(MODELS)
 
 soak: SECONDS = 3600
 soak:

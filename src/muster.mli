@@ -292,7 +292,8 @@ module Pool : sig
   val run : t -> (unit -> 'a) -> 'a
   (** [run pool f] is [f ()] with [pool] as the current pool, from any domain, systhread or fiber.
       The calling thread works for the pool meanwhile; if another thread already does, [f] runs on
-      one of the pool's own domains while the caller blocks. In a task of [pool] it is just [f ()].
+      one of the pool's own domains while the caller blocks. In a task of [pool] it is just [f ()];
+      a task of another pool keeps its worker there until [f] has ended, also where [f] waits.
 
       {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed.
       {b Order}: what happened before happens before [f], and that before the return. *)

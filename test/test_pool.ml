@@ -279,6 +279,22 @@ let stats_tell_of_idleness () =
        (Pool.stats pool).decisions);
   check_int "the caller's place" 1 (Pool.stats pool).workers
 
+(* Of two callers that want a domain for what they leave, one finds its place taken by the other. *)
+let hired_by_two_at_once () =
+  for _ = 1 to 200 do
+    with_domains 1 @@ fun pool ->
+    let here = Atomic.make 0 in
+    let leave () =
+      Atomic.incr here;
+      while Atomic.get here < 2 do Domain.cpu_relax () done;
+      Pool.run pool (fun () -> ignore (Task.async ignore))
+    in
+    let other = Domain.spawn leave in
+    leave ();
+    Domain.join other;
+    check_int "workers allowed in a pool of one" 1 (Pool.stats pool).allowed
+  done
+
 let () =
   Alcotest.run "pool"
     [
@@ -292,6 +308,7 @@ let () =
           case "minor heap words by Gc.set" gc_set;
           case "more domains than the runtime has" more_domains_than_the_runtime_has;
           case "every domain taken by others" every_domain_taken;
+          case "hired by two at once" hired_by_two_at_once;
         ] );
       ( "default",
         [

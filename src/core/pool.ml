@@ -137,27 +137,34 @@ let hire_at pool w hiring =
   Atomic.set w.domain (Some domain);
   Atomic.incr pool.started
 
-(* Whether the runtime could give a domain: it has 128 by default. *)
+type hired =
+  | Hired
+  | Taken  (** somebody is there, comes or leaves *)
+  | Refused  (** the runtime gives no domain: it has 128 by default *)
+
+let spawn_at pool w =
+  (* Not [incr], which looks for signals. *)
+  ignore (Atomic.fetch_and_add pool.residents 1);
+  let hiring = Atomic.make Called in
+  match hire_at pool w hiring with
+  | () -> Hired
+  | exception exn ->
+    if Atomic.compare_and_set hiring Called Called_off then begin
+      Atomic.set w.owner 0;
+      ignore (Atomic.fetch_and_add pool.residents (-1))
+    end
+    else Atomic.set hiring Unnoted;
+    (match exn with Failure _ | Out_of_memory -> Refused | _ -> raise exn)
+
 let spawn pool w =
-  Atomic.get w.owner = 0
-  && Atomic.compare_and_set w.owner 0 coming
-  && begin
-       (* Not [incr], which looks for signals. *)
-       ignore (Atomic.fetch_and_add pool.residents 1);
-       let hiring = Atomic.make Called in
-       match hire_at pool w hiring with
-       | () -> true
-       | exception exn ->
-         if Atomic.compare_and_set hiring Called Called_off then begin
-           Atomic.set w.owner 0;
-           ignore (Atomic.fetch_and_add pool.residents (-1))
-         end
-         else Atomic.set hiring Unnoted;
-         (match exn with Failure _ | Out_of_memory -> false | _ -> raise exn)
-     end
+  if Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 coming then spawn_at pool w
+  else Taken
 
 let hire_first pool ~upto =
-  let rec from i = i <= upto && (spawn pool pool.workers.(i) || from (i + 1)) in
+  let rec from i =
+    if i > upto then Taken
+    else match spawn pool pool.workers.(i) with Taken -> from (i + 1) | outcome -> outcome
+  in
   from 1
 
 let note_hire pool =
@@ -175,8 +182,12 @@ let hire_one pool =
     let allowed = Atomic.get pool.allowed in
     let wanted = max allowed (still_needed pool) in
     if Atomic.get pool.residents < wanted && not (may_close pool) then
-      if hire_first pool ~upto:(min wanted (pool.regulars - 1)) then note_hire pool
-      else ignore (Atomic.compare_and_set pool.allowed allowed (Atomic.get pool.residents))
+      match hire_first pool ~upto:(min wanted (pool.regulars - 1)) with
+      | Hired -> note_hire pool
+      | Taken -> ()
+      | Refused ->
+        let there = min allowed (Atomic.get pool.residents) in
+        ignore (Atomic.compare_and_set pool.allowed allowed there)
   end
 
 (* {2 Creation} *)
@@ -239,7 +250,7 @@ let staff (pool : t) ~size =
   Atomic.set pool.allowed (size - 1);
   push_atomic open_pools pool;
   if size > 1 && Staff.has_room pool then begin
-    let rec from i = if i < size && spawn pool pool.workers.(i) then from (i + 1) else i in
+    let rec from i = if i < size && spawn pool pool.workers.(i) = Hired then from (i + 1) else i in
     let hired = from 1 in
     Atomic.set pool.size hired;
     Atomic.set pool.allowed (hired - 1)

@@ -44,8 +44,8 @@ let keep_first failed f =
     ignore (Atomic.compare_and_set failed None (Some (exn, backtrace)))
 
 (* After a failure the rounds go on, empty, so that nobody is left alone at the barrier. *)
-let race ?(before = ignore) ?(after = ignore) n parties =
-  let rounds = times n and start = barrier (List.length parties) in
+let race_exactly ?(before = ignore) ?(after = ignore) rounds parties =
+  let start = barrier (List.length parties) in
   let finish = barrier (List.length parties) and failed = Atomic.make None in
   let step f round = if Atomic.get failed = None then keep_first failed (fun () -> f round) in
   let play party f () =
@@ -68,6 +68,8 @@ let race ?(before = ignore) ?(after = ignore) n parties =
   match Atomic.get failed with
   | None -> ()
   | Some (exn, backtrace) -> Printexc.raise_with_backtrace exn backtrace
+
+let race ?before ?after n parties = race_exactly ?before ?after (times n) parties
 
 let repeat n f =
   let rounds = times n in

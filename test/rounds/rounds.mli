@@ -26,6 +26,10 @@ val race : ?before:(int -> unit) -> ?after:(int -> unit) -> int -> (int -> unit)
     {b Raises} the first exception of a party, when all have ended.
     {b Order}: [before], the parties, [after]. *)
 
+val race_exactly :
+  ?before:(int -> unit) -> ?after:(int -> unit) -> int -> (int -> unit) list -> unit
+(** [race] of that many rounds, whatever [MUSTER_ROUNDS] says. *)
+
 val repeat : int -> (int -> unit) -> unit
 (** [repeat n f] is [f 0], … [f (times n - 1)], where [f] does its own racing. *)
 

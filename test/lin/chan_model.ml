@@ -1,18 +1,21 @@
-(* Channels against a sequential model: random commands one after the other, and random commands on
-   two domains, whose results must be those of some order of theirs. Commands do not wait here:
-   the preconditions hold in every order. *)
+(* Channels. [send] and [recv] wait for room, and for messages.
+
+   Without a buffer a message takes two: [send], then the [recv] that gets it ([handed]). Which of a
+   [try_] finds a partner there is up to the machine, so there is none where others wait. *)
 
 module Chan = Muster.Chan
 open STM
 
-module Spec (Kind : sig
+module Make (Kind : sig
   val capacity : int option
 end) =
 struct
+  include Program.Anyone
+
   type sut = int Chan.t
 
   (** The oldest first. *)
-  type state = { buffer : int list; closed : bool }
+  type state = { buffer : int list; closed : bool; handed : int option }
 
   type cmd =
     | Send of int
@@ -38,7 +41,9 @@ struct
     | Is_closed -> "is_closed"
     | Length -> "length"
 
-  let init_state = { buffer = []; closed = false }
+  let init_state = { buffer = []; closed = false; handed = None }
+  let meeting = Kind.capacity = Some 0
+  let at_rest s = s.handed = None
 
   let init_sut () =
     match Kind.capacity with Some n -> Chan.bounded n | None -> Chan.unbounded ()
@@ -47,29 +52,37 @@ struct
   let has_room s = match Kind.capacity with Some n -> List.length s.buffer < n | None -> true
 
   let arb_cmd _ =
-    let open QCheck.Gen in
-    let v = int_bound 99 in
-    let often = [ map (fun v -> Try_send v) v; return Try_recv ] in
-    let sends = [ map (fun v -> Send v) v; map (fun v -> Select_send v) v ] in
-    let receives = List.map return [ Recv; Recv_opt; Select_recv ] in
-    let rarely = List.map return [ Close; Is_closed; Length ] in
-    let all = often @ often @ sends @ receives @ often @ sends @ receives @ rarely in
-    QCheck.make ~print:show_cmd (int_bound (List.length all - 1) >>= List.nth all)
+    let value make = Program.below 100 make in
+    let tries = if meeting then 0 else 4 in
+    Program.(
+      one_of show_cmd
+        [
+          (tries, value (fun v -> Try_send v)); (tries, always Try_recv);
+          (3, value (fun v -> Send v)); (2, value (fun v -> Select_send v));
+          (2, always Recv); (2, always Recv_opt); (2, always Select_recv);
+          (1, always Close); (1, always Is_closed); (1, always Length);
+        ])
 
   let precond cmd s =
-    match cmd with
-    | Send _ | Select_send _ -> s.closed || has_room s
-    | Recv | Recv_opt | Select_recv -> s.closed || s.buffer <> []
-    | Try_send _ | Try_recv | Close | Is_closed | Length -> true
+    match (cmd, s.handed) with
+    | (Recv | Recv_opt | Select_recv), Some _ -> true
+    | _, Some _ -> false
+    | (Send _ | Select_send _), None -> meeting || s.closed || has_room s
+    | (Recv | Recv_opt | Select_recv), None -> s.closed || s.buffer <> []
+    | (Try_send _ | Try_recv | Close | Is_closed | Length), None -> true
 
   let next_state cmd s =
     match cmd with
+    | Send v | Select_send v when meeting && not s.closed -> { s with handed = Some v }
     | Send v | Try_send v | Select_send v ->
       if s.closed || not (has_room s) then s else { s with buffer = s.buffer @ [ v ] }
     | Recv | Recv_opt | Try_recv | Select_recv ->
-      { s with buffer = (match s.buffer with [] -> [] | _ :: rest -> rest) }
+      let buffer = match s.buffer with [] -> [] | _ :: rest -> rest in
+      { s with buffer; handed = None }
     | Close -> { s with closed = true }
     | Is_closed | Length -> s
+
+  let after cmd s _ = next_state cmd s
 
   let run cmd c =
     match cmd with
@@ -85,42 +98,22 @@ struct
     | Is_closed -> Res (bool, Chan.is_closed c)
     | Length -> Res (int, Chan.length c)
 
+  let oldest s = if s.handed = None then List.nth_opt s.buffer 0 else s.handed
+
   let postcond cmd s result =
     let or_closed v = if s.closed then Error Chan.Closed else Ok v in
     match (cmd, result) with
     | (Send _ | Select_send _), Res ((Result (Unit, Exn), _), r) -> r = or_closed ()
     | Try_send _, Res ((Result (Bool, Exn), _), r) -> r = or_closed (has_room s)
     | (Recv | Select_recv), Res ((Result (Int, Exn), _), r) ->
-      r = (match s.buffer with v :: _ -> Ok v | [] -> Error Chan.Closed)
-    | Recv_opt, Res ((Option Int, _), r) -> r = List.nth_opt s.buffer 0
+      r = Option.to_result ~none:Chan.Closed (oldest s)
+    | Recv_opt, Res ((Option Int, _), r) -> r = oldest s
     | Try_recv, Res ((Result (Option Int, Exn), _), r) ->
       r = (match s.buffer with v :: _ -> Ok (Some v) | [] -> or_closed None)
     | Close, Res ((Unit, _), ()) -> true
     | Is_closed, Res ((Bool, _), r) -> r = s.closed
     | Length, Res ((Int, _), r) -> r = List.length s.buffer
     | _ -> false
+
+  let last = Length :: List.init 12 (fun _ -> Try_recv)
 end
-
-let cases capacity =
-  let module Spec = Spec (struct
-    let capacity = capacity
-  end) in
-  let module Sequential = STM_sequential.Make (Spec) in
-  let module Parallel = STM_domain.Make (Spec) in
-  let case count test name =
-    let run () = QCheck.Test.check_exn (test ~count ~name) in
-    Harness.case name run
-  in
-  let name how =
-    match capacity with
-    | Some n -> Printf.sprintf "bounded %d, %s" n how
-    | None -> "unbounded, " ^ how
-  in
-  [
-    case 300 Sequential.agree_test (name "one domain");
-    case 8 Parallel.agree_test_par (name "two domains");
-  ]
-
-let () =
-  Alcotest.run "channels against a model"
-    [ ("agree", List.concat_map cases [ Some 0; Some 1; Some 3; None ]) ]

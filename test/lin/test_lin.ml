@@ -1,0 +1,225 @@
+(* Operations of two domains, and of two systhreads of one, against themselves: what they gave at
+   once, they give in some order one after the other (qcheck-lin). None waits here: in some orders it
+   would wait for ever. *)
+
+open Lin
+module Fun = Stdlib.Fun
+module Chan = Muster.Chan
+module Latch = Muster.Latch
+module Lazy = Muster.Lazy
+module Mutex = Muster.Mutex
+module Pool = Muster.Pool
+module Rwlock = Muster.Rwlock
+module Semaphore = Muster.Semaphore
+module Task = Muster.Task
+
+module Inbox_api = struct
+  module Inbox = Muster_core.Inbox
+
+  type t = int Inbox.t
+
+  let init () = Inbox.create (-1)
+  let cleanup _ = ()
+
+  let api =
+    [
+      val_freq 3 "push" Inbox.push (t @-> nat_small @-> returning unit);
+      val_freq 3 "pop" Inbox.pop (t @-> returning (option int));
+      val_ "is_empty" Inbox.is_empty (t @-> returning bool);
+    ]
+end
+
+module Chan_api (Kind : sig
+  val make : unit -> int Chan.t
+end) =
+struct
+  type t = int Chan.t
+
+  let init = Kind.make
+  let cleanup = Chan.close
+  let select_now c = Chan.try_select [ Chan.recv_case c Fun.id ]
+  let offer_now c v = Chan.try_select [ Chan.send_case c v Fun.id ]
+
+  let api =
+    [
+      val_freq 4 "try_send" Chan.try_send (t @-> nat_small @-> returning_or_exc bool);
+      val_freq 4 "try_recv" Chan.try_recv (t @-> returning_or_exc (option int));
+      val_freq 2 "select recv" select_now (t @-> returning_or_exc (option int));
+      val_freq 2 "select send" offer_now (t @-> nat_small @-> returning_or_exc (option unit));
+      val_ "length" Chan.length (t @-> returning int);
+      val_ "is_closed" Chan.is_closed (t @-> returning bool);
+      val_ "close" Chan.close (t @-> returning unit);
+    ]
+end
+
+(* What is misuse says so in one way or another. *)
+let refused f = match f () with () -> false | exception Invalid_argument _ -> true
+
+(* [try_lock] is left out: whether it succeeds is up to the machine. *)
+module Mutex_api = struct
+  type t = { mutex : Mutex.t; mutable n : int }
+
+  let init () = { mutex = Mutex.create (); n = 0 }
+  let cleanup _ = ()
+
+  let add s k =
+    Mutex.protect s.mutex (fun () ->
+        let seen = s.n in
+        Domain.cpu_relax ();
+        s.n <- seen + k;
+        seen)
+
+  let relock s = Mutex.protect s.mutex (fun () -> refused (fun () -> Mutex.lock s.mutex))
+  let unlock s = refused (fun () -> Mutex.unlock s.mutex)
+
+  let api =
+    [
+      val_freq 3 "add" add (t @-> nat_small @-> returning int);
+      val_ "relock" relock (t @-> returning bool);
+      val_ "unlock" unlock (t @-> returning bool);
+    ]
+end
+
+module Rwlock_api = struct
+  type t = { lock : Rwlock.t; mutable n : int }
+
+  let init () = { lock = Rwlock.create (); n = 0 }
+  let cleanup _ = ()
+
+  let add s k =
+    Rwlock.protect_write s.lock (fun () ->
+        let seen = s.n in
+        Domain.cpu_relax ();
+        s.n <- seen + k)
+
+  let read s = Rwlock.protect_read s.lock (fun () -> s.n)
+  let unlock s = refused (fun () -> Rwlock.unlock_write s.lock)
+
+  let api =
+    [
+      val_ "add" add (t @-> nat_small @-> returning unit);
+      val_ "read" read (t @-> returning int);
+      val_ "unlock_write" unlock (t @-> returning bool);
+    ]
+end
+
+module Semaphore_api = struct
+  type t = Semaphore.t
+
+  let init () = Semaphore.make 1
+  let cleanup _ = ()
+
+  let api =
+    [
+      val_freq 2 "try_acquire" Semaphore.try_acquire (t @-> returning bool);
+      val_freq 2 "release" Semaphore.release (t @-> returning unit);
+      val_ "get_value" Semaphore.get_value (t @-> returning int);
+    ]
+end
+
+module Latch_api = struct
+  type t = Latch.t
+
+  let init () = Latch.create 15
+  let cleanup _ = ()
+
+  let api =
+    [
+      val_freq 3 "count_down" Latch.count_down (t @-> returning_or_exc unit);
+      val_ "get_value" Latch.get_value (t @-> returning int);
+    ]
+end
+
+module Lazy_api = struct
+  type t = { value : int Lazy.t; failing : int Lazy.t }
+
+  exception Failed of int
+
+  let counter () =
+    let runs = Atomic.make 0 in
+    fun () -> Atomic.fetch_and_add runs 1
+
+  let init () =
+    let failures = counter () in
+    let failing = Lazy.from_fun (fun () -> raise (Failed (failures ()))) in
+    { value = Lazy.from_fun (counter ()); failing }
+
+  let cleanup _ = ()
+
+  let api =
+    [
+      val_ "force" (fun s -> Lazy.force s.value) (t @-> returning int);
+      val_ "is_val" (fun s -> Lazy.is_val s.value) (t @-> returning bool);
+      val_ "force, failing" (fun s -> Lazy.force s.failing) (t @-> returning_or_exc int);
+      val_ "is_val, failing" (fun s -> Lazy.is_val s.failing) (t @-> returning bool);
+    ]
+end
+
+(* What its callers share is only looked at within it: see Pool_model. *)
+module Pool_api = struct
+  type t = { pool : Pool.t; counter : int Atomic.t }
+
+  let init () =
+    let pool = Pool.create ~name:"shared" ~domains:2 ~oversubscribe:true () in
+    { pool; counter = Atomic.make 0 }
+
+  let cleanup s = Pool.close s.pool
+  let add s k () = Atomic.fetch_and_add s.counter k
+  let run s k = Pool.run s.pool (add s k)
+  let in_task s k = Pool.run s.pool (fun () -> Task.await (Task.async (add s k)))
+  let outside s k = Task.await (Pool.run s.pool (fun () -> Task.async (add s k)))
+
+  let sum s n =
+    Pool.run s.pool (fun () ->
+        Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id)
+
+  (* How many of so many tasks ran. *)
+  let many s n =
+    let ran = Atomic.make 0 in
+    let tasks () = List.init (10 * n) (fun _ -> Task.async (fun () -> Atomic.incr ran)) in
+    Pool.run s.pool (fun () -> List.iter Task.await (tasks ()));
+    Atomic.get ran
+
+  let api =
+    [
+      val_freq 2 "many tasks" many (t @-> nat_small @-> returning_or_exc int);
+      val_freq 3 "run" run (t @-> nat_small @-> returning_or_exc int);
+      val_freq 3 "in a task" in_task (t @-> nat_small @-> returning_or_exc int);
+      val_freq 3 "awaited outside" outside (t @-> nat_small @-> returning_or_exc int);
+      val_freq 2 "parallel_reduce" sum (t @-> nat_small @-> returning_or_exc int);
+      val_ "close" (fun s -> Pool.close s.pool) (t @-> returning unit);
+      val_ "size" (fun s -> Pool.size s.pool) (t @-> returning int);
+    ]
+end
+
+(* Each program runs 50 times on two new domains, or 3 times in threads. *)
+let cases ?(domains = 2) ?(threads = 20) name (module Api : Spec) =
+  let module Domains = Lin_domain.Make (Api) in
+  let module Threads = Lin_thread.Make (Api) in
+  let case count test how =
+    let name = Printf.sprintf "%s, two %s" name how in
+    (* Making a program smaller takes a minute or two. *)
+    Check.test ~seconds:240 ~name (fun () -> test ~count:(Check.times count) ~name)
+  in
+  (name, [ case domains Domains.lin_test "domains"; case threads Threads.lin_test "threads" ])
+
+let chan name make =
+  let module Api = Chan_api (struct
+    let make = make
+  end) in
+  cases name (module Api)
+
+let () =
+  Alcotest.run "against themselves"
+    [
+      cases "inbox" (module Inbox_api);
+      chan "rendezvous" (fun () -> Chan.bounded 0);
+      chan "bounded" (fun () -> Chan.bounded 2);
+      chan "unbounded" Chan.unbounded;
+      cases "mutex" (module Mutex_api);
+      cases "rwlock" (module Rwlock_api);
+      cases "semaphore" (module Semaphore_api);
+      cases "latch" (module Latch_api);
+      cases "lazy" (module Lazy_api);
+      cases "pool" ~domains:1 ~threads:2 (module Pool_api);
+    ]
