@@ -34,6 +34,9 @@ let long = 1 lsl 16
 
 let each_block ~code ~size last f = Reduce.over ~code ~per_leaf:size ~last f (fun () () -> ())
 
+(* The length of the blocks, all but the last. *)
+let scan_size n = if n <= one_block then n else ((n - 1) / blocks) + 1
+
 (* Of [n] elements, more than 1: [total lo hi] reduces these, [scan result carry lo hi] puts
    their prefixes into the result, which [make ()] makes. *)
 let scan ~code n ~make ~total ~scan op =
@@ -43,7 +46,7 @@ let scan ~code n ~make ~total ~scan op =
     result
   end
   else begin
-    let size = ((n - 1) / blocks) + 1 in
+    let size = scan_size n in
     let last = (n - 1) / size in
     let of_block f b = f (b * size) (min n ((b + 1) * size) - 1) in
     let totals = Array.make last None in

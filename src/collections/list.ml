@@ -12,18 +12,18 @@ include Stdlib.List
 
 let map f = function
   | ([] | [ _ ]) as l -> L.map f l
-  | l -> Chain.join (run (Machine.code_of f) (map_piece f) l)
+  | l -> make (Machine.code_of f) (map_piece f) l
 
 let mapi f = function
   | ([] | [ _ ]) as l -> L.mapi f l
-  | l -> Chain.join (run (Machine.code_of f) (mapi_piece f) l)
+  | l -> make (Machine.code_of f) (mapi_piece f) l
 
 let map2 f a b =
   match (a, b) with
   | ([] | [ _ ]), _ | _, ([] | [ _ ]) -> L.map2 f a b
   | _ -> (
-    match Walk.run (job (Machine.code_of f) pairs (map2_piece f)) (a, b) with
-    | chains, ([], []) -> Chain.join chains
+    match run_chains (Machine.code_of f) pairs (map2_piece f) (a, b) with
+    | made, ([], []) -> made
     | _ -> invalid_arg "List.map2")
 
 (* {2 init} *)
@@ -33,7 +33,7 @@ let init n f =
   else
     let skip k i = if k < n - i then i + k else n in
     let source = Walk.{ skip; is_end = Int.equal n } in
-    Chain.join (fst (Walk.run (job (Machine.code_of f) source (init_piece f n)) 0))
+    fst (run_chains (Machine.code_of f) source (init_piece f n) 0)
 
 (* {2 iter} *)
 
@@ -49,21 +49,21 @@ let iteri f = function
 
 let filter f = function
   | ([] | [ _ ]) as l -> L.filter f l
-  | l -> Chain.join (run (Machine.code_of f) (filter_piece f) l)
+  | l -> make (Machine.code_of f) (filter_piece f) l
 
 let find_all = filter
 
 let filteri f = function
   | ([] | [ _ ]) as l -> L.filteri f l
-  | l -> Chain.join (run (Machine.code_of f) (filteri_piece f) l)
+  | l -> make (Machine.code_of f) (filteri_piece f) l
 
 let filter_map f = function
   | ([] | [ _ ]) as l -> L.filter_map f l
-  | l -> Chain.join (run (Machine.code_of f) (filter_map_piece f) l)
+  | l -> make (Machine.code_of f) (filter_map_piece f) l
 
 let concat_map f = function
   | ([] | [ _ ]) as l -> L.concat_map f l
-  | l -> Chain.join (run (Machine.code_of f) (concat_map_piece f) l)
+  | l -> make (Machine.code_of f) (concat_map_piece f) l
 
 let partition f = function
   | ([] | [ _ ]) as l -> L.partition f l
@@ -80,7 +80,7 @@ let find_mapi f = function
       match l with
       | x :: l when n > 0 -> (
         match f i x with None -> look p (i + 1) l (n - 1) | found -> found)
-      | l -> ended p l n; None
+      | l -> (match ended p l n with 0 -> None | n -> look p i l n)
     in
     search (Machine.code_of f) l look
 
@@ -90,7 +90,7 @@ let find_map f = function
     let rec look p i l n =
       match l with
       | x :: l when n > 0 -> (match f x with None -> look p i l (n - 1) | found -> found)
-      | l -> ended p l n; None
+      | l -> (match ended p l n with 0 -> None | n -> look p i l n)
     in
     search (Machine.code_of f) l look
 
@@ -149,16 +149,22 @@ let max cmp l = extreme greatest cmp l
 
 (* {2 By way of arrays} *)
 
+let of_array a =
+  if A.length a < Chain.long then A.to_list a else init (A.length a) (fun i -> A.unsafe_get a i)
+
 let by_array cmp l =
   let a = A.of_list l in
   Merge_sort.sort cmp a;
-  A.to_list a
+  of_array a
 
 let in_place cmp l code cost n =
-  let since = Machine.ticks () in
-  let sorted = L.stable_sort cmp l in
-  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
-  sorted
+  if Site.estimate cost n < Walk.trial && not (Site.is_due ()) then L.stable_sort cmp l
+  else begin
+    let since = Machine.ticks () in
+    let sorted = L.stable_sort cmp l in
+    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
+    sorted
+  end
 
 let stable_sort cmp = function
   | ([] | [ _ ]) as l -> l
@@ -172,13 +178,13 @@ let fast_sort = stable_sort
 
 let sort_uniq cmp = function
   | ([] | [ _ ]) as l -> l
-  | l -> A.to_list (Array.sort_uniq cmp (A.of_list l))
+  | l -> of_array (Array.sort_uniq cmp (A.of_list l))
 
-(* As long as the arrays that are not scanned in parallel. *)
+(* No longer than what is not scanned in parallel. *)
 let scan op = function
   | [] -> []
-  | x :: l when L.compare_length_with l Leaves.one_block < 0 -> scan_in_place op x l
-  | l -> A.to_list (Array.scan op (A.of_list l))
+  | x :: l when L.compare_length_with l Leaves.one_block < 0 -> List_scan.scan_block op x l max_int
+  | l -> List_scan.blocks op l (L.length l)
 
 let group_by key = function
   | [] -> []

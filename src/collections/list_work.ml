@@ -12,48 +12,49 @@ let job ?(unit = 1) ?(found = never) code source work =
   Walk.{ source; work; code; unit; failures = Leftmost.create (); found }
 
 let run code work l = fst (Walk.run (job code source work) l)
-let ended (p : _ Walk.piece) rest left = p.rest <- rest; p.left <- left
+let ended = Walk.ended
 
-(* {2 Lists from lists} *)
+(* {2 Lists from lists}
 
-type ('a, 'b) mapping = {
-  f : 'a -> 'b;
-  piece : 'a list Walk.piece;
-  mutable last : 'b list;
-}
+   As the compiler builds what is linked from the front ([tail_mod_cons]): as fast as the stdlib. *)
+
+let chain source work (p : _ Walk.piece) =
+  let made = work p in
+  if p.start = 0 && source.Walk.is_end p.rest then Chain.whole made
+  else Chain.of_list ~index:p.start made
+
+let run_chains code source work from =
+  let chains, rest = Walk.run (job code source (chain source work)) from in
+  (Chain.join chains, rest)
+
+let make code work l = fst (run_chains code source work l)
 
 (* Four at a time: the loop is a third of what a cheap [f] costs. *)
-let[@tail_mod_cons] rec map_from m l n =
-  match l with
-  | x1 :: x2 :: x3 :: x4 :: (_ :: _ as l) when n > 4 ->
-    let y1 = m.f x1 in
-    let y2 = m.f x2 in
-    let y3 = m.f x3 in
-    let y4 = m.f x4 in
-    y1 :: y2 :: y3 :: y4 :: map_from m l (n - 4)
-  | x1 :: (_ :: _ as l) when n > 1 ->
-    let y1 = m.f x1 in
-    y1 :: map_from m l (n - 1)
-  | x :: l ->
-    let cell = [ m.f x ] in
-    m.last <- cell;
-    ended m.piece l (n - 1);
-    cell
-  | [] -> []
-
-let map_piece f (piece : _ Walk.piece) =
-  let m = { f; piece; last = [] } in
-  let first = map_from m piece.rest piece.left in
-  Chain.{ first; last = m.last }
+let map_piece f (p : _ Walk.piece) =
+  let[@tail_mod_cons] rec go l n =
+    match l with
+    | x1 :: x2 :: x3 :: x4 :: l when n >= 4 ->
+      let y1 = f x1 in
+      let y2 = f x2 in
+      let y3 = f x3 in
+      let y4 = f x4 in
+      y1 :: y2 :: y3 :: y4 :: go l (n - 4)
+    | x :: l when n > 0 ->
+      let y = f x in
+      y :: go l (n - 1)
+    | l -> (match ended p l n with 0 -> [] | n -> go l n)
+  in
+  go p.rest p.left
 
 let mapi_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last i l n =
+  let[@tail_mod_cons] rec go i l n =
     match l with
-    | x :: l when n > 0 -> go (Chain.add last (f i x)) (i + 1) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
+    | x :: l when n > 0 ->
+      let y = f i x in
+      y :: go (i + 1) l (n - 1)
+    | l -> (match ended p l n with 0 -> [] | n -> go i l n)
   in
-  go hook p.start p.rest p.left
+  go p.start p.rest p.left
 
 let pairs =
   let rec skip n = function
@@ -63,60 +64,61 @@ let pairs =
   Walk.{ skip; is_end = (function [], _ | _, [] -> true | _ -> false) }
 
 let map2_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last a b n =
+  let[@tail_mod_cons] rec go a b n =
     match (a, b) with
-    | x :: a, y :: b when n > 0 -> go (Chain.add last (f x y)) a b (n - 1)
-    | _ -> ended p (a, b) n; Chain.from hook last
+    | x :: a, y :: b when n > 0 ->
+      let z = f x y in
+      z :: go a b (n - 1)
+    | _ -> (match ended p (a, b) n with 0 -> [] | n -> go a b n)
   in
   let a, b = p.rest in
-  go hook a b p.left
+  go a b p.left
 
-let init_piece f n (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let stop = if p.left < n - p.rest then p.rest + p.left else n in
-  let rec go last i = if i = stop then last else go (Chain.add last (f i)) (i + 1) in
-  let last = go hook p.rest in
-  ended p stop (p.left - (stop - p.rest));
-  Chain.from hook last
+let init_piece f length (p : _ Walk.piece) =
+  let[@tail_mod_cons] rec go i n =
+    if n > 0 && i < length then
+      let x = f i in
+      x :: go (i + 1) (n - 1)
+    else match ended p i n with 0 -> [] | n -> go i n
+  in
+  go p.rest p.left
 
 let filter_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last l n =
+  let[@tail_mod_cons] rec go l n =
     match l with
-    | x :: l when n > 0 -> go (if f x then Chain.add last x else last) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
+    | x :: l when n > 0 -> if f x then x :: go l (n - 1) else go l (n - 1)
+    | l -> (match ended p l n with 0 -> [] | n -> go l n)
   in
-  go hook p.rest p.left
+  go p.rest p.left
 
 let filteri_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last i l n =
-    match l with
-    | x :: l when n > 0 -> go (if f i x then Chain.add last x else last) (i + 1) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
-  in
-  go hook p.start p.rest p.left
-
-let filter_map_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last l n =
+  let[@tail_mod_cons] rec go i l n =
     match l with
     | x :: l when n > 0 ->
-      go (match f x with Some y -> Chain.add last y | None -> last) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
+      if f i x then x :: go (i + 1) l (n - 1) else go (i + 1) l (n - 1)
+    | l -> (match ended p l n with 0 -> [] | n -> go i l n)
   in
-  go hook p.rest p.left
+  go p.start p.rest p.left
+
+let filter_map_piece f (p : _ Walk.piece) =
+  let[@tail_mod_cons] rec go l n =
+    match l with
+    | x :: l when n > 0 -> (
+      match f x with Some y -> y :: go l (n - 1) | None -> go l (n - 1))
+    | l -> (match ended p l n with 0 -> [] | n -> go l n)
+  in
+  go p.rest p.left
 
 let concat_map_piece f (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec copy last = function [] -> last | y :: ys -> copy (Chain.add last y) ys in
-  let rec go last l n =
-    match l with
-    | x :: l when n > 0 -> go (copy last (f x)) l (n - 1)
-    | l -> ended p l n; Chain.from hook last
+  let[@tail_mod_cons] rec go ys l n =
+    match (ys, l) with
+    | y :: ys, _ -> y :: go ys l n
+    | [], x :: l when n > 0 -> go (f x) l (n - 1)
+    | [], l -> (match ended p l n with 0 -> [] | n -> go [] l n)
   in
-  go hook p.rest p.left
+  go [] p.rest p.left
+
+let settled (p : _ Walk.piece) hook last = Chain.(settle ~index:p.start (from hook last))
 
 let partition_piece f (p : _ Walk.piece) =
   let yes = Compat.hook () and no = Compat.hook () in
@@ -124,7 +126,10 @@ let partition_piece f (p : _ Walk.piece) =
     match l with
     | x :: l when n > 0 ->
       if f x then go (Chain.add last x) last' l (n - 1) else go last (Chain.add last' x) l (n - 1)
-    | l -> ended p l n; (Chain.from yes last, Chain.from no last')
+    | l -> (
+      match ended p l n with
+      | 0 -> (settled p yes last, settled p no last')
+      | n -> go last last' l n)
   in
   go yes no p.rest p.left
 
@@ -133,8 +138,9 @@ let partition_piece f (p : _ Walk.piece) =
 let iter_piece f (p : _ Walk.piece) =
   let rec go l n =
     match l with
+    | x :: y :: l when n >= 2 -> f x; f y; go l (n - 2)
     | x :: l when n > 0 -> f x; go l (n - 1)
-    | l -> ended p l n
+    | l -> (match ended p l n with 0 -> () | n -> go l n)
   in
   go p.rest p.left
 
@@ -142,7 +148,7 @@ let iteri_piece f (p : _ Walk.piece) =
   let rec go i l n =
     match l with
     | x :: l when n > 0 -> f i x; go (i + 1) l (n - 1)
-    | l -> ended p l n
+    | l -> (match ended p l n with 0 -> () | n -> go i l n)
   in
   go p.start p.rest p.left
 
@@ -150,7 +156,7 @@ let count_piece f (p : _ Walk.piece) =
   let rec go count l n =
     match l with
     | x :: l when n > 0 -> go (if f x then count + 1 else count) l (n - 1)
-    | l -> ended p l n; count
+    | l -> (match ended p l n with 0 -> count | n -> go count l n)
   in
   go 0 p.rest p.left
 
@@ -159,7 +165,7 @@ let histogram_piece t f =
     let rec go l n =
       match l with
       | x :: l when n > 0 -> Groups.add t table (f x); go l (n - 1)
-      | l -> ended p l n
+      | l -> (match ended p l n with 0 -> () | n -> go l n)
     in
     go p.rest p.left
   in
@@ -170,7 +176,7 @@ let histogram_piece t f =
 type 'b event = Found of 'b | Failed of Outcome.failure
 
 (* A piece ends with the first thing that happens in it. *)
-let note first (p : _ Walk.piece) event = Leftmost.note first p.start event; ended p [] 0
+let note first (p : _ Walk.piece) event = Leftmost.note first p.start event; Walk.reach p [] 0
 
 let search code l look =
   let first = Leftmost.create () in
@@ -189,13 +195,12 @@ let search code l look =
 (* The first element of which [f] says yes, and its index. *)
 let seek f l =
   let look (p : _ Walk.piece) start l n =
-    let stop = if n < max_int - start then start + n else max_int in
-    let rec from i l =
+    let rec from i l n =
       match l with
-      | x :: l when i < stop -> if f x then Some (i, x) else from (i + 1) l
-      | l -> ended p l (stop - i); None
+      | x :: l when n > 0 -> if f x then Some (i, x) else from (i + 1) l (n - 1)
+      | l -> (match ended p l n with 0 -> None | n -> from i l n)
     in
-    from start l
+    from start l n
   in
   search (Machine.code_of f) l look
 
@@ -204,12 +209,12 @@ let seek f l =
 let rec all f p l n =
   match l with
   | x :: l when n > 0 -> if f x then all f p l (n - 1) else Some ()
-  | l -> ended p l n; None
+  | l -> (match ended p l n with 0 -> None | n -> all f p l n)
 
 let rec none f p l n =
   match l with
   | x :: l when n > 0 -> if f x then Some () else none f p l (n - 1)
-  | l -> ended p l n; None
+  | l -> (match ended p l n with 0 -> None | n -> none f p l n)
 
 let for_all f l = Option.is_none (search (Machine.code_of f) l (fun p _ l n -> all f p l n))
 let exists f l = Option.is_some (search (Machine.code_of f) l (fun p _ l n -> none f p l n))
@@ -231,7 +236,7 @@ let four_leaves op (p : _ Walk.piece) at nodes =
     let b = op a (op (op (op x5 x6) x7) x8) in
     let c = op (op (op y1 y2) y3) y4 in
     let d = op c (op (op (op y5 y6) y7) y8) in
-    ended p l (p.left - 16);
+    Walk.reach p l (p.left - 16);
     nodes := Tally.push op { at; rank = 2; value = op b d } !nodes;
     true
   | _ -> false
@@ -239,24 +244,27 @@ let four_leaves op (p : _ Walk.piece) at nodes =
 let one_leaf op (p : _ Walk.piece) at nodes =
   let value, rest = leaf op p.rest in
   nodes := Tally.push op { at; rank = 0; value } !nodes;
-  ended p rest (p.left - Tally.run)
+  Walk.reach p rest (p.left - Tally.run)
 
 (* A piece that fails keeps what it had: what lies left of it may be what fails first. *)
 let tally_piece op failed (p : _ Walk.piece) =
-  let nodes = ref [] and at = ref (p.start / Tally.run) in
-  try
-    while p.left > 0 && not (L.is_empty p.rest) do
-      if four_leaves op p !at nodes then at := !at + 4
-      else begin
-        one_leaf op p !at nodes;
-        incr at
-      end
-    done;
-    Tally.{ nodes = !nodes; failure = None }
-  with exn ->
+  let nodes = ref [] in
+  let rec go at =
+    if p.left <= 0 || L.is_empty p.rest then begin
+      if ended p p.rest p.left > 0 then go at
+    end
+    else if four_leaves op p at nodes then go (at + 4)
+    else begin
+      one_leaf op p at nodes;
+      go (at + 1)
+    end
+  in
+  match go (p.start / Tally.run) with
+  | () -> Tally.{ nodes = !nodes; failure = None }
+  | exception exn ->
     let failure = Outcome.caught exn in
     Leftmost.note failed p.start ();
-    ended p [] 0;
+    Walk.reach p [] 0;
     Tally.{ nodes = !nodes; failure = Some failure }
 
 let tallies first code op l =
@@ -269,14 +277,3 @@ let reduce_keyed code op l = Tally.value op (tallies 0 code op l)
 (* Of equal ones the first. *)
 let least cmp x y = if cmp y x < 0 then y else x
 let greatest cmp x y = if cmp y x > 0 then y else x
-
-(* Prefixes, one after the other. *)
-let scan_in_place op x l =
-  let first = [ x ] in
-  let rec go last acc = function
-    | [] -> first
-    | x :: l ->
-      let acc = op acc x in
-      go (Chain.add last acc) acc l
-  in
-  go first x l

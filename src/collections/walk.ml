@@ -20,8 +20,16 @@ type 's source = {
   is_end : 's -> bool;
 }
 
-(** A piece in work: what is there, and of how many elements. [start] is the index of the first. *)
-type 's piece = { mutable rest : 's; mutable left : int; start : int }
+(** A piece in work: [rest] is what is there, [left] of how many elements. [start] is the index of
+    the first element, [next] that of what comes after the piece. A worker that has reached the
+    end asks [refill] for more: 0 if there is none, or if others shall have it. *)
+type 's piece = {
+  mutable rest : 's;
+  mutable left : int;
+  start : int;
+  mutable next : int;
+  mutable refill : 's piece -> int;
+}
 
 type ('s, 'r) job = {
   source : 's source;
@@ -54,6 +62,10 @@ let hardly = Machine.ticks_of_us 3
 (* [Site.sample] elements of that cost may be done before sharing pays. *)
 let cheap = worth
 
+(* So many elements that cost no more than [trivial] each last no longer than [trial]. *)
+let few = 128
+let trivial = (trial lsl Site.shift) / few
+
 (* Longer ones would do the caches no good. *)
 let longest = 4096
 
@@ -66,6 +78,23 @@ let at_least_1 (n : int) = if n < 1 then 1 else n
 let fitting ticks cost = (ticks lsl Site.shift) / at_least_1 cost
 let whole job n = job.unit * at_least_1 ((n + job.unit - 1) / job.unit)
 let over job index = Leftmost.stops job.failures index || job.found index
+
+let piece from n start refill : _ piece = { rest = from; left = n; start; next = start + n; refill }
+let no_more _ = 0
+
+let give (p : _ piece) n refill =
+  p.left <- n;
+  p.next <- p.next + n;
+  p.refill <- refill;
+  n
+
+let reach (p : _ piece) rest left =
+  p.rest <- rest;
+  p.left <- left
+
+let ended (p : _ piece) rest left =
+  reach p rest left;
+  p.refill p
 
 (* {2 Blocks} *)
 
@@ -84,7 +113,7 @@ let cut job from first ~each ~pieces =
 let run_piece job b c =
   let start = b.first + (c * b.each) in
   if not (over job start) then
-    try b.results.(c) <- Some (job.work { rest = b.from.(c); left = b.each; start })
+    try b.results.(c) <- Some (job.work (piece b.from.(c) b.each start no_more))
     with exn -> Leftmost.note job.failures start (Outcome.caught exn)
 
 (* The first piece of a block tells what an element costs, unless it may be cut short by the
@@ -129,70 +158,102 @@ let rec blocks job from first pieces =
 let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
 
-let then_ r (rs, last) = (r :: rs, last)
-
-(* {2 In place} *)
-
-let timed_in_place job from first n cost =
-  let since = Machine.ticks () in
-  let p = { rest = from; left = n; start = first } in
-  let r = job.work p in
-  let ticks = Machine.ticks () - since in
-  Site.confirm job.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
-  (r, p.rest, ticks)
-
-(* Beside other workers. *)
 let shared_by_all job from first =
   let bs, last = blocks job from first first_block in
   Context.reraise job.failures;
   (Stdlib.List.fold_right add_results bs [], last)
 
-let rec alone job from first n =
-  Loop.look_up_between_chunks ();
-  let since = Machine.ticks () in
-  let p = { rest = from; left = n; start = first } in
-  let r = job.work p in
-  if job.source.is_end p.rest then ([ r ], p.rest)
-  else
+(* {2 In place}
+
+   One piece, which is given more and more: so there is one result, and nothing to link. *)
+
+let rec more_alone job n since p =
+  if job.source.is_end p.rest then 0
+  else begin
     let longer = if Machine.ticks () - since < quantum then 2 * n else n in
-    then_ r (alone job p.rest (first + n) (Int.min longer longest_alone))
+    let longer = Int.min longer longest_alone in
+    Loop.look_up_between_chunks ();
+    give p longer (more_alone job longer (Machine.ticks ()))
+  end
+
+let alone job from first =
+  let n = Site.sample in
+  let p = piece from n first (more_alone job n (Machine.ticks ())) in
+  let r = job.work p in
+  ([ r ], p.rest)
 
 let shared job from first =
   let go () = shared_by_all job from first in
   Pool.with_current ~in_place:go (fun w ->
-      if Pool.size w.pool = 1 then alone job from first Site.sample else go ())
+      if Pool.size w.pool = 1 then alone job from first else go ())
 
-(* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
-   that sharing could take off the caller. *)
-let rec stretches job from first n =
-  Loop.look_up_between_chunks ();
-  let since = Machine.ticks () in
-  let p = { rest = from; left = n; start = first } in
+let in_place job p =
   let r = job.work p in
   if job.source.is_end p.rest then ([ r ], p.rest)
   else
-    let ticks = Machine.ticks () - since and next = first + n in
-    if 1000 * ticks < n * hardly then
-      then_ r (stretches job p.rest next (Int.min (2 * n) longest_alone))
-    else then_ r (shared job p.rest next)
+    let rs, last = shared job p.rest p.next in
+    (r :: rs, last)
+
+(* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
+   that sharing could take off the caller. *)
+let rec stretch job n since p =
+  let ticks = Machine.ticks () - since in
+  if job.source.is_end p.rest || 1000 * ticks >= n * hardly then 0
+  else begin
+    Loop.look_up_between_chunks ();
+    let longer = Int.min (2 * n) longest_alone in
+    give p longer (stretch job longer (Machine.ticks ()))
+  end
+
+let confirm job cost n since (p : _ piece) =
+  let ticks = Machine.ticks () - since in
+  Site.confirm job.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
+  ticks
 
 (* What is remembered is tried on a few elements. They are what tells how many more may be done in
    place. *)
+let trial_length job cost = Int.max Site.sample (whole job (fitting trial cost))
+
+let tried job cost n since p =
+  let ticks = confirm job cost n since p in
+  if job.source.is_end p.rest then 0
+  else begin
+    let more = whole job (Int.min longest_alone (worth * n / at_least_1 ticks)) in
+    Loop.look_up_between_chunks ();
+    give p more (stretch job more (Machine.ticks ()))
+  end
+
 let from_the_front job from first cost =
-  let n = Int.max Site.sample (whole job (fitting trial cost)) in
-  let r, rest, ticks = timed_in_place job from first n cost in
-  if job.source.is_end rest then ([ r ], rest)
+  let n = trial_length job cost in
+  in_place job (piece from n first (tried job cost n (Machine.ticks ())))
+
+(* Nearly all of the time of what is so short is the user's: no division, and the clock is read now
+   and then. *)
+let quick job cost since p =
+  if job.source.is_end p.rest then begin
+    if since <> 0 then ignore (confirm job cost few since p);
+    0
+  end
   else
-    let more = Int.min longest_alone (worth * n / at_least_1 ticks) in
-    then_ r (stretches job rest (first + n) (whole job more))
+    let n = trial_length job cost in
+    give p n (tried job cost n (Machine.ticks ()))
+
+let quickly job from first cost =
+  let since = if Site.is_due () then Machine.ticks () else 0 in
+  in_place job (piece from few first (quick job cost since))
+
+let all job from first cost =
+  let since = Machine.ticks () in
+  let n = max_int - first in
+  let timed p = ignore (confirm job cost n since p); 0 in
+  in_place job (piece from n first timed)
 
 let run_from first job from =
   let cost = Site.cost job.code in
   if cost = Site.unknown then shared job from first
+  else if cost <= trivial then quickly job from first cost
   else if cost <= cheap then from_the_front job from first cost
-  else if job.source.is_end (job.source.skip (fitting worth cost) from) then
-    let r, rest, _ = timed_in_place job from first max_int cost in
-    ([ r ], rest)
+  else if job.source.is_end (job.source.skip (fitting worth cost) from) then all job from first cost
   else shared job from first
 
 let run job from = run_from 0 job from

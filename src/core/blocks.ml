@@ -37,4 +37,6 @@ let[@inline] set_fresh (a : 'a array) i (v : 'a) =
 type cell = { _head : Obj.t; mutable tail : Obj.t }
 
 let hook () : 'a list = Obj.magic { _head = Obj.repr 0; tail = Obj.repr 0 }
+external settle : 'a list -> 'a list = "muster_settle"
+
 let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest

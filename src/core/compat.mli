@@ -52,3 +52,7 @@ val hook : unit -> 'a list
 
 val hang : 'a list -> 'a list -> unit
 (** [hang cell rest] makes [rest] the tail of [cell], which must be a cell. *)
+
+val settle : 'a list -> 'a list
+(** [settle l] is the last cell of a copy of [l] in the major heap, whose tail is the first. [l] must
+    have a cell. *)

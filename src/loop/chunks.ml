@@ -70,16 +70,19 @@ let rec alone t lo hi ~chunk since =
 
 let few = 64
 
-(* So short that even a second reading of the clock would be felt. *)
+(* So short that the clock is felt. *)
 let tiny = Loop.worth / 4
 
 let tiny_search code cost lo hi (body : _ body) =
-  let since = Machine.ticks () in
-  match body lo hi with
-  | None ->
-    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1);
-    None
-  | found -> found
+  if Site.is_due () then begin
+    let since = Machine.ticks () in
+    match body lo hi with
+    | None ->
+      Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1);
+      None
+    | found -> found
+  end
+  else body lo hi
 
 let search code lo hi body =
   if lo > hi then None

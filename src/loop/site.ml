@@ -45,6 +45,21 @@ let learn code ~ticks ~iterations =
     Atomic.set (cell code) (key code lor now);
   now
 
+(* {2 Now and then}
+
+   Two readings of the clock take as long as ten cheap iterations. So what is remembered as very
+   short is timed every fourth time or so; at random, since a program may call by turns. *)
+
+type dice = { mutable state : int; _more : int }
+
+let dice = Compat.slot (fun () -> Compat.padded { state = 1; _more = 0 })
+
+(* Threads of one domain may lose a throw to each other, which does no harm. *)
+let is_due () =
+  let dice = Compat.get dice in
+  dice.state <- (dice.state * 0x5851F42D4C957F2D) + 0x14057B7EF767814F;
+  dice.state lsr 61 = 0
+
 (* Learns only if what was remembered turned out wrong: no division otherwise. *)
 let confirm code cost ~ticks ~iterations =
   if cost = unknown || not (is_close cost ~ticks ~iterations) then ignore (learn code ~ticks ~iterations)

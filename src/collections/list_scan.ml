@@ -1,0 +1,36 @@
+(* Prefixes of lists, cut as those of arrays are (Leaves). A walk finds where the blocks begin. *)
+
+open Muster_core
+module A = Stdlib.Array
+module L = Stdlib.List
+
+let fold_block op l n =
+  let rec go acc l n = match l with x :: l when n > 0 -> go (op acc x) l (n - 1) | _ -> acc in
+  go (L.hd l) (L.tl l) (n - 1)
+
+(* [n] prefixes, of which the first is given. *)
+let scan_block op first l n =
+  let[@tail_mod_cons] rec go acc l n =
+    match l with
+    | x :: l when n > 0 ->
+      let acc = op acc x in
+      acc :: go acc l (n - 1)
+    | _ -> []
+  in
+  first :: go first l (n - 1)
+
+let blocks op l n =
+  let size = Leaves.scan_size n in
+  let rec begins l = if L.is_empty l then [] else l :: begins (List_work.skip size l) in
+  let begins = A.of_list (begins l) in
+  let from lo = begins.(lo / size) and length lo hi = hi - lo + 1 in
+  let total lo hi = fold_block op (from lo) (length lo hi) in
+  let scan chains carry lo hi =
+    let x = L.hd (from lo) in
+    let first = match carry with None -> x | Some carry -> op carry x in
+    let prefixes = scan_block op first (L.tl (from lo)) (length lo hi) in
+    chains.(lo / size) <- Chain.of_list ~index:lo prefixes
+  in
+  let make () = A.make (A.length begins) Chain.empty in
+  let chains = Leaves.scan ~code:(Machine.code_of op) n ~make ~total ~scan op in
+  Chain.join (A.to_list chains)

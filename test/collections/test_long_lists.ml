@@ -1,0 +1,142 @@
+(* Lists that go to the major heap at once (Chain.settle), lists of lengths around those at which work
+   in place is given more (Walk), and what is timed now and then (Site.is_due). *)
+
+module Ours = Muster.List
+module Theirs = Stdlib.List
+module Site = Muster_loop.Site
+
+let on_domains domains f =
+  Muster.Pool.with_ ~domains ~oversubscribe:true (fun pool -> Muster.Pool.run pool f)
+
+let input n = Theirs.init n (fun i -> (i * 7919) land 0xFFFFF)
+let even x = x land 1 = 0
+let text x = string_of_int x
+let few x = Theirs.init (x land 3) (fun i -> (x, i))
+let some x = if even x then Some (text x) else None
+
+(* Everything that makes a list, of elements that are immediate, old, and new: once when costs are
+   unknown, and again when they are remembered. *)
+let same n =
+  let l = input n in
+  let check what ours theirs =
+    for _ = 1 to 3 do
+      let made = ours l in
+      Gc.minor ();
+      if made <> theirs l then Alcotest.failf "%s of %d elements differs" what n
+    done
+  in
+  check "map" (Ours.map succ) (Theirs.map succ);
+  check "map to strings" (Ours.map text) (Theirs.map text);
+  check "map to floats" (Ours.map float_of_int) (Theirs.map float_of_int);
+  check "mapi" (Ours.mapi ( + )) (Theirs.mapi ( + ));
+  check "filter" (Ours.filter even) (Theirs.filter even);
+  check "filteri" (Ours.filteri (fun i _ -> even i)) (Theirs.filteri (fun i _ -> even i));
+  check "filter_map" (Ours.filter_map some) (Theirs.filter_map some);
+  check "concat_map" (Ours.concat_map few) (Theirs.concat_map few);
+  check "init" (fun _ -> Ours.init n text) (fun _ -> Theirs.init n text);
+  check "map2" (fun l -> Ours.map2 ( - ) l (Theirs.rev l)) (fun l ->
+      Theirs.map2 ( - ) l (Theirs.rev l));
+  check "sort" (Ours.sort Int.compare) (Theirs.sort Int.compare);
+  check "partition"
+    (fun l -> let yes, no = Ours.partition even l in yes @ no)
+    (fun l -> let yes, no = Theirs.partition even l in yes @ no);
+  check "searches"
+    (fun l -> [ Ours.for_all (fun x -> x >= 0) l; Ours.exists (fun x -> x < 0) l ])
+    (fun _ -> [ true; false ]);
+  let last = Theirs.nth l (n - 1) in
+  check "find_index" (fun l -> [ Ours.find_index (Int.equal last) l ])
+    (fun l -> [ Theirs.find_index (Int.equal last) l ]);
+  check "fold" (fun l -> [ Ours.fold ( + ) 0 l ]) (fun l -> [ Theirs.fold_left ( + ) 0 l ]);
+  check "iteri"
+    (fun l ->
+      let sum = Atomic.make 0 in
+      Ours.iteri (fun i x -> ignore (Atomic.fetch_and_add sum (i lxor x))) l;
+      [ Atomic.get sum ])
+    (fun l ->
+      let sum = ref 0 in
+      Theirs.iteri (fun i x -> sum := !sum + (i lxor x)) l;
+      [ !sum ])
+
+let all_lengths domains () =
+  on_domains domains (fun () -> Theirs.iter same [ 2; 127; 128; 129; 700; 5_000; 100_000 ])
+
+(* Not commutative, and sensitive to the bracketing; cut as arrays are. *)
+let scans domains () =
+  let prefixes n =
+    let floats = Theirs.map (fun x -> 1. /. float_of_int (x + 1)) (input n) in
+    let array = Muster.Array.scan ( +. ) (Array.of_list floats) in
+    if Ours.scan ( +. ) floats <> Array.to_list array then Alcotest.failf "floats, %d" n;
+    let last _ y = y in
+    if Ours.scan last (input n) <> input n then Alcotest.failf "last elements, %d" n
+  in
+  on_domains domains (fun () -> Theirs.iter prefixes [ 1; 2; 1_024; 1_025; 1_088; 70_001; 200_000 ])
+
+(* They survive compactions, and hold what was new when they were made. *)
+let survive () =
+  on_domains 3 (fun () ->
+      let l = input 150_000 in
+      let made = Theirs.init 3 (fun i -> Ours.map (fun x -> (x, text (x + i))) l) in
+      Gc.compact ();
+      Gc.full_major ();
+      let is_right i pair x = pair = (x, text (x + i)) in
+      let all_right = Theirs.mapi (fun i made -> Theirs.for_all2 (is_right i) made l) made in
+      Alcotest.(check (list bool)) "elements" [ true; true; true ] all_right)
+
+(* What a minor collection would copy: three words for each cell. *)
+let promoted_by f =
+  let promoted () = Gc.minor (); (Gc.quick_stat ()).promoted_words in
+  let before = promoted () in
+  let result = f () in
+  let words = promoted () -. before in
+  ignore (Sys.opaque_identity result);
+  int_of_float words
+
+let few_promoted () =
+  let n = 400_000 in
+  on_domains 2 (fun () ->
+      let l = input n in
+      let check what f =
+        let words = promoted_by f in
+        if words > n then Alcotest.failf "%s: %d words promoted, of %d" what words (3 * n)
+      in
+      check "map" (fun () -> Ours.map succ l);
+      check "init" (fun () -> Ours.init n succ);
+      check "filter" (fun () -> Ours.filter (fun x -> x >= 0) l);
+      check "scan" (fun () -> Ours.scan max l))
+
+(* A body that was very short, so that it is timed now and then only. *)
+let noticed what call =
+  let turns = ref 0 in
+  let rec spin k = if k > 0 then spin (k - 1) in
+  let body _ = spin (Sys.opaque_identity !turns) in
+  let code = Muster_core.Machine.code_of body in
+  on_domains 1 (fun () ->
+      for _ = 1 to 100 do call body done;
+      let short = Site.cost code in
+      turns := 2_000;
+      for _ = 1 to 100 do call body done;
+      if Site.cost code < 4 * short then
+        Alcotest.failf "%s: %d ticks before, %d after" what short (Site.cost code))
+
+let grown_slow () =
+  let l = input 100 in
+  let a = Array.of_list l in
+  noticed "a list" (fun body -> Ours.iter body l);
+  noticed "an array" (fun body -> Muster.Array.iter body a)
+
+let () =
+  let case name f = Alcotest.test_case name `Quick f in
+  Alcotest.run "long lists"
+    [
+      ( "long lists",
+        [
+          case "on 1 domain" (all_lengths 1);
+          case "on 2" (all_lengths 2);
+          case "on 4" (all_lengths 4);
+          case "scans on 1" (scans 1);
+          case "scans on 4" (scans 4);
+          case "survive collections" survive;
+          case "are not promoted" few_promoted;
+          case "short bodies that become slow" grown_slow;
+        ] );
+    ]
