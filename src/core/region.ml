@@ -144,12 +144,10 @@ let take_part w t ~upto ~job_for =
       else settle w w.pool.workers.(i) (job_for i) ~ordered:(is_ordered t i) t
   done
 
-(* After the last mailbox: a share is counted as late before its mailbox is freed. *)
-let rec await_late w late =
-  if Atomic.get late > 0 then begin
-    wait w (fun () -> Atomic.get late = 0);
-    await_late w late
-  end
+(* After the last mailbox: a share is counted as late before its mailbox is freed. It may have
+   suspended, and wait for a worker to go on with it: perhaps for this one. *)
+let await_late w late =
+  help w ~ready:(fun () -> Atomic.get late = 0) ~register:ignore
 
 (* What nobody has begun is not done any more. *)
 let rec break_off w v job ~ordered =

@@ -204,10 +204,11 @@ let execute w p =
    A worker looks up here, between two of its task's steps. If it is dismissed, the task moves: it
    suspends, its continuation goes to this worker's deque, and who waits for it takes it from
    there. What came through the inbox stays: it may last for ever, and callers have their own
-   calls to return to. *)
+   calls to return to. So does a share: its region's caller looks for no tasks before all mailboxes
+   are free. *)
 
 let step_aside w =
-  if Staff.dismissed w && w.own.handled && not w.own.from_inbox then
+  if Staff.dismissed w && w.own.handled && not (w.own.from_inbox || w.own.in_share) then
     try Effect.perform (Suspend (w.pool, fun wake -> wake ()))
     with Effect.Unhandled (Suspend _) -> ()
 
