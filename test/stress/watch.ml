@@ -64,7 +64,7 @@ let show_pool (pool : Muster_core.Place.pool) =
   let s = Muster_core.Pool.stats pool in
   Printf.eprintf
     "pool %s: size %d, workers %d, allowed %d, lent %d, tasks %d, forks %d, steals %d, parks %d, regions %d\n"
-    (Muster_core.Pool.name pool) s.size s.workers s.allowed s.lent s.tasks s.forks s.steals s.parks s.regions;
+    pool.Muster_core.Place.name s.size s.workers s.allowed s.lent s.tasks s.forks s.steals s.parks s.regions;
   List.iter
     (fun (d : Muster_core.Pool.decision) ->
       Printf.eprintf "  %.3f s ago: %s: %s\n" d.seconds_ago d.what d.why)
