@@ -71,13 +71,25 @@ let each_states () =
 
 let cases = matches "case \"\\([^\"]+\\)\"" Texts.programs
 
+(* The section of that title: other sections have tables of their own. *)
+let section title text =
+  let rec from = function
+    | line :: rest when line = "## " ^ title -> until rest
+    | _ :: rest -> from rest
+    | [] -> []
+  and until = function
+    | line :: rest when not (String.starts_with ~prefix:"## " line) -> line :: until rest
+    | _ -> []
+  in
+  from (String.split_on_char '\n' text)
+
 (* In the last column, in backquotes. *)
 let in_table =
   let line text = String.starts_with ~prefix:"| " text in
   let column row =
     match List.rev (String.split_on_char '|' row) with _ :: last :: _ -> last | _ -> ""
   in
-  let rows = List.filter line (String.split_on_char '\n' Texts.doc) in
+  let rows = List.filter line (section "Order" Texts.doc) in
   List.concat_map (fun row -> matches "`\\([^`]+\\)`" (column row)) rows
 
 let missing from those = List.filter (fun it -> not (List.mem it from)) those
