@@ -47,12 +47,12 @@ let faults ?fails_with call =
 type party =
   | Loops  (** searches, sleeps *)
   | Sleeps  (** the same, and sleeps already *)
-  | Serves  (** looks out for one job *)
+  | Serves  (** its mailbox, and does nothing else *)
 
 let process pool i = function
   | Loops -> World.resident pool i
   | Sleeps -> World.sleeper pool i
-  | Serves -> World.server pool i ~times:1
+  | Serves -> World.server pool i
 
 let spell = function Loops -> "loops" | Sleeps -> "sleeps" | Serves -> "serves"
 let kind revoke = if revoke then "loop" else "broadcast"
@@ -192,6 +192,7 @@ let quick =
   @ both (goes_away ~returns:false) @ both (goes_away ~returns:true)
 
 let slow =
+  nested ~inner:true [ Serves ] @ nested ~inner:false [ Serves ] @ nested ~inner:true [ Sleeps ] @ nested ~inner:false [ Sleeps ] @
   simple [ Serves; Serves ]
   @ simple [ Serves; Loops ]
   @ simple [ Sleeps; Serves ]

@@ -5,8 +5,9 @@ open Place
 let claim w = Atomic.set w.owner (10 + w.index)
 
 (** Residents in places 1 to [residents] (all but place 0 if not given), a visitor in place 0,
-    guests in the places after [size]. They are there, or absent, when the processes begin. *)
-let pool ?(hire = ignore) ?(guests = 0) ?residents size =
+    guests in the places after [size]. They are there, or absent, when the processes begin. Without
+    [calls], calling a worker up takes no step. *)
+let pool ?(hire = ignore) ?(guests = 0) ?(calls = true) ?residents size =
   let residents = Option.value residents ~default:(size - 1) in
   let places = size + guests in
   let pool =
@@ -22,6 +23,7 @@ let pool ?(hire = ignore) ?(guests = 0) ?residents size =
   Atomic.set open_pools [ pool ];
   List.iter Atomic.ignore_sharing [ Staff.decisions ];
   let settle w =
+    if not calls then List.iter Atomic.ignore_sharing [ w.look; Compat.first_word w ];
     ignore (Compat.first_word w);
     let is_there = (not w.resident) || w.index <= residents in
     if is_there then begin
@@ -49,13 +51,22 @@ let sleeper pool i =
       ignore (Parking.doze pool.parking i ~limit_ms:(-1));
       Worker.work w ~until:(fun () -> false))
 
-(** One that looks at its mailbox only, until there is something, so many times; then it leaves that
-    to others for ever. It has few steps. *)
-let server pool i ~times =
+(** One that serves its mailbox, and does nothing else. It has few steps. *)
+let server pool i =
   at pool i (fun w ->
-      for _ = 1 to times do
+      while true do
         if Atomic.get w.mailbox == Idle then Atomic.block (fun () -> Atomic.get w.mailbox != Idle);
         Worker.serve w
+      done)
+
+(** One that steals and runs tasks, so many times; it waits until there is something to steal. *)
+let thief ?(times = 1) pool i =
+  at pool i (fun w ->
+      for _ = 1 to times do
+        let is_something () = Worker.some_deque_has_work pool.workers (Array.length pool.workers) in
+        if not (is_something ()) then Atomic.block is_something;
+        let task = Worker.steal w in
+        if task != none then Worker.execute w task
       done)
 
 (** What holds of a pool that has nothing to do, in which these places' processes sleep. *)
