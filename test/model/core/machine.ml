@@ -26,7 +26,10 @@ let look_up_every _ _ = ()
 
    The first sleep of such a process ends in another way, if there is no token. *)
 
-type end_of_sleep = Time_is_up | Interrupt
+type end_of_sleep =
+  | Time_is_up
+  | Interrupt
+  | No_end  (** whatever comes: where it goes on is of no interest *)
 
 let early : (int * end_of_sleep) list ref = ref []
 
@@ -45,15 +48,21 @@ module Sleeper = struct
   let end_early me how =
     early := List.filter (fun (who, _) -> who <> me) !early;
     incr happened;
-    match how with Time_is_up -> false | Interrupt -> raise Sys.Break
+    match how with
+    | Time_is_up -> false
+    | Interrupt -> raise Sys.Break
+    | No_end -> Atomic.block (fun () -> false)
 
   let sleep token limit_ms =
     let me = !Atomic.current in
-    Atomic.compare_and_set token true false
-    ||
     match List.assoc_opt me !early with
-    | Some how when how = Interrupt || limit_ms >= 0 -> end_early me how
-    | _ -> Atomic.block (fun () -> Atomic.get token)
+    | Some No_end -> end_early me No_end
+    | how -> (
+      Atomic.compare_and_set token true false
+      ||
+      match how with
+      | Some how when how = Interrupt || limit_ms >= 0 -> end_early me how
+      | _ -> Atomic.block (fun () -> Atomic.get token))
 
   let doze = sleep
   let wake token = Atomic.set token true

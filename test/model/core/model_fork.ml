@@ -91,11 +91,4 @@ let quick =
     sent ~outside:1 [ Loops ];
   ]
 
-let slow =
-  [
-    model [ Loops ];
-    model [ Steals; Steals ];
-    sent ~outside:1 [ Sleeps; Loops ];
-    sent ~outside:2 [ Loops ];
-    sent ~outside:1 [ Loops; Loops ];
-  ]
+let slow = [ model [ Loops ]; model [ Steals; Steals ]; sent ~outside:1 [ Sleeps; Sleeps ] ]

@@ -128,22 +128,29 @@ let nested ~inner parties =
   let what = Printf.sprintf " with a %s in it" (kind inner) in
   both (fun ~revoke -> model ~what ~prepare ~faults:all_faults ~body ~revoke parties)
 
-(* {2 Two callers: the visitor, and a guest} *)
+(* {2 Two callers} *)
 
-let two_callers ~revoke ~other party =
+let leave w = Visit.leave { w; outer = nobody }
+
+(* A visitor and a resident, each of which needs the other. *)
+let crossing ~revoke ~other =
   let start () =
-    let pool = World.pool 2 ~guests:1 in
+    let pool = World.pool 2 in
     let first = call ~revoke 2 and second = call ~revoke:other 2 in
-    let processes =
-      [ World.at pool 0 (perform first); process pool 1 party; World.at pool 2 (perform second) ]
-    in
+    let visitor w = perform first w; leave w in
+    let resident w = perform second w; World.server pool 1 () in
     let verdict () =
-      Model.faults
-        (faults first @ faults second @ World.faults pool ~asleep:(asleep [ party ]))
+      Model.faults (faults first @ faults second @ World.faults pool ~asleep:[ 1 ])
     in
-    Model.{ processes; verdict }
+    Model.{ processes = [ World.at pool 0 visitor; World.at pool 1 resident ]; verdict }
   in
-  Model.{ name = name_of (" and a " ^ kind other) ~revoke [ party ]; start }
+  let name =
+    Printf.sprintf "region: a %s of the visitor, a %s of a resident" (kind revoke) (kind other)
+  in
+  Model.{ name; start }
+
+let both_twice make =
+  List.concat_map (fun other -> both (fun ~revoke -> make ~revoke ~other)) [ true; false ]
 
 (* {2 One who leaves} *)
 
@@ -152,7 +159,6 @@ let visitor_leaves ~revoke =
   let start () =
     let pool = World.pool 2 in
     let call = call ~revoke 2 in
-    let leave w = Visit.leave { w; outer = nobody } in
     let processes = [ World.at pool 0 leave; World.at pool 1 (perform call) ] in
     let is_there () = Atomic.get pool.workers.(0).owner <> 0 in
     let verdict () =
@@ -187,21 +193,13 @@ let quick =
   simple [ Loops ] @ simple [ Sleeps ]
   @ failing 0 [ Loops ] @ failing 1 [ Loops ]
   @ interrupted [ Loops ]
-  @ nested ~inner:true [ Loops ] @ nested ~inner:false [ Loops ]
   @ both visitor_leaves
   @ both (goes_away ~returns:false) @ both (goes_away ~returns:true)
 
 let slow =
-  nested ~inner:true [ Serves ] @ nested ~inner:false [ Serves ] @ nested ~inner:true [ Sleeps ] @ nested ~inner:false [ Sleeps ] @
-  simple [ Serves; Serves ]
-  @ simple [ Serves; Loops ]
-  @ simple [ Sleeps; Serves ]
+  nested ~inner:true [ Serves ] @ nested ~inner:false [ Serves ]
+  @ both_twice crossing
+  @ simple [ Serves; Serves ] @ simple [ Sleeps; Serves ]
   @ failing 1 [ Serves; Serves ]
   @ interrupted [ Serves; Serves ]
-  @ nested ~inner:true [ Serves; Serves ] @ nested ~inner:false [ Serves; Serves ]
-  @ List.concat_map
-      (fun other -> both (fun ~revoke -> two_callers ~revoke ~other Serves))
-      [ true; false ]
-  @ List.concat_map
-      (fun other -> both (fun ~revoke -> two_callers ~revoke ~other Loops))
-      [ true; false ]
+  @ [ model ~revoke:false [ Serves; Loops ] ]

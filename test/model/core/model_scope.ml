@@ -80,9 +80,9 @@ let model ?(fails = []) ?(stopped = false) ?(tasks = 1) parties =
     Model.{ processes = (if stopped then processes @ [ stops t ] else processes); verdict }
   in
   let failing = String.concat "" (List.map (Printf.sprintf ", %d fails") fails) in
+  let beside = if parties = [] then "nobody" else "one that " ^ Model_fork.spell_all parties in
   let name =
-    Printf.sprintf "scope of %d tasks beside one that %s%s%s" tasks
-      (Model_fork.spell_all parties) failing
+    Printf.sprintf "scope of %d tasks beside %s%s%s" tasks beside failing
       (if stopped then ", it is stopped" else "")
   in
   Model.{ name; start }
@@ -92,13 +92,7 @@ let quick =
     model [ Steals ];
     model [ Steals ] ~fails:[ 0 ];
     model [ Steals ] ~fails:[ -1; 0 ];
+    model [] ~stopped:true;
   ]
 
-let slow =
-  [
-    model [ Steals ] ~stopped:true;
-    model [ Steals ] ~tasks:2;
-    model [ Steals ] ~tasks:2 ~fails:[ 0; 1 ];
-    model [ Steals; Steals ] ~tasks:2;
-    model [ Sleeps ];
-  ]
+let slow = [ model [ Steals ] ~tasks:2; model [ Sleeps ]; model [] ~stopped:true ~tasks:2 ]

@@ -6,32 +6,45 @@ open Place
 type t = { pool : pool; runs : int array; mutable left : bool; mutable refused : bool }
 
 (* [leavers]: whether there is a resident, which leaves. *)
-let make ?(tasks = 1) ~residents () =
-  let pool = World.pool 2 ~residents ~hire:Pool.hire_one ~calls:false in
+let make ?(tasks = 1) ~hire ~residents () =
+  let pool = World.pool 2 ~residents ~hire ~calls:false in
   { pool; runs = Array.make tasks 0; left = false; refused = false }
 
-let task t i = Promise.(any (make t.pool.home (fun () -> t.runs.(i) <- t.runs.(i) + 1)))
+(* [ends]: whoever runs it does nothing more, which saves many orders. *)
+let task ?(ends = true) t i =
+  let f () =
+    t.runs.(i) <- t.runs.(i) + 1;
+    if ends && Array.for_all (( = ) 1) t.runs then Atomic.block (fun () -> false)
+  in
+  Promise.(any (make t.pool.home f))
 
 (* {2 Parties} *)
 
 let sends t i () = Place.send t.pool (task t i)
 
-(* Slept for long in vain. Without the handler of its loop, it is about to take its leave. *)
+(* It has slept for long in vain, and is about to take its leave. *)
 let leaves t =
   World.at t.pool 1 (fun w ->
       w.own.bored <- true;
-      Pool.serve_pool w;
       Pool.take_leave w;
       t.left <- true)
 
-let stays t = World.at t.pool 1 (fun w -> Pool.serve_pool w; Pool.take_leave w; t.left <- true)
+let stays t = World.at t.pool 1 (fun w -> Pool.serve_pool w; Pool.take_leave w)
 
-(* A caller that offers a task and goes. *)
+(* The same, asleep when the others begin. *)
+let sleeps t =
+  Parking.announce t.pool.parking 1;
+  World.at t.pool 1 (fun w ->
+      ignore (Parking.doze t.pool.parking 1 ~limit_ms:(-1));
+      Parking.cancel t.pool.parking 1;
+      Pool.serve_pool w;
+      Pool.take_leave w)
+
+(* A caller that offers a task and goes, having seen that there is a resident. *)
 let offers_and_leaves t =
   World.at t.pool 0 (fun w ->
-      Atomic.set t.pool.guards 1;
-      Place.offer w ~wake:true (task t 0);
-      Visit.leave_after { w; outer = nobody } ())
+      Place.offer w ~wake:false (task t 0);
+      Visit.leave { w; outer = nobody })
 
 let no_visitor t = Atomic.set t.pool.workers.(0).owner 0
 
@@ -47,9 +60,9 @@ let faults t =
   ]
 
 (* [domains] that may be hired, after the other processes. *)
-let model ?(tasks = 1) ?(faults = faults) ~residents ~domains name parties =
+let model ?(tasks = 1) ?(faults = faults) ?(hire = Pool.hire_one) ~residents ~domains name parties =
   let start () =
-    let t = make ~tasks ~residents () in
+    let t = make ~tasks ~hire ~residents () in
     let parties = parties t in
     Domain.prepare ~first:(List.length parties) domains;
     let verdict () = Model.faults (faults t) in
@@ -77,36 +90,51 @@ let all_leave =
       [ offers_and_leaves t; leaves t ])
 
 (* A broadcast needs the resident that leaves, or the next one. *)
-let broadcast =
+let broadcast ~residents =
   let call = ref None in
-  let faults t =
-    ("a task ran", t.runs <> [||]) :: Model_region.faults (Option.get !call)
-  in
-  model ~residents:1 ~domains:1 ~tasks:0 ~faults "a broadcast while a resident leaves" (fun t ->
+  let faults _ = Model_region.faults (Option.get !call) in
+  let name = if residents = 0 then "has left" else "leaves" in
+  model ~residents ~domains:1 ~tasks:0 ~faults ("a broadcast, the resident " ^ name) (fun t ->
       let c = Model_region.call ~revoke:false 2 in
       call := Some c;
-      [ World.at t.pool 0 (Model_region.perform c); leaves t ])
+      let caller = World.at t.pool 0 (Model_region.perform c) in
+      if residents = 0 then [ caller ] else [ caller; leaves t ])
 
 (* {2 Closing} *)
 
 let closes t () = Pool.close t.pool; t.left <- true
 
 let sends_or_is_refused t () =
-  try Visit.refuse_or_send "Task.async" t.pool (task t 0)
+  try Visit.refuse_or_send "Task.async" t.pool (task ~ends:false t 0)
   with Invalid_argument _ -> t.refused <- true
 
-let closing =
-  let faults t =
-    [
-      ("neither refused nor run", t.runs.(0) <> if t.refused then 0 else 1);
-      ("the pool does not close", not t.left);
-      ("a resident is left", Atomic.get t.pool.residents <> 0);
-    ]
-  in
-  model ~residents:1 ~domains:0 ~faults "a task is sent while the pool is closed" (fun t ->
-      no_visitor t;
-      let stays = stays t and closes = closes t in
-      [ (fun () -> closes ()); (fun () -> stays ()); sends_or_is_refused t ])
+let is_left t = ("a resident is left", Atomic.get t.pool.residents <> 0)
 
-let quick = [ sent_to_nobody; sent_to_one_who_leaves; two_sent_to_nobody ]
-let slow = [ all_leave; broadcast; closing ]
+let closing =
+  let faults t = [ is_left t; ("the pool does not close", not t.left) ] in
+  model ~residents:1 ~domains:0 ~tasks:0 ~faults "a pool is closed" (fun t ->
+      no_visitor t;
+      [ closes t; sleeps t ])
+
+let neither t = ("neither refused nor run", t.runs.(0) <> if t.refused then 0 else 1)
+
+(* Too late: the resident still has to leave. *)
+let refusing =
+  let faults t = [ is_left t; neither t; ("not refused", not t.refused) ] in
+  model ~residents:1 ~domains:0 ~faults "a task is sent to a closed pool" (fun t ->
+      no_visitor t;
+      Atomic.set t.pool.closing true;
+      [ sends_or_is_refused t; stays t ])
+
+(* Where no resident can be had, who closes does what is left. *)
+let closing_alone =
+  let faults t = [ neither t; ("the pool does not close", not t.left) ] in
+  model ~residents:0 ~domains:0 ~hire:ignore ~faults "a task is sent while a pool of nobody is closed"
+    (fun t ->
+      no_visitor t;
+      [ closes t; sends_or_is_refused t ])
+
+let quick =
+  [ sent_to_nobody; sent_to_one_who_leaves; all_leave; closing; refusing; closing_alone ]
+
+let slow = [ broadcast ~residents:0; two_sent_to_nobody ]
