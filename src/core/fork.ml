@@ -9,8 +9,6 @@ let take_back p =
   if Place.owned w then Place.retract w (Promise.any p);
   Promise.claim p
 
-let spins = 100
-
 let rec spin_done p turns =
   Promise.is_done p
   || (turns > 0 && (Domain.cpu_relax (); spin_done p (turns - 1)))
@@ -19,7 +17,7 @@ let rec spin_done p turns =
    run beside its own children: it is kept until they have ended. A second one is let
    through. *)
 let wait_done p =
-  if not (spin_done p spins) then
+  if not (spin_done p Machine.join_turns) then
     match Visit.wait p with
     | () -> ()
     | exception exn ->

@@ -30,6 +30,7 @@ external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
 
 let rate = ticks_per_us ()
 let ticks_of_us us = max 1 (us * rate / 1024)
+let join_turns = 100
 let seconds_of_ticks n = float n *. 1024. /. (1e6 *. float rate)
 
 module Sleeper = struct

@@ -23,6 +23,10 @@ val ticks_of_us : int -> int
 
 val seconds_of_ticks : int -> float
 
+val join_turns : int
+(** How often a join looks whether the other branch has ended before it waits: about 1 us. The model
+    checker replaces it by 0. *)
+
 val backtrace_status : unit -> bool
 (** [Printexc.backtrace_status] of the calling domain, without the cost of a full call. *)
 

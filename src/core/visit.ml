@@ -139,11 +139,16 @@ let in_fiber_to_end f w =
   wait_as w p;
   Promise.result p
 
+(* A resident may have found the count up, and gone to sleep until somebody is through. *)
+let no_longer_suspended pool =
+  Atomic.decr pool.suspended;
+  if Atomic.get pool.closing then announce_leave pool
+
 let refuse_or_send fn pool task =
   Atomic.incr pool.suspended;
   match refuse_closed fn pool; send pool task with
-  | () -> Atomic.decr pool.suspended
-  | exception exn -> Atomic.decr pool.suspended; raise exn
+  | () -> no_longer_suspended pool
+  | exception exn -> no_longer_suspended pool; raise exn
 
 let wait p =
   Worker.wait ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)

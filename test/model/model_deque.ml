@@ -126,7 +126,7 @@ let histories ~capacity ~length =
     let shape = shape ~capacity history in
     (not (Hashtbl.mem seen shape)) && (Hashtbl.add seen shape (); true)
   in
-  List.filter is_new all
+  Atomic.apart (fun () -> List.filter is_new all)
 
 let models ~capacity ~history ~script ~thieves =
   let scripts = Model.words [ Push; Pop; Drop; Sweep ] script in

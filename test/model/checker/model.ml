@@ -8,27 +8,48 @@ type run = { processes : (unit -> unit) list; verdict : unit -> string option }
 type t = { name : string; start : unit -> run }
 
 exception Violation of string
+exception Again
 
 let orders = ref 0
 
+let fault_of verdict =
+  match !Atomic.raised with
+  | (i, exn) :: _ -> Some (Printf.sprintf "process %d raised %s" i (Printexc.to_string exn))
+  | [] -> verdict ()
+
 (* A violation is raised between runs, which leaves the checker usable. *)
 let judge name verdict () =
-  incr orders;
-  match verdict () with
-  | None -> ()
-  | Some fault ->
-    Printf.printf "%s: %s\n%!" name fault;
-    (try Atomic.check (fun () -> false) with Assert_failure _ -> ());
-    raise (Violation (name ^ ": " ^ fault))
+  Atomic.current := Atomic.the_model;
+  if Atomic.found_more () then raise Again;
+  if not (Atomic.is_void ()) then begin
+    incr orders;
+    match fault_of verdict with
+    | None -> ()
+    | Some fault ->
+      Printf.printf "%s: %s\n%!" name fault;
+      (try Atomic.Traced.check (fun () -> false) with Assert_failure _ -> ());
+      raise (Violation (name ^ ": " ^ fault))
+  end
+
+let rec explore ({ name; start } as model) =
+  orders := 0;
+  Atomic.trace_found ();
+  let begin_run () =
+    Atomic.renew ();
+    let { processes; verdict } = start () in
+    List.iteri (fun i f -> Atomic.Traced.spawn (Atomic.process i f)) processes;
+    Atomic.Traced.final (judge name verdict)
+  in
+  match Atomic.Traced.trace begin_run; Atomic.found_more () with
+  | false -> ()
+  | true | (exception Again) -> explore model
 
 (** How many orders there were.
     @raise Violation in the first order that ends badly, which is printed. *)
-let check { name; start } =
-  orders := 0;
-  Atomic.trace (fun () ->
-      let { processes; verdict } = start () in
-      List.iter Atomic.spawn processes;
-      Atomic.final (judge name verdict));
+let check model =
+  Atomic.forget_shared ();
+  explore model;
+  Atomic.renew ();
   !orders
 
 (** The first fault of those that are true. *)

@@ -1,0 +1,42 @@
+(* Domain-local storage: each process of a model is a domain. *)
+
+let padded block = block
+let atomic_at = Array.unsafe_get
+let recast = Obj.magic
+
+type 'a slot = { mutable values : (int * 'a) list; init : unit -> 'a }
+
+let slot init =
+  let s = { values = []; init } in
+  Atomic.at_start := (fun () -> s.values <- []) :: !Atomic.at_start;
+  s
+
+let set s v =
+  let me = !Atomic.current in
+  s.values <- (me, v) :: List.remove_assoc me s.values
+
+let get s =
+  match List.assoc_opt !Atomic.current s.values with
+  | Some v -> v
+  | None -> let v = s.init () in set s v; v
+
+(* {2 First words}
+
+   A traced atomic is no field, so a block's first word is one beside it, made by [start]. *)
+
+let words : (Obj.t * int Atomic.t) list ref = ref []
+let () = Atomic.at_start := (fun () -> words := []) :: !Atomic.at_start
+
+let first_word block =
+  match List.assq_opt (Obj.repr block) !words with
+  | Some word -> word
+  | None ->
+    let word = Atomic.make 0 in
+    words := (Obj.repr block, word) :: !words;
+    word
+
+type index = unit -> bool
+
+let index s () = Atomic.get (first_word (get s)) <> 0
+let index_in_state _ = -1
+let first_word_set index = index ()

@@ -1,0 +1,8 @@
+(* The checker's own heap stays as it is. *)
+
+let words () = 0
+let wanted words = words
+let set = ignore
+let of_creator _ ~size:_ = None
+let settle _ = ()
+let fit _ ~tell:_ = ()

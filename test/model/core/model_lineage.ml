@@ -1,0 +1,102 @@
+(* A stop reaches whoever waits on behalf of a task, from the task itself or a scope around it,
+   once; what comes too late finds it done. *)
+
+type t = {
+  scopes : unit Promise.t array;  (** around the task, the outermost first *)
+  task : unit Promise.t;
+  fired : int array;  (** of each hook *)
+  mutable ended : bool;  (** the task was ended, not only stopped *)
+  mutable forgot : bool;  (** stopped, and then not *)
+}
+
+(* [stale]: as many entries are there already whose purpose is gone. *)
+let make ~scopes ~hooks ~stale =
+  let unheard _ _ = () in
+  let enclose (lineage, all) _ =
+    let scope = Promise.(started (home ~lineage ~unheard Nobody)) in
+    (Promise.Within (Promise.any scope, lineage), scope :: all)
+  in
+  let lineage, inner_first = List.fold_left enclose (Promise.Alone, []) (List.init scopes Fun.id) in
+  let task = Promise.(started (home ~lineage ~unheard Nobody)) in
+  let scopes = Array.of_list (List.rev inner_first) in
+  let is_live () = false in
+  let add p = Promise.on_stop ~is_live p ignore in
+  for _ = 1 to stale do Array.iter add scopes done;
+  { scopes; task; fired = Array.make hooks 0; ended = false; forgot = false }
+
+(* {2 Parties} *)
+
+type party = Hook | Stop | Stop_scope of int | End | Look
+
+let hook t i () =
+  Promise.on_stop t.task ~is_live:(fun () -> true) (fun () -> t.fired.(i) <- t.fired.(i) + 1)
+
+let finish t () =
+  Promise.resolve t.task (Returned ());
+  t.ended <- true
+
+let look t () =
+  let before = Promise.is_stopped t.task in
+  if before && not (Promise.is_stopped t.task || Promise.is_done t.task) then t.forgot <- true
+
+let processes t parties =
+  let count = ref (-1) in
+  let process = function
+    | Hook -> incr count; hook t !count
+    | Stop -> fun () -> Promise.stop t.task
+    | Stop_scope i -> fun () -> Promise.stop t.scopes.(i)
+    | End -> finish t
+    | Look -> look t
+  in
+  List.map process parties
+
+let is_stop = function Stop | Stop_scope _ -> true | Hook | End | Look -> false
+
+let verdict t parties () =
+  let stopped = List.exists is_stop parties in
+  Model.faults
+    [
+      ("a hook was called twice", Array.exists (fun n -> n > 1) t.fired);
+      ("a hook was called without a stop", (not stopped) && Array.exists (fun n -> n > 0) t.fired);
+      ("a hook was not called", stopped && (not t.ended) && Array.mem 0 t.fired);
+      ("stopped, and then not", t.forgot);
+      ("not stopped", stopped && (not t.ended) && not (Promise.is_stopped t.task));
+    ]
+
+let spell = function
+  | Hook -> "hook"
+  | Stop -> "stop"
+  | Stop_scope i -> Printf.sprintf "stop scope %d" i
+  | End -> "end"
+  | Look -> "look"
+
+let model ?(scopes = 1) ?(stale = 0) parties =
+  let hooks = List.length (List.filter (( = ) Hook) parties) in
+  let start () =
+    let t = make ~scopes ~hooks ~stale in
+    Model.{ processes = processes t parties; verdict = verdict t parties }
+  in
+  let name =
+    Printf.sprintf "task in %d scopes with %d stale entries: %s" scopes stale
+      (String.concat ", " (List.map spell parties))
+  in
+  Model.{ name; start }
+
+(* All sets of so many parties beside a hook; only one of them ends the task. *)
+let all ~scopes size kinds =
+  let ends_once parties = List.length (List.filter (( = ) End) parties) <= 1 in
+  Model.choices size kinds |> List.filter ends_once
+  |> List.map (fun others -> model ~scopes (Hook :: others))
+
+(* The eighth entry makes the next one sweep. *)
+let quick =
+  all ~scopes:1 2 [ Stop; Stop_scope 0; End; Hook; Look ]
+  @ [
+      model ~stale:8 [ Hook; Stop_scope 0 ];
+      model ~scopes:2 [ Hook; Stop_scope 0; Stop_scope 1 ];
+      model ~scopes:2 [ Hook; Stop_scope 0; Stop ];
+    ]
+
+let slow =
+  all ~scopes:2 3 [ Stop; Stop_scope 0; Stop_scope 1; End; Look ]
+  @ [ model ~stale:8 [ Hook; Hook; Stop_scope 0 ] ]

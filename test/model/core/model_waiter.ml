@@ -1,0 +1,143 @@
+(* One wait for one event, cancelled or interrupted meanwhile. The event is either consumed by the
+   wait that returns, or still there: never lost. Who is neither granted nor told sleeps for ever. *)
+
+open Place
+
+type slot = Nothing | Waiting of Waiter.t | Event
+type ending = Consumed | Told | Broken
+
+type t = {
+  pool : pool;
+  slot : slot Atomic.t;
+  context : Promise.any;
+  outer : unit Promise.t;  (** a scope around it *)
+  mutable endings : ending list;  (** of the waits, the last first *)
+}
+
+let make () =
+  let pool = World.pool 1 in
+  let outer = Promise.(started nowhere) in
+  let within = Promise.(Within (any outer, Alone)) in
+  let home = Promise.home ~lineage:within ~unheard:(fun _ _ -> ()) (Pool pool) in
+  { pool; outer; slot = Atomic.make Nothing; context = Promise.started home; endings = [] }
+
+(* {2 The event} *)
+
+let rec register t w =
+  match Atomic.get t.slot with
+  | Event -> if Waiter.grant w then Atomic.set t.slot Nothing
+  | Nothing | Waiting _ as seen ->
+    if not (Atomic.compare_and_set t.slot seen (Waiting w)) then register t w
+
+let rec grant t () =
+  match Atomic.get t.slot with
+  | Nothing as seen -> if not (Atomic.compare_and_set t.slot seen Event) then grant t ()
+  | Waiting w as seen ->
+    if Atomic.compare_and_set t.slot seen Nothing && Waiter.grant w then () else grant t ()
+  | Event -> ()
+
+(* {2 Who waits: on a worker, whose code is part of [context]} *)
+
+let ending f =
+  match f () with
+  | () -> Consumed
+  | exception Promise.Cancelled -> Told
+  | exception Stdlib.Sys.Break -> Broken
+
+let waits wait t = t.endings <- ending (fun () -> wait (register t)) :: t.endings
+
+(* Whoever was told may wait once more, for something that is there, and is not told again. *)
+let waits_again t =
+  waits Waiter.wait t;
+  Atomic.set t.slot Event;
+  waits Waiter.wait t
+
+let helps t body =
+  World.at t.pool 0 (fun w ->
+      w.own.context <- t.context;
+      body t)
+
+(* As a task under the worker's handler, so that it is suspended. *)
+let suspends t body =
+  World.at t.pool 0 (fun w ->
+      let f () = (current ()).own.context <- t.context; body t in
+      let task = Promise.make t.pool.home f in
+      Worker.execute w (Promise.any task);
+      Worker.work w ~on_top:false ~until:(fun () -> Promise.is_done task))
+
+let verdict t ~grants ~events ~stops ~firm () =
+  let count ending = List.length (List.filter (( = ) ending) t.endings) in
+  let event_left = Atomic.get t.slot = Event in
+  Model.faults
+    [
+      ("consumed, and still there", grants = 1 && count Consumed = 1 && event_left);
+      ("an event was lost", grants > 0 && count Consumed = 0 && not event_left);
+      ("consumed without an event", count Consumed > min 1 events);
+      ("told, and nobody stopped it", count Told > 0 && stops = 0);
+      ("told twice", count Told > 1);
+      ("told in a firm wait", firm && count Told > 0);
+      ("waits for ever", Atomic.is_blocked 0);
+    ]
+
+type stop =
+  | Itself
+  | Around
+
+  | Called_up  (** and all workers are called up, as Context does it *)
+
+let stop t what () =
+  match what with
+  | Itself -> Promise.stop t.context
+  | Around -> Promise.stop t.outer
+  | Called_up -> Context.stop t.context
+
+let name_of = function
+  | Itself -> "it is stopped"
+  | Around -> "a scope around it is stopped"
+  | Called_up -> "it is stopped and called up"
+
+let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(events = grants) (how, on_worker) body stops =
+  let start () =
+    let t = make () in
+    prepare ();
+    if not (List.mem Called_up stops) then Atomic.set Context.any_stopped true;
+    let others = List.init grants (fun _ -> grant t) @ List.map (stop t) stops in
+    Model.{ processes = on_worker t body :: others;
+            verdict = verdict t ~grants ~events ~stops:(List.length stops) ~firm }
+  in
+  let name =
+    Printf.sprintf "waiter that %s%s, %d grants%s" how what grants
+      (String.concat "" (List.map (fun s -> ", " ^ name_of s) stops))
+  in
+  Model.{ name; start }
+
+let once = waits Waiter.wait
+let firmly = waits Waiter.wait_firmly
+let is_interrupted () = Machine.(early := [ (0, Interrupt) ])
+
+let ways on_worker =
+  [
+    model on_worker once [] ~grants:1;
+    model on_worker once [ Called_up ];
+    model on_worker once [ Around ];
+    model on_worker once [ Itself ] ~grants:1;
+    model on_worker once [ Around ] ~grants:1;
+    model on_worker firmly [ Itself ] ~grants:1 ~firm:true ~what:" firmly";
+    model on_worker waits_again [ Itself ] ~events:1 ~what:" twice";
+  ]
+
+let both = [ ("helps", helps); ("suspends", suspends) ]
+
+let quick =
+  List.concat_map ways both
+  @ [ model ("helps", helps) once [] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted ]
+
+let slow =
+  List.concat_map
+    (fun on_worker ->
+      [
+        model on_worker once [ Itself; Around ] ~grants:1;
+        model on_worker once [ Itself ] ~grants:2;
+      ])
+    both
+  @ [ model ("helps", helps) once [ Itself ] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted ]

@@ -1,0 +1,23 @@
+(* What is checked of the core as it ships. *)
+
+let quick =
+  [
+    ("regions", Model_region.quick);
+    ("fork and join", Model_fork.quick);
+    ("waits, cancelled", Model_waiter.quick);
+    ("stops and scopes around", Model_lineage.quick);
+    ("scopes", Model_scope.quick);
+    ("hire, leave, close", Model_staff.quick);
+    ("timers", Model_timer.quick);
+  ]
+
+let full =
+  [
+    ("regions", Model_region.(quick @ slow));
+    ("fork and join", Model_fork.(quick @ slow));
+    ("waits, cancelled", Model_waiter.(quick @ slow));
+    ("stops and scopes around", Model_lineage.(quick @ slow));
+    ("scopes", Model_scope.(quick @ slow));
+    ("hire, leave, close", Model_staff.(quick @ slow));
+    ("timers", Model_timer.(quick @ slow));
+  ]

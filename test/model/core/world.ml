@@ -1,0 +1,84 @@
+(* A pool whose places are processes of the model: process [i] works in place [i]. *)
+
+open Place
+
+let claim w = Atomic.set w.owner (10 + w.index)
+
+(** Residents in places 1 to [residents] (all but place 0 if not given), a visitor in place 0,
+    guests in the places after [size]. They are there, or absent, when the processes begin. Without
+    [calls], calling a worker up takes no step. *)
+let pool ?(hire = ignore) ?(guests = 0) ?(calls = true) ?residents size =
+  let residents = Option.value residents ~default:(size - 1) in
+  let places = size + guests in
+  let pool =
+    make_pool ~name:"model" ~wanted:size ~insists:true ~minor_heap:None ~regulars:size ~places
+      ~pauses:0 ~hire
+  in
+  pool.workers <- Array.init places (make pool);
+  Atomic.set pool.size size;
+  Atomic.set pool.reach size;
+  Atomic.set pool.allowed (size - 1);
+  Atomic.set pool.residents residents;
+  Atomic.set pool.guests guests;
+  Atomic.set open_pools [ pool ];
+  List.iter Atomic.ignore_sharing [ Staff.decisions ];
+  let settle w =
+    if not calls then List.iter Atomic.ignore_sharing [ w.look; Compat.first_word w ];
+    ignore (Compat.first_word w);
+    let is_there = (not w.resident) || w.index <= residents in
+    if is_there then begin
+      claim w;
+      Atomic.set w.mailbox Idle
+    end
+  in
+  Array.iter settle pool.workers;
+  ignore (Compat.first_word nobody);
+  pool
+
+(** The calling process works in that place. *)
+let at pool i f () =
+  let w = pool.workers.(i) in
+  Compat.set here w;
+  f w
+
+(** One that works for ever: it ends asleep. *)
+let resident pool i = at pool i (fun w -> Worker.work w ~on_top:false ~until:(fun () -> false))
+
+(** The same, asleep when the others begin. Call it in [start]. *)
+let sleeper pool i =
+  Parking.announce pool.parking i;
+  at pool i (fun w ->
+      ignore (Parking.doze pool.parking i ~limit_ms:(-1));
+      Worker.work w ~on_top:false ~until:(fun () -> false))
+
+(** One that serves its mailbox, and does nothing else. It has few steps. *)
+let server pool i =
+  at pool i (fun w ->
+      while true do
+        if Atomic.get w.mailbox == Idle then Atomic.block (fun () -> Atomic.get w.mailbox != Idle);
+        Worker.serve w
+      done)
+
+(** One that steals and runs tasks, so many times; it waits until there is something to steal. *)
+let thief ?(times = 1) pool i =
+  at pool i (fun w ->
+      for _ = 1 to times do
+        let is_something () = Worker.some_deque_has_work pool.workers (Array.length pool.workers) in
+        if not (is_something ()) then Atomic.block is_something;
+        let task = Worker.steal w in
+        if task != none then Worker.execute w task
+      done)
+
+(** What holds of a pool that has nothing to do, in which these places' processes sleep. *)
+let faults pool ~asleep =
+  let is_awake i = not (Atomic.is_blocked i) in
+  let is_busy w = match Atomic.get w.mailbox with Idle | Gone -> false | _ -> true in
+  let is_counted place = Atomic.get place.Parking.state = Parking.asleep in
+  let counted = List.filter is_counted (Array.to_list pool.parking.places) in
+  [
+    ("a resident is not asleep", List.exists is_awake asleep);
+    ("a mailbox is not idle", Array.exists is_busy pool.workers);
+    ("somebody is counted as posting", Atomic.get pool.posting <> 0);
+    ("the count of searchers is off", Atomic.get pool.searching <> 0);
+    ("the count of sleepers is off", Parking.sleepers pool.parking <> List.length counted);
+  ]
