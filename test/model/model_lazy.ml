@@ -45,7 +45,11 @@ let quick =
     model 2 ~fails:true;
     model 3;
     model 2 ~waits:true;
-    model 2 ~waits:true ~cancelled:[ 1 ];
   ]
 
-let slow = [ model 3 ~fails:true; model 2 ~waits:true ~fails:true ~cancelled:[ 1 ] ]
+let slow =
+  [
+    model 3 ~fails:true;
+    model 2 ~waits:true ~cancelled:[ 1 ];
+    model 2 ~waits:true ~fails:true ~cancelled:[ 1 ];
+  ]

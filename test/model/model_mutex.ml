@@ -60,16 +60,16 @@ let comes_back s () = Mutex.unlock s.mutex; Mutex.lock s.mutex; Mutex.unlock s.m
 let quick =
   [
     model "two" [ locks 1; locks 1 ];
-    model "two, twice" [ locks 2; locks 2 ];
     model "two that misuse it" [ misuses; misuses ];
     model "two" [ locks 1; comes_again ] ~cancelled:[ 1 ];
-    held "two wait, it comes back" [ comes_back; locks 1; locks 1 ];
-    held "one waits, it comes back" [ comes_back; takes 1 ] ~cancelled:[ 1 ];
     model "two, twice" [ locks 2; locks 1 ] ~cancelled:[ 1 ];
   ]
 
 let slow =
   [
+    model "two, twice" [ locks 2; locks 2 ];
+    held "two wait, it comes back" [ comes_back; locks 1; locks 1 ];
+    held "one waits, it comes back" [ comes_back; takes 1 ] ~cancelled:[ 1 ];
     model "two and one that tries" [ locks 1; locks 1; tries ];
     held "two wait" [ lets_go; takes 1; takes 1 ] ~cancelled:[ 1 ];
     model "three" [ locks 1; locks 1; locks 1 ];

@@ -120,7 +120,6 @@ let ways on_worker =
     model on_worker once [] ~grants:1;
     model on_worker once [ Called_up ];
     model on_worker once [ Around ];
-    model on_worker once [ Itself ] ~grants:1;
     model on_worker once [ Around ] ~grants:1;
     model on_worker firmly [ Itself ] ~grants:1 ~firm:true ~what:" firmly";
     model on_worker waits_again [ Itself ] ~events:1 ~what:" twice";
@@ -133,11 +132,9 @@ let quick =
   @ [ model ("helps", helps) once [] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted ]
 
 let slow =
-  List.concat_map
-    (fun on_worker ->
-      [
-        model on_worker once [ Itself; Around ] ~grants:1;
-        model on_worker once [ Itself ] ~grants:2;
-      ])
-    both
-  @ [ model ("helps", helps) once [ Itself ] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted ]
+  List.map (fun on_worker -> model on_worker once [ Itself ] ~grants:1) both
+  @ [
+      model ("helps", helps) once [ Itself; Around ] ~grants:1;
+      model ("helps", helps) once [ Itself ] ~grants:1 ~what:", interrupted"
+        ~prepare:is_interrupted;
+    ]
