@@ -81,7 +81,8 @@ let oldest w =
   in
   from 0
 
-(* After a sleep of [watch_ms] that nobody ended. *)
+(* After a sleep of [watch_ms] that nobody ended. So does any resident that is dismissed and cannot
+   leave, because what it waits for may lie in a deque where nobody else looks. *)
 let keep_watch w =
   let task = oldest w in
   w.own.called <- task != none && task == w.own.suspect;
@@ -337,7 +338,7 @@ let park w ~announce ~found =
   match
     if not (found () || disturbed ()) then begin
       publish_counts w;
-      if is_guard w then (if not (nap w watch_ms) then keep_watch w)
+      if Staff.dismissed w then (if not (nap w watch_ms) then keep_watch w)
       else if w.resident then w.own.bored <- not (nap w patience_ms)
       else sleep_as_visitor w ~disturbed
     end
