@@ -201,6 +201,60 @@ let close_beside_runs () =
     List.iter Domain.join users
   done
 
+(* Two threads of one domain within one pool: domain-local storage shows the place of the first
+   alone. The second calls [f] once [ready ()], while the first is there, or after it has left. *)
+let second_thread_within pool ~first_leaves ~ready f =
+  let entered = Atomic.make 0 and first_left = Atomic.make false and done_ = Atomic.make false in
+  let wait_for flag = wait_until (fun () -> Atomic.get flag) in
+  let first () =
+    Pool.run pool (fun () ->
+        Atomic.incr entered;
+        wait_until (fun () -> Atomic.get entered = 2);
+        if not first_leaves then wait_for done_);
+    Atomic.set first_left true
+  in
+  let second () =
+    wait_until (fun () -> Atomic.get entered = 1);
+    Pool.run pool @@ fun () ->
+    Atomic.incr entered;
+    if first_leaves then wait_for first_left;
+    wait_until ready;
+    Fun.protect f ~finally:(fun () -> Atomic.set done_ true)
+  in
+  ignore (in_threads 2 (fun i -> if i = 0 then first () else second ()))
+
+let is_closing pool =
+  match Pool.run pool ignore with () -> false | exception Invalid_argument _ -> true
+
+(* Who is within when the pool is closed goes on. *)
+let close_beside_threads () =
+  let closed_while ~first_leaves =
+    let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+    let used = Atomic.make false and closing = Atomic.make false in
+    let in_domain_when flag f =
+      Domain.spawn (fun () -> wait_until (fun () -> Atomic.get flag); f ())
+    in
+    let closer = in_domain_when used (fun () -> Pool.close pool) in
+    let watch () = wait_until (fun () -> is_closing pool); Atomic.set closing true in
+    let watcher = in_domain_when used watch in
+    let ready () = Atomic.set used true; Atomic.get closing in
+    second_thread_within pool ~first_leaves ~ready (fun () ->
+        check_int "a task" 55 (Task.await (Task.async (fun () -> fib 10)));
+        check_int "forks" 55 (fib 10));
+    List.iter Domain.join [ closer; watcher ]
+  in
+  closed_while ~first_leaves:false;
+  closed_while ~first_leaves:true
+
+(* Its pool stays its current one. *)
+let thread_left_behind () =
+  Pool.with_ ~name:"theirs" ~domains:2 ~oversubscribe:true @@ fun pool ->
+  let where () = Muster_core.(Place.current ()).pool.name in
+  second_thread_within pool ~first_leaves:true ~ready:(fun () -> true) (fun () ->
+      check_equal "of a task" "theirs" (Task.await (Task.async where));
+      let left, right = Muster.both where where in
+      check_equal "of forks" ("theirs", "theirs") (left, right))
+
 let close_within_own_task () =
   let pool = Pool.create ~name:"closing itself" ~domains:2 ~oversubscribe:true () in
   check_invalid ~mentions:[ "closing itself" ] "close" (fun () ->
@@ -315,6 +369,7 @@ let () =
           case "is one, and works anywhere" default_pool;
           case "MUSTER_DOMAINS" default_size_by_environment;
           case "MUSTER_DOMAINS that is no number" bad_environment;
+          case "not for a thread that another left behind" thread_left_behind;
         ] );
       ("name", [ case "find" find_by_name ]);
       ( "close",
@@ -326,6 +381,7 @@ let () =
           case "waits for tasks nobody awaits" close_waits_for_unawaited_tasks;
           case "from several domains" close_from_several_domains;
           case "beside runs" close_beside_runs;
+          case "beside threads that are within" close_beside_threads;
           case "within a task of the pool" close_within_own_task;
           case "joins every domain" close_joins_every_domain;
         ] );

@@ -16,11 +16,12 @@
 
 open Place
 
-(* The calling thread's place. One whose domain another thread works for looks everywhere. *)
+(* The calling thread's place. One that storage does not show, since another thread of its domain
+   works in a pool or did when it came, looks everywhere. *)
 let owned_place () =
   let w = current () in
   if owned w then Some w
-  else if w == nobody then None
+  else if w == nobody && not (Atomic.get threads_share) then None
   else
     let in_pool pool = List.find_opt owned (Array.to_list pool.workers) in
     List.find_map in_pool (Atomic.get open_pools)

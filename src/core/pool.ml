@@ -330,10 +330,13 @@ let rec default () =
     if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine;
     default ()
 
-(* The current pool, for who finds this place by storage. It may be that of another thread of the same
-   domain, who may close it. *)
+(* The current pool, for who finds this place by storage. That of the thread's own place, if it has one
+   which storage does not show; else it may be that of another thread of the same domain, who may
+   close it. *)
 let of_place w =
-  if w == nobody || (Atomic.get w.pool.closing && not (owned w)) then default () else w.pool
+  match Context.owned_place () with
+  | Some mine -> mine.pool
+  | None -> if w == nobody || Atomic.get w.pool.closing then default () else w.pool
 
 let rec with_current ~in_place f =
   Room.make ();

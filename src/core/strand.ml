@@ -25,7 +25,9 @@ let[@inline never] outside () =
 
 let current () =
   let w = current () in
-  if owned w then at w else if w == nobody then Machine.thread_id () else outside ()
+  if owned w then at w
+  else if w == nobody && not (Atomic.get threads_share) then Machine.thread_id ()
+  else outside ()
 
 (* Whoever is told of a cancellation is not part of what was cancelled afterwards (Context), so
    what it is part of is noted before. *)
