@@ -24,6 +24,15 @@ let get (s : 'a slot) : 'a =
 
 let set s v = Domain.DLS.set s.key v
 
+(* A domain has no array at first, and may be asked for it (machine_stubs.c). The sentinel stands
+   in a slot that nobody has touched, once the array reaches beyond it. *)
+external give_storage : Obj.t ref -> unit = "muster_give_storage" [@@noalloc]
+
+let () =
+  let untouched = Domain.DLS.new_key ignore and beyond = Domain.DLS.new_key ignore in
+  Domain.DLS.get beyond;
+  give_storage (untyped_state ()).(index_of untouched)
+
 type index = int
 
 let index s = s.index

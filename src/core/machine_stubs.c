@@ -237,6 +237,35 @@ value muster_usual_signals(value unit) {
   return Val_unit;
 }
 
+/* A domain that begins may take finalisers over from one that has ended, and call them at its first
+   allocation, which is that of its domain-local storage: up to OCaml 5.4 a finaliser, or a signal's
+   handler, that asks for a key there (any call of this library, or Domain.DLS.get) reads from no
+   array at all. So it finds one in which nothing is set, which is replaced when storage is set up. */
+#if OCAML_VERSION < 50500
+extern void (*caml_domain_initialize_hook)(void);
+extern value caml_domain_dls_set(value storage);
+static void (*usual_beginning)(void);
+static value unset;
+
+static void begin_with_storage(void) {
+  usual_beginning();
+  if (Caml_state->dls_root != Val_unit) return;
+  value storage = caml_alloc_shr_noexc(8, 0);
+  if (storage == 0) return;
+  for (int i = 0; i < 8; i++) caml_initialize(&Field(storage, i), unset);
+  caml_domain_dls_set(storage);
+}
+
+/* [none]: what stands for a value that is not set. Called before there is a second domain. */
+value muster_give_storage(value none) {
+  unset = none;
+  caml_register_generational_global_root(&unset);
+  usual_beginning = caml_domain_initialize_hook;
+  caml_domain_initialize_hook = begin_with_storage;
+  return Val_unit;
+}
+#endif
+
 /* A new domain inherits its starter's mask. OCaml 5.4 sets up its domain-local storage
    after it has begun to take signals, and a handler that asks for it (any call of this library, or
    Domain.DLS.get) would crash there. So domains start with signals blocked. */

@@ -109,6 +109,28 @@ let in_finalisers pool =
   called "the finaliser";
   is_usable pool
 
+(* Finalisers of a domain that has ended pass to one that begins, and may be called before it has any
+   domain-local storage. *)
+let in_domains_that_begin pool =
+  let finalised = Atomic.make 0 and key = Domain.DLS.new_key (fun () -> 7) in
+  let finalise _ =
+    check_int "storage" 7 (Domain.DLS.get key);
+    if Atomic.fetch_and_add finalised 1 land 7 = 0 then use_library ()
+  in
+  let leave () = for i = 1 to 20 do Gc.finalise finalise (ref (i + Atomic.get ran)) done in
+  let stop = Unix.gettimeofday () +. seconds in
+  while Unix.gettimeofday () < stop do
+    Domain.join (Domain.spawn leave);
+    for _ = 1 to 10 do
+      (* Something to collect, so that each of them takes a slice. *)
+      ignore (Sys.opaque_identity (Array.make 50_000 0));
+      List.iter Domain.join (List.init 3 (fun _ -> Domain.spawn ignore))
+    done
+  done;
+  check_bool "finalised" true (Atomic.get finalised > 0);
+  called "the finaliser";
+  is_usable pool
+
 let collected how pool =
   let stop = Unix.gettimeofday () +. seconds in
   let rec tree n = if n = 0 then [] else
@@ -185,6 +207,7 @@ let () =
       ( "collections",
         [
           each "in finalisers" in_finalisers;
+          each "in finalisers, in domains that begin" in_domains_that_begin;
           each "compact" (collected Gc.compact);
           each "full major" (collected Gc.full_major);
         ] );
