@@ -249,7 +249,7 @@ let close_beside_threads () =
 (* Its pool stays its current one. *)
 let thread_left_behind () =
   Pool.with_ ~name:"theirs" ~domains:2 ~oversubscribe:true @@ fun pool ->
-  let where () = Muster_core.(Place.current ()).pool.name in
+  let where () = (Option.get (Muster_core.Place.owned_place ())).pool.name in
   second_thread_within pool ~first_leaves:true ~ready:(fun () -> true) (fun () ->
       check_equal "of a task" "theirs" (Task.await (Task.async where));
       let left, right = Muster.both where where in

@@ -25,7 +25,7 @@ let short = 1024
 let long = 1 lsl 16
 let[@inline] put a i v = Compat.set_fresh a i v
 
-let push list it = Staff.change list (List.cons it)
+let push list it = Place.change list (List.cons it)
 
 (* The array, with its element [i] in it. *)
 let with_element t i v =

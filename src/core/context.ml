@@ -16,24 +16,9 @@
 
 open Place
 
-(* The calling thread's place. One that storage does not show, since another thread of its domain
-   works in a pool or did when it came, looks everywhere. *)
-let owned_place () =
-  let w = current () in
-  if owned w then Some w
-  else if w == nobody && not (Atomic.get threads_share) then None
-  else
-    let in_pool pool = List.find_opt owned (Array.to_list pool.workers) in
-    List.find_map in_pool (Atomic.get open_pools)
-
 (* Where the strand that was on [w] is after user code: it may have been suspended. *)
-let[@inline never] find_after w =
-  let c = current () in
-  if owned c then c
-  else if owned w then w
-  else Option.value (owned_place ()) ~default:w
-
-let[@inline] place_after w = if Atomic.get threads_share then find_after w else current ()
+let[@inline never] find_after w = Option.value (owned_place ()) ~default:w
+let[@inline] place_after w = if Atomic.get beside != [] then find_after w else current ()
 
 (* Whether anything was ever stopped: a program that cancels nothing need not look further. *)
 let any_stopped = Compat.padded (Atomic.make false)

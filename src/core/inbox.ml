@@ -48,6 +48,11 @@ let rec pop q =
       end
       else pop q)
 
+type 'a moment = 'a node
+
+let never = Nil
+let moment q = Atomic.get q.head
+
 let is_empty q =
   match Atomic.get q.head with
   | Nil -> assert false

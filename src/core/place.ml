@@ -59,7 +59,7 @@ and own = {
   mutable bored : bool;  (** has slept its fill *)
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
-  mutable stands_in : bool;  (** takes one item of the inbox, though no resident *)
+  mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
   mutable victim : int;
   mutable turn : int;  (** how many tasks it has looked for *)
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
@@ -117,6 +117,7 @@ and pool = {
   inherited : bool Atomic.t;  (** backtrace setting of who sent the last outside item *)
   stray : exn option Atomic.t;  (** an asynchronous exception that struck an idle worker *)
   hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
+  stand_in : pool -> until:(unit -> bool) -> unit;  (** the caller does what lies in the inbox *)
   mutable home : Promise.home;  (** set once, before anybody sees the pool *)
   leaving : Machine.Sleeper.t list Atomic.t;  (** who waits for workers to leave *)
 }
@@ -138,7 +139,7 @@ let make_own home index =
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home;
       filling = true; stale = false; from_inbox = false; settled = false; bored = false;
-      suspect = none; called = false; stands_in = false; victim = index; turn = 0; looked_at = 0;
+      suspect = none; called = false; stands_in = Inbox.never; victim = index; turn = 0; looked_at = 0;
       visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
@@ -153,7 +154,7 @@ let make pool index =
       backtrace = Compat.padded (Atomic.make false); away = Compat.padded (Atomic.make false);
       own = make_own pool.home index; published = Compat.padded (Atomic.make (zero ())) }
 
-let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire =
+let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire ~stand_in =
   let pool =
     { name; wanted; insists; minor_heap; workers = [||]; regulars;
       guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
@@ -164,7 +165,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0;
       suspended = Compat.padded (Atomic.make 0);
       closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None;
-      hire; home = Promise.nowhere; leaving = Atomic.make [] }
+      hire; stand_in; home = Promise.nowhere; leaving = Atomic.make [] }
   in
   pool.home <- Promise.home ~unheard:(Uncaught.note ~pool:name) (Pool pool);
   pool
@@ -176,6 +177,7 @@ let nobody =
   let pool =
     make_pool ~name:"" ~wanted:1 ~insists:false ~minor_heap:None ~regulars:1 ~places:1 ~pauses:0
       ~hire:ignore
+      ~stand_in:(fun _ ~until:_ -> ())
   in
   let w = make pool 0 in
   pool.workers <- [| w |];
@@ -188,9 +190,35 @@ let index_in_state = Compat.index_in_state here
 let[@inline] is_quiet () = Compat.first_word_set here_index
 let owned w = Atomic.get w.owner = Machine.thread_id ()
 
-(* Whether some thread has ever worked in a pool on a domain where [current] is another thread's
-   place. Until then who owned [current] before user code owns it after. *)
-let threads_share = Compat.padded (Atomic.make false)
+(* The places of threads that storage does not show, each with its thread: another thread of their
+   domain was in some pool when they came. A thread's innermost place is first. *)
+let beside : (int * t) list Atomic.t = Compat.padded (Atomic.make [])
+
+let rec change cell f =
+  let old = Atomic.get cell in
+  if not (Atomic.compare_and_set cell old (f old)) then change cell f
+
+let show_beside w =
+  let me = Machine.thread_id () in
+  change beside (fun places -> (me, w) :: places)
+
+let hide_beside w =
+  let me = Machine.thread_id () in
+  let rec without = function
+    | (thread, place) :: rest when thread = me && place == w -> rest
+    | other :: rest -> other :: without rest
+    | [] -> []
+  in
+  change beside without
+
+(* Where the calling thread works, if it does: in its innermost place. *)
+let owned_place () =
+  let w = current () in
+  if owned w then Some w
+  else
+    match Atomic.get beside with
+    | [] -> None
+    | places -> List.assoc_opt (Machine.thread_id ()) places
 
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
@@ -308,5 +336,6 @@ let send pool task =
 
 (* To the deque if the calling thread is a worker of that pool, else to the inbox. *)
 let submit pool task =
-  let w = current () in
-  if w.pool == pool && owned w then offer w ~wake:true task else send pool task
+  match owned_place () with
+  | Some w when w.pool == pool -> offer w ~wake:true task
+  | Some _ | None -> send pool task

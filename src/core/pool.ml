@@ -48,7 +48,7 @@ let rec serve_pool w =
   | exception exn -> stash w.pool exn; serve_pool w
 
 (* By a caller that does what is left while it waits. A thread that shares its domain with others'
-   work blocks where it waits, and one that is in another pool works there. *)
+   work stands back where it waits (Worker), and one that is in another pool works there. *)
 let is_visited pool =
   let helps v =
     (not v.resident)
@@ -132,7 +132,7 @@ let resident w ~before hiring () =
 
 let hire_at pool w hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
-  if Atomic.get pool.reach <= w.index then Staff.change pool.reach (max (w.index + 1));
+  if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
   let domain = Machine.spawn (resident w ~before:(Atomic.get w.domain) hiring) in
   Atomic.set w.domain (Some domain);
   Atomic.incr pool.started
@@ -192,8 +192,8 @@ let hire_one pool =
 
 (* {2 Creation} *)
 
-let push_atomic cell x = Staff.change cell (fun old -> x :: old)
-let forget pool = Staff.change open_pools (List.filter (fun p -> p != pool))
+let push_atomic cell x = change cell (fun old -> x :: old)
+let forget pool = change open_pools (List.filter (fun p -> p != pool))
 
 let find name =
   List.find_opt (fun (p : t) -> p.name = name) (Atomic.get open_pools)
@@ -276,7 +276,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   let pauses = if size > Atomic.get Staff.cpus then 0 else 10 in
   let pool =
     make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:(Heap.wanted minor_heap_words)
-      ~regulars ~places ~pauses ~hire:hire_one
+      ~regulars ~places ~pauses ~hire:hire_one ~stand_in
   in
   pool.workers <- Array.init places (make pool);
   Option.iter (set_heap pool) (Heap.of_creator pool ~size);
@@ -334,15 +334,16 @@ let rec default () =
    which storage does not show; else it may be that of another thread of the same domain, who may
    close it. *)
 let of_place w =
-  match Context.owned_place () with
+  match owned_place () with
   | Some mine -> mine.pool
   | None -> if w == nobody || Atomic.get w.pool.closing then default () else w.pool
 
 let rec with_current ~in_place f =
   Room.make ();
-  let w = current () in
-  if owned w then f w
-  else
+  match owned_place () with
+  | Some w -> f w
+  | None ->
+    let w = current () in
     let if_closed = if w == nobody then None else Some (fun () -> with_current ~in_place f) in
     with_worker ?if_closed "Pool.run" (of_place w) ~in_place f
 

@@ -49,7 +49,7 @@ let inside s w f =
   let end_it () =
     end_one s.promise s.pending ();
     Fork.wait_done s.promise;
-    Option.iter (fun w -> Context.restore w before) (Context.owned_place ())
+    Option.iter (fun w -> Context.restore w before) (owned_place ())
   in
   match f s with
   | result -> end_it (); Ok result

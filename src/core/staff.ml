@@ -32,10 +32,6 @@ type decision = {
 let kept = 32
 let decisions : decision list Atomic.t = Atomic.make []
 
-let rec change cell f =
-  let old = Atomic.get cell in
-  if not (Atomic.compare_and_set cell old (f old)) then change cell f
-
 let decide ?pool what why =
   let decision = { at = Machine.now (); pool; what; why } in
   change decisions (fun old -> decision :: List.filteri (fun i _ -> i < kept - 1) old)

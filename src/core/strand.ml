@@ -20,14 +20,7 @@ let[@inline never] draw w =
 
 let[@inline] at w = if w.own.strand <> 0 then w.own.strand else draw w
 
-let[@inline never] outside () =
-  match Context.owned_place () with Some w -> at w | None -> Machine.thread_id ()
-
-let current () =
-  let w = current () in
-  if owned w then at w
-  else if w == nobody && not (Atomic.get threads_share) then Machine.thread_id ()
-  else outside ()
+let current () = match owned_place () with Some w -> at w | None -> Machine.thread_id ()
 
 (* Whoever is told of a cancellation is not part of what was cancelled afterwards (Context), so
    what it is part of is noted before. *)

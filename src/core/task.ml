@@ -21,29 +21,22 @@ let offer w promise =
   Place.offer w ~wake:true (Promise.any promise);
   promise
 
-(* From a thread that is not the worker that it finds. *)
-let rec async_from_outside w f =
-  match Context.owned_place () with
-  | Some mine ->
-    (* Who is in a pool may use it to the end: closing waits for it. *)
-    Context.check_at mine;
-    let promise = Promise.make mine.own.home f in
-    Place.send mine.pool (Promise.any promise);
-    promise
-  | None -> (
-    let pool = Pool.of_place w in
-    match send pool (Promise.make pool.home f) with
-    | promise -> promise
-    | exception Invalid_argument _ when w != nobody -> async_from_outside (current ()) f)
+let rec async_from_outside f =
+  let w = current () in
+  let pool = Pool.of_place w in
+  match send pool (Promise.make pool.home f) with
+  | promise -> promise
+  | exception Invalid_argument _ when w != nobody -> async_from_outside f
+
+let async_at w f =
+  Context.check_at w;
+  offer w (Promise.make w.own.home f)
 
 let[@inline never] async f =
   Room.make ();
   let w = current () in
-  if owned w then begin
-    Context.check_at w;
-    offer w (Promise.make w.own.home f)
-  end
-  else async_from_outside w f
+  if owned w then async_at w f
+  else match owned_place () with Some w -> async_at w f | None -> async_from_outside f
 
 (* {2 Await} *)
 
@@ -88,12 +81,15 @@ let settle_at ~wait t w =
      | state -> state)
 
 let settle_from_outside ~wait t pool =
-  match Visit.own_place pool with
-  | Some w -> Visit.again w (settle_at ~wait t)
+  match Visit.place_in pool with
+  | Some w -> settle_at ~wait t w
   | None -> (
-    match if Atomic.get pool.closing then None else Visit.try_enter pool with
-    | Some visit -> Visit.visiting visit (settle_at ~wait t)
-    | None -> ended ~wait t (Promise.run t))
+    match Visit.own_place pool with
+    | Some w -> Visit.again w (settle_at ~wait t)
+    | None -> (
+      match if Atomic.get pool.closing then None else Visit.try_enter pool with
+      | Some visit -> Visit.visiting visit (settle_at ~wait t)
+      | None -> ended ~wait t (Promise.run t)))
 
 let settle ~wait state t (home : Promise.home) =
   let w = current () in
@@ -158,7 +154,7 @@ let on_cancel hook =
 (* Where a task runs in place on a thread that has none: a place of nobody's. The one that the
    thread's storage shows may be another thread's. *)
 let place_or_none () =
-  match Context.owned_place () with
+  match owned_place () with
   | Some w -> w
   | None -> Place.make (Pool.of_place (current ())) (-1)
 
@@ -169,9 +165,9 @@ let with_place f =
 (* Whoever opened the scope is in its pool, and closing waits for it. *)
 let fork_unguarded (s : Scope.t) f =
   let task = Scope.task s f in
-  let w = current () in
-  if owned w && w.pool == s.pool then offer w task
-  else
+  match Visit.place_in s.pool with
+  | Some w -> offer w task
+  | None ->
     match Place.send s.pool (Promise.any task) with
     | () -> task
     | exception exn ->

@@ -3,8 +3,9 @@
    It takes the visitor's place or a guest's, works there until its function has ended, and
    leaves. So no caller waits for another, nor for a resident that may be waiting for it. A
    place is found through domain-local storage, unless another thread of the domain is in a
-   pool already: then it is found by its owner ([own_place]), and kept across nested calls. If
-   all places are taken, the function runs in place. *)
+   pool already: then a list shows it (Place.beside). A thread that comes back to a pool through
+   another one finds the place that it has there by its owner ([own_place]). If all places are
+   taken, the function runs in place. *)
 
 open Place
 open Worker
@@ -33,8 +34,13 @@ let take_guest_place pool =
   place
 
 (* From place [outer] of another pool. *)
-let leave_for_another outer = if outer != nobody && owned outer then go_away outer
-let return_to outer = if outer != nobody && owned outer then come_back outer
+let leave_for_another outer = Option.iter go_away outer
+let return_to outer = Option.iter come_back outer
+
+(* Whether storage may show the calling thread's place: it shows no other thread's. *)
+let reaches shown = shown == nobody || owned shown
+let show w ~shown = if reaches shown then Compat.set here w else show_beside w
+let hide w ~shown = if current () == w then Compat.set here shown else hide_beside w
 
 (* What the last look saw holds for the same thread only. *)
 let arrive w =
@@ -46,28 +52,29 @@ let arrive w =
 
 type visit = {
   w : Place.t;
-  outer : Place.t;  (** what to go back to *)
+  outer : Place.t option;  (** where the caller worked until then *)
+  shown : Place.t;  (** by storage *)
 }
 
 (* What the caller is a part of, the visit is too. *)
 let bring_context w ~outer =
-  Context.enter w (if outer != nobody && owned outer then Context.capture outer else Context.none w)
+  Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.capture)
 
 let try_enter pool =
-  let outer = current () in
-  let reachable = outer == nobody || owned outer in
+  let outer = owned_place () and shown = current () in
+  let reachable = reaches shown in
   let w0 = pool.workers.(0) in
   let strand = Strand.current () in
   match if reachable && take w0 then Some w0 else take_guest_place pool with
   | None -> None
   | Some w ->
     w.own.strand <- strand;
-    if reachable then Compat.set here w else Atomic.set threads_share true;
+    show w ~shown;
     if Atomic.get w.on_domain <> reachable then Atomic.set w.on_domain reachable;
     arrive w;
     bring_context w ~outer;
     leave_for_another outer;
-    Some { w; outer }
+    Some { w; outer; shown }
 
 (* What a leaver has handed out and nobody has begun: the visitor's stays where it is, in view
    of the residents; a guest's place goes out of view. *)
@@ -82,7 +89,7 @@ let something_is_left pool =
   (not (Inbox.is_empty pool.inbox)) || some_deque_has_work pool.workers (places_in_use pool)
 
 (* What waits through domain-local-await (Dla) suspends its task. A thread that storage does not
-   show as the worker blocks where it waits, so it can do without. *)
+   show as the worker blocks in such a wait, as it would without a pool. *)
 let as_host w f = if current () == w then Dla.within (fun () -> f w) else f w
 
 (* What is left, by dismissed residents too, is for residents. Where there can be none, the one
@@ -98,13 +105,14 @@ let rec finish_up w =
     else as_host w (fun w -> work w ~on_top:true ~until:(fun () -> not (something_is_left pool)))
   end
 
-let leave { w; outer } =
+let leave { w; outer; shown } =
   let pool = w.pool in
   serve w;
   Deque.sweep w.deque;
   publish_counts w;
+  w.own.stands_in <- Inbox.never;
   Context.shield w;
-  if current () == w then Compat.set here outer;
+  hide w ~shown;
   return_to outer;
   Atomic.set w.owner 0;
   if w.index > 0 then Atomic.decr pool.guests;
@@ -153,10 +161,13 @@ let refuse_or_send fn pool task =
 let wait p =
   Worker.wait ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
 
-let inside pool = let w = current () in w.pool == pool && owned w
+(* The calling thread's place, if that is in this pool. *)
+let place_in pool =
+  match owned_place () with Some w when w.pool == pool -> Some w | Some _ | None -> None
 
-(* The place that the calling thread has in the pool, though another pool is current, or its
-   domain is another thread's. *)
+let inside pool = place_in pool <> None
+
+(* The place that the calling thread has in the pool, though another pool is current. *)
 let own_place pool =
   let rec from i =
     if i = Array.length pool.workers then None
@@ -167,14 +178,13 @@ let own_place pool =
 
 (* The handler of the place is below that of the pool in between. *)
 let again w f =
-  let outer = current () in
+  let outer = owned_place () and shown = current () in
   let handled = w.own.handled and strand = Context.capture w in
-  let reachable = outer == nobody || owned outer in
   let was_away = Atomic.get w.away in
   w.own.handled <- false;
   w.own.strand <- Strand.current ();
   bring_context w ~outer;
-  if reachable then Compat.set here w else Atomic.set threads_share true;
+  show w ~shown;
   leave_for_another outer;
   if was_away then come_back w;
   Fun.protect
@@ -184,7 +194,7 @@ let again w f =
       Context.restore w strand;
       if was_away then go_away w;
       return_to outer;
-      if reachable then Compat.set here outer)
+      hide w ~shown)
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =
@@ -208,12 +218,28 @@ let outside pool f =
    of the refusal. *)
 let with_worker ?if_closed fn pool ~in_place f =
   Room.make ();
-  if inside pool then f (current ())
-  else
+  match place_in pool with
+  | Some w -> f w
+  | None -> (
     match own_place pool with
     | Some w -> again w f
     | None -> (
       match enter fn pool with
       | Some visit -> visiting visit f
       | None -> outside pool in_place
-      | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ())
+      | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
+
+(* Somebody who waits outside does what nobody there does: all residents are blocked, in a way that
+   the pool does not see. *)
+let stand_in pool ~until =
+  let rec serve_inbox w =
+    if not (until ()) then begin
+      Worker.stand_in w;
+      let task = from_inbox w in
+      if task != none then begin
+        execute w task;
+        serve_inbox w
+      end
+    end
+  in
+  Option.iter (fun visit -> visiting visit serve_inbox) (try_enter pool)

@@ -4,8 +4,9 @@
           often the inbox and the oldest of the own deque come first. The inbox is for residents:
           an outside item can last for ever, and a visitor has its own caller to return to. A
           visitor serves it where there is no resident, or where it has had nothing to do itself
-          while the inbox was never empty for [relief_ms]: all residents may be blocked by what
-          only an item in the inbox would do.
+          while nobody took what lay in the inbox for [relief_ms]: all residents may be blocked by what
+          only an item in the inbox would do. A visitor whose domain works for another thread stands
+          back: what it took of others would wait for that thread.
    run    a task from a deque or the inbox runs under the handler of [Suspend] in a fiber of
           its own; what a task forks and takes back runs in place, as a plain call. So does a
           region's share, at the bottom of a resident's stack; on top of another strand, a share
@@ -46,15 +47,24 @@ let steal w =
   in
   from n w.own.victim
 
-let serves_inbox w = w.resident || w.own.stands_in || Atomic.get w.pool.residents = 0
+(* A visitor stands in for residents until one of them takes something. *)
+let stand_in w = w.own.stands_in <- Inbox.moment w.pool.inbox
+
+let stands_in w =
+  let since = w.own.stands_in in
+  since != Inbox.never
+  && (since == Inbox.moment w.pool.inbox || (w.own.stands_in <- Inbox.never; false))
+
+let serves_inbox w = w.resident || stands_in w || Atomic.get w.pool.residents = 0
 
 let from_inbox w =
   if not (serves_inbox w) then none
   else begin
-    w.own.stands_in <- false;
+    let goes_on = stands_in w in
     match Inbox.pop w.pool.inbox with
     | None -> none
     | Some task ->
+      if goes_on then stand_in w;
       inherit_backtrace w.pool.inherited;
       w.own.from_inbox <- true;
       task
@@ -81,8 +91,12 @@ let oldest w =
   in
   from 0
 
-(* After a sleep of [watch_ms] that nobody ended. So does any resident that is dismissed and cannot
-   leave, because what it waits for may lie in a deque where nobody else looks. *)
+(* Takes from the others' deques only what it was called for, by its own watch. *)
+let stands_back w = Staff.dismissed w || not (w.resident || Atomic.get w.on_domain)
+let helps_others w = w.own.called || not (stands_back w)
+
+(* After a sleep of [watch_ms] that nobody ended. So does whoever stands back and cannot leave, because
+   what it waits for may lie in a deque where nobody else looks. *)
 let keep_watch w =
   let task = oldest w in
   w.own.called <- task != none && task == w.own.suspect;
@@ -111,7 +125,10 @@ let from_where_it_is_due w =
 (* One who is dismissed takes nothing more, but for what nobody else would do. *)
 let find w =
   w.own.from_inbox <- false;
-  if Staff.dismissed w && not w.own.called then from_inbox w
+  if not (helps_others w) then begin
+    let task = if w.resident then none else Deque.pop w.deque in
+    if task != none then task else from_inbox w
+  end
   else begin
     let task = from_where_it_is_due w in
     (* A stale one may lie above the one for which it was called. *)
@@ -127,8 +144,8 @@ let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
 let has_work w =
   Atomic.get w.mailbox != Idle
-  || ((w.own.called || not (Staff.dismissed w))
-      && some_deque_has_work w.pool.workers (places_in_use w.pool))
+  || (helps_others w && some_deque_has_work w.pool.workers (places_in_use w.pool))
+  || (not (w.resident || Deque.is_empty w.deque))
   || inbox_has_work w
 
 (* {2 Run} *)
@@ -152,7 +169,7 @@ let free_mailbox w =
 (* A share that suspends (it runs in a fiber: [do_job_on_top]) frees its worker's mailbox before
    anybody can go on with it. *)
 let suspend pool register k =
-  Option.iter (fun w -> if w.own.in_share then free_mailbox w) (Context.owned_place ());
+  Option.iter (fun w -> if w.own.in_share then free_mailbox w) (owned_place ());
   Atomic.incr pool.suspended;
   let put_back = Context.keep () in
   let rest () =
@@ -301,14 +318,17 @@ let patience = Machine.ticks_of_us 60
 let signal_ms = 20
 let relief_ms = 200
 
-(* [waits]: how many times in a row it woke by itself and the inbox was not empty. *)
+let is_unserved pool ~since = (not (Inbox.is_empty pool.inbox)) && Inbox.moment pool.inbox == since
+
+(* [waits]: how many times in a row it woke by itself, and what lay in the inbox lay there still. *)
 let rec sleep_as_visitor ?(waits = 0) w ~disturbed =
-  let limit_ms = Timer.at_most signal_ms in
+  let limit_ms = Timer.at_most signal_ms and since = Inbox.moment w.pool.inbox in
   if not (Parking.sleep w.pool.parking w.index ~limit_ms) then begin
     ignore (Timer.look ());
-    let waits = if Inbox.is_empty w.pool.inbox then 0 else waits + 1 in
-    w.own.stands_in <- waits * signal_ms >= relief_ms;
-    if not (w.own.stands_in || disturbed ()) then sleep_as_visitor ~waits w ~disturbed
+    let waits = if is_unserved w.pool ~since then waits + 1 else 0 in
+    if waits * signal_ms >= relief_ms then stand_in w;
+    if stands_back w then keep_watch w;
+    if not (stands_in w || w.own.called || disturbed ()) then sleep_as_visitor ~waits w ~disturbed
   end
 
 (* A signal's handler or a finaliser that calls the library runs on top of this wait: it may have
@@ -380,7 +400,7 @@ let search w ~until =
   Uncaught.collect ();
   (* Wakes for work are not for one who would not take it. *)
   let announce parking i =
-    (if Staff.dismissed w then Parking.announce_aside else Parking.announce) parking i;
+    (if stands_back w then Parking.announce_aside else Parking.announce) parking i;
     stop_searching w
   in
   Deque.sweep w.deque;
@@ -426,25 +446,27 @@ let rec work w ~on_top ~until =
 
 (* {2 The waiting door: every wait for a promise comes through here} *)
 
-let has_items pool = not (Inbox.is_empty pool.inbox)
-
 (* All residents of a pool may be blocked, in a way that it does not see, by what only an item in the
    inbox will do; and nobody but a thread outside is awake to notice. *)
-let relieve pool =
+let relieve ~until pool =
+  let before = Atomic.get pool.residents in
   need pool (Atomic.get pool.size - 1) ~ms:relief_ms;
-  pool.hire pool
+  pool.hire pool;
+  if Atomic.get pool.residents <= before then pool.stand_in pool ~until
 
-(* [unserved]: the pools whose inbox was not empty at any of the last [waits] looks. *)
+let inboxes () = List.map (fun pool -> (pool, Inbox.moment pool.inbox)) (Atomic.get open_pools)
+
+(* [unserved]: the pools whose inbox had the same item first at each of the last [waits] looks. *)
 let rec sleep_outside sleeper woken ~waits ~unserved =
   if not (Atomic.get woken) then begin
     ignore (Machine.Sleeper.sleep sleeper (Timer.at_most signal_ms));
     ignore (Timer.look ());
-    let unserved = List.filter has_items unserved in
+    let unserved = List.filter (fun (pool, since) -> is_unserved pool ~since) unserved in
     if waits * signal_ms < relief_ms then
       sleep_outside sleeper woken ~waits:(waits + 1) ~unserved
     else begin
-      List.iter relieve unserved;
-      sleep_outside sleeper woken ~waits:0 ~unserved:(Atomic.get open_pools)
+      List.iter (fun (pool, _) -> relieve pool ~until:(fun () -> Atomic.get woken)) unserved;
+      sleep_outside sleeper woken ~waits:0 ~unserved:(inboxes ())
     end
   end
 
@@ -452,7 +474,7 @@ let block register =
   let woken = Atomic.make false in
   let sleeper = Machine.Sleeper.create () in
   register (fun () -> Atomic.set woken true; Machine.Sleeper.wake sleeper);
-  sleep_outside sleeper woken ~waits:0 ~unserved:(Atomic.get open_pools)
+  sleep_outside sleeper woken ~waits:0 ~unserved:(inboxes ())
 
 (* Runs other tasks on top of the waiting stack. *)
 let help w ~ready ~register =
@@ -474,6 +496,6 @@ let try_suspend w register =
 
 let wait ~ready ~register =
   Room.make ();
-  let w = current () in
-  if not (owned w) then block register
-  else if not (try_suspend w register) then help w ~ready ~register
+  match owned_place () with
+  | None -> block register
+  | Some w -> if not (try_suspend w register) then help w ~ready ~register

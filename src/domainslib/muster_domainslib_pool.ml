@@ -25,7 +25,7 @@ let setup ?name ~num_domains () =
   let pool = Pool.create ?name ~domains:asked () in
   let home = Promise.home ~unheard:pool.home.unheard pool.home.owner in
   let t = { pool; home; asked; torn_down = Atomic.make false } in
-  Option.iter (fun name -> Staff.change named (fun others -> (name, t) :: others)) name;
+  Option.iter (fun name -> Place.change named (fun others -> (name, t) :: others)) name;
   t
 
 let lookup name = List.assoc_opt name (Atomic.get named)
@@ -36,7 +36,7 @@ let[@inline] check t =
 let teardown t =
   check t;
   Pool.close t.pool;
-  Staff.change named (List.filter (fun (_, other) -> other != t));
+  Place.change named (List.filter (fun (_, other) -> other != t));
   Atomic.set t.torn_down true
 
 let num_domains t =

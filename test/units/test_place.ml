@@ -10,6 +10,7 @@ let make_pool ?(hire = ignore) ~residents ~allowed () =
   let pool =
     Place.make_pool ~name:"by hand" ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3 ~places:4
       ~pauses:0 ~hire
+      ~stand_in:(fun _ ~until:_ -> ())
   in
   pool.workers <- Array.init 4 (Place.make pool);
   Atomic.set pool.size 3;
@@ -95,12 +96,12 @@ let blocked_thread_calls_for_more () =
   let hired = Atomic.make 0 in
   let pool = make_pool ~hire:(fun _ -> Atomic.incr hired) ~residents:1 ~allowed:1 () in
   Inbox.push pool.inbox nothing_to_do;
-  Staff.change Place.open_pools (List.cons pool);
+  Place.change Place.open_pools (List.cons pool);
   Fun.protect
     (fun () ->
       Worker.block (fun wake ->
           ignore (Domain.spawn (fun () -> wait_until (fun () -> Atomic.get hired > 0); wake ()))))
-    ~finally:(fun () -> Staff.change Place.open_pools (List.filter (fun p -> p != pool)));
+    ~finally:(fun () -> Place.change Place.open_pools (List.filter (fun p -> p != pool)));
   check_int "residents that may work" 2 (Atomic.get pool.allowed)
 
 (* Whoever awaits a task may run it in place, and leaves its entry. *)

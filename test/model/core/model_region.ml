@@ -130,7 +130,7 @@ let nested ~inner parties =
 
 (* {2 Two callers} *)
 
-let leave w = Visit.leave { w; outer = nobody }
+let leave w = Visit.leave { w; outer = None; shown = nobody }
 
 (* A visitor and a resident, each of which needs the other. *)
 let crossing ~revoke ~other =

@@ -44,7 +44,7 @@ let sleeps t =
 let offers_and_leaves t =
   World.at t.pool 0 (fun w ->
       Place.offer w ~wake:false (task t 0);
-      Visit.leave { w; outer = nobody })
+      Visit.leave { w; outer = None; shown = nobody })
 
 let no_visitor t = Atomic.set t.pool.workers.(0).owner 0
 

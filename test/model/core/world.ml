@@ -13,6 +13,7 @@ let pool ?(hire = ignore) ?(guests = 0) ?(calls = true) ?residents size =
   let pool =
     make_pool ~name:"model" ~wanted:size ~insists:true ~minor_heap:None ~regulars:size ~places
       ~pauses:0 ~hire
+      ~stand_in:(fun _ ~until:_ -> ())
   in
   pool.workers <- Array.init places (make pool);
   Atomic.set pool.size size;
@@ -28,7 +29,9 @@ let pool ?(hire = ignore) ?(guests = 0) ?(calls = true) ?residents size =
     let is_there = (not w.resident) || w.index <= residents in
     if is_there then begin
       claim w;
-      Atomic.set w.mailbox Idle
+      Atomic.set w.mailbox Idle;
+      Atomic.ignore_sharing w.on_domain;
+      Atomic.set w.on_domain (not w.resident)
     end
   in
   Array.iter settle pool.workers;
