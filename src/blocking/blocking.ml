@@ -35,4 +35,4 @@ let by_crew f =
   | Error failure -> Outcome.raise failure
 
 (* A thread that has no worker's place blocks anyway. *)
-let call f = if Place.owned (Place.current ()) then by_crew f else f ()
+let call f = if Place.owned_place () <> None then by_crew f else f ()

@@ -37,9 +37,16 @@ let take_guest_place pool =
 let leave_for_another outer = Option.iter go_away outer
 let return_to outer = Option.iter come_back outer
 
-(* Whether storage may show the calling thread's place: it shows no other thread's. *)
-let reaches shown = shown == nobody || owned shown
-let show w ~shown = if reaches shown then Compat.set here w else show_beside w
+(* Storage shows the calling thread's place, unless it shows another thread's. Between the look and the
+   write there is no allocation, at which that thread could get its turn. The result is what storage
+   showed. *)
+let is_free shown = shown == nobody || owned shown
+
+let show w =
+  let shown = current () in
+  if is_free shown then Compat.set here w else show_beside w;
+  shown
+
 let hide w ~shown = if current () == w then Compat.set here shown else hide_beside w
 
 (* What the last look saw holds for the same thread only. *)
@@ -61,16 +68,16 @@ let bring_context w ~outer =
   Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.capture)
 
 let try_enter pool =
-  let outer = owned_place () and shown = current () in
-  let reachable = reaches shown in
+  let outer = owned_place () in
   let w0 = pool.workers.(0) in
   let strand = Strand.current () in
-  match if reachable && take w0 then Some w0 else take_guest_place pool with
+  match if is_free (current ()) && take w0 then Some w0 else take_guest_place pool with
   | None -> None
   | Some w ->
     w.own.strand <- strand;
-    show w ~shown;
-    if Atomic.get w.on_domain <> reachable then Atomic.set w.on_domain reachable;
+    let shown = show w in
+    let on_domain = current () == w in
+    if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
     arrive w;
     bring_context w ~outer;
     leave_for_another outer;
@@ -178,13 +185,13 @@ let own_place pool =
 
 (* The handler of the place is below that of the pool in between. *)
 let again w f =
-  let outer = owned_place () and shown = current () in
+  let outer = owned_place () in
   let handled = w.own.handled and strand = Context.capture w in
   let was_away = Atomic.get w.away in
   w.own.handled <- false;
   w.own.strand <- Strand.current ();
   bring_context w ~outer;
-  show w ~shown;
+  let shown = show w in
   leave_for_another outer;
   if was_away then come_back w;
   Fun.protect
@@ -208,9 +215,10 @@ let enter fn pool =
 
 (* What a thread that got no place finds as its current worker: one that nobody owns. *)
 let outside pool f =
+  let place = make pool (-1) in
   if current () != nobody then f ()
   else begin
-    Compat.set here (make pool (-1));
+    Compat.set here place;
     Fun.protect f ~finally:(fun () -> Compat.set here nobody)
   end
 

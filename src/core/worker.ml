@@ -92,7 +92,10 @@ let oldest w =
   from 0
 
 (* Takes from the others' deques only what it was called for, by its own watch. *)
-let stands_back w = Staff.dismissed w || not (w.resident || Atomic.get w.on_domain)
+let stands_back w =
+  if w.resident then Staff.dismissed w
+  else (not (Atomic.get w.on_domain)) && Atomic.get w.pool.residents > 0
+
 let helps_others w = w.own.called || not (stands_back w)
 
 (* After a sleep of [watch_ms] that nobody ended. So does whoever stands back and cannot leave, because
@@ -101,6 +104,14 @@ let keep_watch w =
   let task = oldest w in
   w.own.called <- task != none && task == w.own.suspect;
   w.own.suspect <- task
+
+(* Having taken one task, a resident is called no more; a visitor goes on until somebody else takes
+   something, for perhaps nobody will. *)
+let has_taken w =
+  if w.resident then w.own.called <- false else w.own.suspect <- oldest w
+
+let look_who_takes w =
+  if w.own.called && (not w.resident) && oldest w != w.own.suspect then w.own.called <- false
 
 let from_deques w =
   let task = Deque.pop w.deque in
@@ -125,6 +136,7 @@ let from_where_it_is_due w =
 (* One who is dismissed takes nothing more, but for what nobody else would do. *)
 let find w =
   w.own.from_inbox <- false;
+  look_who_takes w;
   if not (helps_others w) then begin
     let task = if w.resident then none else Deque.pop w.deque in
     if task != none then task else from_inbox w
@@ -132,7 +144,8 @@ let find w =
   else begin
     let task = from_where_it_is_due w in
     (* A stale one may lie above the one for which it was called. *)
-    if task == none || is_ready task then w.own.called <- false;
+    if w.own.called then
+      if task == none then w.own.called <- false else if is_ready task then has_taken w;
     if task != none then task else from_inbox w
   end
 
