@@ -60,11 +60,29 @@ let patience = 120.
 let keep_guard t =
   Harness.set_guard 400 (Printf.sprintf "\nthe runtime hangs, seed %d\n" t.seed)
 
+let show_place (w : Muster_core.Place.t) =
+  let has_tasks = not (Muster_core.Deque.is_empty w.deque) in
+  if Atomic.get w.owner <> 0 || has_tasks then
+    Printf.eprintf "  place %d: %s%s%s%s\n" w.index
+      (if w.resident then "resident" else if Atomic.get w.owner = 0 then "left" else "caller")
+      (match Atomic.get w.mailbox with
+       | Idle -> ""
+       | Gone -> ", gone"
+       | Job _ -> ", a job waits"
+       | Busy _ -> ", busy")
+      (if has_tasks then ", tasks in its deque" else "")
+      (if Atomic.get w.away then ", away" else "")
+
 let show_pool (pool : Muster_core.Place.pool) =
   let s = Muster_core.Pool.stats pool in
   Printf.eprintf
     "pool %s: size %d, workers %d, allowed %d, lent %d, tasks %d, forks %d, steals %d, parks %d, regions %d\n"
     pool.Muster_core.Place.name s.size s.workers s.allowed s.lent s.tasks s.forks s.steals s.parks s.regions;
+  Printf.eprintf "  %d suspended, inbox %s, %d searching, %d posting%s\n" (Atomic.get pool.suspended)
+    (if Muster_core.Inbox.is_empty pool.inbox then "empty" else "not empty")
+    (Atomic.get pool.searching) (Atomic.get pool.posting)
+    (if Atomic.get pool.closing then ", closing" else "");
+  Array.iter show_place pool.workers;
   List.iter
     (fun (d : Muster_core.Pool.decision) ->
       Printf.eprintf "  %.3f s ago: %s: %s\n" d.seconds_ago d.what d.why)
