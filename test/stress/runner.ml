@@ -12,12 +12,7 @@ end
 
 external kernel : dynamic:bool -> int -> int = "stress_kernel"
 
-(* OCaml 5.4 crashes where a signal's handler strikes a domain that has just begun and asks for
-   domain-local storage: Muster starts its own so that none strikes. *)
-let in_domain f =
-  let result = ref None in
-  Domain.join (Muster_core.Machine.spawn (fun () -> result := Some (Harness.outcome f)));
-  Meetings.value_of (Option.get !result)
+let in_domain f = Meetings.value_of (Domain.join (Domain.spawn (fun () -> Harness.outcome f)))
 
 (* [special f] while there are tokens, else [f ()]. *)
 let within tokens special f =

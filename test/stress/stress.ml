@@ -45,7 +45,7 @@ let call r value caller =
 let call_from_everywhere r ~pool value =
   let within caller = Pool.run pool (fun () -> call r value caller) in
   let domain caller =
-    Muster_core.Machine.spawn (fun () ->
+    Domain.spawn (fun () ->
         let thread = Thread.create (call r value) (caller + 1) in
         within caller;
         Thread.join thread)
