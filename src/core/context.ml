@@ -3,8 +3,8 @@
    [own.context] is the promise of the task that the code belongs to, or of the innermost scope
    around it; [own.home] what tasks get that this code starts. Both belong to the strand, not to
    the worker: whoever switches from one strand to another on a worker puts them back
-   afterwards (Worker.execute, Task.await), and a suspended strand takes them along
-   (Worker.suspend). A branch of [both], or of a loop, has those of the code that forked it.
+   afterwards (Run.execute, Task.await), and a suspended strand takes them along
+   (Run.suspend). A branch of [both], or of a loop, has those of the code that forked it.
 
    Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up,
    so that a fork which looks at nothing but its worker's first word looks at the context too.

@@ -27,7 +27,7 @@
    first invariant, so the usual push looks at nothing that thieves write but the slot.
 
    A thief that stalls between its two steps hides the entries above from other thieves, not
-   from the owner; when it goes on it wakes somebody for them (Worker.steal). *)
+   from the owner; when it goes on it wakes somebody for them (Find.steal). *)
 
 type 'a ring = 'a Atomic.t array
 

@@ -60,8 +60,8 @@ let both_slow f g =
   Pool.with_current
     ~in_place:(fun () -> in_place f g)
     (fun w ->
-      Worker.serve w;
-      Worker.look_up w;
+      Run.serve w;
+      Run.look_up w;
       let w = Context.place_after w in
       Context.check_at w;
       if Place.wants_tasks w then both_offered w ~wake:true f g else in_place f g)

@@ -275,7 +275,7 @@ let[@inline never] ask_for_one pool =
 
 (* One wake per publication, and none while somebody is searching: a searcher looks at
    everything once more before it sleeps, and wakes the next when it finds something. Tasks of
-   [Task.async] need a resident (Worker.is_guard), even if the machine has no CPU for it. *)
+   [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then begin
     if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)

@@ -17,11 +17,13 @@
    Callers may be several. One that finds a mailbox taken does the share itself or, in a
    broadcast, waits ([posting] counts it, for whoever frees a mailbox to wake it). Whoever waits
    serves its own mailbox, having freed it first if it waits within a share
-   (Worker.free_mailbox), so regions that need each other's workers all end. Served on top of another
+   (Run.free_mailbox), so regions that need each other's workers all end. Served on top of another
    strand, a share has a fiber, in which it can wait for what that strand has to do first; it counts
    as late then, and ends on whatever worker. *)
 
 open Place
+open Find
+open Run
 open Worker
 
 let absent v = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.away

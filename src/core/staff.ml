@@ -12,8 +12,8 @@
    little old; the next look mends it.
 
    Dismissal. A resident leaves when it is at the bottom of its stack: at once if its task can
-   move (Worker.step_aside), else after it. Its domain ends, for a parked one would still have to
-   be run by the machine at each minor collection. [hire] brings one back (Pool). *)
+   move (Run.step_aside), else after it. Its domain ends, for a parked one would still have to
+   be run by the machine at each minor collection. [hire] brings one back (Resident). *)
 
 open Place
 

@@ -74,7 +74,7 @@ let ended ~wait t = function
   | (Returned _ | Raised _) as state -> state
 
 let settle_at ~wait t w =
-  Worker.serve w;
+  Run.serve w;
   ended ~wait t
     (match Promise.state t with
      | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home

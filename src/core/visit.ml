@@ -8,6 +8,8 @@
    taken, the function runs in place. *)
 
 open Place
+open Find
+open Run
 open Worker
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
@@ -242,7 +244,7 @@ let with_worker ?if_closed fn pool ~in_place f =
 let stand_in pool ~until =
   let rec serve_inbox w =
     if not (until ()) then begin
-      Worker.stand_in w;
+      Find.stand_in w;
       let task = from_inbox w in
       if task != none then begin
         execute w task;

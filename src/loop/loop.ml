@@ -69,7 +69,7 @@ let remind (w : Place.t) rest = if rest >= worth_waking then Place.wake_for_work
 let look_up_between_chunks () =
   let w = Place.current () in
   if Place.owned w then begin
-    Worker.look_up_if_due w;
+    Run.look_up_if_due w;
     Context.check_at (Context.place_after w)
   end
 
@@ -84,7 +84,7 @@ and sweep_on job w lo hi cost last =
   let rest = Site.estimate cost (span lo hi + 1) in
   if not (Place.owned w) then run_chunk job lo hi
   else begin
-    Worker.serve w;
+    Run.serve w;
     if lo < hi && may_split job w lo hi rest then split job w lo hi cost last rest
     else begin
       remind w rest;

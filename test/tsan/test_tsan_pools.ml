@@ -102,7 +102,7 @@ let watched () =
   let open Muster_core in
   Pool.with_ ~domains:2 ~oversubscribe:true @@ fun pool ->
   let come_and_go _ = for _ = 1 to 1_000 do Atomic.incr pool.guests; Atomic.decr pool.guests done in
-  let look _ = for _ = 1 to 1_000 do ignore (Worker.oldest pool.workers.(0)) done in
+  let look _ = for _ = 1 to 1_000 do ignore (Find.oldest pool.workers.(0)) done in
   race 300 [ come_and_go; look ]
 
 (* {2 Coming, going, sleeping, waking} *)

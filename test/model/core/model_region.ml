@@ -175,9 +175,9 @@ let goes_away ~returns ~revoke =
     let pool = World.pool 2 in
     let call = call ~revoke 2 in
     let go w =
-      Worker.go_away w;
+      Run.go_away w;
       if returns then begin
-        Worker.come_back w;
+        Run.come_back w;
         Worker.work w ~on_top:false ~until:(fun () -> false)
       end
     in

@@ -26,10 +26,10 @@ let sends t i () = Place.send t.pool (task t i)
 let leaves t =
   World.at t.pool 1 (fun w ->
       w.own.bored <- true;
-      Pool.take_leave w;
+      Resident.take_leave w;
       t.left <- true)
 
-let stays t = World.at t.pool 1 (fun w -> Pool.serve_pool w; Pool.take_leave w)
+let stays t = World.at t.pool 1 (fun w -> Resident.serve_pool w; Resident.take_leave w)
 
 (* The same, asleep when the others begin. *)
 let sleeps t =
@@ -37,8 +37,8 @@ let sleeps t =
   World.at t.pool 1 (fun w ->
       ignore (Parking.doze t.pool.parking 1 ~limit_ms:(-1));
       Parking.cancel t.pool.parking 1;
-      Pool.serve_pool w;
-      Pool.take_leave w)
+      Resident.serve_pool w;
+      Resident.take_leave w)
 
 (* A caller that offers a task and goes, having seen that there is a resident. *)
 let offers_and_leaves t =
@@ -60,7 +60,7 @@ let faults t =
   ]
 
 (* [domains] that may be hired, after the other processes. *)
-let model ?(tasks = 1) ?(faults = faults) ?(hire = Pool.hire_one) ~residents ~domains name parties =
+let model ?(tasks = 1) ?(faults = faults) ?(hire = Resident.hire_one) ~residents ~domains name parties =
   let start () =
     let t = make ~tasks ~hire ~residents () in
     let parties = parties t in

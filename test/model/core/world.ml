@@ -59,17 +59,17 @@ let server pool i =
   at pool i (fun w ->
       while true do
         if Atomic.get w.mailbox == Idle then Atomic.block (fun () -> Atomic.get w.mailbox != Idle);
-        Worker.serve w
+        Run.serve w
       done)
 
 (** One that steals and runs tasks, so many times; it waits until there is something to steal. *)
 let thief ?(times = 1) pool i =
   at pool i (fun w ->
       for _ = 1 to times do
-        let is_something () = Worker.some_deque_has_work pool.workers (Array.length pool.workers) in
+        let is_something () = Find.some_deque_has_work pool.workers (Array.length pool.workers) in
         if not (is_something ()) then Atomic.block is_something;
-        let task = Worker.steal w in
-        if task != none then Worker.execute w task
+        let task = Find.steal w in
+        if task != none then Run.execute w task
       done)
 
 (** What holds of a pool that has nothing to do, in which these places' processes sleep. *)

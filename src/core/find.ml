@@ -1,0 +1,152 @@
+(* Where a worker finds work: the own deque, the others' deques, the inbox; every so often the inbox and the
+   oldest of the own deque come first. (The mailbox is not looked for: Run.serve.)
+
+   The inbox is for residents: an outside item can last for ever, and a visitor has its own caller to return
+   to. A visitor serves it where there is no resident, or where it has had nothing to do itself while nobody
+   took what lay in the inbox for 200 ms (Worker.relief_ms): all residents may be blocked by what only an item in
+   the inbox would do. A visitor whose domain works for another thread stands back: what it took of others
+   would wait for that thread. *)
+
+open Place
+
+let steal_from w victim =
+  let task = Deque.steal victim.deque in
+  if task != none then begin
+    rouse victim;
+    inherit_backtrace victim.backtrace;
+    w.own.counts.steals <- w.own.counts.steals + 1;
+    (* What lies above was hidden from other thieves for a moment (Deque). *)
+    if not (Deque.is_empty victim.deque) then wake_for_work w.pool
+  end;
+  task
+
+(* Guests are rare: mostly there is no need to look at their places. *)
+let places_in_use pool =
+  if Atomic.get pool.guests = 0 then Atomic.get pool.reach else Array.length pool.workers
+
+(* Begins with the last victim that had something. *)
+let steal w =
+  let workers = w.pool.workers in
+  let n = places_in_use w.pool in
+  let rec from left i =
+    if left = 0 then none
+    else
+      let i = if i >= n then 0 else i in
+      let task = if i = w.index then none else steal_from w workers.(i) in
+      if task != none then (w.own.victim <- i; task) else from (left - 1) (i + 1)
+  in
+  from n w.own.victim
+
+(* A visitor stands in for residents until one of them takes something. *)
+let stand_in w = w.own.stands_in <- Inbox.moment w.pool.inbox
+
+let stands_in w =
+  let since = w.own.stands_in in
+  since != Inbox.never
+  && (since == Inbox.moment w.pool.inbox || (w.own.stands_in <- Inbox.never; false))
+
+let serves_inbox w = w.resident || stands_in w || Atomic.get w.pool.residents = 0
+
+let from_inbox w =
+  if not (serves_inbox w) then none
+  else begin
+    let goes_on = stands_in w in
+    match Inbox.pop w.pool.inbox with
+    | None -> none
+    | Some task ->
+      if goes_on then stand_in w;
+      inherit_backtrace w.pool.inherited;
+      w.own.from_inbox <- true;
+      task
+  end
+
+(* Code that waits for a task of its own in some way that the pool does not see, say for a flag,
+   needs somebody to run that task. So where there is [Task.async], the last resident stays as
+   a guard when it is dismissed: it sleeps, and takes one task when it finds the oldest in some
+   deque unchanged after [watch_ms]. [both] and loops promise no such thing. *)
+let is_guard w =
+  w.index = 1 && Atomic.get w.pool.guards > 0 && Staff.dismissed w
+
+let watch_ms = 20
+
+(* The number is read once: guests come and go meanwhile. *)
+let oldest w =
+  let workers = w.pool.workers in
+  let n = places_in_use w.pool in
+  let rec from i =
+    if i = n then none
+    else
+      let task = Deque.oldest workers.(i).deque in
+      if task != none then task else from (i + 1)
+  in
+  from 0
+
+(* Takes from the others' deques only what it was called for, by its own watch. *)
+let stands_back w =
+  if w.resident then Staff.dismissed w
+  else (not (Atomic.get w.on_domain)) && Atomic.get w.pool.residents > 0
+
+let helps_others w = w.own.called || not (stands_back w)
+
+(* After a sleep of [watch_ms] that nobody ended. So does whoever stands back and cannot leave, because
+   what it waits for may lie in a deque where nobody else looks. *)
+let keep_watch w =
+  let task = oldest w in
+  w.own.called <- task != none && task == w.own.suspect;
+  w.own.suspect <- task
+
+(* Having taken one task, a resident is called no more; a visitor goes on until somebody else takes
+   something, for perhaps nobody will. *)
+let has_taken w =
+  if w.resident then w.own.called <- false else w.own.suspect <- oldest w
+
+let look_who_takes w =
+  if w.own.called && (not w.resident) && oldest w != w.own.suspect then w.own.called <- false
+
+let from_deques w =
+  let task = Deque.pop w.deque in
+  if task != none then (if Deque.size w.deque <= low then rouse w; task) else steal w
+
+(* Two tasks that answer each other's messages always leave one of them at the bottom of the deque.
+   So that they keep nobody waiting for ever, every so often what came first is next: from
+   outside, then from the top of the deque. *)
+let turns = 64
+
+let what_came_first w =
+  let task = from_inbox w in
+  if task != none then task
+  else
+    let task = Deque.steal w.deque in
+    if task != none then (rouse w; task) else from_deques w
+
+let from_where_it_is_due w =
+  w.own.turn <- w.own.turn + 1;
+  if w.own.turn mod turns = 0 then what_came_first w else from_deques w
+
+(* One who is dismissed takes nothing more, but for what nobody else would do. *)
+let find w =
+  w.own.from_inbox <- false;
+  look_who_takes w;
+  if not (helps_others w) then begin
+    let task = if w.resident then none else Deque.pop w.deque in
+    if task != none then task else from_inbox w
+  end
+  else begin
+    let task = from_where_it_is_due w in
+    (* A stale one may lie above the one for which it was called. *)
+    if w.own.called then
+      if task == none then w.own.called <- false else if is_ready task then has_taken w;
+    if task != none then task else from_inbox w
+  end
+
+let rec some_deque_has_work workers n =
+  n > 0
+  && ((not (Deque.is_empty workers.(n - 1).deque)) || some_deque_has_work workers (n - 1))
+
+let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
+
+let has_work w =
+  Atomic.get w.mailbox != Idle
+  || (helps_others w && some_deque_has_work w.pool.workers (places_in_use w.pool))
+  || (not (w.resident || Deque.is_empty w.deque))
+  || inbox_has_work w

@@ -1,0 +1,178 @@
+(* A resident's life: how its domain starts, when it may leave, what it leaves behind.
+
+   Life of a resident's place: [owner] 0 and [mailbox] Gone, nobody there. [hire] claims it by
+   compare-and-set of [owner] to [coming], counts the resident, spawns its domain, which puts its
+   own identity and opens the mailbox. To leave, it locks the mailbox from Idle to Gone, so that
+   no share is ever posted to nobody; then [owner] 0, and the count.
+
+   No work is lost on one who leaves. Whoever publishes reads [residents] after it, and hires if
+   there are too few; who leaves reads deques and inbox after taking itself off the count. One
+   of the two sees the other. Tasks that lie in the leaver's deque are for callers who wait in
+   the pool, and where there is none, for a new resident (Visit.leave has the other half). *)
+
+open Place
+
+let coming = -1
+
+let nothing_left pool =
+  Inbox.is_empty pool.inbox
+  && Array.for_all (fun w -> Deque.is_empty w.deque) pool.workers
+
+let may_close pool =
+  Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
+
+let leaves_at_once w =
+  Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
+
+(* Work that waits for residents in general must not be left to a dismissed one. *)
+let may_leave w () =
+  if Atomic.get w.pool.closing then may_close w.pool
+  else (w.own.bored || leaves_at_once w) && not (Machine.domain_must_stay ())
+
+let rec serve_pool w =
+  match Worker.work w ~on_top:false ~until:(may_leave w) with
+  | () -> ()
+  | exception exn -> Worker.stash w.pool exn; serve_pool w
+
+(* By a caller that does what is left while it waits. A thread that shares its domain with others'
+   work stands back where it waits (Worker), and one that is in another pool works there. *)
+let is_visited pool =
+  let helps v =
+    (not v.resident)
+    && Atomic.get v.owner <> 0
+    && Atomic.get v.on_domain
+    && not (Atomic.get v.away)
+  in
+  Array.exists helps pool.workers
+
+let note_leave w =
+  let what = "a domain ended" in
+  if w.own.bored then Staff.decide ~pool:w.pool.name what "it had nothing to do for 150 ms"
+  else if not (Atomic.get w.pool.closing) then
+    Staff.decide ~pool:w.pool.name what "there is no CPU for it"
+
+(* An asynchronous exception may strike who hires, before the domain begins (which then goes home)
+   or after (then nobody may have noted it, and nobody will join it). Both move it from [Called];
+   only who hires moves it on. *)
+type hiring = Called | Began | Called_off | Unnoted
+
+(* The one who hired it may not have noted its domain yet. *)
+let rec await_note w hiring =
+  let is_mine domain = Domain.get_id domain = Domain.self () in
+  if
+    Atomic.get hiring <> Unnoted
+    && not (Option.fold (Atomic.get w.domain) ~none:false ~some:is_mine)
+  then begin
+    Domain.cpu_relax ();
+    await_note w hiring
+  end
+
+(* Work came while one was leaving: its publisher counted on the one who left. *)
+let call_another pool =
+  let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
+  if Atomic.get pool.residents = 0 then begin
+    if Visit.something_is_left pool && waits_for_resident then ask_for_one pool
+  end
+  else if Atomic.get pool.guards > 0 then begin
+    let begins_with_a_task v = let task = Deque.oldest v.deque in task != none && is_ready task in
+    if Array.exists begins_with_a_task pool.workers then wake_for_work pool
+  end
+
+let rec take_leave w =
+  if not (Atomic.compare_and_set w.mailbox Idle Gone) then (Run.serve w; take_leave w)
+  else begin
+    note_leave w;
+    Atomic.incr w.pool.ended;
+    Deque.sweep w.deque;
+    publish_counts w;
+    (* Thread identities are used again. *)
+    Atomic.set w.owner 0;
+    Atomic.decr w.pool.residents;
+    Run.wake_posters w.pool;
+    call_another w.pool;
+    Visit.announce_leave w.pool
+  end
+
+(* Joins the one who was there before, at the end, when that costs nothing. (Not who hires: it
+   may be the same domain, about to end.) *)
+let work_as_resident w ~before hiring =
+  w.own.settled <- false;
+  w.own.bored <- false;
+  w.own.looked_at <- 0;
+  Machine.usual_signals ();
+  Atomic.set w.owner (Machine.thread_id ());
+  Compat.set here w;
+  Deque.move_in w.deque;
+  Atomic.set w.mailbox Idle;
+  Run.wake_posters w.pool;
+  Dla.within (fun () -> serve_pool w);
+  (* The exception of a signal's handler would end the domain before it has taken its leave. *)
+  Machine.block_signals ();
+  Option.iter Domain.join before;
+  await_note w hiring;
+  take_leave w;
+  (* Last: to leave may be to serve a share, in a fiber. *)
+  Machine.free_stacks ~keep:0
+
+let resident w ~before hiring () =
+  if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before hiring
+
+let hire_at pool w hiring =
+  (* In a pool of one, too, others have to find what it leaves in its deque. *)
+  if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
+  let domain = Machine.spawn (resident w ~before:(Atomic.get w.domain) hiring) in
+  Atomic.set w.domain (Some domain);
+  Atomic.incr pool.started
+
+type hired =
+  | Hired
+  | Taken  (** somebody is there, comes or leaves *)
+  | Refused  (** the runtime gives no domain: it has 128 by default *)
+
+let spawn_at pool w =
+  (* Not [incr], which looks for signals. *)
+  ignore (Atomic.fetch_and_add pool.residents 1);
+  let hiring = Atomic.make Called in
+  match hire_at pool w hiring with
+  | () -> Hired
+  | exception exn ->
+    if Atomic.compare_and_set hiring Called Called_off then begin
+      Atomic.set w.owner 0;
+      ignore (Atomic.fetch_and_add pool.residents (-1))
+    end
+    else Atomic.set hiring Unnoted;
+    (match exn with Failure _ | Out_of_memory -> Refused | _ -> raise exn)
+
+let spawn pool w =
+  if Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 coming then spawn_at pool w
+  else Taken
+
+let hire_first pool ~upto =
+  let rec from i =
+    if i > upto then Taken
+    else match spawn pool pool.workers.(i) with Taken -> from (i + 1) | outcome -> outcome
+  in
+  from 1
+
+let note_hire pool =
+  let why =
+    if still_needed pool > 0 then "a call waits for it"
+    else "there is work, and a CPU for it"
+  in
+  Staff.decide ~pool:pool.name "a domain started" why
+
+(* Where the runtime has no domain to give, the next look tries again. *)
+let hire_one pool =
+  Staff.refresh_cpus ~files:false (Machine.now ());
+  if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
+  else begin
+    let allowed = Atomic.get pool.allowed in
+    let wanted = max allowed (still_needed pool) in
+    if Atomic.get pool.residents < wanted && not (may_close pool) then
+      match hire_first pool ~upto:(min wanted (pool.regulars - 1)) with
+      | Hired -> note_hire pool
+      | Taken -> ()
+      | Refused ->
+        let there = min allowed (Atomic.get pool.residents) in
+        ignore (Atomic.compare_and_set pool.allowed allowed there)
+  end

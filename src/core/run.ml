@@ -1,0 +1,160 @@
+(* How a worker runs what it has found, and lets go of it.
+
+   A task from a deque or the inbox runs under the handler of [Suspend] in a fiber of its own; what a
+   task forks and takes back runs in place, as a plain call. So does a region's share, at the bottom of a
+   resident's stack; on top of another strand, a share of somebody else's region has a fiber too. *)
+
+open Place
+
+type _ Effect.t += Suspend : pool * (Promise.waker -> unit) -> unit Effect.t
+
+let wake_posters pool = if Atomic.get pool.posting > 0 then Parking.wake_all pool.parking
+
+let make_idle w =
+  Atomic.set w.mailbox Idle;
+  wake_posters w.pool
+
+(* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile:
+   then others may need the mailbox, and the job counts the share as late. *)
+let free_mailbox w =
+  match Atomic.get w.mailbox with
+  | (Busy (Job job) | Job job) when w.own.in_share ->
+    w.own.in_share <- false;
+    Atomic.incr job.late;
+    make_idle w
+  | Idle | Gone | Job _ | Busy _ -> ()
+
+(* A share that suspends (it runs in a fiber: [do_job_on_top]) frees its worker's mailbox before
+   anybody can go on with it. *)
+let suspend pool register k =
+  Option.iter (fun w -> if w.own.in_share then free_mailbox w) (owned_place ());
+  Atomic.incr pool.suspended;
+  let put_back = Context.keep () in
+  let rest () =
+    Atomic.decr pool.suspended;
+    put_back ();
+    Effect.Deep.continue k ()
+  in
+  let task = Promise.(any (make nowhere rest)) in
+  register (fun () -> submit pool task)
+
+let handler =
+  let effc (type a) (eff : a Effect.t) =
+    match eff with
+    | Suspend (pool, register) ->
+      Some (fun (k : (a, unit) Effect.Deep.continuation) -> suspend pool register k)
+    | _ -> None
+  in
+  Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
+
+(* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. *)
+let aside w ~handled strand f x =
+  let was_handled = w.own.handled and before = Context.capture w in
+  let put_back () = w.own.handled <- was_handled; Context.restore w before in
+  w.own.handled <- handled;
+  Context.restore w strand;
+  match f x with
+  | () -> put_back ()
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    put_back ();
+    Outcome.raise failure
+
+let in_fiber p = Effect.Deep.match_with (fun p -> ignore (Promise.run p)) p handler
+
+(* Those of [nowhere] know what they are a part of themselves (Context.carry). *)
+let execute w p =
+  match Promise.state p with
+  | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
+    Promise.stop p
+  | Ready (_, home, _) ->
+    w.own.counts.tasks <- w.own.counts.tasks + 1;
+    let strand =
+      if home == Promise.nowhere then Context.none w else Context.{ context = p; home; number = 0 }
+    in
+    aside w ~handled:true strand in_fiber p
+  | Running _ | Returned _ | Raised _ -> ()
+
+(* {2 Stepping aside}
+
+   A worker looks up here, between two of its task's steps. If it is dismissed, the task moves: it
+   suspends, its continuation goes to this worker's deque, and who waits for it takes it from
+   there. What came through the inbox stays: it may last for ever, and callers have their own
+   calls to return to. So does a share: its region's caller looks for no tasks before all mailboxes
+   are free. *)
+
+let step_aside w =
+  if Staff.dismissed w && w.own.handled && not (w.own.from_inbox || w.own.in_share) then
+    try Effect.perform (Suspend (w.pool, fun wake -> wake ()))
+    with Effect.Unhandled (Suspend _) -> ()
+
+let look w = Staff.look w; ignore (Timer.look ())
+let look_up_now w = look w; step_aside w
+
+let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
+let look_up_if_due w = if Staff.is_due w then look_up_now w
+
+let note_failure share index failures =
+  try share index with exn -> Leftmost.note failures index (Outcome.caught exn)
+
+let run_plain w index share failures =
+  let handled = w.own.handled and number = w.own.strand in
+  w.own.handled <- false;
+  w.own.strand <- 0;
+  note_failure share index failures;
+  if not (Context.is_plain w) then Context.restore w (Context.none w);
+  w.own.strand <- number;
+  w.own.handled <- handled
+
+let run_share w index share failures =
+  if Context.is_plain w then run_plain w index share failures
+  else
+    aside w ~handled:false (Context.none w) (fun index -> run_plain w index share failures) index
+
+(* Somebody else's share, on top of a strand that may hold the very lock for which the share will
+   wait: so it can suspend. [ended] is part of it. *)
+let run_share_on_top w index share failures ~ended =
+  let body () = note_failure share index failures; ended () in
+  aside w ~handled:true (Context.none w) (fun () -> Effect.Deep.match_with body () handler) ()
+
+(* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
+let end_share w ~here ~late ~from =
+  if here && w.own.in_share then begin
+    w.own.in_share <- false;
+    make_idle w
+  end
+  else ignore (Atomic.fetch_and_add late (-1));
+  ignore (Parking.wake w.pool.parking from)
+
+let do_job w ~on_top = function
+  | Job { share; failures; late; from; backtrace; _ } ->
+    record_backtrace backtrace;
+    w.own.in_share <- true;
+    if on_top then
+      run_share_on_top w w.index share failures ~ended:(fun () ->
+          end_share w ~here:(Context.place_after w == w) ~late ~from)
+    else begin
+      run_share w w.index share failures;
+      end_share w ~here:true ~late ~from
+    end
+  | Idle | Gone | Busy _ -> ()
+
+(* Whether there was a job. *)
+let serve_one w ~on_top =
+  if w.own.in_share then free_mailbox w;
+  match Atomic.get w.mailbox with
+  | Idle | Gone | Busy _ -> false
+  | Job { ordered; _ } as job ->
+    ((ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job))
+    && (do_job w ~on_top job; true)
+
+let serve w = ignore (serve_one w ~on_top:true)
+
+(* While its thread is in another pool, a worker's shares are done by who asks for them. *)
+let go_away w =
+  if w.own.in_share then free_mailbox w;
+  w.own.careful <- true;
+  Atomic.set w.away true;
+  if Atomic.get w.mailbox != Idle then Parking.wake_all w.pool.parking
+
+let come_back w = Atomic.set w.away false
