@@ -15,6 +15,7 @@
    call that ran branches, one of them may have been told for all: [rethrow]. *)
 
 open Place
+open Publish
 
 (* Where the strand that was on [w] is after user code: it may have been suspended. *)
 let[@inline never] find_after w = Option.value (owned_place ()) ~default:w

@@ -8,6 +8,7 @@
    would wait for that thread. *)
 
 open Place
+open Publish
 
 let steal_from w victim =
   let task = Deque.steal victim.deque in

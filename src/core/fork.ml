@@ -6,7 +6,7 @@
 (* Code that suspended may be on another worker by now: hence [current]. *)
 let take_back p =
   let w = Place.current () in
-  if Place.owned w then Place.retract w (Promise.any p);
+  if Place.owned w then Publish.retract w (Promise.any p);
   Promise.claim p
 
 let rec spin_done p turns =
@@ -41,7 +41,7 @@ let abandon p = if not (take_back p) then wait_done p
 
 let both_offered w ~wake f g =
   let p = Promise.(make nowhere (Context.carry w g)) in
-  Place.offer w ~wake (Promise.any p);
+  Publish.offer w ~wake (Promise.any p);
   match f () with
   | a ->
     let b = join p g in
@@ -64,7 +64,7 @@ let both_slow f g =
       Run.look_up w;
       let w = Context.place_after w in
       Context.check_at w;
-      if Place.wants_tasks w then both_offered w ~wake:true f g else in_place f g)
+      if Publish.wants_tasks w then both_offered w ~wake:true f g else in_place f g)
 
 let[@inline] both f g =
   if Place.is_quiet () then

@@ -6,6 +6,7 @@
    one who leaves wakes those who are closing; they join the domains once nobody is in. *)
 
 open Place
+open Publish
 open Visit
 open Resident
 

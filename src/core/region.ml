@@ -22,6 +22,7 @@
    as late then, and ends on whatever worker. *)
 
 open Place
+open Publish
 open Find
 open Run
 open Worker

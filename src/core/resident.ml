@@ -11,6 +11,7 @@
    the pool, and where there is none, for a new resident (Visit.leave has the other half). *)
 
 open Place
+open Publish
 
 let coming = -1
 

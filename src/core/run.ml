@@ -5,6 +5,7 @@
    resident's stack; on top of another strand, a share of somebody else's region has a fiber too. *)
 
 open Place
+open Publish
 
 type _ Effect.t += Suspend : pool * (Promise.waker -> unit) -> unit Effect.t
 

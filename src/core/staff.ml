@@ -16,6 +16,7 @@
    be run by the machine at each minor collection. [hire] brings one back (Resident). *)
 
 open Place
+open Publish
 
 let every = Machine.ticks_of_us 2000
 let ms = 1_000_000

@@ -1,6 +1,7 @@
 (* Tasks with a promise that anyone may await, from anywhere. *)
 
 open Place
+open Publish
 
 type 'a t = 'a Promise.t
 type scope = Scope.t
@@ -18,7 +19,7 @@ let send pool promise =
 
 let offer w promise =
   if Atomic.get w.pool.guards = 0 && Atomic.get w.pool.size > 1 then Atomic.set w.pool.guards 1;
-  Place.offer w ~wake:true (Promise.any promise);
+  Publish.offer w ~wake:true (Promise.any promise);
   promise
 
 let rec async_from_outside f =
@@ -42,7 +43,7 @@ let[@inline never] async f =
 
 (* A task that nobody has begun runs in place: its waiter would wait anyway. It is somebody else
    all the same (Strand), as if another worker had begun it. Its entry stays in the deque until
-   the owner pushes again (Place.offer). *)
+   the owner pushes again (Publish.offer). *)
 let[@inline] run_here w state t =
   let context = w.own.context and number = w.own.strand in
   w.own.stale <- true;
@@ -168,7 +169,7 @@ let fork_unguarded (s : Scope.t) f =
   match Visit.place_in s.pool with
   | Some w -> offer w task
   | None ->
-    match Place.send s.pool (Promise.any task) with
+    match Publish.send s.pool (Promise.any task) with
     | () -> task
     | exception exn ->
       Promise.stop task;

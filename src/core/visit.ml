@@ -8,6 +8,7 @@
    taken, the function runs in place. *)
 
 open Place
+open Publish
 open Find
 open Run
 open Worker

@@ -5,6 +5,7 @@
    wait   ten pauses, then yields to the kernel, then sleeps (Parking). *)
 
 open Place
+open Publish
 open Find
 open Run
 

@@ -64,7 +64,7 @@ let may_split job (w : Place.t) lo hi rest =
   && not (Place.alone w)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
-let remind (w : Place.t) rest = if rest >= worth_waking then Place.wake_for_work w.pool
+let remind (w : Place.t) rest = if rest >= worth_waking then Publish.wake_for_work w.pool
 
 let look_up_between_chunks () =
   let w = Place.current () in

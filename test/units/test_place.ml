@@ -31,26 +31,26 @@ let check_awake (pool : Place.pool) i awake =
 let need_tells_the_dismissed () =
   let pool = make_pool ~residents:2 ~allowed:0 () in
   sleeps_aside pool 2;
-  Place.need pool 2 ~ms:1000;
+  Publish.need pool 2 ~ms:1000;
   check_awake pool 2 true
 
 let need_of_no_more_wakes_nobody () =
   let pool = make_pool ~residents:2 ~allowed:2 () in
   sleeps pool 2;
-  Place.need pool 2 ~ms:1000;
+  Publish.need pool 2 ~ms:1000;
   check_awake pool 2 false
 
 let inbox_wakes_the_dismissed () =
   let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps_aside pool 2;
-  Place.send pool nothing_to_do;
+  Publish.send pool nothing_to_do;
   check_awake pool 2 true
 
 let inbox_wakes_one () =
   let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps pool 1;
   sleeps_aside pool 2;
-  Place.send pool nothing_to_do;
+  Publish.send pool nothing_to_do;
   check_awake pool 1 true;
   check_awake pool 2 false
 
@@ -110,7 +110,7 @@ let entries_are_forgotten ~by_owner =
   let w = pool.workers.(0) in
   for _ = 1 to 1000 do
     let task = Promise.(any (make nowhere ignore)) in
-    Place.offer w ~wake:false task;
+    Publish.offer w ~wake:false task;
     if by_owner then w.own.stale <- true;
     ignore (Promise.run task);
     check_bool "few entries" true (Deque.size w.deque <= if by_owner then 1 else Place.high)

@@ -68,7 +68,7 @@ let sent ~outside parties =
     let runs = Array.make outside 0 in
     let send i () =
       let f () = runs.(i) <- runs.(i) + 1 in
-      Place.send pool Promise.(any (make pool.home f))
+      Publish.send pool Promise.(any (make pool.home f))
     in
     let others = List.mapi (fun i party -> process pool (i + 1) party) parties in
     let verdict () =

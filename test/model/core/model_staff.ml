@@ -20,7 +20,7 @@ let task ?(ends = true) t i =
 
 (* {2 Parties} *)
 
-let sends t i () = Place.send t.pool (task t i)
+let sends t i () = Publish.send t.pool (task t i)
 
 (* It has slept for long in vain, and is about to take its leave. *)
 let leaves t =
@@ -43,7 +43,7 @@ let sleeps t =
 (* A caller that offers a task and goes, having seen that there is a resident. *)
 let offers_and_leaves t =
   World.at t.pool 0 (fun w ->
-      Place.offer w ~wake:false (task t 0);
+      Publish.offer w ~wake:false (task t 0);
       Visit.leave { w; outer = None; shown = nobody })
 
 let no_visitor t = Atomic.set t.pool.workers.(0).owner 0

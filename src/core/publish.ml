@@ -1,0 +1,117 @@
+(* Handing out work, and who is woken or called for it.
+
+   The owner offers tasks in its deque, and takes them back; whoever is no worker of the pool sends them to the
+   inbox. The task is there first, then the wake: Parking and Resident have the proofs that
+   somebody sees it. *)
+
+open Place
+
+let set_quiet w v = Atomic.set (Compat.first_word w) v
+let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set_quiet w 0
+
+(* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has
+   called the worker up, and what they wrote came too early. *)
+let[@inline never] hush w =
+  w.own.filling <- false;
+  set_quiet w 1;
+  if Atomic.get w.look <> 0 then set_quiet w 0 else if Deque.size w.deque <= low then rouse w
+
+let wants_tasks w =
+  let size = Deque.size w.deque in
+  if size <= low then w.own.filling <- true;
+  (w.own.filling && not (alone w)) || (hush w; false)
+
+let record_backtrace status =
+  if Machine.backtrace_status () <> status then Printexc.record_backtrace status
+
+let inherit_backtrace flag = record_backtrace (Atomic.get flag)
+
+let publish_backtrace flag =
+  let status = Machine.backtrace_status () in
+  if Atomic.get flag <> status then Atomic.set flag status
+
+let still_needed pool =
+  let needed = Atomic.get pool.needed in
+  if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
+
+(* For the next [ms] milliseconds. Who was dismissed sleeps aside, where wakes for work pass it over:
+   it has to be told that it may work again. *)
+let need pool residents ~ms =
+  let may_work = max (Atomic.get pool.allowed) (still_needed pool) in
+  Atomic.set pool.needed residents;
+  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
+  let raised = min residents (Atomic.get pool.size - 1) in
+  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised;
+  if residents > may_work then Parking.wake_all pool.parking
+
+(* Even where the caller is the only worker: something has come that no caller waits for. *)
+let[@inline never] ask_for_one pool =
+  need pool 1 ~ms:200;
+  pool.hire pool
+
+(* One wake per publication, and none while somebody is searching: a searcher looks at
+   everything once more before it sleeps, and wakes the next when it finds something. Tasks of
+   [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
+let wake_for_work pool =
+  if Parking.sleepers pool.parking > 0 then begin
+    if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
+  end
+  else begin
+    let residents = Atomic.get pool.residents in
+    if residents < Atomic.get pool.guards then ask_for_one pool
+    else if residents < Atomic.get pool.allowed then pool.hire pool
+  end
+
+let is_ready = Promise.is_ready
+
+(* Tasks that were awaited leave their entries behind. What an empty deque shows, [none], is
+   ready for ever. *)
+let rec drop_stale deque =
+  match Promise.state (Deque.peek deque) with
+  | Ready _ -> ()
+  | Running _ | Returned _ | Raised _ -> Deque.forget deque; drop_stale deque
+
+(* Others who awaited tasks of this deque leave entries behind without a word: hence the look when
+   it is long, too. *)
+let[@inline] forget_stale w =
+  w.own.stale <- false;
+  drop_stale w.deque
+
+(* Makes its owner look up at the next fork, or between two chunks of a loop. *)
+let call_up w =
+  Atomic.set w.look 1;
+  set_quiet w 0
+
+let offer w ~wake task =
+  publish_backtrace w.backtrace;
+  w.own.counts.forks <- w.own.counts.forks + 1;
+  if w.own.stale || Deque.size w.deque >= high then forget_stale w;
+  Deque.push w.deque task;
+  if w.own.filling && Deque.size w.deque >= high then hush w;
+  if wake then wake_for_work w.pool
+
+let retract w task =
+  Deque.drop w.deque task;
+  if Deque.size w.deque <= low then rouse w
+
+(* A resident, as visitors do not serve the inbox; nor does a visitor's search count. One that is
+   dismissed and may not leave yet serves it too. *)
+let wake_for_inbox pool =
+  if Atomic.get pool.residents = 0 then ask_for_one pool;
+  let { parking; _ } = pool and allowed = Atomic.get pool.allowed in
+  if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
+  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then
+    for i = allowed + 1 to min (Atomic.get pool.reach) pool.regulars - 1 do
+      ignore (Parking.wake parking i)
+    done
+
+let send pool task =
+  publish_backtrace pool.inherited;
+  Inbox.push pool.inbox task;
+  wake_for_inbox pool
+
+(* To the deque if the calling thread is a worker of that pool, else to the inbox. *)
+let submit pool task =
+  match owned_place () with
+  | Some w when w.pool == pool -> offer w ~wake:true task
+  | Some _ | None -> send pool task
