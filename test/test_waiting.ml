@@ -101,6 +101,15 @@ let ends_at_once name expected () =
   if child.status <> expected then failf "%s: %s%s" name child.output child.errors;
   if child.seconds > 1. then failf "%s: ended after %.1f s" name child.seconds
 
+(* Whatever address space there is, the pool makes do with it. *)
+let bounded_address_space () =
+  if not Sys.win32 then
+    List.iter
+      (fun kilobytes ->
+        let command = Printf.sprintf "ulimit -v %d && exec child/child.exe end-after-work" kilobytes in
+        check_int command 0 (Sys.command (command ^ " >/dev/null")))
+      [ 400_000; 450_000; 600_000; 800_000; 1_500_000 ]
+
 let interrupted_ends name is_expected () =
   let child = child ~interrupt:Sys.sigint name in
   if child.after_signal > 1. then failf "%s: ended %.1f s later" name child.after_signal;
@@ -134,6 +143,7 @@ let () =
       ( "ends at once",
         [
           case "after work" (ends_at_once "end-after-work" (WEXITED 0));
+          case "with little address space" bounded_address_space;
           case "beside a sleeping task" (ends_at_once "end-beside-sleeper" (WEXITED 0));
           case "by exit" (ends_at_once "exit-with-3" (WEXITED 3));
           case "by an exception" (ends_at_once "fail-uncaught" (WEXITED 2));

@@ -32,9 +32,17 @@ let chosen_by_user =
 
 let words () = (Gc.get ()).minor_heap_size
 
+(* The runtime reserves address space, for each domain that there may be, for the largest heap that any
+   domain has had; where it gets none it ends the program. Hence three quarters: it also needs some. *)
+let has_room words =
+  let space = Machine.address_space () in
+  space < 0 || words * (Sys.word_size / 8) * Cpu.runtime_limit () < space / 4 * 3
+
 let set words =
   let settings = Gc.get () in
-  if settings.minor_heap_size <> words then Gc.set { settings with minor_heap_size = words }
+  let before = settings.minor_heap_size in
+  if words < before || (words > before && has_room words) then
+    Gc.set { settings with minor_heap_size = words }
 
 (* What the pool's user wants for its workers, if anything. A new domain begins with what
    OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. (1 M words there may also
@@ -49,7 +57,8 @@ let wanted = function
 let of_creator pool ~size =
   match pool.minor_heap with
   | Some words -> Some words
-  | None when size > 1 && words () = runtime's_default && not chosen_by_user -> Some first
+  | None when size > 1 && words () = runtime's_default && (not chosen_by_user) && has_room first ->
+    Some first
   | None -> None
 
 (* A new resident begins with the heap that the runtime gives it, as somebody waits for it. It
@@ -64,9 +73,12 @@ let settle w =
 (* {2 Growth} *)
 
 let larger words ~survived =
-  if words = runtime's_default then first
-  else if words = first && survived >= survival then largest
-  else words
+  let next =
+    if words = runtime's_default then first
+    else if words = first && survived >= survival then largest
+    else words
+  in
+  if next = words || has_room next then next else words
 
 (* Looks at the collections since the last fit, once there were a few. *)
 let fit w ~tell =

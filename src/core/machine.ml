@@ -14,6 +14,7 @@ external now : unit -> int = "muster_now" [@@noalloc]
 external thread_cpu : unit -> int = "muster_thread_cpu" [@@noalloc]
 external run_queue_wait : unit -> int = "muster_run_queue_wait" [@@noalloc]
 external runnable : unit -> int = "muster_runnable" [@@noalloc]
+external address_space : unit -> int = "muster_address_space" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
 
 external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]

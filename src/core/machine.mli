@@ -49,6 +49,10 @@ val runnable : unit -> int
 val online_cpus : unit -> int
 (** CPUs of the machine, -1 where it is unknown. *)
 
+val address_space : unit -> int
+(** Bytes of address space that the process may still ask for, -1 if no bound is set or known. 10 us
+    where one is set. *)
+
 val pass_interrupt_on : unit -> bool
 (** Sends the process the interrupt (Ctrl-C) that this thread has received once more, for other
     threads: this one takes no more signals. False where there is no handler for it. *)

@@ -21,10 +21,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #if !defined(_WIN32)
+#include <sys/resource.h>
 #include <unistd.h>
 #endif
 
@@ -368,6 +370,25 @@ value muster_online_cpus(value unit) {
   if (online > 0) return Val_long(online);
 #endif
   return Val_long(-1);
+}
+
+/* Bytes that the process may still ask for where its address space is bounded (ulimit -v); else -1. */
+value muster_address_space(value unit) {
+  (void)unit;
+#if !defined(_WIN32) && defined(RLIMIT_AS)
+  struct rlimit bound;
+  if (getrlimit(RLIMIT_AS, &bound) != 0 || bound.rlim_cur == RLIM_INFINITY) return Val_long(-1);
+  unsigned long long used = 0;
+  FILE *file = fopen("/proc/self/statm", "r"); /* in pages; its first field is all */
+  if (file != NULL) {
+    if (fscanf(file, "%llu", &used) != 1) used = 0;
+    fclose(file);
+  }
+  used *= (unsigned long long)sysconf(_SC_PAGESIZE);
+  return Val_long(bound.rlim_cur > used ? (intnat)(bound.rlim_cur - used) : 0);
+#else
+  return Val_long(-1);
+#endif
 }
 
 /* A program that forks in place for seconds never enters the scheduler. But it allocates, so

@@ -62,10 +62,11 @@ let note_size (pool : t) ~least =
 let set_heap (pool : t) words =
   Heap.set words;
   let why =
-    if pool.minor_heap <> None then "the pool's creator has or wants so"
+    if Heap.words () <> words then "no address space for more: ulimit -v"
+    else if pool.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
-  Staff.decide ~pool:pool.name (Printf.sprintf "minor heaps of %d words" words) why
+  Staff.decide ~pool:pool.name (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
 
 (* As many as the runtime can give; the size says how many that are. *)
 let staff (pool : t) ~size =
