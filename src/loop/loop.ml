@@ -134,17 +134,30 @@ let shared_for ?grain code cost lo hi f =
   share job lo hi cost;
   Context.reraise failures
 
+(* Four calls a turn, as around short iterations the loop itself is felt: 100 of them take 60 ns less. *)
+let[@inline] each lo hi f =
+  let i = ref lo in
+  while hi - !i >= 4 do
+    let j = !i in
+    f j;
+    f (j + 1);
+    f (j + 2);
+    f (j + 3);
+    i := j + 4
+  done;
+  for j = !i to hi do f j done
+
 (* What is remembered is tried on [Site.sample] iterations: if the rest turns out to be worth it,
    it is shared after all. No division, which costs as much as ten iterations. *)
 let plain_for code cost lo hi f =
   let since = Machine.ticks () in
   let sampled = if span lo hi < Site.sample then hi else lo + Site.sample - 1 in
-  for i = lo to sampled do f i done;
+  each lo sampled f;
   if sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= 6 * worth then
     let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:Site.sample in
     shared_for code cost (sampled + 1) hi f
   else begin
-    if sampled < hi then for i = sampled + 1 to hi do f i done;
+    if sampled < hi then each (sampled + 1) hi f;
     Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(span lo hi + 1)
   end
 
