@@ -49,12 +49,12 @@ type ('s, 'r) block = {
   results : 'r option array;
 }
 
-let worth = 2 * Loop.worth_waking
+let worth = Machine.ticks_of_us 50
 let quantum = Loop.quantum
 let first_block = 16
 
 (* So long may a wrong memory go unnoticed, by its own measure. *)
-let trial = Loop.worth / 4
+let trial = Loop.worth / 8
 
 (* For each 1,000 elements. *)
 let hardly = Machine.ticks_of_us 3

@@ -87,5 +87,5 @@ let finish t =
   Context.reraise t.failures
 
 let job t ~code ~grain =
-  { Loop.run = sweep t; stopped = Leftmost.stops t.failures; fail = Leftmost.note t.failures;
-    code; grain }
+  Loop.job ~run:(sweep t) ~stopped:(Leftmost.stops t.failures) ~fail:(Leftmost.note t.failures) ~code
+    ~grain

@@ -113,7 +113,7 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
     let stopped i = is_over () || Leftmost.stops failures i in
     let code = Machine.code_of body in
     let fail = Leftmost.note failures in
-    let job = { Loop.run = search; stopped; fail; code; grain = grain_of chunk_size } in
+    let job = Loop.job ~run:search ~stopped ~fail ~code ~grain:(grain_of chunk_size) in
     in_pool pool (fun () -> Loop.share job start finish (Site.cost code))
   end;
   Context.reraise failures;

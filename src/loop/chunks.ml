@@ -25,10 +25,8 @@ let keep first (body : _ body) lo hi =
 let shared code cost lo hi body =
   let first = Leftmost.create () in
   let fail lo failure = Leftmost.note first lo (Error failure) in
-  let job =
-    { Loop.run = keep first body; stopped = Leftmost.stops first; fail; code; grain = 1 }
-  in
-  Loop.share job lo hi cost;
+  let run = keep first body and stopped = Leftmost.stops first in
+  Loop.share (Loop.job ~run ~stopped ~fail ~code ~grain:1) lo hi cost;
   match Leftmost.get first with
   | None -> None
   | Some (Ok v) -> Some v
@@ -40,7 +38,7 @@ type 'a alone = { code : int; cost : int; from : int; began : int; body : 'a bod
 
 (* What moves a loop from its caller to the pool. No overflow: neither factor is larger than
    [longest]. *)
-let worth_moving = 6 * Loop.worth
+let worth_moving = 3 * Loop.worth
 let longest = 1 lsl 30
 let growth = Site.sample
 
@@ -71,7 +69,7 @@ let rec alone t lo hi ~chunk since =
 let few = 64
 
 (* So short that the clock is felt. *)
-let tiny = Loop.worth / 4
+let tiny = Loop.worth / 8
 
 let tiny_search code cost lo hi (body : _ body) =
   if Site.is_due () then begin

@@ -12,9 +12,11 @@
 
 open Muster_core
 
-(* The least work, and the least for which a sleeping worker is woken. *)
-let worth = Machine.ticks_of_us 6
-let worth_waking = Machine.ticks_of_us 25
+(* The least work, and the least for which a sleeping worker is woken. On a machine whose CPUs are
+   far from each other (a virtual one, where a wake takes 20 us) a loop of 10 us of which one
+   iteration is half ran 1.2 times as long when it was shared, one of 50 us after a pause 1.35. *)
+let worth = Machine.ticks_of_us 12
+let worth_waking = Machine.ticks_of_us 60
 let quantum = Machine.ticks_of_us 8
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
@@ -34,7 +36,12 @@ type job = {
   fail : int -> Outcome.failure -> unit;
   code : int;
   grain : int;
+  spent : int Atomic.t;  (** ticks, in ... *)
+  swept : int Atomic.t;  (** ... so many iterations, by all workers *)
 }
+
+let job ~run ~stopped ~fail ~code ~grain =
+  { run; stopped; fail; code; grain; spent = Atomic.make 0; swept = Atomic.make 0 }
 
 (* A large grain makes long chunks, which must still notice that they have become needless. *)
 let block = 4096
@@ -49,8 +56,11 @@ let rec run_chunk job lo hi =
 let measured job lo hi =
   let since = Machine.ticks () in
   run_chunk job lo hi;
-  let took = Machine.ticks () - since in
-  Site.learn job.code ~ticks:took ~iterations:(span lo hi + 1)
+  let ticks = Machine.ticks () - since and iterations = span lo hi + 1 in
+  ignore (Atomic.fetch_and_add job.spent ticks);
+  ignore (Atomic.fetch_and_add job.swept iterations);
+  if Site.cost job.code = Site.unknown then Site.learn job.code ~ticks ~iterations
+  else Site.cost_of ~ticks ~iterations
 
 (* Chunks grow: the cost of a short one may be a poor guess for the rest. *)
 let growth = 16
@@ -108,10 +118,15 @@ and step job lo hi cost last =
     sweep job next hi cost chunk
   end
 
+(* What is remembered is what all chunks took: one of them may have had a long iteration. *)
 let share job lo hi cost =
   Pool.with_current
     ~in_place:(fun () -> run_chunk job lo hi)
-    (fun _ -> sweep job lo hi cost 1)
+    (fun _ ->
+      sweep job lo hi cost 1;
+      let iterations = Atomic.get job.swept in
+      if iterations > 0 then
+        ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))
 
 (* {2 for} *)
 
@@ -127,11 +142,8 @@ let keep_failure failures f lo hi =
 let shared_for ?grain code cost lo hi f =
   let failures = Leftmost.create () in
   let grain = Option.value grain ~default:1 in
-  let job =
-    { run = keep_failure failures f; stopped = Leftmost.stops failures;
-      fail = Leftmost.note failures; code; grain }
-  in
-  share job lo hi cost;
+  let run = keep_failure failures f and stopped = Leftmost.stops failures in
+  share (job ~run ~stopped ~fail:(Leftmost.note failures) ~code ~grain) lo hi cost;
   Context.reraise failures
 
 (* Four calls a turn, as around short iterations the loop itself is felt: 100 of them take 60 ns less. *)
@@ -153,7 +165,7 @@ let plain_for code cost lo hi f =
   let since = Machine.ticks () in
   let sampled = if span lo hi < Site.sample then hi else lo + Site.sample - 1 in
   each lo sampled f;
-  if sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= 6 * worth then
+  if sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= 3 * worth then
     let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:Site.sample in
     shared_for code cost (sampled + 1) hi f
   else begin
@@ -188,11 +200,9 @@ let parallel_find ?grain ~start ~finish f =
   if start <= finish then begin
     let code = Machine.code_of f in
     let grain = Option.value grain ~default:1 in
-    let job =
-      { run = keep_first first f; stopped = Leftmost.stops first;
-        fail = (fun i failure -> Leftmost.note first i (Error failure)); code; grain }
-    in
-    share job start finish (Site.cost code)
+    let run = keep_first first f and stopped = Leftmost.stops first in
+    let fail i failure = Leftmost.note first i (Error failure) in
+    share (job ~run ~stopped ~fail ~code ~grain) start finish (Site.cost code)
   end;
   match Leftmost.get first with
   | None -> None

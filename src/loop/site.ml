@@ -35,11 +35,14 @@ let is_close cost ~ticks ~iterations =
   let remembered = cost * iterations and now = (ticks - clock) lsl shift in
   now <= 2 * remembered && remembered <= (2 * now) + (clock lsl shift)
 
-(* Written only where it changes much, since the table is shared. At least 1, as the word of
-   cost 0 might be the empty one. *)
-let learn code ~ticks ~iterations =
+(* At least 1, as the word of cost 0 might be the empty one. *)
+let cost_of ~ticks ~iterations =
   let ticks = max 0 (ticks - clock) in
-  let now = max 1 (min limit ((ticks lsl shift) / iterations)) in
+  max 1 (min limit ((ticks lsl shift) / iterations))
+
+(* Written only where it changes much, since the table is shared. *)
+let learn code ~ticks ~iterations =
+  let now = cost_of ~ticks ~iterations in
   let before = cost code in
   if before = unknown || now > 2 * before || 2 * now < before then
     Atomic.set (cell code) (key code lor now);
