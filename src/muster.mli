@@ -192,7 +192,9 @@ module Task : sig
       {b Cost}: about 100 ns for each worker of all pools, which look up at their next fork.
       {b Domains}: any.
       {b Order}: what happened before happens before the {!Cancelled} that [t] and what it runs get,
-      and before the hooks of {!on_cancel}. *)
+      and before the hooks of {!on_cancel}.
+      {b Cancels}: what a signal's handler or a finaliser calls is a part of the task that it
+      interrupts; if that is cancelled, {!Cancelled} may be raised there, and so anywhere in the task. *)
 
   val check : unit -> unit
   (** A checkpoint: for long computations that contain none.

@@ -57,9 +57,9 @@ let aside w ~handled strand f x =
   match f x with
   | () -> put_back ()
   | exception exn ->
-    let failure = Outcome.caught exn in
+    (* Before anything is allocated: a signal's handler that raises may strike there. *)
     put_back ();
-    Outcome.raise failure
+    raise exn
 
 let in_fiber p = Effect.Deep.match_with (fun p -> ignore (Promise.run p)) p handler
 

@@ -30,14 +30,18 @@ let rec finish w verdict =
 let grant w = finish w Granted
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
-   lost: then the exception is raised later, where the worker looks for such. *)
+   lost: then the exception is raised later, where the worker looks for such. [Cancelled] comes from
+   a signal's handler that called the library in this strand's name, and is for this strand
+   alone: it is told again. *)
 let sleep w =
   let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
+  let tell_again = Context.keep () in
   match Worker.wait ~ready:(fun () -> not (is_waiting w)) ~register:arm with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
     if finish w Dead then Outcome.raise failure
+    else if failure.exn == Promise.Cancelled then tell_again ()
     else Worker.stash (Place.current ()).pool failure.exn
 
 let wait_firmly register =

@@ -112,9 +112,9 @@ let search w ~until =
 
 (* For an asynchronous exception that strikes a resident between tasks. Ctrl-C goes to a thread
    that has something to interrupt, in the midst of a system call too; others, a visitor raises
-   when it looks. *)
+   when it looks. A cancellation is nobody else's. *)
 let stash pool exn =
-  if not (exn = Sys.Break && Machine.pass_interrupt_on ()) then begin
+  if not (exn == Promise.Cancelled || (exn = Sys.Break && Machine.pass_interrupt_on ())) then begin
     Atomic.set pool.stray (Some exn);
     Parking.wake_all pool.parking
   end

@@ -116,6 +116,20 @@ let entries_are_forgotten ~by_owner =
     check_bool "few entries" true (Deque.size w.deque <= if by_owner then 1 else Place.high)
   done
 
+(* What is due while somebody sleeps runs there, as a signal's handler would. The event has come first,
+   so it is not lost; and a cancellation is for one strand alone, no other gets it instead. *)
+let cancelled_after_the_grant () =
+  let wait_with_handler raised =
+    Waiter.wait (fun waiter ->
+        let strike () = ignore (Waiter.grant waiter); raise raised in
+        ignore (Timer.add (Machine.now () + 1_000_000) strike))
+  in
+  let stray () = Atomic.exchange Place.nobody.pool.stray None in
+  wait_with_handler Exit;
+  check_equal "kept for who looks" (Some Exit) (stray ());
+  wait_with_handler Promise.Cancelled;
+  check_equal "for nobody else" None (stray ())
+
 let () =
   Alcotest.run "place"
     [
@@ -137,6 +151,7 @@ let () =
           case "dismissed, and sleeps" dismissed_sleeps;
           case "interrupted in its sleep" interrupted_sleeper_passes_on;
         ] );
+      ("an exception in a sleep", [ case "after the event" cancelled_after_the_grant ]);
       ( "entries of tasks that were awaited",
         [
           case "by the owner" (fun () -> entries_are_forgotten ~by_owner:true);
