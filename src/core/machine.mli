@@ -67,8 +67,8 @@ val usual_signals : unit -> unit
 (** Takes the usual signals, whatever the thread inherited. *)
 
 val spawn : (unit -> unit) -> unit Domain.t
-(** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: in
-    OCaml 5.4 a handler that strikes before its domain-local storage is there would crash. *)
+(** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a
+    handler would strike before the domain has set up its storage. *)
 
 val free_stacks : keep:int -> unit
 (** Frees the stacks that the calling domain keeps for fibers to come, but for [keep] of each size:

@@ -268,9 +268,9 @@ value muster_give_storage(value none) {
 }
 #endif
 
-/* A new domain inherits its starter's mask. OCaml 5.4 sets up its domain-local storage
-   after it has begun to take signals, and a handler that asks for it (any call of this library, or
-   Domain.DLS.get) would crash there. So domains start with signals blocked. */
+/* A new domain inherits its starter's mask. It takes signals before its storage is set up: where
+   begin_with_storage does not serve, a handler that asks for storage would crash there. So ours start
+   with signals blocked. */
 #if !defined(_WIN32)
 static __thread sigset_t held_mask;
 static __thread int holds; /* a finaliser may start a domain in the midst of a start */

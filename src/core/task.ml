@@ -29,6 +29,7 @@ let rec async_from_outside f =
   | promise -> promise
   | exception Invalid_argument _ when w != nobody -> async_from_outside f
 
+(* Whoever is in a pool may use it to the end: closing waits for it. *)
 let async_at w f =
   Context.check_at w;
   offer w (Promise.make w.own.home f)
