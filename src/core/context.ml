@@ -10,6 +10,11 @@
    so that a fork which looks at nothing but its worker's first word looks at the context too.
    At a fork, an await, between chunks and in [check], the strand asks whether it is stopped.
 
+   A signal's handler, or a finaliser, runs in the midst of a strand and is no part of it: told
+   there of a cancellation, it would raise [Cancelled] in the strand wherever that may be. The runtime
+   calls it from C. [own.base] is the call from C in which the strand began; where the innermost one is
+   another, and is a handler's or a finaliser's, the code is part of nothing.
+
    A strand is told once. From then on it is [uncancelled], so that the code which cleans up may
    fork and wait, until whoever switched puts the context back. Where an exception leaves a
    call that ran branches, one of them may have been told for all: [rethrow]. *)
@@ -24,10 +29,22 @@ let[@inline] place_after w = if Atomic.get beside != [] then find_after w else c
 (* Whether anything was ever stopped: a program that cancels nothing need not look further. *)
 let any_stopped = Compat.padded (Atomic.make false)
 
+let[@inline never] is_interruption w =
+  Machine.callback () <> w.own.base && Machine.interrupts ()
+
+(* What the running code is a part of, and what the tasks get that it starts. *)
+let[@inline] context w =
+  if w.own.context == uncancelled || not (is_interruption w) then w.own.context
+  else uncancelled
+
+let[@inline] home w =
+  if w.own.home == w.pool.home || not (is_interruption w) then w.own.home else w.pool.home
+
 let is_stopped w =
   Atomic.get any_stopped
   && w.own.context != uncancelled
   && Promise.is_stopped w.own.context
+  && not (is_interruption w)
 
 let shield w =
   w.own.context <- uncancelled;
@@ -44,7 +61,7 @@ let deliver_here () = Option.iter deliver (owned_place ()); raise Promise.Cancel
 let[@inline] check_if_any () = if Atomic.get any_stopped then Option.iter check_at (owned_place ())
 let check () = ignore (Timer.look ()); Option.iter check_at (owned_place ())
 
-let get () = match owned_place () with Some w -> w.own.context | None -> uncancelled
+let get () = match owned_place () with Some w -> context w | None -> uncancelled
 
 let rethrow failure =
   Option.iter (fun w -> if is_stopped w then shield w) (owned_place ());
@@ -58,19 +75,31 @@ type t = {
   context : Promise.any;
   home : Promise.home;
   number : int;  (** who it is (Strand) *)
+  base : int;  (** 0: where it goes on *)
 }
 
-let capture w = { context = w.own.context; home = w.own.home; number = w.own.strand }
+(* The strand that was there when an interruption came gets its own base back. *)
+let capture w =
+  let base = if w.own.base = Machine.callback () then 0 else w.own.base in
+  { context = w.own.context; home = w.own.home; number = w.own.strand; base }
+
+let none w = { context = uncancelled; home = w.pool.home; number = 0; base = 0 }
 let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 
 (* If it was stopped meanwhile, the next fork must not run in place without a look. *)
-let restore w { context; home; number } =
+let restore w { context; home; number; base } =
   w.own.strand <- number;
+  if base <> 0 then w.own.base <- base;
   if w.own.context != context then begin
     w.own.context <- context;
     if is_stopped w then call_up w
   end;
   if w.own.home != home then w.own.home <- home
+
+(* What [w] runs now, instead of what it ran. *)
+let switch w strand =
+  w.own.base <- Machine.callback ();
+  restore w strand
 
 (* The calling strand, to be put back by who goes on with it, on whatever worker. *)
 let keep () =
@@ -78,21 +107,23 @@ let keep () =
   let put_back w = Option.iter (restore w) strand in
   fun () -> Option.iter put_back (owned_place ())
 
+(* What code gets that begins as a part of what the caller is a part of. *)
+let inherited w = if is_plain w || is_interruption w then none w else capture w
+
 (* Of one that may come from another pool: its tasks belong to this one. *)
 let enter w { context; home; _ } =
+  w.own.base <- Machine.callback ();
   w.own.context <- context;
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home
      else if home.owner == w.pool.home.owner then home
      else Promise.home ~lineage:home.lineage ~unheard:home.unheard w.pool.home.owner)
 
-let none w = { context = uncancelled; home = w.pool.home; number = 0 }
-
 (* A function that begins as a part of what the caller is a part of, on whatever worker. *)
 let carry w f =
   if is_plain w then f
   else
-    let mine = capture w in
+    let mine = inherited w in
     fun x ->
       (match owned_place () with
        | Some w -> enter w mine; check_at w

@@ -26,6 +26,11 @@ external usual_signals : unit -> unit = "muster_usual_signals" [@@noalloc]
 external free_stacks : keep:int -> unit = "muster_free_stacks" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
+external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callback_untagged"
+[@@noalloc]
+
+external interrupts : unit -> bool = "muster_interrupts" [@@noalloc]
+
 (** Place of a worker in domain-local storage, or -1; ticks. *)
 external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
 

@@ -66,6 +66,15 @@ val note_signals : unit -> unit
 val usual_signals : unit -> unit
 (** Takes the usual signals, whatever the thread inherited. *)
 
+external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callback_untagged"
+[@@noalloc]
+(** The innermost call of OCaml by C on the calling thread, as a number: the same as long as OCaml
+    code runs that C has not called meanwhile. About 2 ns. *)
+
+val interrupts : unit -> bool
+(** Whether that call may be a signal's handler or a finaliser. Errs on the side of yes, in a thread
+    that has blocked a signal which somebody handles; and says no of a handler on Windows. Some us. *)
+
 val spawn : (unit -> unit) -> unit Domain.t
 (** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a
     handler would strike before the domain has set up its storage. *)

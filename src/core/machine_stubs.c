@@ -239,6 +239,32 @@ value muster_usual_signals(value unit) {
   return Val_unit;
 }
 
+/* The innermost call of OCaml by C on the calling thread: where its frame is. Native code keeps a
+   list of them, bytecode that of its interpreter's. */
+intnat muster_callback_untagged(value unit) {
+  (void)unit;
+  return (intnat)(((uintptr_t)Caml_state->c_stack + (uintptr_t)Caml_state->external_raise) >> 2);
+}
+
+value muster_callback(value unit) { return Val_long(muster_callback_untagged(unit)); }
+
+/* Whether that call may be a signal's handler or a finaliser. A handler runs with its signal
+   blocked; a thread may have blocked one that somebody handles for other reasons. */
+value muster_interrupts(value unit) {
+  (void)unit;
+  if (Caml_state->final_info->running_finalisation_function) return Val_true;
+#if !defined(_WIN32)
+  sigset_t blocked;
+  struct sigaction action;
+  pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+  for (int s = 1; s < NSIG; s++)
+    if (sigismember(&blocked, s) == 1 && sigaction(s, NULL, &action) == 0 &&
+        action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+      return Val_true;
+#endif
+  return Val_false;
+}
+
 /* A domain that begins may take finalisers over from one that has ended, and call them at its first
    allocation, which is that of its domain-local storage: up to OCaml 5.4 a finaliser, or a signal's
    handler, that asks for a key there (any call of this library, or Domain.DLS.get) reads from no

@@ -103,6 +103,7 @@ let work_as_resident w ~before hiring =
   Machine.usual_signals ();
   Atomic.set w.owner (Machine.thread_id ());
   Compat.set here w;
+  w.own.base <- Machine.callback ();
   Deque.move_in w.deque;
   Atomic.set w.mailbox Idle;
   Run.wake_posters w.pool;

@@ -53,7 +53,7 @@ let aside w ~handled strand f x =
   let was_handled = w.own.handled and before = Context.capture w in
   let put_back () = w.own.handled <- was_handled; Context.restore w before in
   w.own.handled <- handled;
-  Context.restore w strand;
+  Context.switch w strand;
   match f x with
   | () -> put_back ()
   | exception exn ->
@@ -71,7 +71,8 @@ let execute w p =
   | Ready (_, home, _) ->
     w.own.counts.tasks <- w.own.counts.tasks + 1;
     let strand =
-      if home == Promise.nowhere then Context.none w else Context.{ context = p; home; number = 0 }
+      if home == Promise.nowhere then Context.none w
+      else { Context.context = p; home; number = 0; base = 0 }
     in
     aside w ~handled:true strand in_fiber p
   | Running _ | Returned _ | Raised _ -> ()

@@ -19,7 +19,7 @@ type t = {
 
 (* The scopes around the strand, and the task, if that is not one of them. *)
 let lineage w : Promise.lineage =
-  match (w.own.context, w.own.home.lineage) with
+  match (Context.context w, (Context.home w).lineage) with
   | context, around when context == uncancelled -> around
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
@@ -45,7 +45,7 @@ let fail s failure =
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. *)
 let inside s w f =
   let before = Context.capture w in
-  Context.restore w { before with context = Promise.any s.promise; home = s.home };
+  Context.switch w { before with context = Promise.any s.promise; home = s.home; base = 0 };
   let end_it () =
     end_one s.promise s.pending ();
     Fork.wait_done s.promise;

@@ -32,7 +32,7 @@ let rec async_from_outside f =
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
 let async_at w f =
   Context.check_at w;
-  offer w (Promise.make w.own.home f)
+  offer w (Promise.make (Context.home w) f)
 
 let[@inline never] async f =
   Room.make ();
@@ -59,7 +59,7 @@ let[@inline] run_here w state t =
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
   w.own.stale <- true;
-  Context.restore w { context = Promise.any t; home; number = 0 };
+  Context.restore w { context = Promise.any t; home; number = 0; base = 0 };
   let ended = Promise.run_from state t in
   Context.restore (Context.place_after w) strand;
   ended

@@ -68,7 +68,7 @@ type visit = {
 
 (* What the caller is a part of, the visit is too. *)
 let bring_context w ~outer =
-  Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.capture)
+  Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.inherited)
 
 let try_enter pool =
   let outer = owned_place () in

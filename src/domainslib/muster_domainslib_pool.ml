@@ -54,7 +54,9 @@ let run t f =
    place as a part of the task that awaits it, which saves a fifth of an async and its await.
    Scopes have homes, too, and their tasks go Muster's way. *)
 
-let home_for t (w : Place.t) = if w.own.home == w.pool.home then t.home else w.own.home
+let home_for t (w : Place.t) =
+  let home = Context.home w in
+  if home == w.pool.home then t.home else home
 
 let async t f =
   check t;

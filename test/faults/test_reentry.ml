@@ -89,6 +89,75 @@ let in_a_handler_while_waiting pool =
   called "the handler";
   is_usable pool
 
+(* {2 In what is cancelled}
+
+   What interrupts is no part of it: it is not told of that cancellation, and may wait, fork and
+   cancel for itself. *)
+
+let raises exn f = match f () with () -> false | exception e -> e = exn
+
+let cancel_things () =
+  use_library ();
+  let stop s = Task.cancel_scope s; Task.check () in
+  check_bool "own scope" true (raises Task.Cancelled (fun () -> Task.scope stop));
+  let endless () = while true do Task.check () done in
+  check_bool "own deadline" true
+    (raises Task.Deadline_exceeded (fun () -> Task.with_deadline 0.0002 endless))
+
+let here () = (Thread.id (Thread.self ()), (Domain.self () :> int))
+let target = Atomic.make (0, 0)
+let hits = Atomic.make 0
+
+let interruption () =
+  cancel_things ();
+  if Atomic.get target = here () then Atomic.incr hits
+
+let compute_until_interrupted n ~interrupt =
+  let limit = Unix.gettimeofday () +. 20. in
+  Atomic.set target (here ());
+  Atomic.set hits 0;
+  while Atomic.get hits < n && Unix.gettimeofday () < limit do
+    interrupt ();
+    ignore (Sys.opaque_identity (List.init 100 ref))
+  done;
+  check_bool "interrupted" true (Atomic.get hits >= n)
+
+(* The last one's code is not what the worker began, either, and yet part of the scope. *)
+let ways =
+  [
+    ("the code of a scope", fun _ f -> f ());
+    ("a task", fun s f -> Task.await (Task.fork s f));
+    ("a task in place", fun _ f -> Task.await (Task.async f));
+    ("below C", fun _ f -> call_through_c f);
+  ]
+
+let when_cancelled ~interrupt pool =
+  let one (name, call) =
+    let through = ref false in
+    let body s =
+      call s (fun () ->
+          Task.cancel_scope s;
+          compute_until_interrupted 3 ~interrupt;
+          through := true;
+          Task.check ())
+    in
+    check_bool (name ^ " is told") true (raises Task.Cancelled (fun () -> Task.scope body));
+    check_bool (name ^ " is told when it asks") true !through
+  in
+  Pool.run pool (fun () -> List.iter one ways);
+  is_usable pool
+
+let handler_when_cancelled pool =
+  let before = Sys.signal Sys.sigusr1 (Signal_handle (fun _ -> interruption ())) in
+  let interrupt () = Unix.kill (Unix.getpid ()) Sys.sigusr1 in
+  Fun.protect (fun () -> when_cancelled ~interrupt pool)
+    ~finally:(fun () -> Sys.set_signal Sys.sigusr1 before)
+
+let finaliser_when_cancelled pool =
+  when_cancelled pool ~interrupt:(fun () ->
+      Gc.finalise (fun _ -> interruption ()) (ref (Atomic.get ran));
+      Gc.full_major ())
+
 (* {2 Collections} *)
 
 let in_finalisers pool =
@@ -203,11 +272,13 @@ let () =
         [
           each "in a handler" in_a_signal_handler;
           each "in a handler, while the caller waits" in_a_handler_while_waiting;
+          each "in a handler, in what is cancelled" handler_when_cancelled;
         ] );
       ( "collections",
         [
           each "in finalisers" in_finalisers;
           each "in finalisers, in domains that begin" in_domains_that_begin;
+          each "in finalisers, in what is cancelled" finaliser_when_cancelled;
           each "compact" (collected Gc.compact);
           each "full major" (collected Gc.full_major);
         ] );
