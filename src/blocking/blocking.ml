@@ -23,7 +23,7 @@ let by_crew f =
   let result = ref None in
   let register waiter =
     Crew.run (fun () ->
-        Publish.record_backtrace backtrace;
+        Machine.record_backtrace backtrace;
         let ended = outcome f in
         result := Some ended;
         ignore (Waiter.grant waiter))

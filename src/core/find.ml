@@ -39,7 +39,7 @@ let steal w =
   from n w.own.victim
 
 (* A visitor stands in for residents until one of them takes something. *)
-let stand_in w = w.own.stands_in <- Inbox.moment w.pool.inbox
+let take_on_inbox w = w.own.stands_in <- Inbox.moment w.pool.inbox
 
 let stands_in w =
   let since = w.own.stands_in in
@@ -55,7 +55,7 @@ let from_inbox w =
     match Inbox.pop w.pool.inbox with
     | None -> none
     | Some task ->
-      if goes_on then stand_in w;
+      if goes_on then take_on_inbox w;
       inherit_backtrace w.pool.inherited;
       w.own.from_inbox <- true;
       task

@@ -34,6 +34,9 @@ external interrupts : unit -> bool = "muster_interrupts" [@@noalloc]
 (** Place of a worker in domain-local storage, or -1; ticks. *)
 external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
 
+let record_backtrace status =
+  if backtrace_status () <> status then Printexc.record_backtrace status
+
 let rate = ticks_per_us ()
 let ticks_of_us us = max 1 (us * rate / 1024)
 let join_turns = 100

@@ -30,6 +30,9 @@ val join_turns : int
 val backtrace_status : unit -> bool
 (** [Printexc.backtrace_status] of the calling domain, without the cost of a full call. *)
 
+val record_backtrace : bool -> unit
+(** [Printexc.record_backtrace], at no cost where it is so already. *)
+
 (** {2 What the machine does with our threads} *)
 
 val now : unit -> int

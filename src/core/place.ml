@@ -118,7 +118,7 @@ and pool = {
   inherited : bool Atomic.t;  (** backtrace setting of who sent the last outside item *)
   stray : exn option Atomic.t;  (** an asynchronous exception that struck an idle worker *)
   hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
-  stand_in : pool -> until:(unit -> bool) -> unit;  (** the caller does what lies in the inbox *)
+  serve_inbox : pool -> until:(unit -> bool) -> unit;  (** the caller does what lies in the inbox *)
   mutable home : Promise.home;  (** set once, before anybody sees the pool *)
   leaving : Machine.Sleeper.t list Atomic.t;  (** who waits for workers to leave *)
 }
@@ -155,7 +155,7 @@ let make pool index =
       backtrace = Compat.padded (Atomic.make false); away = Compat.padded (Atomic.make false);
       own = make_own pool.home index; published = Compat.padded (Atomic.make (zero ())) }
 
-let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire ~stand_in =
+let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire ~serve_inbox =
   let pool =
     { name; wanted; insists; minor_heap; workers = [||]; regulars;
       guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
@@ -166,7 +166,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0;
       suspended = Compat.padded (Atomic.make 0);
       closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None;
-      hire; stand_in; home = Promise.nowhere; leaving = Atomic.make [] }
+      hire; serve_inbox; home = Promise.nowhere; leaving = Atomic.make [] }
   in
   pool.home <- Promise.home ~unheard:(Uncaught.note ~pool:name) (Pool pool);
   pool
@@ -178,7 +178,7 @@ let nobody =
   let pool =
     make_pool ~name:"" ~wanted:1 ~insists:false ~minor_heap:None ~regulars:1 ~places:1 ~pauses:0
       ~hire:ignore
-      ~stand_in:(fun _ ~until:_ -> ())
+      ~serve_inbox:(fun _ ~until:_ -> ())
   in
   let w = make pool 0 in
   pool.workers <- [| w |];

@@ -101,7 +101,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   let pauses = if size > Atomic.get Staff.cpus then 0 else 10 in
   let pool =
     make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:(Heap.wanted minor_heap_words)
-      ~regulars ~places ~pauses ~hire:hire_one ~stand_in
+      ~regulars ~places ~pauses ~hire:hire_one ~serve_inbox
   in
   pool.workers <- Array.init places (make pool);
   Option.iter (set_heap pool) (Heap.of_creator pool ~size);

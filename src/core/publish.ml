@@ -21,10 +21,7 @@ let wants_tasks w =
   if size <= low then w.own.filling <- true;
   (w.own.filling && not (alone w)) || (hush w; false)
 
-let record_backtrace status =
-  if Machine.backtrace_status () <> status then Printexc.record_backtrace status
-
-let inherit_backtrace flag = record_backtrace (Atomic.get flag)
+let inherit_backtrace flag = Machine.record_backtrace (Atomic.get flag)
 
 let publish_backtrace flag =
   let status = Machine.backtrace_status () in

@@ -130,7 +130,7 @@ let end_share w ~here ~late ~from =
 
 let do_job w ~on_top = function
   | Job { share; failures; late; from; backtrace; _ } ->
-    record_backtrace backtrace;
+    Machine.record_backtrace backtrace;
     w.own.in_share <- true;
     if on_top then
       run_share_on_top w w.index share failures ~ended:(fun () ->

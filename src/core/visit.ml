@@ -242,15 +242,15 @@ let with_worker ?if_closed fn pool ~in_place f =
 
 (* Somebody who waits outside does what nobody there does: all residents are blocked, in a way that
    the pool does not see. *)
-let stand_in pool ~until =
-  let rec serve_inbox w =
+let serve_inbox pool ~until =
+  let rec serve w =
     if not (until ()) then begin
-      Find.stand_in w;
+      take_on_inbox w;
       let task = from_inbox w in
       if task != none then begin
         execute w task;
-        serve_inbox w
+        serve w
       end
     end
   in
-  Option.iter (fun visit -> visiting visit serve_inbox) (try_enter pool)
+  Option.iter (fun visit -> visiting visit serve) (try_enter pool)

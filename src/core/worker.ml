@@ -23,7 +23,7 @@ let rec sleep_as_visitor ?(waits = 0) w ~disturbed =
   if not (Parking.sleep w.pool.parking w.index ~limit_ms) then begin
     ignore (Timer.look ());
     let waits = if is_unserved w.pool ~since then waits + 1 else 0 in
-    if waits * signal_ms >= relief_ms then stand_in w;
+    if waits * signal_ms >= relief_ms then take_on_inbox w;
     if stands_back w then keep_watch w;
     if not (stands_in w || w.own.called || disturbed ()) then sleep_as_visitor ~waits w ~disturbed
   end
@@ -158,7 +158,7 @@ let relieve ~until pool =
   let before = Atomic.get pool.residents in
   need pool (Atomic.get pool.size - 1) ~ms:relief_ms;
   pool.hire pool;
-  if Atomic.get pool.residents <= before then pool.stand_in pool ~until
+  if Atomic.get pool.residents <= before then pool.serve_inbox pool ~until
 
 let inboxes () = List.map (fun pool -> (pool, Inbox.moment pool.inbox)) (Atomic.get open_pools)
 

@@ -10,7 +10,7 @@ let make_pool ?(hire = ignore) ~residents ~allowed () =
   let pool =
     Place.make_pool ~name:"by hand" ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3 ~places:4
       ~pauses:0 ~hire
-      ~stand_in:(fun _ ~until:_ -> ())
+      ~serve_inbox:(fun _ ~until:_ -> ())
   in
   pool.workers <- Array.init 4 (Place.make pool);
   Atomic.set pool.size 3;

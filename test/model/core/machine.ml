@@ -3,6 +3,7 @@
 let thread_id () = 10 + !Atomic.current
 let yield = ignore
 let backtrace_status () = false
+let record_backtrace = ignore
 let callback () = 0
 let interrupts () = false
 

@@ -13,7 +13,7 @@ let pool ?(hire = ignore) ?(guests = 0) ?(calls = true) ?residents size =
   let pool =
     make_pool ~name:"model" ~wanted:size ~insists:true ~minor_heap:None ~regulars:size ~places
       ~pauses:0 ~hire
-      ~stand_in:(fun _ ~until:_ -> ())
+      ~serve_inbox:(fun _ ~until:_ -> ())
   in
   pool.workers <- Array.init places (make pool);
   Atomic.set pool.size size;
