@@ -94,6 +94,7 @@ let counted n what = Printf.sprintf "%d %s%s" n what (if n = 1 then "" else "s")
 let shown (who : who) =
   match who.name with
   | "sequential" -> "sequential call"
+  | "closures" -> "its closures, in order"
   | "muster" -> "Muster, " ^ counted who.domains "domain"
   | "domainslib" -> "Domainslib, " ^ counted who.domains "domain"
   | peer -> peer ^ ", " ^ counted who.domains "thread"
