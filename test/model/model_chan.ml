@@ -151,7 +151,7 @@ let model ?(before = []) capacities scripts =
       (script before)
       (String.concat " | " (List.map script scripts))
   in
-  Model.{ name; start }
+  Model.make name start
 
 (* All sets of so many parties at one channel, the first of which may be cancelled. *)
 

@@ -108,7 +108,7 @@ let model ~capacity ~history ~script ~thieves =
     let thief i count () = for _ = 1 to count do steal t i done in
     Model.{ processes = owner :: List.mapi thief thieves; verdict = verdict t }
   in
-  Model.{ name; start }
+  Model.make name start
 
 (* Two deques that differ only in how often their ring went round behave alike. *)
 let shape ~capacity history =

@@ -52,7 +52,7 @@ let model ~capacity ~forks ~thieves =
     Printf.sprintf "forks of depth %s, deque of %d, thieves %s" (numbers forks) capacity
       (numbers thieves)
   in
-  Model.{ name; start }
+  Model.make name start
 
 let quick =
   [

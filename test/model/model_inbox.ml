@@ -45,7 +45,7 @@ let model ~senders ~items ~receivers =
   let name =
     Printf.sprintf "inbox, %d senders of %d, receivers %s" senders items counts
   in
-  Model.{ name; start }
+  Model.make name start
 
 let quick =
   [

@@ -21,7 +21,7 @@ let model indices =
     Model.{ processes = watch :: List.mapi note indices; verdict }
   in
   let name = "leftmost of " ^ String.concat ", " (List.map string_of_int indices) in
-  Model.{ name; start }
+  Model.make name start
 
 let quick = List.map model [ [ 1; 0 ]; [ 1; 1 ]; [ 3; 0; 1 ] ]
 let slow = List.map model (Model.choices 3 [ 0; 1; 2; 3 ])

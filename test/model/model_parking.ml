@@ -96,7 +96,7 @@ let model ?(announce = Parking.announce) name serves ~kinds ~left processes =
     let processes = List.map until_blocked (processes t) in
     Model.{ processes; verdict = verdict t ~left }
   in
-  Model.{ name = "parking: " ^ name; start }
+  Model.make ("parking: " ^ name) start
 
 let publishers count t = List.init count (fun _ -> publisher t 0)
 

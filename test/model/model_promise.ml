@@ -94,7 +94,7 @@ let model ~fails parties =
     Model.{ processes; verdict = verdict parties ~fails counts promise }
   in
   let kind = if fails then "promise that fails" else "promise that returns" in
-  Model.{ name = String.concat ", " (kind :: List.map name_of parties); start }
+  Model.make (String.concat ", " (kind :: List.map name_of parties)) start
 
 (* Of three, none waits twice: that has too many orders. *)
 let models size =

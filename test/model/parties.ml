@@ -95,4 +95,4 @@ let model name ?(asleep = []) ?(worker = false) ?(cancelled = []) start =
     Model.{ processes = (if worker then beside processes else processes); verdict }
   in
   let suffix i = Printf.sprintf ", %d is cancelled" i in
-  Model.{ name = name ^ String.concat "" (List.map suffix cancelled); start }
+  Model.make (name ^ String.concat "" (List.map suffix cancelled)) start

@@ -5,12 +5,33 @@
 type run = { processes : (unit -> unit) list; verdict : unit -> string option }
 (** [verdict] is what went wrong, asked after all processes have ended. *)
 
-type t = { name : string; start : unit -> run }
+type t = {
+  name : string;
+  start : unit -> run;
+  bound : int option;  (** not all orders are tried, only the first so many runs *)
+}
+
+let make ?bound name start = { name; start; bound }
+
+type ending =
+  | Exhausted
+  | Bounded  (** by its own bound: there are more orders *)
+  | Cut  (** by [longest], though it should be exhausted *)
+
+type count = {
+  orders : int;
+  runs : int;  (** of a beginning of an order: what the time goes into *)
+  ending : ending;
+}
 
 exception Violation of string
 exception Again
+exception Enough
 
+(* No model may take more runs: a run takes 10 to 50 us, so that is some minutes. *)
+let longest = ref (try int_of_string (Sys.getenv "LONGEST") with Not_found -> 8_000_000)
 let orders = ref 0
+let runs = ref 0
 
 let fault_of verdict =
   match !Atomic.raised with
@@ -31,10 +52,14 @@ let judge name verdict () =
       raise (Violation (name ^ ": " ^ fault))
   end
 
-let rec explore ({ name; start } as model) =
+let rec explore ({ name; start; bound } as model) =
   orders := 0;
+  runs := 0;
   Atomic.trace_found ();
+  let most = Option.value bound ~default:!longest in
   let begin_run () =
+    if !runs >= most then raise Enough;
+    incr runs;
     Atomic.renew ();
     let { processes; verdict } = start () in
     List.iteri (fun i f -> Atomic.Traced.spawn (Atomic.process i f)) processes;
@@ -48,9 +73,13 @@ let rec explore ({ name; start } as model) =
     @raise Violation in the first order that ends badly, which is printed. *)
 let check model =
   Atomic.forget_shared ();
-  explore model;
+  let ending =
+    match explore model with
+    | () -> Exhausted
+    | exception Enough -> if model.bound = None then Cut else Bounded
+  in
   Atomic.renew ();
-  !orders
+  { orders = !orders; runs = !runs; ending }
 
 (** The first fault of those that are true. *)
 let faults list =

@@ -56,7 +56,7 @@ let model ?(fails = []) parties =
     Model.{ processes = World.at pool 0 (both t ~fails) :: others; verdict }
   in
   let failing = String.concat "" (List.map (Printf.sprintf ", %d fails") fails) in
-  Model.{ name = Printf.sprintf "fork beside one that %s%s" (spell_all parties) failing; start }
+  Model.make (Printf.sprintf "fork beside one that %s%s" (spell_all parties) failing) start
 
 (* {2 Tasks from outside} *)
 
@@ -79,7 +79,7 @@ let sent ~outside parties =
     let nobody_yet () = () in
     Model.{ processes = (nobody_yet :: others) @ List.init outside send; verdict }
   in
-  Model.{ name = Printf.sprintf "%d tasks sent to one that %s" outside (spell_all parties); start }
+  Model.make (Printf.sprintf "%d tasks sent to one that %s" outside (spell_all parties)) start
 
 let quick =
   [

@@ -80,7 +80,7 @@ let model ?(scopes = 1) ?(stale = 0) parties =
     Printf.sprintf "task in %d scopes with %d stale entries: %s" scopes stale
       (String.concat ", " (List.map spell parties))
   in
-  Model.{ name; start }
+  Model.make name start
 
 (* All sets of so many parties beside a hook; only one of them ends the task. *)
 let all ~scopes size kinds =

@@ -78,7 +78,7 @@ let model ?(what = "") ?fails_with ?(prepare = ignore) ?(faults = faults) ?body 
     in
     Model.{ processes = World.at pool 0 (perform call) :: residents; verdict }
   in
-  Model.{ name = name_of what ~revoke parties; start }
+  Model.make (name_of what ~revoke parties) start
 
 let both make = [ make ~revoke:true; make ~revoke:false ]
 let simple parties = both (fun ~revoke -> model ~revoke parties)
@@ -147,7 +147,7 @@ let crossing ~revoke ~other =
   let name =
     Printf.sprintf "region: a %s of the visitor, a %s of a resident" (kind revoke) (kind other)
   in
-  Model.{ name; start }
+  Model.make name start
 
 let both_twice make =
   List.concat_map (fun other -> both (fun ~revoke -> make ~revoke ~other)) [ true; false ]
@@ -167,7 +167,7 @@ let visitor_leaves ~revoke =
     in
     Model.{ processes; verdict }
   in
-  Model.{ name = Printf.sprintf "region: a %s, the visitor leaves" (kind revoke); start }
+  Model.make (Printf.sprintf "region: a %s, the visitor leaves" (kind revoke)) start
 
 (* A resident goes to work in another pool, and comes back. *)
 let goes_away ~returns ~revoke =
@@ -187,7 +187,7 @@ let goes_away ~returns ~revoke =
     Model.{ processes = [ World.at pool 0 (perform call); World.at pool 1 go ]; verdict }
   in
   let way = if returns then "goes away and comes back" else "goes away" in
-  Model.{ name = Printf.sprintf "region: a %s, a resident %s" (kind revoke) way; start }
+  Model.make (Printf.sprintf "region: a %s, a resident %s" (kind revoke) way) start
 
 let quick =
   simple [ Loops ] @ simple [ Sleeps ]

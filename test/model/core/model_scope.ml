@@ -85,7 +85,7 @@ let model ?(fails = []) ?(stopped = false) ?(tasks = 1) parties =
     Printf.sprintf "scope of %d tasks beside %s%s%s" tasks beside failing
       (if stopped then ", it is stopped" else "")
   in
-  Model.{ name; start }
+  Model.make name start
 
 let quick =
   [

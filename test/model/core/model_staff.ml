@@ -68,7 +68,7 @@ let model ?(tasks = 1) ?(faults = faults) ?(hire = Resident.hire_one) ~residents
     let verdict () = Model.faults (faults t) in
     Model.{ processes = parties @ List.init domains Domain.process; verdict }
   in
-  Model.{ name = "staff: " ^ name; start }
+  Model.make ("staff: " ^ name) start
 
 let sent_to_one_who_leaves =
   model ~residents:1 ~domains:1 "a task is sent while the last resident leaves" (fun t ->

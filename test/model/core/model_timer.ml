@@ -29,7 +29,7 @@ let model name ~timers processes =
     in
     Model.{ processes = processes t; verdict }
   in
-  Model.{ name = "timer: " ^ name; start }
+  Model.make ("timer: " ^ name) start
 
 let quick =
   [

@@ -109,7 +109,7 @@ let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(event
     Printf.sprintf "waiter that %s%s, %d grants%s" how what grants
       (String.concat "" (List.map (fun s -> ", " ^ name_of s) stops))
   in
-  Model.{ name; start }
+  Model.make name start
 
 let once = waits Waiter.wait
 let firmly = waits Waiter.wait_firmly
