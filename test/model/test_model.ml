@@ -1,11 +1,16 @@
 (* The short form of the model checks as tests ([test_model]); or all of them, in processes of their
-   own, as many at a time as there are CPUs ([--full], [--short], or the suites whose names begin
-   so: [--full NAME]). *)
+   own, as many at a time as there are CPUs ([--full], [--short], or the suites and models whose names
+   begin so: [--full NAME]). *)
 
 let short = Models.Suites.quick @ Core_models.Suites.quick
 let all = Models.Suites.full @ Core_models.Suites.full
 
-let of_name prefix = List.filter (fun (name, _) -> String.starts_with ~prefix name)
+let of_name prefix suites =
+  let some (suite, models) =
+    let is_meant model = List.exists (String.starts_with ~prefix) [ suite; model.Model.name ] in
+    match List.filter is_meant models with [] -> None | models -> Some (suite, models)
+  in
+  List.filter_map some suites
 
 let quick (name, models) =
   let check model =

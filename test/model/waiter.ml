@@ -37,6 +37,23 @@ let rec finish w verdict =
 let grant w = finish w Granted
 let kill w = ignore (finish w Dead)
 
+(* {2 Continuations}
+
+   One that the run leaves behind would keep its stack for ever: the collector does not free the stack of
+   one that dies young. So they are all ended before the next run, in which they count for nothing. *)
+
+let kept : (unit, unit) Effect.Deep.continuation list ref = ref []
+
+let drop_kept () =
+  let end_one k =
+    try Atomic.without_steps (fun () -> Effect.Deep.discontinue k Atomic.Stopped) with _ -> ()
+  in
+  let all = !kept in
+  kept := [];
+  List.iter end_one all
+
+let () = Atomic.at_start := drop_kept :: !Atomic.at_start
+
 let wait register =
   let w = Atomic.make Idle in
   Effect.perform (Begin w);
@@ -54,7 +71,7 @@ let arm w k = if not (Atomic.compare_and_set w Idle (Armed k)) then go_on k (Ato
 let as_party ~begins f =
   let effc (type a) (eff : a Effect.t) =
     match eff with
-    | Wait w -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> arm w k)
+    | Wait w -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> kept := k :: !kept; arm w k)
     | Begin w ->
       Some
         (fun k ->

@@ -68,6 +68,11 @@ let step f =
 
 let are_several bits = bits land (bits - 1) <> 0
 
+(** [f] without any step: it is stopped at the first one. *)
+let without_steps f =
+  stopping := true;
+  Fun.protect f ~finally:(fun () -> stopping := false)
+
 (* The model before and after its processes counts as none. *)
 let note a ~writes =
   if !stopping then raise Stopped;
