@@ -23,8 +23,9 @@ let puts ?(count = 1) wake s () =
   Mutex.protect s.mutex (fun () -> ignore (Atomic.fetch_and_add s.items count));
   wake s.condition
 
-let model ?cancelled ?(left = [ 0 ]) name bodies =
-  Parties.model ("condition: " ^ name) ?cancelled (fun () ->
+(* Those [asleep] wait already; then a worker runs those that are woken. *)
+let model ?cancelled ?(asleep = []) ?(left = [ 0 ]) name bodies =
+  Parties.model ("condition: " ^ name) ?cancelled ~asleep ~worker:(asleep <> []) (fun () ->
       let s =
         { mutex = Mutex.create (); condition = Condition.create (); items = Atomic.make 0;
           without_mutex = false }
@@ -44,5 +45,10 @@ let quick =
 
 let slow =
   [
-    model "two wait, one broadcasts" [ takes; takes; puts ~count:2 Condition.broadcast ];
+    model "two sleep, one broadcasts" ~asleep:[ 0; 1 ] [ takes; takes; puts ~count:2 Condition.broadcast ];
+    model "two sleep, two signal" ~asleep:[ 0; 1 ] [ takes; takes; puts Condition.signal; puts Condition.signal ];
+    model "one sleeps, one comes, one broadcasts" ~asleep:[ 0 ]
+      [ takes; takes; puts ~count:2 Condition.broadcast ];
+    model "two sleep, one signals" ~asleep:[ 0; 1 ] ~cancelled:[ 0 ] ~left:[ 0; 1 ]
+      [ takes; takes; puts Condition.signal; puts Condition.signal ];
   ]

@@ -24,9 +24,16 @@ let tries s () =
     Rwlock.unlock_write s.lock
   end
 
-let model ?cancelled name bodies =
-  Parties.model ("rwlock: " ^ name) ?cancelled (fun () ->
+let leaves_as_reader s () = Rwlock.unlock_read s.lock
+let leaves_as_writer s () = Rwlock.unlock_write s.lock
+let tries_to_pass s () = if Rwlock.try_lock_write s.lock then Rwlock.unlock_write s.lock
+
+(* [asleep]: these wait already, for somebody who is inside when all begin; then a worker runs those
+   that are woken. *)
+let model ?cancelled ?(asleep = []) ?(first = ignore) name bodies =
+  Parties.model ("rwlock: " ^ name) ?cancelled ~asleep ~worker:(asleep <> []) (fun () ->
       let s = { lock = Rwlock.create (); inside = Atomic.make 0; crowded = false } in
+      Parties.beforehand (fun () -> first s.lock);
       let is_free () = Parties.afterwards (fun () -> Rwlock.try_lock_write s.lock) = Some true in
       ( List.map (fun body -> body s) bodies,
         fun () -> [ ("a writer was not alone", s.crowded); ("not free", not (is_free ())) ] ))
@@ -42,6 +49,16 @@ let quick =
 
 let slow =
   [
+    model "a reader, and a writer that tries" [ reads; tries ];
+    model "a writer, and one that tries" [ writes; tries ];
+    model "a reader, a writer that tries, a writer" [ passes_as_reader; tries_to_pass; passes_as_writer ];
+    model "a writer leaves, two readers come" ~first:Rwlock.lock_write [ leaves_as_writer; reads; reads ];
+    model "a writer leaves, a reader waits, a writer comes" ~first:Rwlock.lock_write ~asleep:[ 1 ]
+      [ leaves_as_writer; reads; writes ];
+    model "a writer leaves, a writer and a reader wait" ~first:Rwlock.lock_write ~asleep:[ 1; 2 ]
+      ~cancelled:[ 1 ]
+      [ leaves_as_writer; passes_as_writer; passes_as_reader ];
+    model "a reader leaves, a writer waits, a reader comes" ~first:Rwlock.lock_read ~asleep:[ 1 ]
+      [ leaves_as_reader; writes; reads ];
     model "two readers and a writer" [ passes_as_reader; passes_as_reader; passes_as_writer ];
-    model "a reader, a writer" [ reads; tries; passes_as_writer ];
   ]
