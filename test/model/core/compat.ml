@@ -1,4 +1,12 @@
-(* Domain-local storage: each process of a model is a domain. *)
+(* Domain-local storage: each process of a model is a domain, but for those that are threads of
+   one. *)
+
+let one_domain : int list ref = ref []
+let () = Atomic.at_start := (fun () -> one_domain := []) :: !Atomic.at_start
+
+let domain () =
+  let me = !Atomic.current in
+  if List.mem me !one_domain then List.hd !one_domain else me
 
 let padded block = block
 let atomic_at = Array.unsafe_get
@@ -12,11 +20,11 @@ let slot init =
   s
 
 let set s v =
-  let me = !Atomic.current in
+  let me = domain () in
   s.values <- (me, v) :: List.remove_assoc me s.values
 
 let get s =
-  match List.assoc_opt !Atomic.current s.values with
+  match List.assoc_opt (domain ()) s.values with
   | Some v -> v
   | None -> let v = s.init () in set s v; v
 

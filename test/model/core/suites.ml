@@ -9,6 +9,7 @@ let quick =
     ("scopes", Model_scope.quick);
     ("hire, leave, close", Model_staff.quick);
     ("timers", Model_timer.quick);
+    ("relief, places beside", Model_relief.quick);
   ]
 
 let full =
@@ -20,4 +21,5 @@ let full =
     ("scopes", Model_scope.(quick @ slow));
     ("hire, leave, close", Model_staff.(quick @ slow));
     ("timers", Model_timer.(quick @ slow));
+    ("relief, places beside", Model_relief.(quick @ slow));
   ]

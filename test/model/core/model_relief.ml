@@ -1,0 +1,94 @@
+(* The last resort: all residents are blocked in a way that the pool does not see, no domain can be
+   had, and a task lies in the inbox. A visitor that waits in the pool takes it, or a thread that waits
+   outside comes in and does it; where storage shows another thread of its domain, its place is listed
+   ([Place.beside]). Time passes for who sleeps with a limit ([Machine.naps]). *)
+
+open Place
+
+type t = {
+  pool : pool;
+  task : unit Promise.t;
+  mutable runs : int;
+  beat : int Atomic.t;  (** so that others may come in between *)
+  mutable lost : bool;  (** a thread did not find its own place *)
+}
+
+(* The resident in place 1 is in none of the processes: it is blocked for good. *)
+let make ~guests () =
+  let pool = World.pool 2 ~guests:(max 0 guests) ~calls:false ~serve_inbox:Visit.serve_inbox in
+  Atomic.set pool.guests 0;
+  for i = pool.regulars to Array.length pool.workers - 1 do
+    Atomic.set pool.workers.(i).owner 0
+  done;
+  let run = ref ignore in
+  let t = { pool; task = Promise.make pool.home (fun () -> !run ()); runs = 0; beat = Atomic.make 0;
+      lost = false } in
+  run := (fun () -> Atomic.incr t.beat; t.runs <- t.runs + 1);
+  t
+
+let no_visitor t = Atomic.set t.pool.workers.(0).owner 0
+
+(* {2 Parties} *)
+
+let sends t () = Publish.send t.pool (Promise.any t.task)
+let waits_outside t () = Visit.wait t.task
+let sends_and_waits t () = sends t (); waits_outside t ()
+let waits_inside t = World.at t.pool 0 (fun w -> Worker.help w ~ready:(fun () -> Promise.is_done t.task)
+                                                  ~register:(Promise.on_done t.task))
+let leaves t = World.at t.pool 0 (fun w -> Visit.leave { w; outer = None; shown = nobody })
+
+(* A call of a thread that storage may not show. *)
+let calls t () =
+  let look w = match owned_place () with Some found when found == w -> () | _ -> t.lost <- true in
+  Visit.with_worker "run" t.pool ~in_place:ignore (fun w -> look w; Atomic.incr t.beat; look w)
+
+(* {2 Models} *)
+
+let faults ?(runs = 1) t =
+  let is_taken w = w.index <> 1 && Atomic.get w.owner <> 0 in
+  [
+    ("the task did not run once", t.runs <> runs);
+    ("it lies in the inbox", not (Inbox.is_empty t.pool.inbox));
+    ("a thread did not find its place", t.lost);
+    ("a place is listed still", Atomic.get beside <> []);
+    ("a place is taken still", Array.exists is_taken t.pool.workers);
+    ("a guest is counted still", Atomic.get t.pool.guests <> 0);
+  ]
+
+let waits_for_ever waiters = ("a waiter sleeps for ever", List.exists Atomic.is_blocked waiters)
+
+(* Two rounds of ten naps: when the first began, the task may not have been there. *)
+let late = 22
+
+(* Time passes for the [waiters], who nap [free] times at most before there is a task. *)
+let model ?(guests = 0) ?(free = 3) ?(one_domain = []) ?(waiters = []) ?(visitor = false) ?runs name parties =
+  let start () =
+    let t = make ~guests () in
+    if not visitor then no_visitor t;
+    let is_something () = not (Inbox.is_empty t.pool.inbox) in
+    Machine.naps := List.map (fun who -> Machine.{ who; free; late; is_something }) waiters;
+    Compat.one_domain := one_domain;
+    let verdict () =
+      if visitor && waiters = [ 0 ] then no_visitor t;
+      Model.faults (waits_for_ever waiters :: faults ?runs t)
+    in
+    Model.{ processes = parties t; verdict }
+  in
+  Model.make ("relief: " ^ name) start
+
+let quick =
+  [
+    model "one waits outside" ~waiters:[ 0 ] (fun t -> [ waits_outside t; sends t ]);
+    model "the visitor waits" ~waiters:[ 0 ] ~visitor:true (fun t -> [ waits_inside t; sends t ]);
+    model "one waits outside, another of its domain leaves" ~waiters:[ 0 ] ~visitor:true ~guests:1
+      ~one_domain:[ 0; 1 ]
+      (fun t -> [ sends_and_waits t; leaves t ]);
+    model "two of one domain call" ~runs:0 ~guests:1 ~one_domain:[ 0; 1 ] (fun t -> [ calls t; calls t ]);
+  ]
+
+let slow =
+  [
+    model "two wait outside" ~waiters:[ 0; 1 ] (fun t -> [ sends_and_waits t; waits_outside t ]);
+    model "one waits outside, another calls" ~waiters:[ 0 ] ~guests:1
+      (fun t -> [ sends_and_waits t; calls t ]);
+  ]
