@@ -78,7 +78,7 @@ faults:
 	@$(RUN) test/faults/test_reentry.exe -- --full
 
 model:
-	@$(SETUP) dune build @model
+	@$(RUN) test/model/test_model.exe -- --full $(ARGS)
 
 coverage:
 	@$(SETUP) --coverage tools/coverage $(ARGS)

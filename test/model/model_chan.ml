@@ -202,8 +202,6 @@ let slow =
       model [| 0; 0 |]
         [ choose [ Send (0, 1); Recv 1 ]; choose [ Send (1, 2); Recv 0 ]; [ Cancel 0 ] ];
       model [| 0; 1 |] [ choose [ Send (0, 1); Recv 1 ]; [ Send (1, 2) ]; [ Recv 0 ] ];
-      model [| 0; 0; 0 |] ~before:[ Select [ Send (0, 1); Recv 1 ] ]
-        [ choose [ Send (1, 2); Recv 2 ]; choose [ Send (2, 3); Recv 0 ] ];
       model [| 0; 0; 0 |]
         [
           choose [ Send (0, 1); Recv 1 ];

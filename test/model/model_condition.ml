@@ -46,9 +46,9 @@ let quick =
 let slow =
   [
     model "two sleep, one broadcasts" ~asleep:[ 0; 1 ] [ takes; takes; puts ~count:2 Condition.broadcast ];
-    model "two sleep, two signal" ~asleep:[ 0; 1 ] [ takes; takes; puts Condition.signal; puts Condition.signal ];
-    model "one sleeps, one comes, one broadcasts" ~asleep:[ 0 ]
+    Model.bounded 200_000 @@ model "two sleep, two signal" ~asleep:[ 0; 1 ] [ takes; takes; puts Condition.signal; puts Condition.signal ];
+    Model.bounded 200_000 @@ model "one sleeps, one comes, one broadcasts" ~asleep:[ 0 ]
       [ takes; takes; puts ~count:2 Condition.broadcast ];
-    model "two sleep, one signals" ~asleep:[ 0; 1 ] ~cancelled:[ 0 ] ~left:[ 0; 1 ]
+    Model.bounded 200_000 @@ model "two sleep, two signal" ~asleep:[ 0; 1 ] ~cancelled:[ 0 ] ~left:[ 0; 1 ]
       [ takes; takes; puts Condition.signal; puts Condition.signal ];
   ]

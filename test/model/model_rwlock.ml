@@ -55,10 +55,10 @@ let slow =
     model "a writer leaves, two readers come" ~first:Rwlock.lock_write [ leaves_as_writer; reads; reads ];
     model "a writer leaves, a reader waits, a writer comes" ~first:Rwlock.lock_write ~asleep:[ 1 ]
       [ leaves_as_writer; reads; writes ];
-    model "a writer leaves, a writer and a reader wait" ~first:Rwlock.lock_write ~asleep:[ 1; 2 ]
+    Model.bounded 500_000 @@ model "a writer leaves, a writer and a reader wait" ~first:Rwlock.lock_write ~asleep:[ 1; 2 ]
       ~cancelled:[ 1 ]
       [ leaves_as_writer; passes_as_writer; passes_as_reader ];
-    model "a reader leaves, a writer waits, a reader comes" ~first:Rwlock.lock_read ~asleep:[ 1 ]
+    Model.bounded 500_000 @@ model "a reader leaves, a writer waits, a reader comes" ~first:Rwlock.lock_read ~asleep:[ 1 ]
       [ leaves_as_reader; writes; reads ];
-    model "two readers and a writer" [ passes_as_reader; passes_as_reader; passes_as_writer ];
+    Model.bounded 500_000 @@ model "two readers and a writer" [ passes_as_reader; passes_as_reader; passes_as_writer ];
   ]

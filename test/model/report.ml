@@ -77,7 +77,7 @@ let tell { job; answer } =
   match answer with
   | None -> Printf.printf "%s: FAILED\n%!" job.model.name
   | Some { count; seconds; megabytes } ->
-    if seconds >= 0.0 || count.ending <> Exhausted then
+    if seconds >= 0.1 || count.ending <> Exhausted then
       Printf.printf "%9d orders %6.1f s %5d MB  %s: %s\n%!" count.orders seconds megabytes job.model.name
         (spell count.ending)
 

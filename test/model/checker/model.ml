@@ -12,6 +12,7 @@ type t = {
 }
 
 let make ?bound name start = { name; start; bound }
+let bounded bound model = { model with bound = Some bound }
 
 type ending =
   | Exhausted
@@ -29,7 +30,7 @@ exception Again
 exception Enough
 
 (* No model may take more runs: a run takes 10 to 50 us, so that is some minutes. *)
-let longest = ref (try int_of_string (Sys.getenv "LONGEST") with Not_found -> 8_000_000)
+let longest = 5_000_000
 let orders = ref 0
 let runs = ref 0
 
@@ -56,7 +57,7 @@ let rec explore ({ name; start; bound } as model) =
   orders := 0;
   runs := 0;
   Atomic.trace_found ();
-  let most = Option.value bound ~default:!longest in
+  let most = Option.value bound ~default:longest in
   let begin_run () =
     if !runs >= most then raise Enough;
     incr runs;

@@ -1,8 +1,11 @@
 (* Domain-local storage: each process of a model is a domain, but for those that are threads of
-   one. *)
+   one. There a look is a step, and a write that follows it belongs to that step, as it does in a
+   domain whose threads take turns only where something is allocated. *)
 
 let one_domain : int list ref = ref []
 let () = Atomic.at_start := (fun () -> one_domain := []) :: !Atomic.at_start
+
+let looks = Atomic.make 0
 
 let domain () =
   let me = !Atomic.current in
@@ -19,11 +22,11 @@ let slot init =
   Atomic.at_start := (fun () -> s.values <- []) :: !Atomic.at_start;
   s
 
-let set s v =
-  let me = domain () in
-  s.values <- (me, v) :: List.remove_assoc me s.values
+let set_of domain s v = s.values <- (domain, v) :: List.remove_assoc domain s.values
+let set s v = set_of (domain ()) s v
 
 let get s =
+  if List.mem !Atomic.current !one_domain then Atomic.incr looks;
   match List.assoc_opt (domain ()) s.values with
   | Some v -> v
   | None -> let v = s.init () in set s v; v

@@ -35,12 +35,16 @@ let waits_outside t () = Visit.wait t.task
 let sends_and_waits t () = sends t (); waits_outside t ()
 let waits_inside t = World.at t.pool 0 (fun w -> Worker.help w ~ready:(fun () -> Promise.is_done t.task)
                                                   ~register:(Promise.on_done t.task))
-let leaves t = World.at t.pool 0 (fun w -> Visit.leave { w; outer = None; shown = nobody })
 
-(* A call of a thread that storage may not show. *)
+(* The visitor, whose place storage shows. It is process 0. *)
+let leaves t () = Visit.leave { w = t.pool.workers.(0); outer = None; shown = nobody }
+
+(* A call of a thread that storage may not show, as [Visit.with_worker] begins and ends it. *)
 let calls t () =
   let look w = match owned_place () with Some found when found == w -> () | _ -> t.lost <- true in
-  Visit.with_worker "run" t.pool ~in_place:ignore (fun w -> look w; Atomic.incr t.beat; look w)
+  match Visit.try_enter t.pool with
+  | None -> t.lost <- true
+  | Some visit -> look visit.w; Visit.leave visit
 
 (* {2 Models} *)
 
@@ -61,13 +65,14 @@ let waits_for_ever waiters = ("a waiter sleeps for ever", List.exists Atomic.is_
 let late = 22
 
 (* Time passes for the [waiters], who nap [free] times at most before there is a task. *)
-let model ?(guests = 0) ?(free = 3) ?(one_domain = []) ?(waiters = []) ?(visitor = false) ?runs name parties =
+let model ?(guests = 0) ?(free = 3) ?(late = late) ?(one_domain = []) ?(waiters = []) ?(visitor = false) ?runs name parties =
   let start () =
     let t = make ~guests () in
     if not visitor then no_visitor t;
     let is_something () = not (Inbox.is_empty t.pool.inbox) in
     Machine.naps := List.map (fun who -> Machine.{ who; free; late; is_something }) waiters;
     Compat.one_domain := one_domain;
+    if visitor then Compat.set_of 0 here t.pool.workers.(0);
     let verdict () =
       if visitor && waiters = [ 0 ] then no_visitor t;
       Model.faults (waits_for_ever waiters :: faults ?runs t)
@@ -80,15 +85,18 @@ let quick =
   [
     model "one waits outside" ~waiters:[ 0 ] (fun t -> [ waits_outside t; sends t ]);
     model "the visitor waits" ~waiters:[ 0 ] ~visitor:true (fun t -> [ waits_inside t; sends t ]);
-    model "one waits outside, another of its domain leaves" ~waiters:[ 0 ] ~visitor:true ~guests:1
+    model "one waits outside, another of its domain leaves" ~waiters:[ 1 ] ~visitor:true ~guests:1
       ~one_domain:[ 0; 1 ]
-      (fun t -> [ sends_and_waits t; leaves t ]);
-    model "two of one domain call" ~runs:0 ~guests:1 ~one_domain:[ 0; 1 ] (fun t -> [ calls t; calls t ]);
+      (fun t -> [ leaves t; sends_and_waits t ]);
+    model "one comes, another of its domain leaves" ~runs:0 ~visitor:true ~guests:1 ~one_domain:[ 0; 1 ]
+      (fun t -> [ leaves t; calls t ]);
   ]
 
 let slow =
   [
-    model "two wait outside" ~waiters:[ 0; 1 ] (fun t -> [ sends_and_waits t; waits_outside t ]);
-    model "one waits outside, another calls" ~waiters:[ 0 ] ~guests:1
-      (fun t -> [ sends_and_waits t; calls t ]);
+    model "two wait outside" ~waiters:[ 0; 1 ] ~free:11 ~late:0 (fun t -> [ sends_and_waits t; waits_outside t ]);
+    model "one waits outside, another calls" ~waiters:[ 0 ] ~guests:1 (fun t ->
+        [ sends_and_waits t; calls t ]);
+    model "two of one domain come and go" ~runs:0 ~guests:1 ~one_domain:[ 0; 1 ] (fun t ->
+        [ calls t; calls t ]);
   ]
