@@ -1,6 +1,6 @@
 (* The short form of the model checks as tests ([test_model]); or all of them, in processes of their
-   own, as many at a time as there are CPUs ([--full], [--short], or the suites and models whose names
-   begin so: [--full NAME]). *)
+   own, as many at a time as there are CPUs ([--full], [--short]; of those whose suite's name
+   or own begins so, [--full NAME]). *)
 
 let short = Models.Suites.quick @ Core_models.Suites.quick
 let all = Models.Suites.full @ Core_models.Suites.full
@@ -23,4 +23,5 @@ let () =
   | [| _; "--full" |] -> Report.run all
   | [| _; "--short" |] -> Report.run short
   | [| _; "--full"; prefix |] -> Report.run (of_name prefix all)
+  | [| _; "--short"; prefix |] -> Report.run (of_name prefix short)
   | _ -> Alcotest.run "model" [ ("every order of steps", List.map quick short) ]
