@@ -18,7 +18,7 @@ help:
 	@echo '                    programs against models, $(ROUNDS) times those of make test (ROUNDS=n)'
 	@echo 'make soak           random graphs beside busy processes, with signals, faults; memory flat; an hour'
 	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
-	@echo 'make model          the model checker on the core as it ships, channels and locks'
+	@echo 'make model          the model checker on the core as it ships, channels and locks (minutes)'
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
 	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'

@@ -43,12 +43,19 @@ let quick =
     model "one waits, one signals" [ takes; puts Condition.signal ] ~cancelled:[ 0 ] ~left:[ 0; 1 ];
   ]
 
+let many = Model.bounded 200_000
+
 let slow =
   [
-    model "two sleep, one broadcasts" ~asleep:[ 0; 1 ] [ takes; takes; puts ~count:2 Condition.broadcast ];
-    Model.bounded 200_000 @@ model "two sleep, two signal" ~asleep:[ 0; 1 ] [ takes; takes; puts Condition.signal; puts Condition.signal ];
-    Model.bounded 200_000 @@ model "one sleeps, one comes, one broadcasts" ~asleep:[ 0 ]
+    model "two sleep, one broadcasts" ~asleep:[ 0; 1 ]
       [ takes; takes; puts ~count:2 Condition.broadcast ];
-    Model.bounded 200_000 @@ model "two sleep, two signal" ~asleep:[ 0; 1 ] ~cancelled:[ 0 ] ~left:[ 0; 1 ]
-      [ takes; takes; puts Condition.signal; puts Condition.signal ];
+    many
+    @@ model "two sleep, two signal" ~asleep:[ 0; 1 ]
+         [ takes; takes; puts Condition.signal; puts Condition.signal ];
+    many
+    @@ model "one sleeps, one comes, one broadcasts" ~asleep:[ 0 ]
+         [ takes; takes; puts ~count:2 Condition.broadcast ];
+    many
+    @@ model "two sleep, two signal" ~asleep:[ 0; 1 ] ~cancelled:[ 0 ] ~left:[ 0; 1 ]
+         [ takes; takes; puts Condition.signal; puts Condition.signal ];
   ]

@@ -47,18 +47,25 @@ let quick =
     model "a writer, a reader" [ writes; reads ] ~cancelled:[ 1 ];
   ]
 
+let many = Model.bounded 500_000
+
 let slow =
   [
     model "a reader, and a writer that tries" [ reads; tries ];
     model "a writer, and one that tries" [ writes; tries ];
-    model "a reader, a writer that tries, a writer" [ passes_as_reader; tries_to_pass; passes_as_writer ];
-    model "a writer leaves, two readers come" ~first:Rwlock.lock_write [ leaves_as_writer; reads; reads ];
+    model "a reader, a writer that tries, a writer"
+      [ passes_as_reader; tries_to_pass; passes_as_writer ];
+    model "a writer leaves, two readers come" ~first:Rwlock.lock_write
+      [ leaves_as_writer; reads; reads ];
     model "a writer leaves, a reader waits, a writer comes" ~first:Rwlock.lock_write ~asleep:[ 1 ]
       [ leaves_as_writer; reads; writes ];
-    Model.bounded 500_000 @@ model "a writer leaves, a writer and a reader wait" ~first:Rwlock.lock_write ~asleep:[ 1; 2 ]
-      ~cancelled:[ 1 ]
-      [ leaves_as_writer; passes_as_writer; passes_as_reader ];
-    Model.bounded 500_000 @@ model "a reader leaves, a writer waits, a reader comes" ~first:Rwlock.lock_read ~asleep:[ 1 ]
-      [ leaves_as_reader; writes; reads ];
-    Model.bounded 500_000 @@ model "two readers and a writer" [ passes_as_reader; passes_as_reader; passes_as_writer ];
+    many
+    @@ model "a writer leaves, a writer and a reader wait" ~first:Rwlock.lock_write
+         ~asleep:[ 1; 2 ] ~cancelled:[ 1 ]
+         [ leaves_as_writer; passes_as_writer; passes_as_reader ];
+    many
+    @@ model "a reader leaves, a writer waits, a reader comes" ~first:Rwlock.lock_read
+         ~asleep:[ 1 ] [ leaves_as_reader; writes; reads ];
+    many
+    @@ model "two readers and a writer" [ passes_as_reader; passes_as_reader; passes_as_writer ];
   ]

@@ -78,8 +78,8 @@ let tell { job; answer } =
   | None -> Printf.printf "%s: FAILED\n%!" job.model.name
   | Some { count; seconds; megabytes } ->
     if seconds >= 0.1 || count.ending <> Exhausted then
-      Printf.printf "%9d orders %6.1f s %5d MB  %s: %s\n%!" count.orders seconds megabytes job.model.name
-        (spell count.ending)
+      Printf.printf "%9d orders %6.1f s %5d MB  %s: %s\n%!" count.orders seconds megabytes
+        job.model.name (spell count.ending)
 
 let sum f answers = List.fold_left (fun sum a -> sum + f a) 0 answers
 let seconds_of answers = List.fold_left (fun sum a -> sum +. a.seconds) 0. answers
@@ -97,13 +97,16 @@ let is_well r = match r.answer with Some a -> a.count.ending <> Cut | None -> fa
 
 let run suites =
   let begun = Unix.gettimeofday () in
-  let jobs = List.concat_map (fun (suite, models) -> List.map (fun model -> { suite; model }) models) suites in
+  let jobs_of (suite, models) = List.map (fun model -> { suite; model }) models in
+  let jobs = List.concat_map jobs_of suites in
   let at_once = Domain.recommended_domain_count () in
   let results = run_all ~tell ~at_once [] jobs [] in
   print_newline ();
-  List.iter (fun (suite, _) -> totals suite (List.filter (fun r -> r.job.suite = suite) results)) suites;
+  let of_suite (suite, _) = List.filter (fun r -> r.job.suite = suite) results in
+  List.iter (fun suite -> totals (fst suite) (of_suite suite)) suites;
   totals "all" results;
   let answers = List.filter_map (fun r -> r.answer) results in
-  Printf.printf "%.0f s of wall time, %d at a time, at most %d MB in one\n" (Unix.gettimeofday () -. begun) at_once
-    (List.fold_left (fun most a -> max most a.megabytes) 0 answers);
+  Printf.printf "%.0f s of wall time, %d at a time, at most %d MB in one\n"
+    (Unix.gettimeofday () -. begun)
+    at_once (List.fold_left (fun most a -> max most a.megabytes) 0 answers);
   if not (List.for_all is_well results) then exit 1

@@ -1,4 +1,4 @@
-(* What is checked: the quick suites take seconds, the full ones a minute or two. *)
+(* What is checked: the quick suites take seconds, the full ones minutes. *)
 
 (* [history] and [script] are lengths, [thieves] the attempts of each. *)
 let deque (capacity, history, script, thieves) =

@@ -15,7 +15,7 @@ type t = {
 
 (* The resident in place 1 is in none of the processes: it is blocked for good. *)
 let make ~guests () =
-  let pool = World.pool 2 ~guests:(max 0 guests) ~calls:false ~serve_inbox:Visit.serve_inbox in
+  let pool = World.pool 2 ~guests ~calls:false ~serve_inbox:Visit.serve_inbox in
   Atomic.set pool.guests 0;
   for i = pool.regulars to Array.length pool.workers - 1 do
     Atomic.set pool.workers.(i).owner 0
@@ -33,8 +33,7 @@ let no_visitor t = Atomic.set t.pool.workers.(0).owner 0
 let sends t () = Publish.send t.pool (Promise.any t.task)
 let waits_outside t () = Visit.wait t.task
 let sends_and_waits t () = sends t (); waits_outside t ()
-let waits_inside t = World.at t.pool 0 (fun w -> Worker.help w ~ready:(fun () -> Promise.is_done t.task)
-                                                  ~register:(Promise.on_done t.task))
+let waits_inside t = World.at t.pool 0 (fun w -> Visit.wait_as w t.task)
 
 (* The visitor, whose place storage shows. It is process 0. *)
 let leaves t () = Visit.leave { w = t.pool.workers.(0); outer = None; shown = nobody }
@@ -65,7 +64,8 @@ let waits_for_ever waiters = ("a waiter sleeps for ever", List.exists Atomic.is_
 let late = 22
 
 (* Time passes for the [waiters], who nap [free] times at most before there is a task. *)
-let model ?(guests = 0) ?(free = 3) ?(late = late) ?(one_domain = []) ?(waiters = []) ?(visitor = false) ?runs name parties =
+let model ?(guests = 0) ?(free = 3) ?(late = late) ?(one_domain = []) ?(waiters = [])
+    ?(visitor = false) ?runs name parties =
   let start () =
     let t = make ~guests () in
     if not visitor then no_visitor t;
@@ -94,7 +94,8 @@ let quick =
 
 let slow =
   [
-    model "two wait outside" ~waiters:[ 0; 1 ] ~free:11 ~late:0 (fun t -> [ sends_and_waits t; waits_outside t ]);
+    model "two wait outside" ~waiters:[ 0; 1 ] ~free:11 ~late:0 (fun t ->
+        [ sends_and_waits t; waits_outside t ]);
     model "one waits outside, another calls" ~waiters:[ 0 ] ~guests:1 (fun t ->
         [ sends_and_waits t; calls t ]);
     model "two of one domain come and go" ~runs:0 ~guests:1 ~one_domain:[ 0; 1 ] (fun t ->
