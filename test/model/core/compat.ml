@@ -25,6 +25,8 @@ let slot init =
 let set_of domain s v = s.values <- (domain, v) :: List.remove_assoc domain s.values
 let set s v = set_of (domain ()) s v
 
+let get_of domain s = Option.value (List.assoc_opt domain s.values) ~default:(s.init ())
+
 let get s =
   if List.mem !Atomic.current !one_domain then Atomic.incr looks;
   match List.assoc_opt (domain ()) s.values with

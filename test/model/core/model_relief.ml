@@ -35,24 +35,38 @@ let waits_outside t () = Visit.wait t.task
 let sends_and_waits t () = sends t (); waits_outside t ()
 let waits_inside t = World.at t.pool 0 (fun w -> Visit.wait_as w t.task)
 
+let look t w =
+  match owned_place () with Some found when found == w -> () | Some _ | None -> t.lost <- true
+
 (* The visitor, whose place storage shows. It is process 0. *)
-let leaves t () = Visit.leave { w = t.pool.workers.(0); outer = None; shown = nobody }
+let stays t () = look t t.pool.workers.(0)
+
+let leaves t () =
+  stays t ();
+  Visit.leave { w = t.pool.workers.(0); outer = None; shown = nobody }
 
 (* A call of a thread that storage may not show, as [Visit.with_worker] begins and ends it. *)
 let calls t () =
-  let look w = match owned_place () with Some found when found == w -> () | _ -> t.lost <- true in
   match Visit.try_enter t.pool with
   | None -> t.lost <- true
-  | Some visit -> look visit.w; Visit.leave visit
+  | Some visit -> look t visit.w; Visit.leave visit
+
+(* With fewer steps: its place comes to the list and goes. *)
+let is_listed t i () =
+  let w = t.pool.workers.(i) in
+  show_beside w;
+  look t w;
+  hide_beside w
 
 (* {2 Models} *)
 
-let faults ?(runs = 1) t =
+let faults ?(runs = 1) ~stays t =
   let is_taken w = w.index <> 1 && Atomic.get w.owner <> 0 in
   [
     ("the task did not run once", t.runs <> runs);
     ("it lies in the inbox", not (Inbox.is_empty t.pool.inbox));
     ("a thread did not find its place", t.lost);
+    ("storage shows a place still", Compat.get_of 0 here != if stays then t.pool.workers.(0) else nobody);
     ("a place is listed still", Atomic.get beside <> []);
     ("a place is taken still", Array.exists is_taken t.pool.workers);
     ("a guest is counted still", Atomic.get t.pool.guests <> 0);
@@ -65,7 +79,7 @@ let late = 22
 
 (* Time passes for the [waiters], who nap [free] times at most before there is a task. *)
 let model ?(guests = 0) ?(free = 3) ?(late = late) ?(one_domain = []) ?(waiters = [])
-    ?(visitor = false) ?runs name parties =
+    ?(visitor = false) ?(stays = false) ?runs name parties =
   let start () =
     let t = make ~guests () in
     if not visitor then no_visitor t;
@@ -74,8 +88,8 @@ let model ?(guests = 0) ?(free = 3) ?(late = late) ?(one_domain = []) ?(waiters 
     Compat.one_domain := one_domain;
     if visitor then Compat.set_of 0 here t.pool.workers.(0);
     let verdict () =
-      if visitor && waiters = [ 0 ] then no_visitor t;
-      Model.faults (waits_for_ever waiters :: faults ?runs t)
+      if stays then no_visitor t;
+      Model.faults (waits_for_ever waiters :: faults ?runs ~stays t)
     in
     Model.{ processes = parties t; verdict }
   in
@@ -84,12 +98,15 @@ let model ?(guests = 0) ?(free = 3) ?(late = late) ?(one_domain = []) ?(waiters 
 let quick =
   [
     model "one waits outside" ~waiters:[ 0 ] (fun t -> [ waits_outside t; sends t ]);
-    model "the visitor waits" ~waiters:[ 0 ] ~visitor:true (fun t -> [ waits_inside t; sends t ]);
+    model "the visitor waits" ~waiters:[ 0 ] ~visitor:true ~stays:true (fun t -> [ waits_inside t; sends t ]);
     model "one waits outside, another of its domain leaves" ~waiters:[ 1 ] ~visitor:true ~guests:1
       ~one_domain:[ 0; 1 ]
       (fun t -> [ leaves t; sends_and_waits t ]);
     model "one comes, another of its domain leaves" ~runs:0 ~visitor:true ~guests:1 ~one_domain:[ 0; 1 ]
       (fun t -> [ leaves t; calls t ]);
+    model "two come beside a third of their domain" ~runs:0 ~visitor:true ~stays:true ~guests:2
+      ~one_domain:[ 0; 1; 2 ]
+      (fun t -> [ ignore; is_listed t 2; is_listed t 3 ]);
   ]
 
 let slow =
