@@ -51,7 +51,7 @@ let learn code ~ticks ~iterations =
 (* {2 Now and then}
 
    Two readings of the clock take as long as ten cheap iterations. So what is remembered as very
-   short is timed every eighth time or so; at random, since a program may call by turns. *)
+   short is timed every fourth time or so; at random, since a program may call by turns. *)
 
 type dice = { mutable state : int; _more : int }
 
@@ -61,7 +61,7 @@ let dice = Compat.slot (fun () -> Compat.padded { state = 1; _more = 0 })
 let is_due () =
   let dice = Compat.get dice in
   dice.state <- (dice.state * 0x5851F42D4C957F2D) + 0x14057B7EF767814F;
-  dice.state lsr 60 = 0
+  dice.state lsr 61 = 0
 
 (* Learns only if what was remembered turned out wrong: no division otherwise. *)
 let confirm code cost ~ticks ~iterations =
