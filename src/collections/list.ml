@@ -12,17 +12,17 @@ include Stdlib.List
 
 let map f = function
   | ([] | [ _ ]) as l -> L.map f l
-  | l -> make (Machine.code_of f) (map_piece f) l
+  | l -> make (Machine.code_of f) map_piece f l
 
 let mapi f = function
   | ([] | [ _ ]) as l -> L.mapi f l
-  | l -> make (Machine.code_of f) (mapi_piece f) l
+  | l -> make (Machine.code_of f) mapi_piece f l
 
 let map2 f a b =
   match (a, b) with
   | ([] | [ _ ]), _ | _, ([] | [ _ ]) -> L.map2 f a b
   | _ -> (
-    match run_chains (Machine.code_of f) pairs (map2_piece f) (a, b) with
+    match run_chains (Machine.code_of f) pairs map2_piece f (a, b) with
     | made, ([], []) -> made
     | _ -> invalid_arg "List.map2")
 
@@ -33,99 +33,86 @@ let init n f =
   else
     let skip k i = if k < n - i then i + k else n in
     let source = Walk.{ skip; is_end = Int.equal n } in
-    fst (run_chains (Machine.code_of f) source (init_piece f n) 0)
+    fst (run_chains (Machine.code_of f) source (fun f p -> init_piece f n p) f 0)
 
 (* {2 iter} *)
 
 let iter f = function
   | ([] | [ _ ]) as l -> L.iter f l
-  | l -> ignore (run (Machine.code_of f) (iter_piece f) l)
+  | l -> ignore (run (Machine.code_of f) iter_piece f l)
 
 let iteri f = function
   | ([] | [ _ ]) as l -> L.iteri f l
-  | l -> ignore (run (Machine.code_of f) (iteri_piece f) l)
+  | l -> ignore (run (Machine.code_of f) iteri_piece f l)
 
 (* {2 filter} *)
 
 let filter f = function
   | ([] | [ _ ]) as l -> L.filter f l
-  | l -> make (Machine.code_of f) (filter_piece f) l
+  | l -> make (Machine.code_of f) filter_piece f l
 
 let find_all = filter
 
 let filteri f = function
   | ([] | [ _ ]) as l -> L.filteri f l
-  | l -> make (Machine.code_of f) (filteri_piece f) l
+  | l -> make (Machine.code_of f) filteri_piece f l
 
 let filter_map f = function
   | ([] | [ _ ]) as l -> L.filter_map f l
-  | l -> make (Machine.code_of f) (filter_map_piece f) l
+  | l -> make (Machine.code_of f) filter_map_piece f l
 
 let concat_map f = function
   | ([] | [ _ ]) as l -> L.concat_map f l
-  | l -> make (Machine.code_of f) (concat_map_piece f) l
+  | l -> make (Machine.code_of f) concat_map_piece f l
 
 let partition f = function
   | ([] | [ _ ]) as l -> L.partition f l
   | l ->
-    let chains = run (Machine.code_of f) (partition_piece f) l in
+    let chains = run (Machine.code_of f) partition_piece f l in
     (Chain.join (L.map fst chains), Chain.join (L.map snd chains))
 
 (* {2 Searches} *)
 
 let find_mapi f = function
   | ([] | [ _ ]) as l -> L.find_mapi f l
-  | l ->
-    let rec look p i l n =
-      match l with
-      | x :: l when n > 0 -> (
-        match f i x with None -> look p (i + 1) l (n - 1) | found -> found)
-      | l -> (match ended p l n with 0 -> None | n -> look p i l n)
-    in
-    search (Machine.code_of f) l look
+  | l -> List_search.find_mapi f l
 
 let find_map f = function
   | ([] | [ _ ]) as l -> L.find_map f l
-  | l ->
-    let rec look p i l n =
-      match l with
-      | x :: l when n > 0 -> (match f x with None -> look p i l (n - 1) | found -> found)
-      | l -> (match ended p l n with 0 -> None | n -> look p i l n)
-    in
-    search (Machine.code_of f) l look
+  | l -> List_search.find_map f l
 
 let find_opt f = function
   | ([] | [ _ ]) as l -> L.find_opt f l
-  | l -> Option.map snd (seek f l)
+  | l -> Option.map snd (List_search.seek f l)
 
 let find f = function
   | ([] | [ _ ]) as l -> L.find f l
-  | l -> (match seek f l with Some (_, x) -> x | None -> raise Not_found)
+  | l -> (match List_search.seek f l with Some (_, x) -> x | None -> raise Not_found)
 
 let find_index f = function
   | ([] | [ _ ]) as l -> L.find_index f l
-  | l -> Option.map fst (seek f l)
+  | l -> Option.map fst (List_search.seek f l)
 
 let exists f = function
   | ([] | [ _ ]) as l -> L.exists f l
-  | l -> List_work.exists f l
+  | l -> List_search.exists f l
 
 let for_all f = function
   | ([] | [ _ ]) as l -> L.for_all f l
-  | l -> List_work.for_all f l
+  | l -> List_search.for_all f l
 
 let mem x = function
   | ([] | [ _ ]) as l -> L.mem x l
-  | l -> List_work.exists (fun y -> Stdlib.compare x y = 0) l
+  | l -> List_search.mem x l
 
 let memq x = function
   | ([] | [ _ ]) as l -> L.memq x l
-  | l -> List_work.exists (fun y -> x == y) l
+  | l -> List_search.memq x l
 
 let count f = function
   | [] -> 0
   | [ x ] -> Bool.to_int (f x)
-  | l -> L.fold_left ( + ) 0 (run (Machine.code_of f) (count_piece f) l)
+  | l -> L.fold_left ( + ) 0 (run (Machine.code_of f) count_piece f l)
 
 (* {2 Reductions} *)
 
@@ -157,6 +144,11 @@ let by_array cmp l =
   Merge_sort.sort cmp a;
   of_array a
 
+(* Four at a time: beside a short sort the stdlib's [length] is felt. *)
+let rec elements n = function
+  | _ :: _ :: _ :: _ :: l -> elements (n + 4) l
+  | l -> n + L.length l
+
 let in_place cmp l code cost n =
   if Site.estimate cost n < Walk.trial && not (Site.is_due ()) then L.stable_sort cmp l
   else begin
@@ -170,7 +162,7 @@ let stable_sort cmp = function
   | ([] | [ _ ]) as l -> l
   | l ->
     let code = Machine.code_of cmp in
-    let cost = Site.cost code and n = Merge_sort.comparisons (L.length l) in
+    let cost = Site.cost code and n = Merge_sort.comparisons (elements 0 l) in
     if Site.estimate cost n < Walk.worth then in_place cmp l code cost n else by_array cmp l
 
 let sort = stable_sort
@@ -194,5 +186,5 @@ let group_by key = function
 
 let histogram ~bins f l =
   let t = Groups.tables "List" ~bins in
-  if not (is_empty l) then ignore (run (Machine.code_of f) (histogram_piece t f) l);
+  if not (is_empty l) then ignore (run (Machine.code_of f) (histogram_piece t) f l);
   Groups.total t

@@ -22,13 +22,19 @@ type 's source = {
 
 (** A piece in work: [rest] is what is there, [left] of how many elements. [start] is the index of
     the first element, [next] that of what comes after the piece. A worker that has reached the
-    end asks [refill] for more: 0 if there is none, or if others shall have it. *)
+    end asks [refill] for more: 0 if there is none, or if others shall have it. Where nothing is
+    left to walk, it asks only if it is timed: else [rest] is not brought up to date, and [left]
+    is not 0. *)
 type 's piece = {
   mutable rest : 's;
   mutable left : int;
   start : int;
   mutable next : int;
+  mutable since : int;  (** it is timed from here on; or 0 *)
   mutable refill : 's piece -> int;
+  source : 's source;
+  code : int;
+  unit : int;
 }
 
 type ('s, 'r) job = {
@@ -76,15 +82,23 @@ let at_least_1 (n : int) = if n < 1 then 1 else n
 
 (* So many elements that cost [cost] last [ticks]. *)
 let fitting ticks cost = (ticks lsl Site.shift) / at_least_1 cost
-let whole job n = job.unit * at_least_1 ((n + job.unit - 1) / job.unit)
+let whole unit n = unit * at_least_1 ((n + unit - 1) / unit)
 let over job index = Leftmost.stops job.failures index || job.found index
 
-let piece from n start refill : _ piece = { rest = from; left = n; start; next = start + n; refill }
+
+let piece ({ source; code; unit; _ } : _ job) rest left start refill =
+  { rest; left; start; next = start + left; since = 0; refill; source; code; unit }
+
+let timed piece =
+  piece.since <- Machine.ticks ();
+  piece
+
 let no_more _ = 0
 
 let give (p : _ piece) n refill =
   p.left <- n;
   p.next <- p.next + n;
+  p.since <- 0;
   p.refill <- refill;
   n
 
@@ -92,9 +106,18 @@ let reach (p : _ piece) rest left =
   p.rest <- rest;
   p.left <- left
 
-let ended (p : _ piece) rest left =
+let ask_for_more (p : _ piece) rest left =
   reach p rest left;
   p.refill p
+
+let[@inline] ended (p : _ piece) rest left =
+  if left > 0 && p.since = 0 then begin
+    p.left <- left;
+    0
+  end
+  else ask_for_more p rest left
+
+let is_over (p : _ piece) = p.left > 0 || p.source.is_end p.rest
 
 (* {2 Blocks} *)
 
@@ -113,7 +136,7 @@ let cut job from first ~each ~pieces =
 let run_piece job b c =
   let start = b.first + (c * b.each) in
   if not (over job start) then
-    try b.results.(c) <- Some (job.work (piece b.from.(c) b.each start no_more))
+    try b.results.(c) <- Some (job.work (piece job b.from.(c) b.each start no_more))
     with exn -> Leftmost.note job.failures start (Outcome.caught exn)
 
 (* The first piece of a block tells what an element costs, unless it may be cut short by the
@@ -142,7 +165,7 @@ let rec blocks job from first pieces =
   else
     let cost = Site.cost job.code in
     let fit = if cost = Site.unknown then 1 else Int.min longest (fitting quantum cost) in
-    let each = whole job fit in
+    let each = whole job.unit fit in
     let b = cut job from first ~each ~pieces in
     let work () = run_block job b cost in
     let go_on () = blocks job b.left (first + (pieces * each)) (2 * pieces) in
@@ -178,7 +201,7 @@ let rec more_alone job n since p =
 
 let alone job from first =
   let n = Site.sample in
-  let p = piece from n first (more_alone job n (Machine.ticks ())) in
+  let p = piece job from n first (more_alone job n (Machine.ticks ())) in
   let r = job.work p in
   ([ r ], p.rest)
 
@@ -187,73 +210,90 @@ let shared job from first =
   Pool.with_current ~in_place:go (fun w ->
       if Pool.size w.pool = 1 then alone job from first else go ())
 
+let go_on job (p : _ piece) =
+  if is_over p then ([], p.rest) else shared job p.rest p.next
+
 let in_place job p =
   let r = job.work p in
-  if job.source.is_end p.rest then ([ r ], p.rest)
-  else
-    let rs, last = shared job p.rest p.next in
-    (r :: rs, last)
+  let rs, last = go_on job p in
+  (r :: rs, last)
 
 (* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
    that sharing could take off the caller. *)
-let rec stretch job n since p =
+let rec stretch n since (p : _ piece) =
   let ticks = Machine.ticks () - since in
-  if job.source.is_end p.rest || 1000 * ticks >= n * hardly then 0
+  if p.source.is_end p.rest || 1000 * ticks >= n * hardly then 0
   else begin
     Loop.look_up_between_chunks ();
     let longer = Int.min (2 * n) longest_alone in
-    give p longer (stretch job longer (Machine.ticks ()))
+    give p longer (stretch longer (Machine.ticks ()))
   end
 
-let confirm job cost n since (p : _ piece) =
-  let ticks = Machine.ticks () - since in
-  Site.confirm job.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
+(* Of the first [n] elements. *)
+let confirm cost n (p : _ piece) =
+  let ticks = Machine.ticks () - p.since in
+  Site.confirm p.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
   ticks
 
 (* What is remembered is tried on a few elements. They are what tells how many more may be done in
    place. *)
-let trial_length job cost = Int.max Site.sample (whole job (fitting trial cost))
+let trial_length cost unit = Int.max Site.sample (whole unit (fitting trial cost))
 
-let tried job cost n since p =
-  let ticks = confirm job cost n since p in
-  if job.source.is_end p.rest then 0
+let tried cost n (p : _ piece) =
+  let ticks = confirm cost n p in
+  if p.source.is_end p.rest then 0
   else begin
-    let more = whole job (Int.min longest_alone (worth * n / at_least_1 ticks)) in
+    let more = whole p.unit (Int.min longest_alone (worth * n / at_least_1 ticks)) in
     Loop.look_up_between_chunks ();
-    give p more (stretch job more (Machine.ticks ()))
+    give p more (stretch more (Machine.ticks ()))
   end
 
-let from_the_front job from first cost =
-  let n = trial_length job cost in
-  in_place job (piece from n first (tried job cost n (Machine.ticks ())))
+let from_the_front (job : _ job) from first cost =
+  let n = trial_length cost job.unit in
+  in_place job (timed (piece job from n first (tried cost n)))
 
-(* Nearly all of the time of what is so short is the user's: no division, and the clock is read now
-   and then. *)
-let quick job cost since p =
-  if job.source.is_end p.rest then begin
-    if since <> 0 then ignore (confirm job cost few since p);
+let all job from first cost =
+  let n = max_int - first in
+  let last p = ignore (confirm cost n p); 0 in
+  in_place job (timed (piece job from n first last))
+
+let run_slow first job from =
+  let cost = Site.cost job.code and { skip; is_end } = job.source in
+  if cost = Site.unknown then shared job from first
+  else if cost <= cheap then from_the_front job from first cost
+  else if is_end (skip (fitting worth cost) from) then all job from first cost
+  else shared job from first
+
+(* {2 Short work}
+
+   Nearly all of the time of what is so short is the user's: no division, the clock is read now and
+   then, and nothing is made that only sharing needs. *)
+
+let is_short code =
+  let cost = Site.cost code in
+  cost <= trivial && cost <> Site.unknown
+
+let quick (p : _ piece) =
+  let remembered = Site.cost p.code in
+  if p.source.is_end p.rest then begin
+    if p.since <> 0 then ignore (confirm remembered few p);
     0
   end
   else
-    let n = trial_length job cost in
-    give p n (tried job cost n (Machine.ticks ()))
+    let cost = if remembered = Site.unknown then trivial else remembered in
+    let n = trial_length cost p.unit in
+    let n = give p n (tried cost n) in
+    p.since <- Machine.ticks ();
+    n
 
-let quickly job from first cost =
+let front source ~code ~unit first from =
   let since = if Site.is_due () then Machine.ticks () else 0 in
-  in_place job (piece from few first (quick job cost since))
+  { rest = from; left = few; start = first; next = first + few; since; refill = quick; source;
+    code; unit }
 
-let all job from first cost =
-  let since = Machine.ticks () in
-  let n = max_int - first in
-  let timed p = ignore (confirm job cost n since p); 0 in
-  in_place job (piece from n first timed)
-
-let run_from first job from =
-  let cost = Site.cost job.code in
-  if cost = Site.unknown then shared job from first
-  else if cost <= trivial then quickly job from first cost
-  else if cost <= cheap then from_the_front job from first cost
-  else if job.source.is_end (job.source.skip (fitting worth cost) from) then all job from first cost
-  else shared job from first
+let run_from first (job : _ job) from =
+  let { source; code; unit; _ } : _ job = job in
+  if is_short code then in_place job (front source ~code ~unit first from)
+  else run_slow first job from
 
 let run job from = run_from 0 job from

@@ -1,0 +1,83 @@
+(* The first element of a list that a function wants: its work on a piece (Walk), and what becomes of
+   several pieces' findings. *)
+
+open Muster_core
+open List_work
+
+type 'b event = Found of 'b | Failed of Outcome.failure
+
+(* A piece ends with the first thing that happens in it. *)
+let note first (p : _ Walk.piece) event = Leftmost.note first p.start event; Walk.reach p [] 0
+
+let search_by walk code look f =
+  let first = Leftmost.create () in
+  let work (p : _ Walk.piece) =
+    match look f p p.start p.rest p.left with
+    | None -> ()
+    | Some v -> note first p (Found v)
+    | exception exn -> note first p (Failed (Outcome.caught exn))
+  in
+  ignore (walk (job ~found:(Leftmost.stops first) code source work));
+  match Leftmost.get first with
+  | None -> None
+  | Some (Found v) -> Some v
+  | Some (Failed failure) -> Context.rethrow failure
+
+let search code look f l =
+  if Walk.is_short code then
+    let p = front code l in
+    match look f p 0 l p.left with
+    | None when not (Walk.is_over p) -> search_by (fun job -> Walk.go_on job p) code look f
+    | found -> found
+  else search_by (fun job -> Walk.run job l) code look f
+
+(* The first element of which [f] says yes, and its index. *)
+let rec seek_from f p i l n =
+  match l with
+  | x :: l when n > 0 -> if f x then Some (i, x) else seek_from f p (i + 1) l (n - 1)
+  | l -> (match ended p l n with 0 -> None | n -> seek_from f p i l n)
+
+let seek f l = search (Machine.code_of f) seek_from f l
+
+let rec find_mapi_from f p i l n =
+  match l with
+  | x :: l when n > 0 -> (
+    match f i x with None -> find_mapi_from f p (i + 1) l (n - 1) | found -> found)
+  | l -> (match ended p l n with 0 -> None | n -> find_mapi_from f p i l n)
+
+let rec find_map_from f p l n =
+  match l with
+  | x :: l when n > 0 -> (match f x with None -> find_map_from f p l (n - 1) | found -> found)
+  | l -> (match ended p l n with 0 -> None | n -> find_map_from f p l n)
+
+let find_mapi f l = search (Machine.code_of f) find_mapi_from f l
+let find_map f l = search (Machine.code_of f) (fun f p _ l n -> find_map_from f p l n) f l
+
+(* The same for those who only ask whether there is one: short loops, for these often are all
+   there is to it. *)
+let rec all f p l n =
+  match l with
+  | x :: l when n > 0 -> if f x then all f p l (n - 1) else Some ()
+  | l -> (match ended p l n with 0 -> None | n -> all f p l n)
+
+let rec none f p l n =
+  match l with
+  | x :: l when n > 0 -> if f x then Some () else none f p l (n - 1)
+  | l -> (match ended p l n with 0 -> None | n -> none f p l n)
+
+let rec lacks y p l n =
+  match l with
+  | x :: l when n > 0 -> if Stdlib.compare x y = 0 then Some () else lacks y p l (n - 1)
+  | l -> (match ended p l n with 0 -> None | n -> lacks y p l n)
+
+let rec lacks_this y p l n =
+  match l with
+  | x :: l when n > 0 -> if x == y then Some () else lacks_this y p l (n - 1)
+  | l -> (match ended p l n with 0 -> None | n -> lacks_this y p l n)
+
+let for_all f l = Option.is_none (search (Machine.code_of f) (fun f p _ l n -> all f p l n) f l)
+let exists f l = Option.is_some (search (Machine.code_of f) (fun f p _ l n -> none f p l n) f l)
+let mem y l = Option.is_some (search (Machine.code_of lacks) (fun y p _ l n -> lacks y p l n) y l)
+
+let memq y l =
+  Option.is_some (search (Machine.code_of lacks_this) (fun y p _ l n -> lacks_this y p l n) y l)
