@@ -42,6 +42,9 @@ let ticks_of_us us = max 1 (us * rate / 1024)
 let join_turns = 100
 let seconds_of_ticks n = float n *. 1024. /. (1e6 *. float rate)
 
+let stacks_of_domain = Domain.DLS.new_key (fun () -> Domain.at_exit (fun () -> free_stacks ~keep:0))
+let free_stacks_at_end () = Domain.DLS.get stacks_of_domain
+
 module Sleeper = struct
   type t
 

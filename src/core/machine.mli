@@ -86,6 +86,9 @@ val free_stacks : keep:int -> unit
 (** Frees the stacks that the calling domain keeps for fibers to come, but for [keep] of each size:
     OCaml before 5.5 keeps any number, and loses them when the domain ends. *)
 
+val free_stacks_at_end : unit -> unit
+(** Has the calling domain free these stacks when it ends. 3 ns where it does already. *)
+
 val domain_must_stay : unit -> bool
 (** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
     survive its end well. *)

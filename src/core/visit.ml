@@ -78,6 +78,7 @@ let try_enter pool =
   | None -> None
   | Some w ->
     w.own.strand <- strand;
+    Machine.free_stacks_at_end ();
     let shown = show w in
     let on_domain = current () == w in
     if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
