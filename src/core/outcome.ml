@@ -1,9 +1,15 @@
 type failure = { exn : exn; backtrace : Printexc.raw_backtrace }
 
-(* The backtrace first: anything else may overwrite it. *)
-let[@inline] caught exn =
-  let backtrace = Printexc.get_raw_backtrace () in
-  { exn; backtrace }
+(* The backtrace first: anything else may overwrite it. Where something is allocated an asynchronous
+   exception (Ctrl-C) may strike: it takes the first one's place, so that whoever cleans up after
+   this does so. *)
+let rec caught exn =
+  match
+    let backtrace = Printexc.get_raw_backtrace () in
+    { exn; backtrace }
+  with
+  | failure -> failure
+  | exception exn -> caught exn
 
 let raise f = Printexc.raise_with_backtrace f.exn f.backtrace
 

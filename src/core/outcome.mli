@@ -3,7 +3,8 @@
 type failure = { exn : exn; backtrace : Printexc.raw_backtrace }
 
 val caught : exn -> failure
-(** To be called first thing in an exception handler. *)
+(** To be called first thing in an exception handler. An asynchronous exception that strikes here is
+    the result, and does not cut the handler short. *)
 
 val raise : failure -> 'a
 (** Raises the exception as if from its origin. *)

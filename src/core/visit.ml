@@ -25,16 +25,25 @@ let announce_leave pool =
 
 let take w = Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
 
+(* [nobody] if all are taken. Nothing here allocates, nor does [Atomic.incr] poll: an asynchronous
+   exception (Ctrl-C) comes before or after. *)
 let take_guest_place pool =
   let rec from i =
-    if i = Array.length pool.workers then None
-    else if take pool.workers.(i) then Some pool.workers.(i)
+    if i = Array.length pool.workers then nobody
+    else if take pool.workers.(i) then pool.workers.(i)
     else from (i + 1)
   in
-  Atomic.incr pool.guests;
+  ignore (Atomic.fetch_and_add pool.guests 1);
   let place = from pool.regulars in
-  if place = None then Atomic.decr pool.guests;
+  if place == nobody then ignore (Atomic.fetch_and_add pool.guests (-1));
   place
+
+(* Whether storage, which shows this, does not show another thread's place. *)
+let is_free shown = shown == nobody || owned shown
+
+let take_place pool =
+  let w0 = pool.workers.(0) in
+  if is_free (current ()) && take w0 then w0 else take_guest_place pool
 
 (* From place [outer] of another pool. *)
 let leave_for_another outer = Option.iter go_away outer
@@ -43,7 +52,6 @@ let return_to outer = Option.iter come_back outer
 (* Storage shows the calling thread's place, unless it shows another thread's. Between the look and the
    write there is no allocation, at which that thread could get its turn. The result is what storage
    showed. *)
-let is_free shown = shown == nobody || owned shown
 
 let show w =
   let shown = current () in
@@ -70,22 +78,36 @@ type visit = {
 let bring_context w ~outer =
   Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.inherited)
 
+let come_in w ~outer ~strand =
+  w.own.strand <- strand;
+  Machine.free_stacks_at_end ();
+  let shown = show w in
+  let on_domain = current () == w in
+  if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
+  arrive w;
+  bring_context w ~outer;
+  leave_for_another outer;
+  Some { w; outer; shown }
+
+(* The place is anybody's again. *)
+let let_go w =
+  Atomic.set w.owner 0;
+  if w.index > 0 then ignore (Atomic.fetch_and_add w.pool.guests (-1))
+
+(* An asynchronous exception leaves no place taken. *)
 let try_enter pool =
-  let outer = owned_place () in
-  let w0 = pool.workers.(0) in
-  let strand = Strand.current () in
-  match if is_free (current ()) && take w0 then Some w0 else take_guest_place pool with
-  | None -> None
-  | Some w ->
-    w.own.strand <- strand;
-    Machine.free_stacks_at_end ();
-    let shown = show w in
-    let on_domain = current () == w in
-    if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
-    arrive w;
-    bring_context w ~outer;
-    leave_for_another outer;
-    Some { w; outer; shown }
+  let outer = owned_place () and strand = Strand.current () in
+  let before = current () in
+  let w = take_place pool in
+  if w == nobody then None
+  else
+    match come_in w ~outer ~strand with
+    | visit -> visit
+    | exception exn ->
+      hide w ~shown:(if is_free before then before else nobody);
+      return_to outer;
+      let_go w;
+      raise exn
 
 (* What a leaver has handed out and nobody has begun: the visitor's stays where it is, in view
    of the residents; a guest's place goes out of view. *)
@@ -116,22 +138,33 @@ let rec finish_up w =
     else as_host w (fun w -> work w ~on_top:true ~until:(fun () -> not (something_is_left pool)))
   end
 
-let leave { w; outer; shown } =
+(* To its end: an asynchronous exception is raised afterwards. Nothing is allocated before that. *)
+let rec pack_up ({ w; outer; shown } as visit) =
+  match
+    serve w;
+    Deque.sweep w.deque;
+    publish_counts w;
+    w.own.stands_in <- Inbox.never;
+    Context.shield w;
+    hide w ~shown;
+    return_to outer
+  with
+  | () -> ()
+  | exception exn -> pack_up visit; raise exn
+
+let go_out w =
   let pool = w.pool in
-  serve w;
-  Deque.sweep w.deque;
-  publish_counts w;
-  w.own.stands_in <- Inbox.never;
-  Context.shield w;
-  hide w ~shown;
-  return_to outer;
-  Atomic.set w.owner 0;
-  if w.index > 0 then Atomic.decr pool.guests;
+  let_go w;
   (* The last resident may have left meanwhile, in the belief that this caller was there. *)
   if Atomic.get pool.residents = 0 && something_is_left pool then ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool
+
+let leave visit =
+  match pack_up visit with
+  | () -> go_out visit.w
+  | exception exn -> go_out visit.w; raise exn
 
 let leave_after visit result =
   match finish_up visit.w with
@@ -249,7 +282,7 @@ let serve_inbox pool ~until =
       take_on_inbox w;
       let task = from_inbox w in
       if task != none then begin
-        execute w task;
+        execute_firmly w task;
         serve w
       end
     end

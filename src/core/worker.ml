@@ -137,12 +137,21 @@ let rec serve_row w ~on_top ~until left =
   if serve_one w ~on_top && left > 1 && is_next_due w w.pool.pauses && not (until ()) then
     serve_row w ~on_top ~until (left - 1)
 
+(* A task that was found is in no deque any more: if an asynchronous exception comes before it has
+   begun, it goes to the others. *)
+let execute_firmly w task =
+  match execute w task with
+  | () -> ()
+  | exception exn ->
+    if Promise.is_ready task then send w.pool task;
+    raise exn
+
 let rec work w ~on_top ~until =
   if not (until ()) then begin
     serve_row w ~on_top ~until row;
     if Atomic.get w.look <> 0 then look w;
     let task = find w in
-    if task != none then execute w task
+    if task != none then execute_firmly w task
     else begin
       search w ~until;
       raise_stray w
