@@ -30,6 +30,10 @@ external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callbac
 [@@noalloc]
 
 external interrupts : unit -> bool = "muster_interrupts" [@@noalloc]
+external note_own_signals : unit -> unit = "muster_note_own_signals" [@@noalloc]
+external watch_finalisers : unit -> unit = "muster_watch_finalisers" [@@noalloc]
+
+let () = watch_finalisers ()
 
 (** Place of a worker in domain-local storage, or -1; ticks. *)
 external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]

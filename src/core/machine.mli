@@ -76,7 +76,12 @@ external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callbac
 
 val interrupts : unit -> bool
 (** Whether that call may be a signal's handler or a finaliser. Errs on the side of yes, in a thread
-    that has blocked a signal which somebody handles; and says no of a handler on Windows. Some us. *)
+    that has blocked a signal which somebody handles, since it first came here; and says no of a
+    handler on Windows. Some us. *)
+
+val note_own_signals : unit -> unit
+(** Notes which signals the calling thread blocks, if this is its first call. A handler is told from
+    other code by what it blocks beyond these. *)
 
 val spawn : (unit -> unit) -> unit Domain.t
 (** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a

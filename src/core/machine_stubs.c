@@ -248,18 +248,62 @@ intnat muster_callback_untagged(value unit) {
 
 value muster_callback(value unit) { return Val_long(muster_callback_untagged(unit)); }
 
+/* A finaliser runs in one thread of the domain for which the runtime notes that one runs. That a
+   thread has begun with some is not taken back if one raises. */
+static __thread int finalises;
+static caml_timing_hook next_finalise_begin, next_finalise_end;
+
+static void begin_to_finalise(void) {
+  finalises = 1;
+  if (next_finalise_begin != NULL) next_finalise_begin();
+}
+
+static void end_to_finalise(void) {
+  finalises = 0;
+  if (next_finalise_end != NULL) next_finalise_end();
+}
+
+/* Called before there is a second domain. */
+value muster_watch_finalisers(value unit) {
+  (void)unit;
+  next_finalise_begin = caml_finalise_begin_hook;
+  next_finalise_end = caml_finalise_end_hook;
+  caml_finalise_begin_hook = begin_to_finalise;
+  caml_finalise_end_hook = end_to_finalise;
+  return Val_unit;
+}
+
+/* What a thread blocks by itself: as it was when it first worked in a pool. It may have inherited that
+   from one that started it within a handler. */
+#if !defined(_WIN32)
+static __thread sigset_t own_mask;
+static __thread int own_mask_read;
+#endif
+
+value muster_note_own_signals(value unit) {
+  (void)unit;
+#if !defined(_WIN32)
+  if (!own_mask_read) {
+    pthread_sigmask(SIG_BLOCK, NULL, &own_mask);
+    own_mask_read = 1;
+  }
+#endif
+  return Val_unit;
+}
+
 /* Whether that call may be a signal's handler or a finaliser. A handler runs with its signal
    blocked; a thread may have blocked one that somebody handles for other reasons. */
 value muster_interrupts(value unit) {
   (void)unit;
-  if (Caml_state->final_info->running_finalisation_function) return Val_true;
+  if (finalises && Caml_state->final_info->running_finalisation_function) return Val_true;
 #if !defined(_WIN32)
   sigset_t blocked;
   struct sigaction action;
   pthread_sigmask(SIG_BLOCK, NULL, &blocked);
   for (int s = 1; s < NSIG; s++)
-    if (sigismember(&blocked, s) == 1 && sigaction(s, NULL, &action) == 0 &&
-        action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+    if (sigismember(&blocked, s) == 1 && !(own_mask_read && sigismember(&own_mask, s) == 1) &&
+        sigaction(s, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+        action.sa_handler != SIG_IGN)
       return Val_true;
 #endif
   return Val_false;

@@ -101,6 +101,7 @@ let work_as_resident w ~before hiring =
   w.own.bored <- false;
   w.own.looked_at <- 0;
   Machine.usual_signals ();
+  Machine.note_own_signals ();
   Atomic.set w.owner (Machine.thread_id ());
   Compat.set here w;
   w.own.base <- Machine.callback ();

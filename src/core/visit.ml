@@ -81,6 +81,7 @@ let bring_context w ~outer =
 let come_in w ~outer ~strand =
   w.own.strand <- strand;
   Machine.free_stacks_at_end ();
+  Machine.note_own_signals ();
   let shown = show w in
   let on_domain = current () == w in
   if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
@@ -138,19 +139,15 @@ let rec finish_up w =
     else as_host w (fun w -> work w ~on_top:true ~until:(fun () -> not (something_is_left pool)))
   end
 
-(* To its end: an asynchronous exception is raised afterwards. Nothing is allocated before that. *)
-let rec pack_up ({ w; outer; shown } as visit) =
-  match
-    serve w;
-    Deque.sweep w.deque;
-    publish_counts w;
-    w.own.stands_in <- Inbox.never;
-    Context.shield w;
-    hide w ~shown;
-    return_to outer
-  with
-  | () -> ()
-  | exception exn -> pack_up visit; raise exn
+(* May be done twice. *)
+let pack_up { w; outer; shown } =
+  serve w;
+  Deque.sweep w.deque;
+  publish_counts w;
+  w.own.stands_in <- Inbox.never;
+  Context.shield w;
+  hide w ~shown;
+  return_to outer
 
 let go_out w =
   let pool = w.pool in
@@ -161,10 +158,11 @@ let go_out w =
   if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool
 
+(* An asynchronous exception is raised afterwards; a second one is let through. *)
 let leave visit =
   match pack_up visit with
   | () -> go_out visit.w
-  | exception exn -> go_out visit.w; raise exn
+  | exception exn -> pack_up visit; go_out visit.w; raise exn
 
 let leave_after visit result =
   match finish_up visit.w with

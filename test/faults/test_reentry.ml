@@ -161,6 +161,23 @@ let finaliser_when_cancelled pool =
       Gc.finalise (fun _ -> interruption ()) (ref (Atomic.get ran));
       Gc.full_major ())
 
+(* A thread that was started in a handler has inherited what that blocks, and is none. *)
+let thread_of_a_handler pool =
+  let thread = Atomic.make None and through = ref false in
+  let look () =
+    let stop s = call_through_c (fun () -> Task.cancel_scope s; Task.check (); through := true) in
+    check_bool "told" true
+      (raises Task.Cancelled (fun () -> Pool.run pool (fun () -> Task.scope stop)))
+  in
+  let start _ = Atomic.set thread (Some (Thread.create look ())) in
+  let before = Sys.signal Sys.sigusr1 (Signal_handle start) in
+  Unix.kill (Unix.getpid ()) Sys.sigusr1;
+  wait_until (fun () -> Atomic.get thread <> None);
+  Thread.join (Option.get (Atomic.get thread));
+  Sys.set_signal Sys.sigusr1 before;
+  check_bool "told below C" false !through;
+  is_usable pool
+
 (* {2 Collections} *)
 
 let in_finalisers pool =
@@ -276,6 +293,7 @@ let () =
           each "in a handler" in_a_signal_handler;
           each "in a handler, while the caller waits" in_a_handler_while_waiting;
           each "in a handler, in what is cancelled" handler_when_cancelled;
+          each "below C in a thread that a handler started" thread_of_a_handler;
         ] );
       ( "collections",
         [

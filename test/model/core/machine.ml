@@ -100,3 +100,4 @@ end
 let spawn = Domain.spawn
 let free_stacks ~keep:_ = ()
 let free_stacks_at_end = ignore
+let note_own_signals = ignore
