@@ -128,29 +128,6 @@ let ctrl_c_while_the_caller_waits pool =
   done;
   is_usable pool
 
-(* Some thousand exceptions a second, while a caller enters, forks and leaves. One that keeps its
-   place then cannot close the pool. *)
-exception Poke
-
-let pokes_while_callers_come_and_go pool =
-  let armed = Atomic.make false in
-  let poke _ = if Atomic.get armed then raise Poke in
-  let before = Sys.signal Sys.sigalrm (Signal_handle poke) in
-  let every it_interval = ignore (Unix.setitimer ITIMER_REAL { it_interval; it_value = it_interval }) in
-  let poked = ref 0 and stop = Unix.gettimeofday () +. if flipped then 0.3 else 1. in
-  every 0.0002;
-  while Unix.gettimeofday () < stop do
-    (try
-       Atomic.set armed true;
-       for _ = 1 to 100 do Pool.run pool (fun () -> ignore (fib 2)) done
-     with Poke -> incr poked);
-    Atomic.set armed false
-  done;
-  every 0.;
-  Sys.set_signal Sys.sigalrm before;
-  check_bool "poked" true (!poked > 0);
-  is_usable pool
-
 let () =
   Alcotest.run "interrupts"
     [
@@ -162,6 +139,5 @@ let () =
           case "Ctrl-C while busy" (on_each_count ctrl_c_while_busy);
           case "Ctrl-C while a region's caller waits"
             (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
-          case "while callers come and go" (on_pools [ 1 ] pokes_while_callers_come_and_go);
         ] );
     ]
