@@ -24,18 +24,6 @@ let rec rival_both pool n =
     let b = rival_both pool (n - 2) in
     Rival.await pool a + b
 
-(* What [both] cannot do without: the same closures and the pair, called in order. *)
-let[@inline] in_order f g =
-  let a = f () in
-  let b = g () in
-  (a, b)
-
-let rec closures n =
-  if n < 2 then 1
-  else
-    let a, b = in_order (fun () -> closures (n - 1)) (fun () -> closures (n - 2)) in
-    a + b
-
 (* Every call but a leaf forks once, and the result is the number of leaves. *)
 (* A small run first: the pages of new minor heaps are faulted in outside the clock. *)
 let per_fork options fib n =
@@ -54,7 +42,7 @@ let alone options n =
 let closures_alone options n =
   {
     who = { name = "closures"; domains = 1 };
-    run = (fun () -> Pools.muster ~domains:1 (fun _ -> per_fork options closures n));
+    run = (fun () -> Pools.muster ~domains:1 (fun _ -> per_fork options In_turn.fib n));
   }
 
 (* On one domain and on all. *)

@@ -194,8 +194,9 @@ module Task : sig
       {b Order}: what happened before happens before the {!Cancelled} that [t] and what it runs get,
       and before the hooks of {!on_cancel}.
       {b Cancels}: nothing of what a signal's handler or a finaliser calls in the midst of [t]; what that
-      starts is no part of [t] either. (On Windows a handler's calls are. In a thread that has blocked a
-      signal for which there is a handler, code that C calls asks in vain until it is back in OCaml's.) *)
+      starts is no part of [t] either. (On Windows a handler's calls are. In a thread that has
+      blocked a signal for which there is a handler since it first used a pool, code that C calls asks in
+      vain until it is back in OCaml's.) *)
 
   val check : unit -> unit
   (** A checkpoint: for long computations that contain none.

@@ -12,20 +12,9 @@ let on_pool pool f = match pool with None -> f () | Some pool -> Pool.run pool f
 
 (* ---- A fork at every call ---- *)
 
-let in_turn f g =
-  let a = f () in
-  let b = g () in
-  (a, b)
-
-let rec fib_alone n =
-  if n < 2 then 1
-  else
-    let a, b = in_turn (fun () -> fib_alone (n - 1)) (fun () -> fib_alone (n - 2)) in
-    a + b
-
 let fib =
   let n = 38 in
-  let alone () = string_of_int (fib_alone n) in
+  let alone () = string_of_int (In_turn.fib n) in
   let on pool = string_of_int (on_pool pool (fun () -> Muster_examples.Fib.parallel n)) in
   { name = "fib"; prepare = (fun () -> { alone; on }) }
 
@@ -44,7 +33,7 @@ let rec forest both tasks =
 
 let trees =
   let tasks = 256 in
-  let alone () = string_of_int (forest { both = in_turn } tasks) in
+  let alone () = string_of_int (forest { both = In_turn.both } tasks) in
   let on pool =
     string_of_int (on_pool pool (fun () -> forest { both = Muster.both } tasks))
   in

@@ -85,7 +85,6 @@ let fitting ticks cost = (ticks lsl Site.shift) / at_least_1 cost
 let whole unit n = unit * at_least_1 ((n + unit - 1) / unit)
 let over job index = Leftmost.stops job.failures index || job.found index
 
-
 let piece ({ source; code; unit; _ } : _ job) rest left start refill =
   { rest; left; start; next = start + left; since = 0; refill; source; code; unit }
 

@@ -31,8 +31,8 @@ let grant w = finish w Granted
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: then the exception is raised later, where the worker looks for such. [Cancelled] comes from
-   a signal's handler that called the library in this strand's name, and is for this strand
-   alone: it is told again. *)
+   a signal's handler that waited for a task which was cancelled; or, where a handler is not told from
+   its strand (Machine.interrupts), that was told in its name: it is told again. *)
 let sleep w =
   let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
   let tell_again = Context.keep () in
