@@ -24,12 +24,13 @@ let fail r ~caller ~round graph ~ours ~theirs =
   ignore (Atomic.compare_and_set r.failure None (Some message))
 
 let check r value ~caller ~round =
-  let seed = r.watch.seed in
+  let seed = r.watch.seed and now = r.watch.callers.(caller) in
   let graph = Graph.random (Random.State.make [| seed; caller; round |]) (Graph.rules_of_seed seed) in
+  Atomic.set now.in_hand (Some graph);
   let theirs = Harness.outcome (fun () -> Oracle.value graph) in
   let ours = Harness.outcome (fun () -> value graph) in
   if ours <> theirs then fail r ~caller ~round graph ~ours ~theirs;
-  Atomic.incr r.watch.graphs
+  Atomic.incr now.ended
 
 let call r value caller =
   let rec loop round =
@@ -38,7 +39,10 @@ let call r value caller =
       loop (round + 1)
     end
   in
-  loop 0
+  loop 0;
+  Atomic.set r.watch.callers.(caller).in_hand None
+
+let callers = 4
 
 (* The main domain and a second one run graphs within the pool, a systhread of each runs them
    on whatever pool is current there. *)
@@ -99,7 +103,7 @@ let keeps_little (w : Watch.t) live = float live < 150_000. +. (50. *. Watch.ela
 let summarise r ~domains_started =
   let w = r.watch in
   let live = live_words () in
-  Printf.printf "\nseed %d: %d graphs in %.0f s%s, %d wrong answers\n" w.seed (Atomic.get w.graphs)
+  Printf.printf "\nseed %d: %d graphs in %.0f s%s, %d wrong answers\n" w.seed (Watch.graphs w)
     (Watch.elapsed w)
     (if Atomic.get w.interrupted then ", interrupted" else "")
     (if Atomic.get r.failure = None then 0 else 1);
@@ -125,7 +129,7 @@ let run seconds seed domains soak =
   Printf.printf "seed %d, %d domains, %g s\n%!" seed domains seconds;
   Muster.Task.set_uncaught_handler Trouble.handle;
   Trouble.limit_stacks ();
-  let r = { watch = Watch.create ~seed ~seconds ~soak; failure = Atomic.make None } in
+  let r = { watch = Watch.create ~seed ~seconds ~soak ~callers; failure = Atomic.make None } in
   heed_signals r.watch;
   let domains_started = Watch.during r.watch (fun () -> stress r domains) in
   exit (summarise r ~domains_started)

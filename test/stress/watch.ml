@@ -1,11 +1,18 @@
-(* One systhread that looks after a run twice a second: is there progress, is memory flat, do signals
-   come. It counts time in which it runs itself, so a program that was stopped has not hung. *)
+(* One systhread that looks after a run twice a second: does every caller get on, is memory flat, do
+   signals come. It counts time in which it runs itself, so a program that was stopped has not hung. *)
+
+type caller = {
+  ended : int Atomic.t;  (** graphs; written by the caller alone *)
+  in_hand : Graph.t option Atomic.t;  (** [None] before its first and after its last *)
+  mutable seen : int;  (** [ended], when the watch last looked *)
+  mutable idle : float;  (** seconds since it saw one more; of the watch alone *)
+}
 
 type t = {
   seed : int;
   seconds : float;
   started : float;
-  graphs : int Atomic.t;  (** that have ended *)
+  callers : caller array;
   interrupted : bool Atomic.t;
   neighbours : Neighbours.t option;
   signals : bool;  (** whether it sends some *)
@@ -15,8 +22,10 @@ type t = {
 
 and sample = { at : float; resident_kb : int; heap_kb : int }
 
-let create ~seed ~seconds ~soak =
-  { seed; seconds; started = Unix.gettimeofday (); graphs = Atomic.make 0;
+let caller _ = { ended = Atomic.make 0; in_hand = Atomic.make None; seen = 0; idle = 0. }
+
+let create ~seed ~seconds ~soak ~callers =
+  { seed; seconds; started = Unix.gettimeofday (); callers = Array.init callers caller;
     interrupted = Atomic.make false; samples = []; threads = 0;
     signals = soak && not (Graph.rules_of_seed seed).compacts;
     neighbours = (if soak then Some (Neighbours.create seed) else None) }
@@ -24,6 +33,7 @@ let create ~seed ~seconds ~soak =
 let elapsed t = Unix.gettimeofday () -. t.started
 let is_over t = Atomic.get t.interrupted || elapsed t > t.seconds
 let megabytes kb = float kb /. 1024.
+let graphs t = Array.fold_left (fun sum c -> sum + Atomic.get c.ended) 0 t.callers
 
 (* {2 Memory} *)
 
@@ -88,13 +98,32 @@ let show_pool (pool : Muster_core.Place.pool) =
       Printf.eprintf "  %.3f s ago: %s: %s\n" d.seconds_ago d.what d.why)
     s.decisions
 
+let show_caller i c =
+  Printf.eprintf "caller %d: graph %d, for %.0f s%s\n" i (Atomic.get c.ended) c.idle
+    (match Atomic.get c.in_hand with
+     | None -> ": none in hand"
+     | Some graph -> "\n  " ^ Graph.to_string graph)
+
 let give_up t =
-  Printf.eprintf "\nno graph has ended for %.0f s, seed %d, after %d graphs in %.0f s\n" patience t.seed
-    (Atomic.get t.graphs) (elapsed t);
+  Printf.eprintf "\nno graph of a caller has ended for %.0f s, seed %d, after %d graphs in %.0f s\n" patience
+    t.seed (graphs t) (elapsed t);
+  Array.iteri show_caller t.callers;
   List.iter show_pool (Atomic.get Muster_core.Place.open_pools);
   Option.iter Neighbours.end_all t.neighbours;
   flush stderr;
   Unix._exit 124
+
+let look_at passed c =
+  let ended = Atomic.get c.ended in
+  c.idle <- (if ended > c.seen then 0. else c.idle +. passed);
+  c.seen <- ended
+
+(* A caller that has none in hand has yet to come to its first graph, or waits for the others and for the end
+   of pools and threads: it has hung only if all others, too, have come to nothing. *)
+let has_hung t =
+  let is_late c = c.idle > patience in
+  Array.exists (fun c -> is_late c && Atomic.get c.in_hand <> None) t.callers
+  || Array.for_all is_late t.callers
 
 (* {2 The thread} *)
 
@@ -102,7 +131,7 @@ let pause = 0.5
 
 let tell t =
   Printf.sprintf "%.0f of %.0f s, %.0f of CPU: %d graphs, %.0f MB, %d threads" (elapsed t) t.seconds
-    (Sys.time ()) (Atomic.get t.graphs)
+    (Sys.time ()) (graphs t)
     (match t.samples with s :: _ -> megabytes s.resident_kb | [] -> 0.)
     t.threads
 
@@ -110,21 +139,19 @@ let report t ~told =
   if Unix.isatty Unix.stdout then Printf.printf "\r%s\027[K%!" (tell t)
   else if elapsed t -. told >= 60. then Printf.printf "%s\n%!" (tell t)
 
-let rec watch t ~is_done ~graphs ~idle ~told =
+let rec watch t ~is_done ~told =
   if not (is_done ()) then begin
     let before = Unix.gettimeofday () in
     Thread.delay pause;
     let passed = Float.min (Unix.gettimeofday () -. before) (2. *. pause) in
-    let ended = Atomic.get t.graphs in
-    let idle = if ended > graphs then 0. else idle +. passed in
-    if idle > patience then give_up t;
+    Array.iter (look_at passed) t.callers;
+    if has_hung t then give_up t;
     keep_guard t;
     sample t;
     Option.iter Neighbours.come_and_go t.neighbours;
     if t.signals then Unix.kill (Unix.getpid ()) Sys.sigusr1;
     report t ~told;
-    watch t ~is_done ~graphs:ended ~idle
-      ~told:(if elapsed t -. told >= 60. then elapsed t else told)
+    watch t ~is_done ~told:(if elapsed t -. told >= 60. then elapsed t else told)
   end
 
 (* [f ()], watched. *)
@@ -132,7 +159,7 @@ let during t f =
   let is_done = Atomic.make false in
   keep_guard t;
   sample t;
-  let look () = watch t ~is_done:(fun () -> Atomic.get is_done) ~graphs:0 ~idle:0. ~told:0. in
+  let look () = watch t ~is_done:(fun () -> Atomic.get is_done) ~told:0. in
   let thread = Thread.create look () in
   Fun.protect f ~finally:(fun () ->
       Atomic.set is_done true;
