@@ -90,11 +90,11 @@ let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 let restore w { context; home; number; base } =
   w.own.strand <- number;
   if base <> 0 then w.own.base <- base;
+  if w.own.home != home then w.own.home <- home;
   if w.own.context != context then begin
     w.own.context <- context;
     if is_stopped w then call_up w
-  end;
-  if w.own.home != home then w.own.home <- home
+  end
 
 (* What [w] runs now, instead of what it ran. *)
 let switch w strand =
@@ -138,5 +138,4 @@ let call_all_up () =
 (* The flag first: who finds it not set has to see the mark at its next look. *)
 let stop p =
   if not (Atomic.get any_stopped) then Atomic.set any_stopped true;
-  Promise.stop p;
-  call_all_up ()
+  Outcome.finally call_all_up () (fun () -> Promise.stop p)

@@ -5,7 +5,10 @@
    to. A visitor serves it where there is no resident, or where it has had nothing to do itself while nobody
    took what lay in the inbox for 200 ms (Worker.relief_ms): all residents may be blocked by what only an item in
    the inbox would do. A visitor whose domain works for another thread stands back: what it took of others
-   would wait for that thread. *)
+   would wait for that thread.
+
+   Who has taken a task says so in [found] at once, before anything at which an asynchronous exception may strike:
+   it is in no deque any more (Worker.execute_next). *)
 
 open Place
 open Publish
@@ -13,6 +16,7 @@ open Publish
 let steal_from w victim =
   let task = Deque.steal victim.deque in
   if task != none then begin
+    w.own.found <- task;
     rouse victim;
     inherit_backtrace victim.backtrace;
     w.own.counts.steals <- w.own.counts.steals + 1;
@@ -52,13 +56,14 @@ let from_inbox w =
   if not (serves_inbox w) then none
   else begin
     let goes_on = stands_in w in
-    match Inbox.pop w.pool.inbox with
-    | None -> none
-    | Some task ->
+    let task = Inbox.pop w.pool.inbox in
+    if task != none then begin
+      w.own.found <- task;
       if goes_on then take_on_inbox w;
       inherit_backtrace w.pool.inherited;
-      w.own.from_inbox <- true;
-      task
+      w.own.from_inbox <- true
+    end;
+    task
   end
 
 (* Code that waits for a task of its own in some way that the pool does not see, say for a flag,
@@ -104,9 +109,15 @@ let has_taken w =
 let look_who_takes w =
   if w.own.called && (not w.resident) && oldest w != w.own.suspect then w.own.called <- false
 
-let from_deques w =
+let pop w =
   let task = Deque.pop w.deque in
-  if task != none then (if Deque.size w.deque <= low then rouse w; task) else steal w
+  if task != none then begin
+    w.own.found <- task;
+    if Deque.size w.deque <= low then rouse w
+  end;
+  task
+
+let from_deques w = let task = pop w in if task != none then task else steal w
 
 (* Two tasks that answer each other's messages always leave one of them at the bottom of the deque.
    So that they keep nobody waiting for ever, every so often what came first is next: from
@@ -118,7 +129,7 @@ let what_came_first w =
   if task != none then task
   else
     let task = Deque.steal w.deque in
-    if task != none then (rouse w; task) else from_deques w
+    if task != none then (w.own.found <- task; rouse w; task) else from_deques w
 
 let from_where_it_is_due w =
   w.own.turn <- w.own.turn + 1;
@@ -129,7 +140,7 @@ let find w =
   w.own.from_inbox <- false;
   look_who_takes w;
   if not (helps_others w) then begin
-    let task = if w.resident then none else Deque.pop w.deque in
+    let task = if w.resident then none else pop w in
     if task != none then task else from_inbox w
   end
   else begin

@@ -41,8 +41,7 @@ let abandon p = if not (take_back p) then wait_done p
 
 let both_offered w ~wake f g =
   let p = Promise.(make nowhere (Context.carry w g)) in
-  Publish.offer w ~wake (Promise.any p);
-  match f () with
+  match Publish.offer w ~wake (Promise.any p); f () with
   | a ->
     let b = join p g in
     (a, b)

@@ -38,13 +38,13 @@ let rec pop q =
   | Nil -> assert false
   | Node { next; _ } as taken -> (
     match Atomic.get next with
-    | Nil -> None
+    | Nil -> q.empty
     | Node n as first ->
       if Atomic.compare_and_set q.head taken first then begin
         (* Who has moved [head] is the only one to look at the item. *)
         let item = n.item in
         n.item <- q.empty;
-        Some item
+        item
       end
       else pop q)
 

@@ -3,12 +3,15 @@
 type 'a t
 
 val create : 'a -> 'a t
-(** That item is put where an item was, so that the queue does not keep what was received. *)
+(** [create empty]: [empty] is never pushed. It stands for "nothing" (compared physically), so that to pop
+    allocates nothing, and is put where an item was: the queue does not keep what was received. *)
 
 val push : 'a t -> 'a -> unit
 (** What the sender did before is visible to the receiver. *)
 
-val pop : 'a t -> 'a option
+val pop : 'a t -> 'a
+(** The oldest item, or [empty]. *)
+
 val is_empty : 'a t -> bool
 
 (** {1 Whether it is served} *)

@@ -20,6 +20,14 @@ let on_failure f look =
     look failure;
     raise failure
 
+let firmly f x y =
+  match f x y with
+  | () -> ()
+  | exception exn ->
+    let failure = caught exn in
+    f x y;
+    raise failure
+
 let finally last x f =
   match f () with
   | v -> last x; v

@@ -12,6 +12,11 @@ val raise : failure -> 'a
 val on_failure : (unit -> 'a) -> (failure -> unit) -> 'a
 (** [on_failure f look] is [f ()]. An exception goes on after [look] has seen it. *)
 
+val firmly : ('a -> 'b -> unit) -> 'a -> 'b -> unit
+(** [firmly f x y] is [f x y], for an [f] that may be called again: where an asynchronous exception
+    cuts it short, it is called once more before that goes on. A second one is let through. Nothing is
+    allocated before the call. *)
+
 val finally : ('b -> unit) -> 'b -> (unit -> 'a) -> 'a
 (** [finally last x f] is [f ()]; however that ends, [last x] is called before it goes on. No
     closure but [f]. What [last] raises hides what [f] did. *)

@@ -42,7 +42,7 @@ let create n =
 let[@inline] sleepers t = Atomic.get t.sleepers
 
 let announce t i =
-  Atomic.incr t.sleepers;
+  ignore (Atomic.fetch_and_add t.sleepers 1);
   Atomic.set t.places.(i).state asleep
 
 let announce_aside t i = Atomic.set t.places.(i).state aside
@@ -50,7 +50,7 @@ let announce_aside t i = Atomic.set t.places.(i).state aside
 (* [how] it sleeps: asleep or aside. *)
 let end_sleep_of t i how =
   Atomic.compare_and_set t.places.(i).state how awake
-  && (if how = asleep then Atomic.decr t.sleepers; true)
+  && (if how = asleep then ignore (Atomic.fetch_and_add t.sleepers (-1)); true)
 
 (* One that changes from one to the other meanwhile has been up and looks again by itself. *)
 let end_sleep t i =

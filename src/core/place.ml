@@ -58,6 +58,7 @@ and own = {
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable settled : bool;  (** has a minor heap that fits (Heap) *)
   mutable bored : bool;  (** has slept its fill *)
+  mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
   mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
@@ -140,8 +141,8 @@ let make_own home index =
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
       filling = true; stale = false; from_inbox = false; settled = false; bored = false;
-      suspect = none; called = false; stands_in = Inbox.never; victim = index; turn = 0; looked_at = 0;
-      visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
+      found = none; suspect = none; called = false; stands_in = Inbox.never; victim = index;
+      turn = 0; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in

@@ -116,7 +116,7 @@ let refuse_own_close pool =
 
 let finish_what_is_left pool =
   if Atomic.get pool.residents = 0 then
-    Option.iter (fun visit -> leave_after visit ()) (try_enter pool)
+    match try_enter pool with Some visit -> leave_after visit () | None -> ()
 
 (* Sleeps between looks, not in [Domain.join]: Ctrl-C can end it. *)
 let wait_until_left pool =

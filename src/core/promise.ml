@@ -103,8 +103,26 @@ let is_done p = match Atomic.get p with Returned _ | Raised _ -> true | _ -> fal
 
 let is_for event entry = entry.event = event
 
+let oldest_first entries = ref (List.rev entries)
+
+(* Each is taken off before it is fired, so that this may be called again. *)
+let rec fire_all event left =
+  match !left with
+  | [] -> ()
+  | entry :: later ->
+    left := later;
+    if is_for event entry then entry.fire ();
+    fire_all event left
+
+(* An asynchronous exception (Ctrl-C) keeps nobody waiting: it is raised afterwards. A second one is let
+   through. *)
 let fire event { entries; _ } =
-  List.iter (fun entry -> if is_for event entry then entry.fire ()) (List.rev entries)
+  match oldest_first entries with
+  | left -> Outcome.firmly fire_all event left
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    fire_all event (oldest_first entries);
+    Outcome.raise failure
 
 let with_entries attached entries =
   let length = List.length entries in
@@ -210,22 +228,31 @@ let somebody_waits { entries; _ } =
 (* [Cancelled] needs no report: somebody wanted it. *)
 let resolve p result =
   match (Atomic.exchange p result, result) with
-  | Running (home, attached), Raised raised ->
-    let tell = raised.failure.exn != Cancelled && not (somebody_waits attached) in
-    fire End attached;
-    if tell then home.unheard (any p) raised
+  | Running (home, attached), Raised raised -> (
+    match raised.failure.exn != Cancelled && not (somebody_waits attached) with
+    | tell ->
+      fire End attached;
+      if tell then home.unheard (any p) raised
+    | exception exn ->
+      fire End attached;
+      raise exn)
   | Running (_, attached), _ -> if attached.length > 0 then fire End attached
   | (Ready _ | Returned _ | Raised _), _ -> assert false
-
-(* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
-   its allocation still resolves the promise. *)
-let result_of f = try Returned (f ()) with exn -> raised (Outcome.caught exn)
 
 (* That of a task which ran to its end. *)
 let settled p result =
   match (Atomic.get p, result) with
   | Running (_, { stopped = true; _ }), Returned _ -> raised cancelled
   | _ -> result
+
+(* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
+   its allocation still resolves the promise. *)
+let result_of p f =
+  try settled p (Returned (f ()))
+  with exn -> (
+    match raised (Outcome.caught exn) with
+    | result -> result
+    | exception exn -> raised (Outcome.caught exn))
 
 let rec run_from state p =
   match state with
@@ -234,7 +261,7 @@ let rec run_from state p =
     run_from (Atomic.get p) p
   | Ready (f, home, attached) ->
     if Atomic.compare_and_set p state (running home attached) then begin
-      let result = settled p (result_of f) in
+      let result = result_of p f in
       resolve p result;
       result
     end

@@ -48,7 +48,7 @@ let stand_in w v =
       ignore (Atomic.fetch_and_add job.late (-1));
       ignore (Parking.wake w.pool.parking job.from)
     in
-    Atomic.incr job.late;
+    ignore (Atomic.fetch_and_add job.late 1);
     if Atomic.compare_and_set v.mailbox posted Idle then begin
       wake_posters w.pool;
       run_share_on_top w v.index job.share job.failures ~ended
@@ -62,7 +62,7 @@ let await_mailbox w v =
     | Gone -> Atomic.get v.owner = 0
     | Job _ | Busy _ -> false
   in
-  Atomic.incr w.pool.posting;
+  ignore (Atomic.fetch_and_add w.pool.posting 1);
   Fun.protect
     (fun () -> wait w (fun () -> is_free () || absent v))
     ~finally:(fun () -> ignore (Atomic.fetch_and_add w.pool.posting (-1)))

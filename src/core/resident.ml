@@ -30,10 +30,20 @@ let may_leave w () =
   if Atomic.get w.pool.closing then may_close w.pool
   else (w.own.bored || leaves_at_once w) && not (Machine.domain_must_stay ())
 
+(* The thread takes signals only here: elsewhere the exception of a handler would end the domain before it has
+   taken its leave. *)
 let rec serve_pool w =
-  match Worker.work w ~on_top:false ~until:(may_leave w) with
+  match
+    Machine.usual_signals ();
+    Machine.note_own_signals ();
+    Worker.work w ~on_top:false ~until:(may_leave w);
+    Machine.block_signals ()
+  with
   | () -> ()
-  | exception exn -> Worker.stash w.pool exn; serve_pool w
+  | exception exn ->
+    Machine.block_signals ();
+    Worker.stash w.pool exn;
+    serve_pool w
 
 (* By a caller that does what is left while it waits. A thread that shares its domain with others'
    work stands back where it waits (Worker), and one that is in another pool works there. *)
@@ -83,12 +93,12 @@ let rec take_leave w =
   if not (Atomic.compare_and_set w.mailbox Idle Gone) then (Run.serve w; take_leave w)
   else begin
     note_leave w;
-    Atomic.incr w.pool.ended;
+    ignore (Atomic.fetch_and_add w.pool.ended 1);
     Deque.sweep w.deque;
     publish_counts w;
     (* Thread identities are used again. *)
     Atomic.set w.owner 0;
-    Atomic.decr w.pool.residents;
+    ignore (Atomic.fetch_and_add w.pool.residents (-1));
     Run.wake_posters w.pool;
     call_another w.pool;
     Visit.announce_leave w.pool
@@ -100,8 +110,6 @@ let work_as_resident w ~before hiring =
   w.own.settled <- false;
   w.own.bored <- false;
   w.own.looked_at <- 0;
-  Machine.usual_signals ();
-  Machine.note_own_signals ();
   Atomic.set w.owner (Machine.thread_id ());
   Compat.set here w;
   w.own.base <- Machine.callback ();
@@ -109,8 +117,6 @@ let work_as_resident w ~before hiring =
   Atomic.set w.mailbox Idle;
   Run.wake_posters w.pool;
   Dla.within (fun () -> serve_pool w);
-  (* The exception of a signal's handler would end the domain before it has taken its leave. *)
-  Machine.block_signals ();
   Option.iter Domain.join before;
   await_note w hiring;
   take_leave w;
@@ -125,7 +131,7 @@ let hire_at pool w hiring =
   if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
   let domain = Machine.spawn (resident w ~before:(Atomic.get w.domain) hiring) in
   Atomic.set w.domain (Some domain);
-  Atomic.incr pool.started
+  ignore (Atomic.fetch_and_add pool.started 1)
 
 type hired =
   | Hired

@@ -7,7 +7,16 @@
 open Place
 open Publish
 
-type _ Effect.t += Suspend : pool * (Promise.waker -> unit) -> unit Effect.t
+(* [given_up] takes what is left of the strand. It is there before the effect is performed: where something
+   is allocated an asynchronous exception may strike, and between [perform] and [given_up] it would lose the
+   strand. *)
+type suspension = {
+  host : pool;
+  register : Promise.waker -> unit;
+  given_up : ((unit, unit) Effect.Deep.continuation -> unit) option;
+}
+
+type _ Effect.t += Suspend : suspension -> unit Effect.t
 
 let wake_posters pool = if Atomic.get pool.posting > 0 then Parking.wake_all pool.parking
 
@@ -21,30 +30,56 @@ let free_mailbox w =
   match Atomic.get w.mailbox with
   | (Busy (Job job) | Job job) when w.own.in_share ->
     w.own.in_share <- false;
-    Atomic.incr job.late;
+    ignore (Atomic.fetch_and_add job.late 1);
     make_idle w
   | Idle | Gone | Job _ | Busy _ -> ()
 
-(* A share that suspends (it runs in a fiber: [do_job_on_top]) frees its worker's mailbox before
-   anybody can go on with it. *)
-let suspend pool register k =
-  Option.iter (fun w -> if w.own.in_share then free_mailbox w) (owned_place ());
-  Atomic.incr pool.suspended;
+let raise_at k exn =
+  let failure = Outcome.caught exn in
+  Effect.Deep.discontinue_with_backtrace k failure.exn failure.backtrace
+
+let count_suspended pool n = ignore (Atomic.fetch_and_add pool.suspended n)
+
+(* What goes on with the strand, as an entry for a deque. Where an exception strikes before the strand
+   goes on, it is raised where the strand waits. *)
+let rest_of pool k =
   let put_back = Context.keep () in
   let rest () =
-    Atomic.decr pool.suspended;
-    put_back ();
-    Effect.Deep.continue k ()
+    count_suspended pool (-1);
+    match put_back () with
+    | () -> Effect.Deep.continue k ()
+    | exception exn -> put_back (); raise_at k exn
   in
-  let task = Promise.(any (make nowhere rest)) in
-  register (fun () -> submit pool task)
+  let rest = Promise.(any (make nowhere rest)) in
+  count_suspended pool 1;
+  rest
+
+(* May be done twice: all but one of its entries are stale. *)
+let resume pool rest () = Outcome.firmly submit pool rest
+
+(* A share that suspends (it runs in a fiber: [do_job_on_top]) frees its worker's mailbox before
+   anybody can go on with it.
+
+   An exception that strikes here is the strand's, unless somebody goes on with that already. *)
+let suspend pool register k =
+  match
+    Option.iter (fun w -> if w.own.in_share then free_mailbox w) (owned_place ());
+    rest_of pool k
+  with
+  | exception exn -> raise_at k exn
+  | rest -> (
+    match register (resume pool rest) with
+    | () -> ()
+    | exception exn ->
+      if not (Promise.claim rest) then raise exn;
+      count_suspended pool (-1);
+      raise_at k exn)
+
+let suspension host register = { host; register; given_up = Some (suspend host register) }
 
 let handler =
-  let effc (type a) (eff : a Effect.t) =
-    match eff with
-    | Suspend (pool, register) ->
-      Some (fun (k : (a, unit) Effect.Deep.continuation) -> suspend pool register k)
-    | _ -> None
+  let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
+    match eff with Suspend { given_up; _ } -> given_up | _ -> None
   in
   Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
 
@@ -87,7 +122,7 @@ let execute w p =
 
 let step_aside w =
   if Staff.dismissed w && w.own.handled && not (w.own.from_inbox || w.own.in_share) then
-    try Effect.perform (Suspend (w.pool, fun wake -> wake ()))
+    try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
     with Effect.Unhandled (Suspend _) -> ()
 
 let look w = Staff.look w; ignore (Timer.look ())

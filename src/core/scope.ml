@@ -24,10 +24,13 @@ let lineage w : Promise.lineage =
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
 
-let end_one promise pending () =
-  if Atomic.fetch_and_add pending (-1) = 1 then
+let settle promise () =
+  if not (Promise.is_done promise) then
     Promise.resolve promise
       (if Promise.was_stopped promise then Promise.raised Promise.cancelled else Returned ())
+
+let end_one promise pending () =
+  if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()
 
 let make w =
   let lineage = lineage w and { Promise.owner; unheard; _ } = w.pool.home in
@@ -42,15 +45,15 @@ let stop s = Context.stop s.promise
 let fail s failure =
   if Atomic.compare_and_set s.first None (Some failure) then stop s
 
-(* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. *)
+(* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous exception
+   leaves nobody in a scope that has ended. *)
 let inside s w f =
   let before = Context.capture w in
   Context.switch w { before with context = Promise.any s.promise; home = s.home; base = 0 };
-  let end_it () =
-    end_one s.promise s.pending ();
-    Fork.wait_done s.promise;
-    Option.iter (fun w -> Context.restore w before) (owned_place ())
-  in
+  let restore before () = Option.iter (fun w -> Context.restore w before) (owned_place ()) in
+  let put_back = Outcome.firmly restore before in
+  let wait_for_all () = end_one s.promise s.pending (); Fork.wait_done s.promise in
+  let end_it () = Outcome.finally put_back () wait_for_all in
   match f s with
   | result -> end_it (); Ok result
   | exception exn ->
@@ -66,7 +69,7 @@ let guarded s f () =
 
 let task s f =
   if Atomic.fetch_and_add s.pending 1 <= 0 then begin
-    Atomic.decr s.pending;
+    ignore (Atomic.fetch_and_add s.pending (-1));
     invalid_arg "Muster.Task.fork: the scope has ended"
   end;
   Promise.make_attached s.home s.leave f

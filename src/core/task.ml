@@ -89,8 +89,9 @@ let settle_from_outside ~wait t pool =
     match Visit.own_place pool with
     | Some w -> Visit.again w (settle_at ~wait t)
     | None -> (
+      let settle = settle_at ~wait t in
       match if Atomic.get pool.closing then None else Visit.try_enter pool with
-      | Some visit -> Visit.visiting visit (settle_at ~wait t)
+      | Some visit -> Visit.visiting visit settle
       | None -> ended ~wait t (Promise.run t)))
 
 let settle ~wait state t (home : Promise.home) =

@@ -25,7 +25,7 @@ let announce_leave pool =
 
 let take w = Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
 
-(* [nobody] if all are taken. Nothing here allocates, nor does [Atomic.incr] poll: an asynchronous
+(* [nobody] if all are taken. Nothing here allocates or polls (as [Atomic.incr] would): an asynchronous
    exception (Ctrl-C) comes before or after. *)
 let take_guest_place pool =
   let rec from i =
@@ -95,7 +95,8 @@ let let_go w =
   Atomic.set w.owner 0;
   if w.index > 0 then ignore (Atomic.fetch_and_add w.pool.guests (-1))
 
-(* An asynchronous exception leaves no place taken. *)
+(* An asynchronous exception leaves no place taken: none strikes here between taking it and the handler, nor
+   in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating nothing. *)
 let try_enter pool =
   let outer = owned_place () and strand = Strand.current () in
   let before = current () in
@@ -115,7 +116,7 @@ let try_enter pool =
 let rec hand_over w =
   let task = Deque.pop w.deque in
   if task != none then begin
-    if is_ready task then send w.pool task;
+    if is_ready task then Outcome.firmly send w.pool task;
     hand_over w
   end
 
@@ -191,11 +192,11 @@ let in_fiber_to_end f w =
 
 (* A resident may have found the count up, and gone to sleep until somebody is through. *)
 let no_longer_suspended pool =
-  Atomic.decr pool.suspended;
+  ignore (Atomic.fetch_and_add pool.suspended (-1));
   if Atomic.get pool.closing then announce_leave pool
 
 let refuse_or_send fn pool task =
-  Atomic.incr pool.suspended;
+  ignore (Atomic.fetch_and_add pool.suspended 1);
   match refuse_closed fn pool; send pool task with
   | () -> no_longer_suspended pool
   | exception exn -> no_longer_suspended pool; raise exn
@@ -278,11 +279,7 @@ let serve_inbox pool ~until =
   let rec serve w =
     if not (until ()) then begin
       take_on_inbox w;
-      let task = from_inbox w in
-      if task != none then begin
-        execute_firmly w task;
-        serve w
-      end
+      if execute_next w from_inbox then serve w
     end
   in
-  Option.iter (fun visit -> visiting visit serve) (try_enter pool)
+  match try_enter pool with Some visit -> visiting visit serve | None -> ()

@@ -102,7 +102,7 @@ let search w ~until =
   in
   Deque.sweep w.deque;
   let found () = until () || has_work w in
-  Atomic.incr w.pool.searching;
+  ignore (Atomic.fetch_and_add w.pool.searching 1);
   match spin ~found w.pool.pauses (Machine.ticks ()) with
   | true -> stop_searching w
   | false ->
@@ -137,22 +137,28 @@ let rec serve_row w ~on_top ~until left =
   if serve_one w ~on_top && left > 1 && is_next_due w w.pool.pauses && not (until ()) then
     serve_row w ~on_top ~until (left - 1)
 
-(* A task that was found is in no deque any more: if an asynchronous exception comes before it has
-   begun, it goes to the others. *)
-let execute_firmly w task =
-  match execute w task with
-  | () -> ()
+(* An asynchronous exception that comes before the task has begun leaves it to the others. (A handler may
+   have come between finding one and running it, and run others itself: hence [outer].) *)
+let execute_next w next =
+  let outer = w.own.found in
+  match
+    let task = next w in
+    if task != none then execute w task;
+    w.own.found <- outer;
+    task != none
+  with
+  | ran -> ran
   | exception exn ->
-    if Promise.is_ready task then send w.pool task;
+    let task = w.own.found in
+    w.own.found <- outer;
+    if task != outer && is_ready task then Outcome.firmly send w.pool task;
     raise exn
 
 let rec work w ~on_top ~until =
   if not (until ()) then begin
     serve_row w ~on_top ~until row;
     if Atomic.get w.look <> 0 then look w;
-    let task = find w in
-    if task != none then execute_firmly w task
-    else begin
+    if not (execute_next w find) then begin
       search w ~until;
       raise_stray w
     end;
@@ -205,7 +211,7 @@ let help w ~ready ~register =
 let try_suspend w register =
   w.own.handled
   &&
-  match Effect.perform (Suspend (w.pool, register)) with
+  match Effect.perform (Suspend (suspension w.pool register)) with
   | () -> true
   | exception Effect.Unhandled (Suspend _) -> false
 

@@ -65,12 +65,12 @@ let rec sweep t lo hi =
   let put_back = Context.keep () in
   let effc (type a) (eff : a Effect.t) =
     match eff with
-    | Run.Suspend (pool, register) ->
+    | Run.Suspend { host; register; _ } ->
       Some
         (fun (k : (a, unit) Effect.Deep.continuation) ->
           let was_apart = stretch.apart and last = stretch.last in
           if not was_apart then set_apart t stretch;
-          Run.suspend pool register k;
+          Run.suspend host register k;
           if not was_apart then begin
             put_back ();
             if last < hi && not (Leftmost.stops t.failures (last + 1)) then sweep t (last + 1) hi

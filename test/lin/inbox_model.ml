@@ -21,7 +21,8 @@ let arb_cmd _ =
   Program.(one_of show_cmd [ (4, push); (4, always Pop); (1, always Is_empty) ])
 
 let init_state = []
-let init_sut () = Inbox.create (-1)
+let nothing = -1
+let init_sut () = Inbox.create nothing
 let cleanup _ = ()
 let precond _ _ = true
 
@@ -36,13 +37,13 @@ let after cmd s _ = next_state cmd s
 let run cmd q =
   match cmd with
   | Push v -> Res (unit, Inbox.push q v)
-  | Pop -> Res (option int, Inbox.pop q)
+  | Pop -> Res (int, Inbox.pop q)
   | Is_empty -> Res (bool, Inbox.is_empty q)
 
 let postcond cmd (s : state) res =
   match (cmd, res) with
   | Push _, Res ((Unit, _), ()) -> true
-  | Pop, Res ((Option Int, _), r) -> r = List.nth_opt s 0
+  | Pop, Res ((Int, _), r) -> r = Option.value (List.nth_opt s 0) ~default:nothing
   | Is_empty, Res ((Bool, _), r) -> Bool.equal r (s = [])
   | _ -> false
 

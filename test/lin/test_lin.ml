@@ -24,7 +24,7 @@ module Inbox_api = struct
   let api =
     [
       val_freq 3 "push" Inbox.push (t @-> nat_small @-> returning unit);
-      val_freq 3 "pop" Inbox.pop (t @-> returning (option int));
+      val_freq 3 "pop" Inbox.pop (t @-> returning int);
       val_ "is_empty" Inbox.is_empty (t @-> returning bool);
     ]
 end

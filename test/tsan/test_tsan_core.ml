@@ -86,7 +86,8 @@ let deque_looked_at () =
 (* {2 Inbox} *)
 
 let inbox () =
-  let inbox = Inbox.create (ref 0) and got = counters 2 in
+  let nobodys = ref 0 in
+  let inbox = Inbox.create nobodys and got = counters 2 in
   let send _ =
     for i = 1 to 2 do
       let item = ref 0 in
@@ -97,13 +98,12 @@ let inbox () =
   let receive i _ =
     for _ = 1 to 2 do
       if not (Inbox.is_empty inbox) then
-        Option.iter (fun item -> got.(i) := !(got.(i)) + !item) (Inbox.pop inbox)
+        got.(i) := !(got.(i)) + !(Inbox.pop inbox)
     done
   in
   let rec drain () =
-    match Inbox.pop inbox with
-    | Some item -> got.(0) := !(got.(0)) + !item; drain ()
-    | None -> ()
+    let item = Inbox.pop inbox in
+    if item != nobodys then (got.(0) := !(got.(0)) + !item; drain ())
   in
   race 5_000 ~after:(fun _ -> drain ()) [ send; send; receive 0; receive 1 ];
   check "each item once" (sum got = 6 * times 5_000)

@@ -6,13 +6,16 @@ open Muster_core
 
 type op = Push | Pop
 
+let nothing = -1
+
 let step inbox queue i = function
   | Push -> Inbox.push inbox i; Queue.push i queue
-  | Pop -> check_equal "pop" (Queue.take_opt queue) (Inbox.pop inbox)
+  | Pop ->
+    check_int "pop" (Option.value (Queue.take_opt queue) ~default:nothing) (Inbox.pop inbox)
 
 let every_sequence () =
   let run ops =
-    let inbox = Inbox.create 0 and queue = Queue.create () in
+    let inbox = Inbox.create nothing and queue = Queue.create () in
     let step_and_look i op =
       step inbox queue i op;
       check_bool "is_empty" (Queue.is_empty queue) (Inbox.is_empty inbox)
@@ -28,18 +31,22 @@ type item = { sender : int; number : int }
 type exchange = { inbox : item Inbox.t; received : item list array }
 
 let items = 50
+let no_item = { sender = -1; number = -1 }
 
 (* Newest first. *)
 let trade me { inbox; received } =
   let receive () =
-    Option.iter (fun x -> received.(me) <- x :: received.(me)) (Inbox.pop inbox)
+    let x = Inbox.pop inbox in
+    if x != no_item then received.(me) <- x :: received.(me)
   in
   for number = 1 to items do
     Inbox.push inbox { sender = me; number };
     if number mod 3 > 0 then receive ()
   done
 
-let rec drain inbox = match Inbox.pop inbox with None -> [] | Some x -> x :: drain inbox
+let rec drain inbox =
+  let x = Inbox.pop inbox in
+  if x == no_item then [] else x :: drain inbox
 
 let rec increasing = function
   | a :: (b :: _ as rest) -> a < b && increasing rest

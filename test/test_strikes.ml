@@ -1,0 +1,99 @@
+(* An exception of a signal's handler strikes between any two steps of the library's, as Ctrl-C does. Every
+   task ends all the same, and who was in a pool gets out of it. One strikes at a time: a second within the
+   few instructions in which the first is dealt with would be let through. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+exception Struck
+
+let strikes = Atomic.make 0
+
+let strike _ =
+  ignore (Atomic.fetch_and_add strikes 1);
+  raise Struck
+
+let every seconds =
+  ignore (Unix.setitimer ITIMER_REAL { it_interval = seconds; it_value = seconds })
+
+(* [f ()], until no exception cuts it short. *)
+let rec firmly f = try f () with Struck -> firmly f
+
+(* Strikes threads that do not block it while [f] runs. *)
+let under_fire f =
+  Sys.set_signal Sys.sigalrm (Signal_handle strike);
+  every 0.002;
+  firmly f;
+  firmly (fun () -> every 0.);
+  check_bool "there were some" true (Atomic.get strikes > 0)
+
+let seconds = if flipped then 1. else 2.5
+
+let for_a_while f =
+  let stop = Unix.gettimeofday () +. seconds in
+  while Unix.gettimeofday () < stop do f () done
+
+let compute n = for i = 1 to n do ignore (Sys.opaque_identity i) done
+let whatever f = try f () with Struck -> ()
+
+(* Each waits for the two before it, of which one may be running. *)
+let chain n ended =
+  let tasks = Array.make n None in
+  let await i = if i >= 0 then whatever (fun () -> Option.iter Task.await tasks.(i)) in
+  let body i () =
+    await (i - 1);
+    whatever (fun () -> compute 300);
+    await (i - 2)
+  in
+  let close_by i () =
+    Fun.protect (body i) ~finally:(fun () -> ignore (Atomic.fetch_and_add ended 1))
+  in
+  for i = 0 to n - 1 do tasks.(i) <- Some (Task.async (close_by i)) done
+
+(* The caller takes no signals and is in no pool: residents do it all, and are struck. A task that is
+   struck before its first step, or after its last, ends too, but does not count. *)
+let residents () =
+  ignore (Thread.sigmask SIG_BLOCK [ Sys.sigalrm ]);
+  let n = 12 in
+  let round () =
+    let ended = Atomic.make 0 and struck = Atomic.get strikes in
+    chain n ended;
+    wait_until (fun () -> Atomic.get ended + (Atomic.get strikes - struck) >= n)
+  in
+  under_fire (fun () -> for_a_while round);
+  ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigalrm ])
+
+let case_of_loops () =
+  Muster.parallel_for ~grain:1 ~start:0 ~finish:9 (fun _ ->
+      whatever (fun () -> ignore (Muster.both (fun () -> compute 300) (fun () -> compute 300))))
+
+let case_of_scopes () =
+  Task.with_deadline 1000. (fun () ->
+      Task.scope (fun s ->
+          let tasks = List.init 5 (fun _ -> Task.fork s (fun () -> whatever (fun () -> compute 300))) in
+          List.iter Task.await tasks))
+
+(* In the pool, from outside, and by way of another pool. *)
+let callers () =
+  let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+  let other = Pool.create ~domains:2 ~oversubscribe:true () in
+  let attempt f = try f () with Struck | Task.Cancelled -> () in
+  let round () =
+    attempt (fun () -> Pool.run pool case_of_loops);
+    attempt (fun () -> Pool.run pool case_of_scopes);
+    attempt (fun () ->
+        let task = Pool.run pool (fun () -> Task.async (fun () -> compute 3000)) in
+        Pool.run other (fun () -> Task.await task));
+    attempt (fun () -> Pool.run other (fun () -> Pool.run pool case_of_loops))
+  in
+  under_fire (fun () -> for_a_while round);
+  (* Refused to who is still in it; and it waits until nobody is. *)
+  Pool.close pool;
+  Pool.close other
+
+let () =
+  Task.set_uncaught_handler (fun _ _ -> ());
+  ignore (Pool.default ());
+  Alcotest.run "strikes"
+    [ ("anywhere", [ case "residents" residents; case "callers" callers ]) ]
