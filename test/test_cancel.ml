@@ -308,6 +308,21 @@ let fork_after_the_end () =
       check_invalid ~mentions:[ "Muster.Task.fork"; "ended" ] "fork" (fun () ->
           ignore (Task.fork escaped ignore)))
 
+(* None of two that come at the same time is let in by the other. *)
+let forks_after_the_end () =
+  in_pool 1 (fun () ->
+      let escaped = Task.scope Fun.id in
+      let rec refused n =
+        n = 0
+        ||
+        match Task.fork escaped ignore with
+        | _ -> false
+        | exception Invalid_argument _ -> refused (n - 1)
+      in
+      let other = Domain.spawn (fun () -> refused 100_000) in
+      let mine = refused 100_000 in
+      check_bool "refused" true (Domain.join other && mine))
+
 let cancel_scope () =
   in_pool 2 (fun () ->
       let began = Atomic.make false in
@@ -435,6 +450,7 @@ let () =
           case "cancels what was started within" asyncs_within;
           case "100,000 queued tasks" many_queued;
           case "fork after the end" fork_after_the_end;
+          case "forks after the end, at the same time" forks_after_the_end;
           case "cancel_scope" cancel_scope;
           case "from anywhere" from_anywhere;
         ] );

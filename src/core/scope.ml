@@ -3,7 +3,7 @@
 
    Its promise runs as long as anything in it does, the code itself included: [pending] counts
    these, and who brings it to 0 resolves the promise, for which the code waits. The count never
-   comes back from 0, so a late fork is refused. The tasks' home has the promise in its lineage
+   leaves 0 again, so a late fork is refused. The tasks' home has the promise in its lineage
    (Promise): stopping it stops them. *)
 
 open Place
@@ -46,10 +46,11 @@ let fail s failure =
 let inside s w f =
   let before = Context.capture w in
   Context.switch w { before with context = Promise.any s.promise; home = s.home; base = 0 };
+  let put_back () = Option.iter (fun w -> Context.restore w before) (owned_place ()) in
   let end_it () =
     end_one s.promise s.pending ();
-    Fork.wait_done s.promise;
-    Option.iter (fun w -> Context.restore w before) (owned_place ())
+    (* The wait raises an asynchronous exception that struck it. *)
+    Outcome.finally put_back () (fun () -> Fork.wait_done s.promise)
   in
   match f s with
   | result -> end_it (); Ok result
@@ -64,9 +65,11 @@ let guarded s f () =
   Outcome.on_failure f (fun failure ->
       if not (failure.exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure)
 
+(* Not by adding first and looking then: of two late forks the second would see the first's 1. *)
+let rec count_one_more pending =
+  let n = Atomic.get pending in
+  n > 0 && (Atomic.compare_and_set pending n (n + 1) || count_one_more pending)
+
 let task s f =
-  if Atomic.fetch_and_add s.pending 1 <= 0 then begin
-    Atomic.decr s.pending;
-    invalid_arg "Muster.Task.fork: the scope has ended"
-  end;
+  if not (count_one_more s.pending) then invalid_arg "Muster.Task.fork: the scope has ended";
   Promise.make_attached s.home s.leave f

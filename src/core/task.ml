@@ -219,8 +219,8 @@ let with_deadline seconds f =
       Context.check_at w;
       let s = Scope.make w in
       let timer = Timer.add at (fun () -> Scope.stop s) in
-      let result = Scope.inside s w (body (fun _ -> f ())) in
-      Timer.remove timer;
+      let run () = Scope.inside s w (body (fun _ -> f ())) in
+      let result = Outcome.finally Timer.remove timer run in
       end_by s ~at result)
 
 (* {2 Several} *)
