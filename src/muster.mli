@@ -241,7 +241,7 @@ module Task : sig
   (** [with_deadline seconds f] is [f ()] if that ends within so many seconds. It is a scope: at the
       deadline [f] is cancelled, and with it the tasks that were started within. It is noticed
       by workers that are at a checkpoint, collect garbage or sleep: within some milliseconds, if
-      there is one.
+      there is one. So a pool keeps a domain while a task is suspended and a deadline is to come.
 
       {b Raises} {!Deadline_exceeded} instead of the value or of {!Cancelled}, if time is up when [f]
       ends; what else [f] raises; [Invalid_argument] if [seconds] is not a number. With 0 or

@@ -376,6 +376,23 @@ let deadline_of_sleepers () =
       Atomic.set go true;
       Task.await blocker)
 
+(* Begun by a task that waits, and nobody else is in the pool: its domains would end meanwhile. *)
+let deadline_of_nobody_here domains () =
+  let noticed = Atomic.make false in
+  let waits () =
+    try Task.with_deadline 0.4 (fun () -> ignore (Chan.recv (Chan.bounded 0)))
+    with Task.Deadline_exceeded -> Atomic.set noticed true
+  in
+  let start pool = Pool.run pool (fun () -> ignore (Task.async waits)) in
+  let wait_for_it () =
+    let limit = Unix.gettimeofday () +. 10. in
+    while not (Atomic.get noticed || Unix.gettimeofday () > limit) do Unix.sleepf 0.01 done
+  in
+  with_domains domains (fun pool -> start pool; wait_for_it ());
+  check_bool "noticed" true (Atomic.exchange noticed false);
+  with_domains domains start;
+  check_bool "noticed by close" true (Atomic.get noticed)
+
 let deadline_kept () =
   on_all
     (fun () ->
@@ -459,6 +476,8 @@ let () =
           case "passes" deadline_passes;
           case "passes for the tasks within" deadline_of_children;
           case "passes while all sleep" deadline_of_sleepers;
+          case "passes while nobody is in the pool, 1 domain" (deadline_of_nobody_here 1);
+          case "passes while nobody is in the pool, 2 domains" (deadline_of_nobody_here 2);
           case "is kept" deadline_kept;
           case "nests" deadlines_nest;
           case "is no number" bad_deadline;

@@ -25,10 +25,15 @@ let may_close pool =
 let leaves_at_once w =
   Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
 
+(* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
+let is_timekeeper w = Visit.keeps_time w.pool && Atomic.get w.pool.residents = 1
+
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =
   if Atomic.get w.pool.closing then may_close w.pool
-  else (w.own.bored || leaves_at_once w) && not (Machine.domain_must_stay ())
+  else
+    (w.own.bored || leaves_at_once w)
+    && not (is_timekeeper w || Machine.domain_must_stay ())
 
 let rec serve_pool w =
   match Worker.work w ~on_top:false ~until:(may_leave w) with
@@ -72,7 +77,8 @@ let rec await_note w hiring =
 let call_another pool =
   let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
   if Atomic.get pool.residents = 0 then begin
-    if Visit.something_is_left pool && waits_for_resident then ask_for_one pool
+    if (Visit.something_is_left pool && waits_for_resident) || Visit.keeps_time pool then
+      ask_for_one pool
   end
   else if Atomic.get pool.guards > 0 then begin
     let begins_with_a_task v = let task = Deque.oldest v.deque in task != none && is_ready task in
