@@ -40,8 +40,8 @@ let rec serve_pool w =
   | () -> ()
   | exception exn -> Worker.stash w.pool exn; serve_pool w
 
-(* By a caller that does what is left while it waits. A thread that shares its domain with others'
-   work stands back where it waits (Worker), and one that is in another pool works there. *)
+(* Whether some caller is in the pool that does what is left while it waits. Those do not whose
+   domain works for another thread (Find.stands_back), or who work in another pool. *)
 let is_visited pool =
   let helps v =
     (not v.resident)
@@ -73,7 +73,7 @@ let rec await_note w hiring =
     await_note w hiring
   end
 
-(* Work came while one was leaving: its publisher counted on the one who left. *)
+(* Work may have come after this one's last look, and its publisher may have counted on this one. *)
 let call_another pool =
   let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
   if Atomic.get pool.residents = 0 then begin

@@ -153,14 +153,14 @@ let on_cancel hook =
 
 (* {2 Scopes} *)
 
-(* Where a task runs in place on a thread that has none: a place of nobody's. The one that the
-   thread's storage shows may be another thread's. *)
+(* For a task that runs in place on a thread without a place: a new one of nobody's, as the one that
+   storage shows may be another thread's. *)
 let place_or_none () =
   match owned_place () with
   | Some w -> w
   | None -> Place.make (Pool.of_place (current ())) (-1)
 
-(* A thread that finds no place in the pool has this run there as a task. *)
+(* If all places of the pool are taken, [f] runs there as a task. *)
 let with_place f =
   Pool.with_current f ~in_place:(fun () -> await (async (fun () -> f (place_or_none ()))))
 

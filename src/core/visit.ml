@@ -38,7 +38,7 @@ let take_guest_place pool =
   if place == nobody then ignore (Atomic.fetch_and_add pool.guests (-1));
   place
 
-(* Whether storage, which shows this, does not show another thread's place. *)
+(* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
 let is_free shown = shown == nobody || owned shown
 
 let take_place pool =
@@ -252,7 +252,8 @@ let enter fn pool =
     | () -> entered
     | exception exn -> leave visit; raise exn)
 
-(* What a thread that got no place finds as its current worker: one that nobody owns. *)
+(* For a thread that got no place: it finds a place of nobody's as its current one, so that calls act
+   on this pool all the same. *)
 let outside pool f =
   let place = make pool (-1) in
   if current () != nobody then f ()
