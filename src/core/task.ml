@@ -1,7 +1,6 @@
 (* Tasks with a promise that anyone may await, from anywhere. *)
 
 open Place
-open Publish
 
 type 'a t = 'a Promise.t
 type scope = Scope.t
