@@ -194,9 +194,9 @@ module Task : sig
       {b Order}: what happened before happens before the {!Cancelled} that [t] and what it runs get,
       and before the hooks of {!on_cancel}.
       {b Cancels}: nothing of what a signal's handler or a finaliser calls in the midst of [t]; what that
-      starts is no part of [t] either. (On Windows a handler's calls are. In a thread that has
-      blocked a signal for which there is a handler since it first used a pool, code that C calls asks in
-      vain until it is back in OCaml's.) *)
+      starts is no part of [t] either. Two exceptions: on Windows a handler is part of [t]; and a
+      thread that has blocked some handled signal since it first used a pool is not told within
+      OCaml code that C calls. *)
 
   val check : unit -> unit
   (** A checkpoint: for long computations that contain none.
@@ -241,7 +241,7 @@ module Task : sig
   (** [with_deadline seconds f] is [f ()] if that ends within so many seconds. It is a scope: at the
       deadline [f] is cancelled, and with it the tasks that were started within. It is noticed
       by workers that are at a checkpoint, collect garbage or sleep: within some milliseconds, if
-      there is one.
+      there is one. So a pool keeps a domain while a task is suspended and a deadline is to come.
 
       {b Raises} {!Deadline_exceeded} instead of the value or of {!Cancelled}, if time is up when [f]
       ends; what else [f] raises; [Invalid_argument] if [seconds] is not a number. With 0 or
@@ -299,7 +299,9 @@ module Pool : sig
       one of the pool's own domains while the caller blocks. In a task of [pool] it is just [f ()];
       a task of another pool keeps its worker there until [f] has ended, also where [f] waits.
 
-      {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed.
+      {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. An asynchronous exception
+      ([Sys.Break]) that strikes the caller while [f] waits for something is raised at once, and [f]
+      goes on by itself.
       {b Order}: what happened before happens before [f], and that before the return. *)
 
   val close : t -> unit

@@ -308,6 +308,21 @@ let fork_after_the_end () =
       check_invalid ~mentions:[ "Muster.Task.fork"; "ended" ] "fork" (fun () ->
           ignore (Task.fork escaped ignore)))
 
+(* None of two that come at the same time is let in by the other. *)
+let forks_after_the_end () =
+  in_pool 1 (fun () ->
+      let escaped = Task.scope Fun.id in
+      let rec refused n =
+        n = 0
+        ||
+        match Task.fork escaped ignore with
+        | _ -> false
+        | exception Invalid_argument _ -> refused (n - 1)
+      in
+      let other = Domain.spawn (fun () -> refused 100_000) in
+      let mine = refused 100_000 in
+      check_bool "refused" true (Domain.join other && mine))
+
 let cancel_scope () =
   in_pool 2 (fun () ->
       let began = Atomic.make false in
@@ -360,6 +375,23 @@ let deadline_of_sleepers () =
           Task.with_deadline 0.02 (fun () -> Task.await blocker));
       Atomic.set go true;
       Task.await blocker)
+
+(* Begun by a task that waits, and nobody else is in the pool: its domains would end meanwhile. *)
+let deadline_of_nobody_here domains () =
+  let noticed = Atomic.make false in
+  let waits () =
+    try Task.with_deadline 0.4 (fun () -> ignore (Chan.recv (Chan.bounded 0)))
+    with Task.Deadline_exceeded -> Atomic.set noticed true
+  in
+  let start pool = Pool.run pool (fun () -> ignore (Task.async waits)) in
+  let wait_for_it () =
+    let limit = Unix.gettimeofday () +. 10. in
+    while not (Atomic.get noticed || Unix.gettimeofday () > limit) do Unix.sleepf 0.01 done
+  in
+  with_domains domains (fun pool -> start pool; wait_for_it ());
+  check_bool "noticed" true (Atomic.exchange noticed false);
+  with_domains domains start;
+  check_bool "noticed by close" true (Atomic.get noticed)
 
 let deadline_kept () =
   on_all
@@ -435,6 +467,7 @@ let () =
           case "cancels what was started within" asyncs_within;
           case "100,000 queued tasks" many_queued;
           case "fork after the end" fork_after_the_end;
+          case "forks after the end, at the same time" forks_after_the_end;
           case "cancel_scope" cancel_scope;
           case "from anywhere" from_anywhere;
         ] );
@@ -443,6 +476,8 @@ let () =
           case "passes" deadline_passes;
           case "passes for the tasks within" deadline_of_children;
           case "passes while all sleep" deadline_of_sleepers;
+          case "passes while nobody is in the pool, 1 domain" (deadline_of_nobody_here 1);
+          case "passes while nobody is in the pool, 2 domains" (deadline_of_nobody_here 2);
           case "is kept" deadline_kept;
           case "nests" deadlines_nest;
           case "is no number" bad_deadline;

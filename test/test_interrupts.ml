@@ -128,6 +128,94 @@ let ctrl_c_while_the_caller_waits pool =
   done;
   is_usable pool
 
+(* {2 Between two steps of the library's} *)
+
+exception Strike
+
+(* Calls [strike] every so many seconds, in a signal's handler, while [f] runs. *)
+let with_strikes seconds strike f =
+  let before = Sys.signal Sys.sigalrm (Signal_handle (fun _ -> strike ())) in
+  let every it_interval = ignore (Unix.setitimer ITIMER_REAL { it_interval; it_value = it_interval }) in
+  every seconds;
+  Fun.protect f ~finally:(fun () -> every 0.; Sys.set_signal Sys.sigalrm before)
+
+let without_strikes f x =
+  ignore (Thread.sigmask SIG_BLOCK [ Sys.sigalrm ]);
+  f x
+
+(* The handler itself brings what the caller waits for: so the wait has ended when it raises. *)
+let break_after_a_grant wait =
+  let c = Muster.Chan.bounded 1 and struck = Atomic.make false in
+  let strike () =
+    if not (Atomic.exchange struck true) then begin
+      ignore (Muster.Chan.try_send c 1);
+      raise Sys.Break
+    end
+  in
+  with_strikes 0.02 strike (fun () ->
+      wait (fun () ->
+          let before = Thread.sigmask SIG_BLOCK [] in
+          check_int "received" 1 (Muster.Chan.recv c);
+          check_equal "blocked signals" before (Thread.sigmask SIG_BLOCK []);
+          check_raises "at the next wait" Sys.Break (fun () ->
+              Muster.Chan.recv (Muster.Chan.bounded 0))))
+
+let break_after_a_grant pool =
+  break_after_a_grant (fun f -> f ());
+  break_after_a_grant (fun f -> Team.for_slices pool 1 (fun ~worker:_ ~start:_ ~count:_ -> f ()));
+  is_usable pool
+
+(* The caller waits for a scope's task on top of its stack, and is struck there. *)
+let strike_in_a_cancelled_scope () =
+  let go = Atomic.make false and over = Atomic.make false and armed = Atomic.make false in
+  let task =
+    without_strikes (fun () ->
+        Atomic.set go true;
+        wait_until (fun () -> Atomic.get over))
+  in
+  let code s =
+    ignore (Task.fork s task);
+    wait_until (fun () -> Atomic.get go);
+    Task.cancel_scope s;
+    Atomic.set armed true
+  in
+  let strike () =
+    if Atomic.exchange armed false then begin
+      ignore (Thread.create (without_strikes (fun () -> Unix.sleepf 0.02; Atomic.set over true)) ());
+      raise Strike
+    end
+  in
+  with_strikes 0.01 strike (fun () ->
+      check_raises "scope" Strike (fun () -> Task.scope code));
+  ignore (Muster.both ignore ignore);
+  Task.await (Task.async ignore)
+
+let strike_in_a_cancelled_scope pool =
+  for _ = 1 to 3 do
+    Team.for_slices pool 1 (fun ~worker:_ ~start:_ ~count:_ -> strike_in_a_cancelled_scope ())
+  done;
+  is_usable pool
+
+(* Were one counted as searching who is not, nobody would be woken for work. *)
+let strikes_at_rest () =
+  let open Muster_core in
+  let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+  let armed = Atomic.make false in
+  let work () =
+    Atomic.set armed true;
+    let task = Task.async (fun () -> Unix.sleepf 0.0004) in
+    for _ = 1 to 10 do ignore (Fork.both (fun () -> Unix.sleepf 0.0001) ignore) done;
+    Task.await task
+  in
+  let stop = Unix.gettimeofday () +. if flipped then 1. else 3. in
+  Task.set_uncaught_handler (fun _ _ -> ());
+  with_strikes 0.0003 (fun () -> if Atomic.get armed then raise Strike) (fun () ->
+      while Unix.gettimeofday () < stop do
+        (try Pool.run pool work with Strike -> ());
+        Atomic.set armed false
+      done);
+  wait_until (fun () -> Atomic.get pool.searching = 0)
+
 let () =
   Alcotest.run "interrupts"
     [
@@ -139,5 +227,8 @@ let () =
           case "Ctrl-C while busy" (on_each_count ctrl_c_while_busy);
           case "Ctrl-C while a region's caller waits"
             (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
+          case "Ctrl-C after what the caller waits for" (on_each_count break_after_a_grant);
+          case "while a cancelled scope waits" (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
+          case "whoever looks for work" strikes_at_rest;
         ] );
     ]

@@ -10,10 +10,11 @@
    so that a fork which looks at nothing but its worker's first word looks at the context too.
    At a fork, an await, between chunks and in [check], the strand asks whether it is stopped.
 
-   A signal's handler, or a finaliser, runs in the midst of a strand and is no part of it: told
-   there of a cancellation, it would raise [Cancelled] in the strand wherever that may be. The runtime
-   calls it from C. [own.base] is the call from C in which the strand began; where the innermost one is
-   another, and is a handler's or a finaliser's, the code is part of nothing.
+   A signal's handler, or a finaliser, runs in the midst of a strand and is no part of it: if it were
+   told of a cancellation, [Cancelled] would come out of it at any point of the strand. The runtime
+   calls handlers and finalisers from C. [own.base] is the call from C in which the strand began; if
+   the innermost call from C is another one, and a handler's or a finaliser's, the code is part of
+   nothing.
 
    A strand is told once. From then on it is [uncancelled], so that the code which cleans up may
    fork and wait, until whoever switched puts the context back. Where an exception leaves a

@@ -75,9 +75,9 @@ external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callbac
     code runs that C has not called meanwhile. About 2 ns. *)
 
 val interrupts : unit -> bool
-(** Whether that call may be a signal's handler or a finaliser. Errs on the side of yes, in a thread
-    that has blocked a signal which somebody handles, since it first came here; and says no of a
-    handler on Windows. Some us. *)
+(** Whether that call may be a signal's handler or a finaliser. Wrongly yes in a thread that has
+    blocked some handled signal by itself since it first came here (see {!note_own_signals}); wrongly
+    no for a handler on Windows. Some us. *)
 
 val note_own_signals : unit -> unit
 (** Notes which signals the calling thread blocks, if this is its first call. A handler is told from

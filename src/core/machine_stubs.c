@@ -572,7 +572,7 @@ value muster_domain_must_stay(value unit) {
 
    Only who has the domain's lock touches the lists: its thread here, which does not poll meanwhile,
    and at other times the backup thread that sweeps for it. The stacks in use are in none.
-   Compilers of which that is not known do without: older and newer ones, and what is no plain release. */
+   Only for releases whose sources were compared: not for older or newer ones, nor for pre-releases. */
 value muster_free_stacks(value keep) {
   (void)keep;
 #if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401

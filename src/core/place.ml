@@ -192,8 +192,8 @@ let index_in_state = Compat.index_in_state here
 let[@inline] is_quiet () = Compat.first_word_set here_index
 let owned w = Atomic.get w.owner = Machine.thread_id ()
 
-(* The places of threads that storage does not show, each with its thread: another thread of their
-   domain was in some pool when they came. A thread's innermost place is first. *)
+(* Domain-local storage shows one place for all threads of a domain. A thread that comes while it
+   shows another thread's place is listed here, with its own. A thread's innermost place is first. *)
 let beside : (int * t) list Atomic.t = Compat.padded (Atomic.make [])
 
 let rec change cell f =

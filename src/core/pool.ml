@@ -128,6 +128,7 @@ let wait_until_left pool =
     Atomic.get pool.residents = 0 && may_close pool && Array.for_all is_left pool.workers
   in
   while not (is_over ()) do
+    ignore (Timer.look ());
     if Atomic.get pool.residents = 0 && not (nothing_left pool) then finish_what_is_left pool;
     ignore (Machine.Sleeper.sleep sleeper 20)
   done

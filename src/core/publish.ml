@@ -31,8 +31,8 @@ let still_needed pool =
   let needed = Atomic.get pool.needed in
   if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
 
-(* For the next [ms] milliseconds. Who was dismissed sleeps aside, where wakes for work pass it over:
-   it has to be told that it may work again. *)
+(* Allows so many residents for the next [ms] milliseconds, whatever the budget says. Dismissed ones
+   sleep aside, where [wake_one] does not find them: so all are woken. *)
 let need pool residents ~ms =
   let may_work = max (Atomic.get pool.allowed) (still_needed pool) in
   Atomic.set pool.needed residents;

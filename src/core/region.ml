@@ -23,7 +23,6 @@
 
 open Place
 open Publish
-open Find
 open Run
 open Worker
 

@@ -25,16 +25,21 @@ let may_close pool =
 let leaves_at_once w =
   Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
 
+(* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
+let is_timekeeper w = Visit.keeps_time w.pool && Atomic.get w.pool.residents = 1
+
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =
   if Atomic.get w.pool.closing then may_close w.pool
-  else (w.own.bored || leaves_at_once w) && not (Machine.domain_must_stay ())
+  else
+    (w.own.bored || leaves_at_once w)
+    && not (is_timekeeper w || Machine.domain_must_stay ())
 
-(* The thread takes signals only here: elsewhere the exception of a handler would end the domain before it has
-   taken its leave. *)
-let rec serve_pool w =
+(* The thread takes signals only in here: elsewhere the exception of a handler would end the domain before it
+   has taken its leave. Once struck, it leaves them to other threads. *)
+let rec serve_pool ?(takes_signals = false) w =
   match
-    Machine.usual_signals ();
+    if takes_signals then Machine.usual_signals ();
     Machine.note_own_signals ();
     Worker.work w ~on_top:false ~until:(may_leave w);
     Machine.block_signals ()
@@ -45,8 +50,8 @@ let rec serve_pool w =
     Worker.stash w.pool exn;
     serve_pool w
 
-(* By a caller that does what is left while it waits. A thread that shares its domain with others'
-   work stands back where it waits (Worker), and one that is in another pool works there. *)
+(* Whether some caller is in the pool that does what is left while it waits. Those do not whose
+   domain works for another thread (Find.stands_back), or who work in another pool. *)
 let is_visited pool =
   let helps v =
     (not v.resident)
@@ -78,11 +83,12 @@ let rec await_note w hiring =
     await_note w hiring
   end
 
-(* Work came while one was leaving: its publisher counted on the one who left. *)
+(* Work may have come after this one's last look, and its publisher may have counted on this one. *)
 let call_another pool =
   let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
   if Atomic.get pool.residents = 0 then begin
-    if Visit.something_is_left pool && waits_for_resident then ask_for_one pool
+    if (Visit.something_is_left pool && waits_for_resident) || Visit.keeps_time pool then
+      ask_for_one pool
   end
   else if Atomic.get pool.guards > 0 then begin
     let begins_with_a_task v = let task = Deque.oldest v.deque in task != none && is_ready task in
@@ -116,7 +122,7 @@ let work_as_resident w ~before hiring =
   Deque.move_in w.deque;
   Atomic.set w.mailbox Idle;
   Run.wake_posters w.pool;
-  Dla.within (fun () -> serve_pool w);
+  Dla.within (fun () -> serve_pool ~takes_signals:true w);
   Option.iter Domain.join before;
   await_note w hiring;
   take_leave w;

@@ -3,7 +3,7 @@
 
    Its promise runs as long as anything in it does, the code itself included: [pending] counts
    these, and who brings it to 0 resolves the promise, for which the code waits. The count never
-   comes back from 0, so a late fork is refused. The tasks' home has the promise in its lineage
+   leaves 0 again, so a late fork is refused. The tasks' home has the promise in its lineage
    (Promise): stopping it stops them. *)
 
 open Place
@@ -49,12 +49,12 @@ let fail s failure =
    leaves nobody in a scope that has ended. *)
 let inside s w f =
   let before = Context.capture w in
-  Context.switch w { before with context = Promise.any s.promise; home = s.home; base = 0 };
+  let mine = { before with context = Promise.any s.promise; home = s.home; base = 0 } in
   let restore before () = Option.iter (fun w -> Context.restore w before) (owned_place ()) in
   let put_back = Outcome.firmly restore before in
   let wait_for_all () = end_one s.promise s.pending (); Fork.wait_done s.promise in
   let end_it () = Outcome.finally put_back () wait_for_all in
-  match f s with
+  match Context.switch w mine; f s with
   | result -> end_it (); Ok result
   | exception exn ->
     let failure = Outcome.caught exn in
@@ -67,9 +67,11 @@ let guarded s f () =
   Outcome.on_failure f (fun failure ->
       if not (failure.exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure)
 
+(* Not by adding first and looking then: of two late forks the second would see the first's 1. *)
+let rec count_one_more pending =
+  let n = Atomic.get pending in
+  n > 0 && (Atomic.compare_and_set pending n (n + 1) || count_one_more pending)
+
 let task s f =
-  if Atomic.fetch_and_add s.pending 1 <= 0 then begin
-    ignore (Atomic.fetch_and_add s.pending (-1));
-    invalid_arg "Muster.Task.fork: the scope has ended"
-  end;
+  if not (count_one_more s.pending) then invalid_arg "Muster.Task.fork: the scope has ended";
   Promise.make_attached s.home s.leave f

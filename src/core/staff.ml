@@ -1,9 +1,9 @@
 (* How many residents each pool may have at the moment, and who finds out.
 
-   [allowed] residents of a pool may work, those of places 1 to [allowed]; one above is
-   dismissed. All of a pool's number is its alone where its user insists. Otherwise the CPUs that
-   the process may use (Cpu), less what it lends to others (Governor), less one for each caller
-   that is in some pool, are shared out among the pools in use: one budget for the process.
+   Residents in places 1 to [allowed] may work; those above are dismissed. A pool whose user insists
+   on its number has all of them allowed. For the others there is one budget for the process, shared
+   out among the pools in use: the CPUs that it may use (Cpu), less those it lends to other
+   programs (Governor), less one for each caller that is in some pool.
 
    Nobody keeps watch. A worker looks up when it may matter and costs little: about every
    [every], told by the collector while it forks (Machine.look_up_every) or between two chunks of

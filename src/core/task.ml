@@ -1,7 +1,6 @@
 (* Tasks with a promise that anyone may await, from anywhere. *)
 
 open Place
-open Publish
 
 type 'a t = 'a Promise.t
 type scope = Scope.t
@@ -154,14 +153,14 @@ let on_cancel hook =
 
 (* {2 Scopes} *)
 
-(* Where a task runs in place on a thread that has none: a place of nobody's. The one that the
-   thread's storage shows may be another thread's. *)
+(* For a task that runs in place on a thread without a place: a new one of nobody's, as the one that
+   storage shows may be another thread's. *)
 let place_or_none () =
   match owned_place () with
   | Some w -> w
   | None -> Place.make (Pool.of_place (current ())) (-1)
 
-(* A thread that finds no place in the pool has this run there as a task. *)
+(* If all places of the pool are taken, [f] runs there as a task. *)
 let with_place f =
   Pool.with_current f ~in_place:(fun () -> await (async (fun () -> f (place_or_none ()))))
 
@@ -220,8 +219,8 @@ let with_deadline seconds f =
       Context.check_at w;
       let s = Scope.make w in
       let timer = Timer.add at (fun () -> Scope.stop s) in
-      let result = Scope.inside s w (body (fun _ -> f ())) in
-      Timer.remove timer;
+      let run () = Scope.inside s w (body (fun _ -> f ())) in
+      let result = Outcome.finally Timer.remove timer run in
       end_by s ~at result)
 
 (* {2 Several} *)

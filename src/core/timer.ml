@@ -2,7 +2,8 @@
 
    No thread keeps watch. Workers look when they look up (every 2 ms or so), in
    [Context.check], and sleep no longer than until the next time. So something due is done as
-   soon as some worker has reached a fork, the end of a chunk or its bed. *)
+   soon as some worker has reached a fork, the end of a chunk or its bed. While tasks are
+   suspended and something is set, a pool's last resident does not leave (Resident). *)
 
 type key = int * int  (** ns; a number that makes it unique *)
 

@@ -12,5 +12,8 @@ val remove : key -> unit
 val look : unit -> bool
 (** Does what is due; whether there was anything. Two loads if nothing is set. *)
 
+val are_set : unit -> bool
+(** Whether anything is still to come. One load. *)
+
 val at_most : int -> int
 (** As many milliseconds, or as are left until something is due. *)

@@ -38,7 +38,7 @@ let take_guest_place pool =
   if place == nobody then ignore (Atomic.fetch_and_add pool.guests (-1));
   place
 
-(* Whether storage, which shows this, does not show another thread's place. *)
+(* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
 let is_free shown = shown == nobody || owned shown
 
 let take_place pool =
@@ -123,6 +123,9 @@ let rec hand_over w =
 let something_is_left pool =
   (not (Inbox.is_empty pool.inbox)) || some_deque_has_work pool.workers (places_in_use pool)
 
+(* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
+let keeps_time pool = Atomic.get pool.suspended > 0 && Timer.are_set ()
+
 (* What waits through domain-local-await (Dla) suspends its task. A thread that storage does not
    show as the worker blocks in such a wait, as it would without a pool. *)
 let as_host w f = if current () == w then Dla.within (fun () -> f w) else f w
@@ -154,7 +157,8 @@ let go_out w =
   let pool = w.pool in
   let_go w;
   (* The last resident may have left meanwhile, in the belief that this caller was there. *)
-  if Atomic.get pool.residents = 0 && something_is_left pool then ask_for_one pool;
+  if Atomic.get pool.residents = 0 && (something_is_left pool || keeps_time pool) then
+    ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool
@@ -249,7 +253,8 @@ let enter fn pool =
     | () -> entered
     | exception exn -> leave visit; raise exn)
 
-(* What a thread that got no place finds as its current worker: one that nobody owns. *)
+(* For a thread that got no place: it finds a place of nobody's as its current one, so that calls act
+   on this pool all the same. *)
 let outside pool f =
   let place = make pool (-1) in
   if current () != nobody then f ()

@@ -30,9 +30,9 @@ let rec finish w verdict =
 let grant w = finish w Granted
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
-   lost: then the exception is raised later, where the worker looks for such. [Cancelled] comes from
-   a signal's handler that waited for a task which was cancelled; or, where a handler is not told from
-   its strand (Machine.interrupts), that was told in its name: it is told again. *)
+   lost: the wait returns, and the exception is raised later (Worker.raise_later). Not [Cancelled],
+   which is dropped: it was raised by a handler's own await. Or, where a handler cannot be told from
+   the strand (Machine.interrupts), it was the strand's own, which then is told again. *)
 let sleep w =
   let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
   let tell_again = Context.keep () in
@@ -42,7 +42,7 @@ let sleep w =
     let failure = Outcome.caught exn in
     if finish w Dead then Outcome.raise failure
     else if failure.exn == Promise.Cancelled then tell_again ()
-    else Worker.stash (Place.current ()).pool failure.exn
+    else Worker.raise_later failure.exn
 
 let wait_firmly register =
   let w = Atomic.make Idle in

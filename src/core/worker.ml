@@ -93,35 +93,58 @@ let pass_on w =
   else if some_deque_has_work w.pool.workers (places_in_use w.pool) then
     ignore (Parking.wake_one w.pool.parking)
 
-let search w ~until =
-  Uncaught.collect ();
+(* A visitor raises it when it looks. *)
+let leave_stray pool exn =
+  Atomic.set pool.stray (Some exn);
+  Parking.wake_all pool.parking
+
+let has_stray pool = Option.is_some (Atomic.get pool.stray)
+
+let take_stray pool =
+  if has_stray pool then Option.iter raise (Atomic.exchange pool.stray None)
+
+let raise_stray w = if not w.resident then take_stray w.pool
+
+(* Spins, then sleeps; [stop] is called once, before the sleep: it does not search any more. *)
+let spin_and_sleep w ~until ~stop =
+  let found () = until () || has_work w || ((not w.resident) && has_stray w.pool) in
   (* Wakes for work are not for one who would not take it. *)
   let announce parking i =
     (if stands_back w then Parking.announce_aside else Parking.announce) parking i;
-    stop_searching w
+    stop ()
   in
-  Deque.sweep w.deque;
-  let found () = until () || has_work w in
-  ignore (Atomic.fetch_and_add w.pool.searching 1);
-  match spin ~found w.pool.pauses (Machine.ticks ()) with
-  | true -> stop_searching w
-  | false ->
-    Outcome.on_failure (fun () -> park w ~announce ~found) (fun _ -> pass_on w);
+  if spin ~found w.pool.pauses (Machine.ticks ()) then stop ()
+  else begin
+    park w ~announce ~found;
     if until () then pass_on w
-  | exception exn -> stop_searching w; raise exn
-
-(* For an asynchronous exception that strikes a resident between tasks. Ctrl-C goes to a thread
-   that has something to interrupt, in the midst of a system call too; others, a visitor raises
-   when it looks. A cancellation is nobody else's. *)
-let stash pool exn =
-  if not (exn == Promise.Cancelled || (exn = Sys.Break && Machine.pass_interrupt_on ())) then begin
-    Atomic.set pool.stray (Some exn);
-    Parking.wake_all pool.parking
   end
 
-let raise_stray w =
-  if (not w.resident) && Atomic.get w.pool.stray <> None then
-    Option.iter raise (Atomic.exchange w.pool.stray None)
+let search w ~until =
+  Uncaught.collect ();
+  Deque.sweep w.deque;
+  let counted = ref true in
+  let stop () = if !counted then (counted := false; stop_searching w) in
+  let go () = spin_and_sleep w ~until ~stop and give_up _ = stop (); pass_on w in
+  (* An asynchronous exception strikes before this or within [go]: nothing in between allocates, and
+     [Atomic.incr] would look for signals. *)
+  ignore (Atomic.fetch_and_add w.pool.searching 1);
+  Outcome.on_failure go give_up
+
+(* For an asynchronous exception that strikes a resident between tasks. Ctrl-C goes to a thread
+   that has something to interrupt, in the midst of a system call too; others to a visitor. A
+   cancellation is nobody else's. *)
+let stash pool exn =
+  if not (exn == Promise.Cancelled || (exn = Sys.Break && Machine.pass_interrupt_on ())) then
+    leave_stray pool exn
+
+(* For one that strikes a wait that has just ended: the wait returns, and the exception comes later. A
+   resident passes it on, as above, and takes no more signals afterwards. Any other thread is the
+   program's own and goes on taking signals: it raises it at its next wait. *)
+let raise_later exn =
+  match owned_place () with
+  | Some w when w.resident -> stash w.pool exn
+  | Some w -> leave_stray w.pool exn
+  | None -> leave_stray nobody.pool exn
 
 (* Regions come in rows: after one, the worker looks out for the next for a moment before it
    searches, which would make the next one's caller wait. No more than [row], as tasks wait
@@ -218,5 +241,7 @@ let try_suspend w register =
 let wait ~ready ~register =
   Room.make ();
   match owned_place () with
-  | None -> block register
+  | None ->
+    take_stray nobody.pool;
+    block register
   | Some w -> if not (try_suspend w register) then help w ~ready ~register

@@ -23,9 +23,9 @@ let try_recv c =
   | Nothing -> None
   | Drained -> raise Closed
 
-(* Whether the entry was in line, and has been accepted. Where its step would succeed now, the
-   party wakes itself to try it: to take a message here would lose it, if the wait is cancelled
-   meanwhile. *)
+(* Waits in line; the entry's cell, if somebody has accepted it. [None]: the step would succeed now, so
+   it did not get in line, and tries again. (It does not take the message here: a cancellation
+   before the wait returns would lose it.) *)
 let wait c make =
   let lined_up = ref None in
   Waiter.wait (fun w ->

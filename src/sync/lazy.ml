@@ -1,7 +1,7 @@
 (* One atomic with an immutable state, changed as a whole by compare-and-set.
 
    {v
-     Pending f --force--> Running { f; strand; waiters } --f returns, raises--> Value | Failed
+     Pending f --force--> Running { strand; waiters } --f returns, raises--> Value | Failed
          ^                       |
          +--- f is cancelled ----+
    v}
@@ -18,11 +18,11 @@ exception Undefined = Stdlib.Lazy.Undefined
 
 type 'a state =
   | Pending of (unit -> 'a)
-  | Running of 'a running
+  | Running of running
   | Value of 'a
   | Failed of Outcome.failure
 
-and 'a running = { f : unit -> 'a; strand : int; waiters : Waiter.t Fifo.t }
+and running = { strand : int; waiters : Waiter.t Fifo.t }
 
 type 'a t = 'a state Atomic.t
 
@@ -57,7 +57,7 @@ let rec force_slow t =
   | Value v -> v
   | Failed failure -> Outcome.raise failure
   | Pending f as seen ->
-    let running = Running { f; strand = Strand.current (); waiters = Fifo.empty } in
+    let running = Running { strand = Strand.current (); waiters = Fifo.empty } in
     if Atomic.compare_and_set t seen running then compute t f else force_slow t
   | Running { strand; _ } when strand = Strand.current () -> raise Undefined
   | Running _ -> Waiter.wait (join t); force_slow t

@@ -47,7 +47,7 @@
 
 type 'a t = {
   number : int;
-  message : 'a Type.Id.t;  (** a type for each channel *)
+  kind : 'a Type.Id.t;  (** of its messages, another one for each channel *)
   capacity : int;
   state : 'a state Atomic.t;
 }
@@ -83,10 +83,10 @@ let create ~capacity =
   let senders = Fifo.empty and receivers = Fifo.empty in
   let state = { buffer = Backlog.empty; length = 0; senders; receivers; closed = false } in
   let number = Atomic.fetch_and_add numbers 1 in
-  { number; message = Type.Id.make (); capacity; state = Atomic.make state }
+  { number; kind = Type.Id.make (); capacity; state = Atomic.make state }
 
 let number c = c.number
-let same a b = Type.Id.provably_equal a.message b.message
+let same a b = Type.Id.provably_equal a.kind b.kind
 let length c = (Atomic.get c.state).length
 let is_closed c = (Atomic.get c.state).closed
 let sends (e : _ sender) = Offer.is_open e.offer

@@ -9,7 +9,6 @@ let even c x = body c x; x land 1 = 0
 let add c x = body c x; x + 1
 let add_at c i x = body c x; x + i
 let some c x = if even c x then Some (x + 1) else None
-let some_at c i x = if even c x then Some (x + i) else None
 let few c x = body c x; Theirs.init (x land 3) (fun i -> x + i)
 
 (* The sum of what a function was called with; it raises like [c]'s bodies. *)
@@ -20,7 +19,6 @@ let sum_of call =
 
 (* [None], [Some x] or what a body raised: whichever is the leftmost. *)
 let one_of c x = body c x; x mod 97 = 5
-let on f c = f c.elements
 let by ours theirs (name, f) =
   Law (name, (fun c -> ours (f c) c.elements), fun c -> theirs (f c) c.elements)
 

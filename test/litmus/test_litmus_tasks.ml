@@ -125,12 +125,12 @@ let cancel_scope =
   let result = ref 0 in
   in_task 2 300 (fun round ->
       let begun = Atomic.make false in
-      let body scope () =
+      let body () =
         Atomic.set begun true;
         try until_cancelled `Checks with Task.Cancelled -> result := !given
       in
       let run scope =
-        ignore (Task.fork scope (body scope));
+        ignore (Task.fork scope body);
         relax_until (fun () -> Atomic.get begun);
         given := round;
         Task.cancel_scope scope

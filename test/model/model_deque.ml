@@ -57,7 +57,7 @@ let holds_outside deque top dirty =
   not (List.for_all free (List.init (capacity - (dirty - top)) (fun i -> dirty + i)))
 
 let shape_faults { deque; _ } =
-  let { Deque.bottom; dirty } = deque.own in
+  let { Deque.bottom; dirty; _ } = deque.own in
   let top = Atomic.get deque.top in
   Model.faults
     [
@@ -114,7 +114,7 @@ let model ~capacity ~history ~script ~thieves =
 let shape ~capacity history =
   let { deque; _ } = after ~capacity ~thieves:0 history in
   let top = Atomic.get deque.top and ring = Atomic.get deque.slots in
-  let { Deque.bottom; dirty } = deque.own in
+  let { Deque.bottom; dirty; _ } = deque.own in
   (Array.length ring, top land (Array.length ring - 1), bottom - top, dirty - top)
 
 (* The shortest history to each shape. *)

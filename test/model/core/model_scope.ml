@@ -87,8 +87,29 @@ let model ?(fails = []) ?(stopped = false) ?(tasks = 1) parties =
   in
   Model.make name start
 
+(* Who forks in a scope that has ended is refused, also beside another who does. *)
+let late_forks n =
+  let start () =
+    let pool = World.pool 1 in
+    let s = Scope.make pool.workers.(0) and accepted = ref 0 in
+    Scope.end_one s.promise s.pending ();
+    let forks () =
+      match Scope.task s ignore with _ -> incr accepted | exception Invalid_argument _ -> ()
+    in
+    let verdict () =
+      Model.faults
+        [
+          ("a late fork was let in", !accepted > 0);
+          ("the count has left 0", Atomic.get s.pending <> 0);
+        ]
+    in
+    Model.{ processes = List.init n (fun _ -> forks); verdict }
+  in
+  Model.make (Printf.sprintf "%d forks in a scope that has ended" n) start
+
 let quick =
   [
+    late_forks 2;
     model [ Steals ];
     model [ Steals ] ~fails:[ 0 ];
     model [ Steals ] ~fails:[ -1; 0 ];
