@@ -208,7 +208,9 @@ module Task : sig
   val on_cancel : (unit -> unit) -> unit
   (** [on_cancel hook] calls [hook] when the running task, or the innermost scope around the caller,
       is cancelled before it ends; at once if it is already. On the thread of who cancels:
-      it should be short. Its exceptions go to the handler of {!set_uncaught_handler}.
+      it should be short. Its exceptions go to the handler of {!set_uncaught_handler}. In code that
+      cleans up, after {!Cancelled} was raised, the task no longer counts as cancelled: a [hook]
+      made there is that of a scope opened there, or is not called.
 
       {b Order}: what happened before, and before the cancel, happens before [hook]. Nobody waits
       for the hook. *)
@@ -383,7 +385,11 @@ end
 
     {b Order} of all of them: what happened before the call happens before every call of the function;
     these are unordered, but for those with one worker index, which follow each other; all happen
-    before the return. *)
+    before the return.
+
+    {b Cancels}: a task that is cancelled leaves before a worker's slice, and between two chunks of
+    {!Team.for_n_dynamic}, of which the first is up to half of one worker's share: longer pieces
+    than those of {!parallel_for}. A function that takes long calls {!Task.check}. *)
 module Team : sig
   val broadcast : Pool.t -> (int -> unit) -> unit
   (** [broadcast pool f] calls [f worker] once on every worker. It waits for workers that are

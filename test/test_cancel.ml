@@ -171,6 +171,45 @@ let hooks () =
       check_cancelled "await" (fun () -> Task.await t);
       check_int "once each" 2 (Atomic.get fired))
 
+(* Of what the code that cleans up begins, nothing is cancelled. *)
+let hook_of_who_was_told () =
+  in_pool 1 (fun () ->
+      let fired = Atomic.make 0 in
+      let work () =
+        try Task.check () with Task.Cancelled -> Task.on_cancel (fun () -> Atomic.incr fired)
+      in
+      let c = Chan.bounded 1 in
+      let t = Task.async (fun () -> Task.cancel (Chan.recv c); work ()) in
+      Chan.send c t;
+      check_cancelled "await" (fun () -> Task.await t);
+      check_int "not called" 0 (Atomic.get fired))
+
+(* The task's worker is the only one that has time: when it was told, in its own share of the loop, it
+   must not go on to the other's. *)
+let told_in_a_chunk () =
+  Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
+      Pool.run pool (fun () ->
+          let began = Atomic.make false and cancelled = Atomic.make false in
+          let ended = Atomic.make false and calls = Atomic.make 0 in
+          let body ~worker:_ _ =
+            Atomic.incr calls;
+            Atomic.set began true;
+            until cancelled;
+            Task.check ()
+          in
+          let work () =
+            Fun.protect
+              (fun () -> Team.for_n_dynamic pool 10_000 body)
+              ~finally:(fun () -> Atomic.set ended true)
+          in
+          let t = Task.async work in
+          until began;
+          Task.cancel t;
+          Atomic.set cancelled true;
+          until ended;
+          check_cancelled "await" (fun () -> Task.await t);
+          check_int "calls" 1 (Atomic.get calls)))
+
 (* {2 Scopes} *)
 
 let ends_last () =
@@ -453,6 +492,8 @@ let () =
           case "cleaning up" cleans_up;
           case "cleaning up after branches" cleans_up_after_branches;
           case "hooks" hooks;
+          case "a hook of who was told" hook_of_who_was_told;
+          case "told in a chunk of a team's loop" told_in_a_chunk;
         ] );
       ( "scope",
         [

@@ -26,7 +26,9 @@
    Bodies.  A body must not touch the OCaml heap nor call OCaml, must not raise (a C++ exception
             or an unwinding panic may not leave it), and must not wait for another call of
             itself. Its domain may or may not hold the runtime lock: slices of 20 us or more run
-            without, so that they keep no minor collection waiting. So ctx must not point into the
+            without, so that they keep no minor collection waiting. (How long one takes is told by
+            what the same fn took before: where ctx makes it much slower than that, or one fn
+            serves for different kernels, it may hold the lock to its end.) So ctx must not point into the
             OCaml heap; bigarrays' data is outside of it. What is in ctx may lie on the caller's stack:
             nothing of the call goes on after its end, however it ends.
    Nesting. A body may call these functions, too: they run the inner loop at once, on the same worker.

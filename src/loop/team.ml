@@ -118,22 +118,27 @@ let measured loop ~worker lo hi =
   run_chunk loop ~worker lo hi;
   ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
 
+(* A body that was told of a cancellation has left its strand as one that cleans up, in which no
+   check raises. What lies left of it need not be looked at: the call raises in any case. *)
+let is_over loop me =
+  match Leftmost.get loop.failures with None -> false | Some _ -> Promise.is_stopped me
+
 (* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
-let rec sweep_shared loop slices worker =
+let rec sweep_shared loop me slices worker =
   let (_, count) as taken = Slices.take slices worker in
   if count > 0 then begin
     Context.check ();
     let lo, hi = Slices.bounds slices taken in
     if not (Leftmost.stops loop.failures lo) then
       (if lo = slices.from then measured else run_chunk) loop ~worker lo hi;
-    sweep_shared loop slices worker
+    if not (is_over loop me) then sweep_shared loop me slices worker
   end
 
 let run_shared (w : Place.t) loop ~from cost =
   let size = min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
-  let workers = min (loop.n - from) size in
-  Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers (sweep_shared loop slices)
+  let workers = min (loop.n - from) size and me = Context.get () in
+  Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers (sweep_shared loop me slices)
 
 let run_dynamic pool loop =
   let in_place () = run_chunk loop ~worker:0 0 (loop.n - 1) in
