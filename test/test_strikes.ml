@@ -17,22 +17,19 @@ let strike _ =
 let every seconds =
   ignore (Unix.setitimer ITIMER_REAL { it_interval = seconds; it_value = seconds })
 
+let seconds = if flipped then 1. else 2.5
+
 (* [f ()], until no exception cuts it short. *)
 let rec firmly f = try f () with Struck -> firmly f
 
-(* Strikes threads that do not block it while [f] runs. *)
+(* [f] again and again, while threads are struck that do not block the signal. *)
 let under_fire f =
+  let stop = Unix.gettimeofday () +. seconds in
   Sys.set_signal Sys.sigalrm (Signal_handle strike);
   every 0.002;
-  firmly f;
+  firmly (fun () -> while Unix.gettimeofday () < stop do f () done);
   firmly (fun () -> every 0.);
   check_bool "there were some" true (Atomic.get strikes > 0)
-
-let seconds = if flipped then 1. else 2.5
-
-let for_a_while f =
-  let stop = Unix.gettimeofday () +. seconds in
-  while Unix.gettimeofday () < stop do f () done
 
 let compute n = for i = 1 to n do ignore (Sys.opaque_identity i) done
 let whatever f = try f () with Struck -> ()
@@ -61,8 +58,8 @@ let residents () =
     chain n ended;
     wait_until (fun () -> Atomic.get ended + (Atomic.get strikes - struck) >= n)
   in
-  under_fire (fun () -> for_a_while round);
-  ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigalrm ])
+  under_fire round;
+  firmly (fun () -> ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigalrm ]))
 
 let case_of_loops () =
   Muster.parallel_for ~grain:1 ~start:0 ~finish:9 (fun _ ->
@@ -87,7 +84,7 @@ let callers () =
         Pool.run other (fun () -> Task.await task));
     attempt (fun () -> Pool.run other (fun () -> Pool.run pool case_of_loops))
   in
-  under_fire (fun () -> for_a_while round);
+  under_fire round;
   (* Refused to who is still in it; and it waits until nobody is. *)
   Pool.close pool;
   Pool.close other

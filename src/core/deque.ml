@@ -74,18 +74,25 @@ let move_in d = if d.own.dirty = 0 then show d (ring (Array.length d.own.ring) d
 
    A signal's handler or a finaliser may run in here (allocation, loop) and push too: it finds the
    new ring with room, and what is not moved yet is hidden from it. Should it have to grow that
-   one in turn, the rest goes to the newest. *)
+   one in turn, the rest goes to the newest. If a handler raises, what is left is moved first. *)
+let rec move d old next last =
+  if !next <= last then begin
+    Atomic.set (own_slot d.own !next) (Atomic.exchange (slot old !next) d.empty);
+    incr next;
+    move d old next last
+  end
+
 let grow d =
   let own = d.own in
   let wide = ring (2 * Array.length own.ring) d.empty in
   let old = own.ring in
   if Array.length old < Array.length wide then begin
-    let first = Atomic.get d.top and last = own.bottom - 1 in
+    let next = ref (Atomic.get d.top) and last = own.bottom - 1 in
     own.dirty <- own.bottom;
     show d wide;
-    for i = first to last do
-      Atomic.set (own_slot own i) (Atomic.exchange (slot old i) d.empty)
-    done
+    match move d old next last with
+    | () -> ()
+    | exception exn -> move d old next last; raise exn
   end
 
 (* For an index below [dirty]: its slot holds a popped entry, or has been stolen. *)

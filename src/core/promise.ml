@@ -105,13 +105,13 @@ let is_for event entry = entry.event = event
 
 let oldest_first entries = ref (List.rev entries)
 
-(* Each is taken off before it is fired, so that this may be called again. *)
+(* May be called again, if an exception cuts it short: no harm is done by firing an entry twice. *)
 let rec fire_all event left =
   match !left with
   | [] -> ()
   | entry :: later ->
-    left := later;
     if is_for event entry then entry.fire ();
+    left := later;
     fire_all event left
 
 (* An asynchronous exception (Ctrl-C) keeps nobody waiting: it is raised afterwards. A second one is let
