@@ -72,6 +72,8 @@ let rec count_one_more pending =
   let n = Atomic.get pending in
   n > 0 && (Atomic.compare_and_set pending n (n + 1) || count_one_more pending)
 
+(* Counted once it is there, so that an asynchronous exception does not come in between. *)
 let task s f =
+  let task = Promise.make_attached s.home s.leave f in
   if not (count_one_more s.pending) then invalid_arg "Muster.Task.fork: the scope has ended";
-  Promise.make_attached s.home s.leave f
+  task

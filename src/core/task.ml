@@ -167,14 +167,16 @@ let with_place f =
 (* Whoever opened the scope is in its pool, and closing waits for it. *)
 let fork_unguarded (s : Scope.t) f =
   let task = Scope.task s f in
-  match Visit.place_in s.pool with
-  | Some w -> offer w task
-  | None ->
-    match Publish.send s.pool (Promise.any task) with
-    | () -> task
-    | exception exn ->
-      Promise.stop task;
-      raise exn
+  match
+    match Visit.place_in s.pool with
+    | Some w -> ignore (offer w task)
+    | None -> Publish.send s.pool (Promise.any task)
+  with
+  | () -> task
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Promise.stop task;
+    Outcome.raise failure
 
 let fork s f =
   Room.make ();
