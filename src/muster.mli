@@ -403,7 +403,8 @@ module Team : sig
       slices whose lengths differ by at most 1. The caller takes over the slice of a worker that
       has not begun when its own is done.
 
-      {b Raises} [Invalid_argument] if [n < 0]. *)
+      {b Raises} the exception of the smallest index that raises; [Invalid_argument] if [n < 0].
+      {b Cancels}: before a slice, and every 64 to 1,024 indices. *)
 
   val for_n_dynamic : Pool.t -> int -> (worker:int -> int -> unit) -> unit
   (** The same with the indices shared out as workers get free, in shrinking chunks.

@@ -308,6 +308,24 @@ let broadcast_reaches_all_despite_exceptions pool =
   check_bool "at most once" true (Array.for_all (fun n -> Atomic.get n <= 1) reached);
   check_int "the first" 1 (Atomic.get reached.(0))
 
+(* The other workers look up from their slices: else each would do all of its own. *)
+let right_of_it_is_skipped pool =
+  let n = 1000 * Pool.size pool and began = Atomic.make 0 in
+  let body ~worker:_ i =
+    Atomic.incr began;
+    if i = 0 then raise (Boom 0);
+    Unix.sleepf 0.001
+  in
+  check_raises "for_n" (Boom 0) (fun () -> Team.for_n pool n body);
+  check_bool "most are skipped" true (Atomic.get began < 900)
+
+let slices_are_cancelled pool =
+  let turn ~worker:_ _ = () in
+  let for_ever () = Team.for_n pool max_int turn in
+  check_raises "for_n" Task.Deadline_exceeded (fun () ->
+      Pool.run pool (fun () -> Task.with_deadline 0.02 for_ever));
+  use_all pool
+
 let indices_raise = QCheck.(pair (int_range 0 200) (int_range 1 50))
 
 let smallest_index_wins team pool (n, step) =
@@ -366,6 +384,8 @@ let () =
         [
           case "smallest worker wins" (on_each_count smallest_worker_wins);
           case "all raise" (on_each_count broadcast_reaches_all_despite_exceptions);
+          case "right of it is skipped" (on_pools [ 1; 2; 3 ] right_of_it_is_skipped);
+          case "a deadline" (on_pools [ 1; 2; 3 ] slices_are_cancelled);
         ]
         @ random_sizes );
     ]

@@ -110,6 +110,19 @@ let bounded_address_space () =
         check_int command 0 (Sys.command (command ^ " >/dev/null")))
       [ 400_000; 450_000; 600_000; 800_000; 1_500_000 ]
 
+(* A thread's stack is as large as the limit for stacks, and here larger than the address space.
+   Where the system has no thread to give, the runtime raises another exception than where it has
+   no domain. *)
+let no_threads () =
+  if not Sys.win32 then begin
+    let limits = "ulimit -s 4000000 && ulimit -v 3000000" in
+    let file = "no_threads.out" in
+    let command = limits ^ " && exec child/child.exe work-on-one-thread >" ^ file in
+    check_int command 0 (Sys.command command);
+    let output = In_channel.with_open_bin file In_channel.input_all in
+    Alcotest.(check string) "workers" "1\n" output
+  end
+
 let interrupted_ends name is_expected () =
   let child = child ~interrupt:Sys.sigint name in
   if child.after_signal > 1. then failf "%s: ended %.1f s later" name child.after_signal;
@@ -144,6 +157,7 @@ let () =
         [
           case "after work" (ends_at_once "end-after-work" (WEXITED 0));
           case "with little address space" bounded_address_space;
+          case "without threads" no_threads;
           case "beside a sleeping task" (ends_at_once "end-beside-sleeper" (WEXITED 0));
           case "by exit" (ends_at_once "exit-with-3" (WEXITED 3));
           case "by an exception" (ends_at_once "fail-uncaught" (WEXITED 2));

@@ -153,7 +153,7 @@ and run_beside job =
 let start_domain () =
   match Machine.spawn run_domain with
   | (_ : unit Domain.t) -> ()
-  | exception (Failure _ | Out_of_memory) -> run_without_domain ()
+  | exception (Sys_error _ | Failure _ | Out_of_memory) -> run_without_domain ()
 
 let rec run job =
   match Atomic.get state with

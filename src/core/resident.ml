@@ -142,7 +142,7 @@ let hire_at pool w hiring =
 type hired =
   | Hired
   | Taken  (** somebody is there, comes or leaves *)
-  | Refused  (** the runtime gives no domain: it has 128 by default *)
+  | Refused  (** the runtime gives no domain (it has 128), or the system no thread *)
 
 let spawn_at pool w =
   (* Not [incr], which looks for signals. *)
@@ -156,7 +156,7 @@ let spawn_at pool w =
       ignore (Atomic.fetch_and_add pool.residents (-1))
     end
     else Atomic.set hiring Unnoted;
-    (match exn with Failure _ | Out_of_memory -> Refused | _ -> raise exn)
+    (match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
 
 let spawn pool w =
   if Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 coming then spawn_at pool w

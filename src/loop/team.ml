@@ -34,13 +34,45 @@ let for_slices pool n f =
         let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
+let chunk_of body failures ~worker lo hi =
+  let i = ref lo in
+  try
+    for j = lo to hi do
+      i := j;
+      body ~worker j
+    done
+  with exn -> Leftmost.note failures !i (Outcome.caught exn)
+
+(* A body that was told of a cancellation has left its strand as one that cleans up, in which no
+   check raises. What lies left of it need not be looked at: the call raises in any case. *)
+let is_over failures me =
+  match Leftmost.get failures with None -> false | Some _ -> Promise.is_stopped me
+
+(* A slice may be long, and become needless, or be cancelled. What is done between two looks grows
+   with what has been done, so that neither short iterations feel them nor long ones wait. *)
+let first_block = 64
+let longest_block = 1024
+
+let rec sweep_slice chunk failures me ~worker ~block from count =
+  if count > 0 && not (Leftmost.stops failures from || is_over failures me) then begin
+    Context.check ();
+    let now = min block count in
+    chunk ~worker from (from + now - 1);
+    let block = min longest_block (2 * block) in
+    sweep_slice chunk failures me ~worker ~block (from + now) (count - now)
+  end
+
 let for_n pool n f =
   check_call "for_n" pool n;
   let size = Pool.size pool in
-  if n > 0 then
+  if n > 0 then begin
+    let failures = Leftmost.create () in
+    let chunk = chunk_of f failures and me = Context.get () in
     shares "Team.for_n" pool ~size n (fun worker ->
         let start, count = Slices.slice n size worker in
-        for i = start to start + count - 1 do f ~worker i done)
+        sweep_slice chunk failures me ~worker ~block:first_block start count);
+    Context.reraise failures
+  end
 
 (* {2 Dynamic}
 
@@ -58,15 +90,6 @@ type loop = {
 }
 
 let run_chunk loop ~worker lo hi = loop.chunk ~worker lo hi
-
-let chunk_of body failures ~worker lo hi =
-  let i = ref lo in
-  try
-    for j = lo to hi do
-      i := j;
-      body ~worker j
-    done
-  with exn -> Leftmost.note failures !i (Outcome.caught exn)
 
 (* More than a region costs; and a wake-up for each worker that sleeps. *)
 let worth_sharing = Machine.ticks_of_us 1
@@ -118,11 +141,6 @@ let measured loop ~worker lo hi =
   run_chunk loop ~worker lo hi;
   ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
 
-(* A body that was told of a cancellation has left its strand as one that cleans up, in which no
-   check raises. What lies left of it need not be looked at: the call raises in any case. *)
-let is_over loop me =
-  match Leftmost.get loop.failures with None -> false | Some _ -> Promise.is_stopped me
-
 (* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
 let rec sweep_shared loop me slices worker =
   let (_, count) as taken = Slices.take slices worker in
@@ -131,7 +149,7 @@ let rec sweep_shared loop me slices worker =
     let lo, hi = Slices.bounds slices taken in
     if not (Leftmost.stops loop.failures lo) then
       (if lo = slices.from then measured else run_chunk) loop ~worker lo hi;
-    if not (is_over loop me) then sweep_shared loop me slices worker
+    if not (is_over loop.failures me) then sweep_shared loop me slices worker
   end
 
 let run_shared (w : Place.t) loop ~from cost =

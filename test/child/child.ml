@@ -143,6 +143,15 @@ let block_when_all_taken () =
       let write () = Task.blocking (fun () -> Unix.write into (Bytes.make 1 '!') 0 1) in
       assert (Task.all [ read; read; write; write ] = [ 1; 1; 1; 1 ]))
 
+(* For a process that can have no thread but its first. *)
+let work_on_one_thread () =
+  let task () = Task.await (Task.async (fun () -> work (); 42)) in
+  Pool.with_ ~domains:3 ~oversubscribe:true (fun pool ->
+      assert (Pool.run pool task = 42);
+      assert (Pool.run pool (fun () -> Task.blocking task) = 42);
+      say "%d" (Pool.size pool));
+  assert (task () = 42)
+
 let programs =
   [
     ("default-size", default_size);
@@ -160,6 +169,7 @@ let programs =
     ("blocking-leaves-nothing", blocking_leaves_nothing);
     ("ask-too-many", ask_too_many);
     ("want-pool-when-all-taken", want_pool_when_all_taken);
+    ("work-on-one-thread", work_on_one_thread);
   ]
 
 let command =
