@@ -14,7 +14,8 @@
    told of a cancellation, [Cancelled] would come out of it at any point of the strand. The runtime
    calls handlers and finalisers from C. [own.base] is the call from C in which the strand began; if
    the innermost call from C is another one, and a handler's or a finaliser's, the code is part of
-   nothing.
+   nothing. These may wait, and other strands begin on top of them, which call C that calls OCaml: so
+   there have to be more of them than when the strand began ([own.depth]).
 
    A strand is told once. From then on it is [uncancelled], so that the code which cleans up may
    fork and wait, until whoever switched puts the context back. Where an exception leaves a
@@ -31,7 +32,7 @@ let[@inline] place_after w = if Atomic.get beside != [] then find_after w else c
 let any_stopped = Compat.padded (Atomic.make false)
 
 let[@inline never] is_interruption w =
-  Machine.callback () <> w.own.base && Machine.interrupts ()
+  Machine.callback () <> w.own.base && Machine.interruptions () > w.own.depth
 
 (* What the running code is a part of, and what the tasks get that it starts. *)
 let[@inline] context w =
@@ -77,29 +78,38 @@ type t = {
   home : Promise.home;
   number : int;  (** who it is (Strand) *)
   base : int;  (** 0: where it goes on *)
+  depth : int;  (** as of [base] *)
 }
 
 (* The strand that was there when an interruption came gets its own base back. *)
 let capture w =
-  let base = if w.own.base = Machine.callback () then 0 else w.own.base in
-  { context = w.own.context; home = w.own.home; number = w.own.strand; base }
+  let { context; home; strand; base; depth; _ } = w.own in
+  { context; home; number = strand; base = (if base = Machine.callback () then 0 else base); depth }
 
-let none w = { context = uncancelled; home = w.pool.home; number = 0; base = 0 }
+let none w = { context = uncancelled; home = w.pool.home; number = 0; base = 0; depth = 0 }
 let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 
 (* If it was stopped meanwhile, the next fork must not run in place without a look. *)
-let restore w { context; home; number; base } =
+let restore w { context; home; number; base; depth } =
   w.own.strand <- number;
-  if base <> 0 then w.own.base <- base;
+  if base <> 0 then begin
+    w.own.base <- base;
+    w.own.depth <- depth
+  end;
   if w.own.home != home then w.own.home <- home;
   if w.own.context != context then begin
     w.own.context <- context;
     if is_stopped w then call_up w
   end
 
+let set_base w base =
+  w.own.base <- base;
+  w.own.depth <- Machine.interruptions ()
+
 (* What [w] runs now, instead of what it ran. *)
 let switch w strand =
-  w.own.base <- Machine.callback ();
+  let base = Machine.callback () in
+  if w.own.base <> base then set_base w base;
   restore w strand
 
 (* The calling strand, to be put back by who goes on with it, on whatever worker. *)
@@ -113,7 +123,7 @@ let inherited w = if is_plain w || is_interruption w then none w else capture w
 
 (* Of one that may come from another pool: its tasks belong to this one. *)
 let enter w { context; home; _ } =
-  w.own.base <- Machine.callback ();
+  set_base w (Machine.callback ());
   w.own.context <- context;
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home

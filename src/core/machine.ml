@@ -29,7 +29,7 @@ external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callback_untagged"
 [@@noalloc]
 
-external interrupts : unit -> bool = "muster_interrupts" [@@noalloc]
+external interruptions : unit -> int = "muster_interruptions" [@@noalloc]
 external note_own_signals : unit -> unit = "muster_note_own_signals" [@@noalloc]
 external watch_finalisers : unit -> unit = "muster_watch_finalisers" [@@noalloc]
 

@@ -74,10 +74,10 @@ external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callbac
 (** The innermost call of OCaml by C on the calling thread, as a number: the same as long as OCaml
     code runs that C has not called meanwhile. About 2 ns. *)
 
-val interrupts : unit -> bool
-(** Whether that call may be a signal's handler or a finaliser. Wrongly yes in a thread that has
-    blocked some handled signal by itself since it first came here (see {!note_own_signals}); wrongly
-    no for a handler on Windows. Some us. *)
+val interruptions : unit -> int
+(** How many signals' handlers and finalisers that call may be on top of. Counts one too many for each
+    signal which the thread has blocked since it first came here and somebody handles; and none of a
+    handler on Windows. Some us; 2 ns in the call in which the thread first came. *)
 
 val note_own_signals : unit -> unit
 (** Notes which signals the calling thread blocks, if this is its first call. A handler is told from

@@ -277,36 +277,37 @@ value muster_watch_finalisers(value unit) {
    from one that started it within a handler. */
 #if !defined(_WIN32)
 static __thread sigset_t own_mask;
-static __thread int own_mask_read;
 #endif
+static __thread int own_noted;
+static __thread intnat own_call; /* in which it came */
 
 value muster_note_own_signals(value unit) {
-  (void)unit;
+  if (!own_noted) {
+    own_noted = 1;
+    own_call = muster_callback_untagged(unit);
 #if !defined(_WIN32)
-  if (!own_mask_read) {
     pthread_sigmask(SIG_BLOCK, NULL, &own_mask);
-    own_mask_read = 1;
-  }
 #endif
+  }
   return Val_unit;
 }
 
-/* Whether that call may be a signal's handler or a finaliser. A handler runs with its signal
+/* How many handlers and finalisers the running code may be on top of. A handler runs with its signal
    blocked; a thread may have blocked one that somebody handles for other reasons. */
-value muster_interrupts(value unit) {
-  (void)unit;
-  if (finalises && Caml_state->final_info->running_finalisation_function) return Val_true;
+value muster_interruptions(value unit) {
+  if (own_noted && own_call == muster_callback_untagged(unit)) return Val_long(0);
+  int n = finalises && Caml_state->final_info->running_finalisation_function;
 #if !defined(_WIN32)
   sigset_t blocked;
   struct sigaction action;
   pthread_sigmask(SIG_BLOCK, NULL, &blocked);
   for (int s = 1; s < NSIG; s++)
-    if (sigismember(&blocked, s) == 1 && !(own_mask_read && sigismember(&own_mask, s) == 1) &&
+    if (sigismember(&blocked, s) == 1 && !(own_noted && sigismember(&own_mask, s) == 1) &&
         sigaction(s, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
         action.sa_handler != SIG_IGN)
-      return Val_true;
+      n++;
 #endif
-  return Val_false;
+  return Val_long(n);
 }
 
 /* A domain that begins may take finalisers over from one that has ended, and call them at its first

@@ -52,7 +52,8 @@ and own = {
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
   mutable context : Promise.any;  (** what its code is a part of (Context) *)
   mutable home : Promise.home;  (** of the tasks that it starts *)
-  mutable base : int;  (** the call by C in which that code runs (Context) *)
+  mutable base : int;  (** the call by C in which that code began (Context), ... *)
+  mutable depth : int;  (** ... and how many interruptions it began on top of *)
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
@@ -139,7 +140,7 @@ let zero () =
 let make_own home index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
-    { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
+    { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0; depth = 0;
       filling = true; stale = false; from_inbox = false; settled = false; bored = false;
       found = none; suspect = none; called = false; stands_in = Inbox.never; victim = index;
       turn = 0; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }

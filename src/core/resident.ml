@@ -119,6 +119,7 @@ let work_as_resident w ~before hiring =
   Atomic.set w.owner (Machine.thread_id ());
   Compat.set here w;
   w.own.base <- Machine.callback ();
+  w.own.depth <- 0;
   Deque.move_in w.deque;
   Atomic.set w.mailbox Idle;
   Run.wake_posters w.pool;

@@ -107,7 +107,7 @@ let execute w p =
     w.own.counts.tasks <- w.own.counts.tasks + 1;
     let strand =
       if home == Promise.nowhere then Context.none w
-      else { Context.context = p; home; number = 0; base = 0 }
+      else { Context.context = p; home; number = 0; base = 0; depth = 0 }
     in
     aside w ~handled:true strand in_fiber p
   | Running _ | Returned _ | Raised _ -> ()

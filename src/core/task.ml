@@ -58,7 +58,7 @@ let[@inline] run_here w state t =
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
   w.own.stale <- true;
-  Context.restore w { context = Promise.any t; home; number = 0; base = 0 };
+  Context.restore w { context = Promise.any t; home; number = 0; base = 0; depth = 0 };
   let ended = Promise.run_from state t in
   Context.restore (Context.place_after w) strand;
   ended

@@ -32,7 +32,7 @@ let grant w = finish w Granted
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: the wait returns, and the exception is raised later (Worker.raise_later). Not [Cancelled],
    which is dropped: it was raised by a handler's own await. Or, where a handler cannot be told from
-   the strand (Machine.interrupts), it was the strand's own, which then is told again. *)
+   the strand (Machine.interruptions), it was the strand's own, which then is told again. *)
 let sleep w =
   let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
   let tell_again = Context.keep () in

@@ -178,6 +178,26 @@ let thread_of_a_handler pool =
   check_bool "told below C" false !through;
   is_usable pool
 
+(* What is not a handler's, though it runs on top of one that waits. *)
+let on_top_of_a_handler pool =
+  let open Muster in
+  let never = Latch.create 1 and over = Latch.create 1 and through = ref false in
+  let wait_below_c () = call_through_c (fun () -> Latch.await never) in
+  Pool.run pool (fun () ->
+      let task =
+        Task.async (fun () -> Fun.protect wait_below_c ~finally:(fun () -> Latch.count_down over))
+      in
+      let cancel () = Unix.sleepf 0.05; Task.cancel task in
+      let thread = Thread.create cancel () in
+      let handle _ = Latch.await over; through := true in
+      let before = Sys.signal Sys.sigusr1 (Signal_handle handle) in
+      Unix.kill (Unix.getpid ()) Sys.sigusr1;
+      wait_until (fun () -> !through);
+      Sys.set_signal Sys.sigusr1 before;
+      Thread.join thread;
+      check_bool "told" true (raises Task.Cancelled (fun () -> Task.await task)));
+  is_usable pool
+
 (* {2 Collections} *)
 
 let in_finalisers pool =
@@ -294,6 +314,7 @@ let () =
           each "in a handler, while the caller waits" in_a_handler_while_waiting;
           each "in a handler, in what is cancelled" handler_when_cancelled;
           each "below C in a thread that a handler started" thread_of_a_handler;
+          each "below C on top of a handler" on_top_of_a_handler;
         ] );
       ( "collections",
         [

@@ -1,7 +1,8 @@
 (* Parties that wait for each other, or keep each other out. Each call takes the results that its
    parties bring, and gives them back in order; what a party sees that it must not see is a
-   failure. All parties of a call are tasks of one scope, so a cancellation stops them together, and who
-   sends or receives closes what others would wait at for ever. *)
+   failure. All parties of a call are tasks of one scope, so a cancellation stops them together. But a part
+   of the graph may have caught it in a party, which goes on then, as one that is told no more; so who sends,
+   receives or brings them together closes what others would wait at for ever. *)
 
 open Muster
 module Array = Stdlib.Array
@@ -25,20 +26,20 @@ let closing channels f = Fun.protect f ~finally:(fun () -> List.iter Chan.close 
 
 let pipeline ~bound stages fs =
   let chan _ = Option.fold bound ~none:(Chan.unbounded ()) ~some:Chan.bounded in
-  let first = chan () in
+  let first = chan () and outputs = List.map chan stages in
   let produce () =
     closing [ first ] (fun () -> List.iter (fun f -> Chan.send first (outcome f)) fs)
   in
+  let extend s input (step, output) =
+    let pass v = Chan.send output (Result.map step v) in
+    fork_all s [ (fun () -> closing [ input; output ] (fun () -> Chan.iter pass input)) ];
+    output
+  in
   Task.scope (fun s ->
-      ignore (Task.fork s produce);
-      let extend input step =
-        let output = chan () in
-        let pass v = Chan.send output (Result.map step v) in
-        fork_all s [ (fun () -> closing [ input; output ] (fun () -> Chan.iter pass input)) ];
-        output
-      in
-      let last = List.fold_left extend first stages in
-      closing [ last ] (fun () -> List.of_seq (Chan.to_seq last)))
+      closing (first :: outputs) (fun () ->
+          fork_all s [ produce ];
+          let last = List.fold_left (extend s) first (List.combine stages outputs) in
+          List.of_seq (Chan.to_seq last)))
   |> List.map value_of
 
 (* Each has a channel of its own, of any bound. *)
@@ -53,8 +54,9 @@ let selected fs =
       receive (List.remove_assoc i waiting)
   in
   Task.scope (fun s ->
-      List.iter2 (fun f chan -> fork_all s [ (fun () -> Chan.send chan (outcome f)) ]) fs chans;
-      closing chans (fun () -> receive (List.mapi (fun i chan -> (i, chan)) chans)));
+      closing chans (fun () ->
+          List.iter2 (fun f chan -> fork_all s [ (fun () -> Chan.send chan (outcome f)) ]) fs chans;
+          receive (List.mapi (fun i chan -> (i, chan)) chans)));
   List.map (fun v -> value_of (Option.get v)) (Array.to_list received)
 
 (* {2 One after the other} *)

@@ -5,7 +5,7 @@ let yield = ignore
 let backtrace_status () = false
 let record_backtrace = ignore
 let callback () = 0
-let interrupts () = false
+let interruptions () = 0
 
 (* No patience: who finds nothing at the first look goes to sleep. *)
 let ticks () = 1
