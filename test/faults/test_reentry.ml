@@ -178,7 +178,8 @@ let thread_of_a_handler pool =
   check_bool "told below C" false !through;
   is_usable pool
 
-(* What is not a handler's, though it runs on top of one that waits. *)
+(* What is not a handler's, though it runs on top of one that waits. In a pool of one: a resident could
+   run the handler on top of what that waits for. *)
 let on_top_of_a_handler pool =
   let open Muster in
   let never = Latch.create 1 and over = Latch.create 1 and through = ref false in
@@ -187,8 +188,11 @@ let on_top_of_a_handler pool =
       let task =
         Task.async (fun () -> Fun.protect wait_below_c ~finally:(fun () -> Latch.count_down over))
       in
+      (* The signal is for the caller. *)
       let cancel () = Unix.sleepf 0.05; Task.cancel task in
+      ignore (Thread.sigmask SIG_BLOCK [ Sys.sigusr1 ]);
       let thread = Thread.create cancel () in
+      ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigusr1 ]);
       let handle _ = Latch.await over; through := true in
       let before = Sys.signal Sys.sigusr1 (Signal_handle handle) in
       Unix.kill (Unix.getpid ()) Sys.sigusr1;
@@ -314,7 +318,7 @@ let () =
           each "in a handler, while the caller waits" in_a_handler_while_waiting;
           each "in a handler, in what is cancelled" handler_when_cancelled;
           each "below C in a thread that a handler started" thread_of_a_handler;
-          each "below C on top of a handler" on_top_of_a_handler;
+          case "below C on top of a handler" (on_pools [ 1 ] on_top_of_a_handler);
         ] );
       ( "collections",
         [
