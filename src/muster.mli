@@ -175,8 +175,9 @@ module Task : sig
       ({!both}, {!async}, {!fork}, a loop), the end of a loop's chunk (some 10 us), an {!await} or any
       other wait of this library, or {!check}. There {!Cancelled} is raised, also in the branches
       and loops that the task runs on other workers; a wait ends at once. It is raised once: the
-      code that cleans up may fork and wait, in [Fun.protect] or elsewhere. A program in which nothing
-      is ever cancelled pays one load for a checkpoint.
+      code that cleans up may fork and wait, in [Fun.protect] or elsewhere. Code that catches it and goes
+      on as if nothing had happened is not told again, and must not wait for what was cancelled with
+      it. A program in which nothing is ever cancelled pays one load for a checkpoint.
 
       What is cancelled with a task is what it runs itself: its branches, loops and scopes. Tasks that
       it has started with {!async} are not; but those that were started within a scope are cancelled
@@ -299,7 +300,7 @@ module Pool : sig
   (** [run pool f] is [f ()] with [pool] as the current pool, from any domain, systhread or fiber.
       The calling thread works for the pool meanwhile; if another thread already does, [f] runs on
       one of the pool's own domains while the caller blocks. In a task of [pool] it is just [f ()];
-      a task of another pool keeps its worker there until [f] has ended, also where [f] waits.
+      a task of another pool is suspended there while [f] waits for something.
 
       {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. An asynchronous exception
       ([Sys.Break]) that strikes the caller while [f] waits for something is raised at once, and [f]
