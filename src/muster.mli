@@ -300,7 +300,7 @@ module Pool : sig
   (** [run pool f] is [f ()] with [pool] as the current pool, from any domain, systhread or fiber.
       The calling thread works for the pool meanwhile; if another thread already does, [f] runs on
       one of the pool's own domains while the caller blocks. In a task of [pool] it is just [f ()];
-      a task of another pool is suspended there while [f] waits for something.
+      a task of another pool keeps its worker there until [f] has ended, also where [f] waits.
 
       {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. An asynchronous exception
       ([Sys.Break]) that strikes the caller while [f] waits for something is raised at once, and [f]

@@ -175,13 +175,7 @@ let rec with_current ~in_place f =
 
 let run pool f =
   if inside pool then f ()
-  else begin
-    let in_place () = let p = Promise.(make nowhere f) in ignore (Promise.run p); p in
-    let to_the_end = not (can_suspend ()) in
-    let p = with_worker "Pool.run" pool ~in_place (in_fiber f ~to_the_end) in
-    if not (Promise.is_done p) then Visit.wait p;
-    Promise.result p
-  end
+  else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
 
 let with_ ?name ?domains ?oversubscribe f =
   let pool = create ?name ?domains ?oversubscribe () in

@@ -185,16 +185,14 @@ let visiting visit f =
 
 let wait_as w p = help w ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
 
-(* [f] is the caller's strand, though it may go on elsewhere. If it has to wait, a caller outside all pools
-   helps meanwhile. One that is a task suspends instead, in its own pool, once it has left this one: what it
-   would do on top of its stack might wait for what lies below. *)
-let in_fiber f ~to_the_end w =
+(* [f] is the caller's strand, though it may go on elsewhere. *)
+let in_fiber_to_end f w =
   let strand = w.own.strand in
   let f () = w.own.strand <- strand; f () in
   let p = Promise.(make nowhere (Context.carry w f)) in
   execute w (Promise.any p);
-  if to_the_end then wait_as w p;
-  p
+  wait_as w p;
+  Promise.result p
 
 (* A resident may have found the count up, and gone to sleep until somebody is through. *)
 let no_longer_suspended pool =
@@ -209,9 +207,6 @@ let refuse_or_send fn pool task =
 
 let wait p =
   Worker.wait ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
-
-(* Whether the calling code can be suspended, but for C in between. *)
-let can_suspend () = match owned_place () with Some w -> w.own.handled | None -> false
 
 (* The calling thread's place, if that is in this pool. *)
 let place_in pool =
