@@ -49,13 +49,14 @@ let is_over failures me =
   match Leftmost.get failures with None -> false | Some _ -> Promise.is_stopped me
 
 (* A slice may be long, and become needless, or be cancelled. What is done between two looks grows
-   with what has been done, so that neither short iterations feel them nor long ones wait. *)
+   with what has been done, so that neither short iterations feel them nor long ones wait. The region has
+   looked just before the first. *)
 let first_block = 64
 let longest_block = 1024
 
 let rec sweep_slice chunk failures me ~worker ~block from count =
   if count > 0 && not (Leftmost.stops failures from || is_over failures me) then begin
-    Context.check ();
+    if block > first_block then Context.check ();
     let now = min block count in
     chunk ~worker from (from + now - 1);
     let block = min longest_block (2 * block) in
