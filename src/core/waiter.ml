@@ -32,11 +32,12 @@ let grant w = finish w Granted
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: the wait returns, and the exception is raised later (Worker.raise_later). Not [Cancelled],
    which is dropped: it was raised by a handler's own await. Or, where a handler cannot be told from
-   the strand (Machine.interruptions), it was the strand's own, which then is told again. *)
-let sleep w =
-  let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
+   the strand (Machine.interruptions), it was the strand's own, which then is told again.
+
+   If not, [w] is dead: nobody grants it to one who is gone. *)
+let until_over w go =
   let tell_again = Context.keep () in
-  match Worker.wait ~ready:(fun () -> not (is_waiting w)) ~register:arm with
+  match go () with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
@@ -44,21 +45,27 @@ let sleep w =
     else if failure.exn == Promise.Cancelled then tell_again ()
     else Worker.raise_later failure.exn
 
+let sleep w =
+  let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
+  Worker.wait ~ready:(fun () -> not (is_waiting w)) ~register:arm
+
 let wait_firmly register =
   let w = Atomic.make Idle in
-  register w;
-  if is_waiting w then sleep w
+  until_over w (fun () ->
+      register w;
+      if is_waiting w then sleep w)
+
+let stop_with w context =
+  if context != Place.uncancelled then
+    Promise.on_stop context
+      ~is_live:(fun () -> is_waiting w)
+      (fun () -> ignore (finish w Dead))
 
 let wait register =
   Context.check ();
-  let context = Context.get () in
-  let w = Atomic.make Idle in
-  register w;
-  if is_waiting w then begin
-    if context != Place.uncancelled then
-      Promise.on_stop context
-        ~is_live:(fun () -> is_waiting w)
-        (fun () -> ignore (finish w Dead));
-    if is_waiting w then sleep w;
-    if Atomic.get w == Dead then Context.deliver_here ()
-  end
+  let context = Context.get () and w = Atomic.make Idle in
+  until_over w (fun () ->
+      register w;
+      if is_waiting w then stop_with w context;
+      if is_waiting w then sleep w);
+  if Atomic.get w == Dead then Context.deliver_here ()

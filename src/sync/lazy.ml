@@ -30,16 +30,18 @@ let from_fun f = Atomic.make (Pending f)
 let from_val v = Atomic.make (Value v)
 let is_val t = match Atomic.get t with Value _ -> true | Pending _ | Running _ | Failed _ -> false
 let grant w = ignore (Waiter.grant w)
+let grant_all waiters () = List.iter grant (Fifo.to_list waiters)
 
 let finish t state =
   match Atomic.exchange t state with
-  | Running { waiters; _ } -> List.iter grant (Fifo.to_list waiters)
+  | Running { waiters; _ } -> Outcome.firmly grant_all waiters ()
   | Pending _ | Value _ | Failed _ -> assert false
 
-let compute t f =
-  let was_cancelled = Strand.watch () in
-  match f () with
-  | v -> finish t (Value v); v
+(* Nothing is allocated before the handler is there, and the new state is there before [finish]: so an
+   asynchronous exception is that of the computation. *)
+let compute t f ~was_cancelled =
+  match let v = f () in (v, Value v) with
+  | v, state -> finish t state; v
   | exception exn ->
     let failure = Outcome.caught exn in
     finish t (if was_cancelled exn then Pending f else Failed failure);
@@ -58,7 +60,8 @@ let rec force_slow t =
   | Failed failure -> Outcome.raise failure
   | Pending f as seen ->
     let running = Running { strand = Strand.current (); waiters = Fifo.empty } in
-    if Atomic.compare_and_set t seen running then compute t f else force_slow t
+    let was_cancelled = Strand.watch () in
+    if Atomic.compare_and_set t seen running then compute t f ~was_cancelled else force_slow t
   | Running { strand; _ } when strand = Strand.current () -> raise Undefined
   | Running _ -> Waiter.wait (join t); force_slow t
 
