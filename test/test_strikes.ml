@@ -65,11 +65,21 @@ let case_of_loops () =
   Muster.parallel_for ~grain:1 ~start:0 ~finish:9 (fun _ ->
       whatever (fun () -> ignore (Muster.both (fun () -> compute 300) (fun () -> compute 300))))
 
+(* Five at once, as tasks of a scope. *)
+let in_tasks f =
+  Task.scope (fun s ->
+      let tasks = List.init 5 (fun _ -> Task.fork s (fun () -> whatever f)) in
+      List.iter Task.await tasks)
+
+let case_of_locks () =
+  let lock = Muster.Mutex.create () and permits = Muster.Semaphore.make 2 in
+  let value = Muster.Lazy.from_fun (fun () -> compute 300) in
+  in_tasks (fun () -> Muster.Mutex.protect lock (fun () -> compute 100));
+  in_tasks (fun () -> Muster.Semaphore.with_permit permits (fun () -> compute 100));
+  in_tasks (fun () -> Muster.Lazy.force value)
+
 let case_of_scopes () =
-  Task.with_deadline 1000. (fun () ->
-      Task.scope (fun s ->
-          let tasks = List.init 5 (fun _ -> Task.fork s (fun () -> whatever (fun () -> compute 300))) in
-          List.iter Task.await tasks))
+  Task.with_deadline 1000. (fun () -> in_tasks (fun () -> compute 300))
 
 (* In the pool, from outside, and by way of another pool. *)
 let callers () =
@@ -79,6 +89,7 @@ let callers () =
   let round () =
     attempt (fun () -> Pool.run pool case_of_loops);
     attempt (fun () -> Pool.run pool case_of_scopes);
+    attempt (fun () -> Pool.run pool case_of_locks);
     attempt (fun () ->
         let task = Pool.run pool (fun () -> Task.async (fun () -> compute 3000)) in
         Pool.run other (fun () -> Task.await task));

@@ -63,7 +63,10 @@ let misuse fn what = invalid_arg ("Muster.Mutex." ^ fn ^ ": the mutex is " ^ wha
 let rec clear_woken t =
   match Atomic.get t with
   | Busy b as seen -> if not (replace t seen (state { b with woken = false })) then clear_woken t
-  | Free | Held _ -> assert false
+  | Free | Held _ -> ()
+
+(* May be asked again, where an asynchronous exception has cut the first time short. *)
+let grant e = Waiter.grant e || Waiter.was_granted e
 
 (* Where a lock is free and nobody is on the way to it. *)
 let rec wake_next t =
@@ -73,14 +76,17 @@ let rec wake_next t =
     | None -> ()
     | Some (e, queue) ->
       if not (replace t seen (Busy { b with woken = true; queue })) then wake_next t
-      else wake t e)
+      else Outcome.firmly wake t e)
   | Free | Held _ | Busy _ -> ()
 
 and wake t e =
-  if not (Waiter.grant e) then begin
+  if not (grant e) then begin
     clear_woken t;
     wake_next t
   end
+
+(* For one whose turn it was. *)
+let pass_on t () = clear_woken t; wake_next t
 
 (* {2 Unlock} *)
 
@@ -95,20 +101,29 @@ let rec release t me = function
     else release_and_wake t me seen b
   | Free | Held _ | Busy _ -> false
 
-and hand_to t e = Waiter.grant e || release t in_transit (Atomic.get t)
+and hand_to t e =
+  Outcome.firmly (fun t e -> if not (grant e) then ignore (release t in_transit (Atomic.get t))) t e;
+  true
 
 and release_and_wake t me seen b =
   match Fifo.pop b.queue with
   | None -> replace t seen Free || release t me (Atomic.get t)
   | Some (e, queue) ->
-    if replace t seen (Busy { b with holder = 0; woken = true; queue }) then (wake t e; true)
+    if replace t seen (Busy { b with holder = 0; woken = true; queue }) then (Outcome.firmly wake t e; true)
     else release t me (Atomic.get t)
 
+(* An asynchronous exception does not leave it locked. *)
 let unlock t =
   let seen = Atomic.get t in
-  if not (release t (Strand.current ()) seen) then
+  match release t (Strand.current ()) seen with
+  | true -> ()
+  | false ->
     misuse "unlock"
       (if holder seen = 0 then "not locked" else "locked by another task or thread")
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    ignore (release t (Strand.current ()) (Atomic.get t));
+    Outcome.raise failure
 
 (* {2 Lock} *)
 
@@ -138,20 +153,20 @@ let rec join t e ~woken =
   | Busy b as seen when b.holder <> 0 -> queue_up seen b
   | Free | Busy _ -> false
 
-(* Whether somebody else ended the wait. A strand that was woken, and is cancelled before it could
-   join, leaves its turn to the next. *)
-let sleep t ~wait ~woken =
-  let joined = ref false in
+type turn =
+  | None_yet
+  | Woken  (** it may try *)
+  | Handed  (** it has the lock, in transit *)
+
+(* What comes of the wait is the strand's turn, as soon as it is over. *)
+let sleep t ~wait turn =
+  let woken = !turn = Woken and joined = ref false in
   let register e =
     joined := join t e ~woken;
-    if not !joined then ignore (Waiter.grant e)
+    if !joined then turn := None_yet else ignore (Waiter.grant e)
   in
-  match wait register with
-  | () -> !joined
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    if woken && not !joined then (clear_woken t; wake_next t);
-    Outcome.raise failure
+  wait register;
+  if !joined then turn := if woken then Handed else Woken
 
 let rec accept t me =
   match Atomic.get t with
@@ -159,16 +174,31 @@ let rec accept t me =
     if not (replace t seen (state { b with holder = me })) then accept t me
   | Free | Held _ | Busy _ -> assert false (* only its own unlock would leave that state *)
 
-let rec await t me ~wait ~woken =
-  if not (take_soon t me ~woken (Strand.spins ())) then
-    match sleep t ~wait ~woken with
-    | true when woken -> accept t me
-    | true -> await t me ~wait ~woken:true
-    | false -> await t me ~wait ~woken
+let rec try_and_sleep t me ~wait turn =
+  if not (take_soon t me ~woken:(!turn = Woken) (Strand.spins ())) then begin
+    sleep t ~wait turn;
+    if !turn = Handed then accept t me else try_and_sleep t me ~wait turn
+  end
+
+(* A strand that is cancelled, or struck by an asynchronous exception, leaves its turn to the next. *)
+let leave_turn t turn =
+  match !turn with
+  | None_yet -> ()
+  | Woken -> Outcome.firmly pass_on t ()
+  | Handed -> ignore (release t in_transit (Atomic.get t))
+
+let await t me ~wait =
+  let turn = ref None_yet in
+  match try_and_sleep t me ~wait turn with
+  | () -> ()
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    leave_turn t turn;
+    Outcome.raise failure
 
 let[@inline never] contend t me =
   if holder (Atomic.get t) = me then misuse "lock" "already locked by this task or thread";
-  await t me ~wait:Waiter.wait ~woken:false
+  await t me ~wait:Waiter.wait
 
 let lock t =
   let me = Strand.current () in
@@ -178,7 +208,7 @@ let try_lock t = take t (Strand.current ()) ~woken:false
 
 let relock t =
   let me = Strand.current () in
-  if not (replace t Free (Held me)) then await t me ~wait:Waiter.wait_firmly ~woken:false
+  if not (replace t Free (Held me)) then await t me ~wait:Waiter.wait_firmly
 
 let protect t f =
   lock t;
