@@ -140,8 +140,8 @@ let zero () =
 let make_own home index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
-    { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0; depth = 0;
-      filling = true; stale = false; from_inbox = false; settled = false; bored = false;
+    { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
+      depth = 0; filling = true; stale = false; from_inbox = false; settled = false; bored = false;
       found = none; suspect = none; called = false; stands_in = Inbox.never; victim = index;
       turn = 0; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 

@@ -105,7 +105,9 @@ let is_for event entry = entry.event = event
 
 let oldest_first entries = ref (List.rev entries)
 
-(* May be called again, if an exception cuts it short: no harm is done by firing an entry twice. *)
+(* May be called again, if an exception cuts it short: then it fires that entry again, and none before it. A
+   wake-up may come twice. [Scope.end_one] may not, but once it has counted, only who brought the count to 0 can
+   still be cut short, and nobody looks at what is below 0. *)
 let rec fire_all event left =
   match !left with
   | [] -> ()

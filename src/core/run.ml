@@ -57,7 +57,7 @@ let rest_of pool k =
 (* May be done twice: all but one of its entries are stale. *)
 let resume pool rest () = Outcome.firmly submit pool rest
 
-(* A share that suspends (it runs in a fiber: [do_job_on_top]) frees its worker's mailbox before
+(* A share that suspends (it runs in a fiber: [run_share_on_top]) frees its worker's mailbox before
    anybody can go on with it.
 
    An exception that strikes here is the strand's, unless somebody goes on with that already. *)

@@ -60,12 +60,13 @@ let misuse fn what = invalid_arg ("Muster.Mutex." ^ fn ^ ": the mutex is " ^ wha
 
 (* {2 Wake} *)
 
+(* It may be clear already: who was struck by an asynchronous exception does this again. *)
 let rec clear_woken t =
   match Atomic.get t with
   | Busy b as seen -> if not (replace t seen (state { b with woken = false })) then clear_woken t
   | Free | Held _ -> ()
 
-(* May be asked again, where an asynchronous exception has cut the first time short. *)
+(* Likewise: a grant that has counted before counts. *)
 let grant e = Waiter.grant e || Waiter.was_granted e
 
 (* Where a lock is free and nobody is on the way to it. *)
@@ -189,12 +190,7 @@ let leave_turn t turn =
 
 let await t me ~wait =
   let turn = ref None_yet in
-  match try_and_sleep t me ~wait turn with
-  | () -> ()
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    leave_turn t turn;
-    Outcome.raise failure
+  Outcome.on_failure (fun () -> try_and_sleep t me ~wait turn) (fun _ -> leave_turn t turn)
 
 let[@inline never] contend t me =
   if holder (Atomic.get t) = me then misuse "lock" "already locked by this task or thread";
