@@ -49,4 +49,27 @@ let[@inline] first_word_set index =
 
 let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
 
+(* The stdlib's own, but that [f k] is no tail call: a function that ends in a call of an unknown one
+   begins with a look for signals. *)
+
+type ('a, 'b) stack
+type last_fiber [@@immediate]
+
+external alloc_stack :
+  ('a -> 'b) ->
+  (exn -> 'b) ->
+  ('c Effect.t -> ('c, 'b) Effect.Deep.continuation -> last_fiber -> 'b) ->
+  ('a, 'b) stack = "caml_alloc_stack"
+
+external runstack : ('a, 'b) stack -> ('c -> 'a) -> 'c -> 'b = "%runstack"
+
+external reperform :
+  'a Effect.t -> ('a, 'b) Effect.Deep.continuation -> last_fiber -> 'b = "%reperform"
+
+let match_with f x { Effect.Deep.retc; exnc; effc } =
+  let handle eff k last_fiber =
+    match effc eff with Some f -> f k; () | None -> reperform eff k last_fiber
+  in
+  runstack (alloc_stack retc exnc handle) f x
+
 include Blocks

@@ -42,6 +42,11 @@ val set_fresh : 'a array -> int -> 'a -> unit
     least one element is still [v]: a plain store where the new element is an immediate, which
     takes 2 ns less. *)
 
+val match_with : ('a -> unit) -> 'a -> (unit, unit) Effect.Deep.handler -> unit
+(** [Effect.Deep.match_with]. Before OCaml 5.5 no asynchronous exception strikes between an effect and
+    what the handler does with the continuation, where it would be lost: the stdlib's function looks for
+    signals there. *)
+
 (** {2 Lists built from the front}
 
     As the compiler's own tail-modulo-cons code builds them. A list must not be looked at before its

@@ -17,27 +17,29 @@ let rec spin_done p turns =
    run beside its own children: it is kept until they have ended. A second one is let
    through. *)
 let wait_done p =
-  if not (spin_done p Machine.join_turns) then
-    match Visit.wait p with
-    | () -> ()
-    | exception exn ->
-      let failure = Outcome.caught exn in
-      while not (Promise.is_done p) do Visit.wait p done;
-      Outcome.raise failure
+  match if not (spin_done p Machine.join_turns) then Visit.wait p with
+  | () -> ()
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    while not (Promise.is_done p) do Visit.wait p done;
+    Outcome.raise failure
 
 let result p =
   match Promise.state p with
   | Raised { failure; _ } -> Context.rethrow failure
   | state -> Promise.value state
 
-let join p f =
-  if take_back p then f ()
-  else begin
-    wait_done p;
-    result p
-  end
+(* May be called again where an asynchronous exception came before the claim: after it none does. *)
+let abandon p () = if not (take_back p) then wait_done p
 
-let abandon p = if not (take_back p) then wait_done p
+let join p f =
+  match take_back p with
+  | true -> f ()
+  | false -> wait_done p; result p
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    abandon p ();
+    Outcome.raise failure
 
 let both_offered w ~wake f g =
   let p = Promise.(make nowhere (Context.carry w g)) in
@@ -47,7 +49,7 @@ let both_offered w ~wake f g =
     (a, b)
   | exception exn ->
     let failure = Outcome.caught exn in
-    abandon p;
+    Outcome.firmly abandon p ();
     Context.rethrow failure
 
 let in_place f g =

@@ -199,10 +199,11 @@ let rec link p =
   match Atomic.get p with
   | Running (({ lineage = Within _; _ } as home), ({ linked = false; _ } as attached)) as running ->
     if Atomic.compare_and_set p running (Running (home, { attached with linked = true })) then
-      register p home.lineage
+      Outcome.firmly register p home.lineage
     else link p
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
+(* May be done twice. *)
 and register p = function
   | Alone -> ()
   | Within (outer, lineage) ->

@@ -145,10 +145,8 @@ type hired =
   | Taken  (** somebody is there, comes or leaves *)
   | Refused  (** the runtime gives no domain (it has 128), or the system no thread *)
 
-let spawn_at pool w =
-  (* Not [incr], which looks for signals. *)
+let spawn_at pool w hiring =
   ignore (Atomic.fetch_and_add pool.residents 1);
-  let hiring = Atomic.make Called in
   match hire_at pool w hiring with
   | () -> Hired
   | exception exn ->
@@ -159,8 +157,11 @@ let spawn_at pool w =
     else Atomic.set hiring Unnoted;
     (match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
 
+(* An asynchronous exception leaves no place claimed: from the claim to the handler nothing allocates or
+   polls (as [Atomic.incr] would). *)
 let spawn pool w =
-  if Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 coming then spawn_at pool w
+  let hiring = Atomic.make Called in
+  if Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 coming then spawn_at pool w hiring
   else Taken
 
 let hire_first pool ~upto =

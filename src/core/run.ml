@@ -9,7 +9,7 @@ open Publish
 
 (* [given_up] takes what is left of the strand. It is there before the effect is performed: where something
    is allocated an asynchronous exception may strike, and between [perform] and [given_up] it would lose the
-   strand. *)
+   strand. (So it may where a partial application is called: that begins with a look for signals.) *)
 type suspension = {
   host : pool;
   register : Promise.waker -> unit;
@@ -55,7 +55,9 @@ let rest_of pool k =
   rest
 
 (* May be done twice: all but one of its entries are stale. *)
-let resume pool rest () = Outcome.firmly submit pool rest
+let resume pool rest =
+  let wake () = Outcome.firmly submit pool rest in
+  wake
 
 (* A share that suspends (it runs in a fiber: [run_share_on_top]) frees its worker's mailbox before
    anybody can go on with it.
@@ -75,7 +77,9 @@ let suspend pool register k =
       count_suspended pool (-1);
       raise_at k exn)
 
-let suspension host register = { host; register; given_up = Some (suspend host register) }
+let suspension host register =
+  let given_up k = suspend host register k in
+  { host; register; given_up = Some given_up }
 
 let handler =
   let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
@@ -96,7 +100,7 @@ let aside w ~handled strand f x =
     put_back ();
     raise exn
 
-let in_fiber p = Effect.Deep.match_with (fun p -> ignore (Promise.run p)) p handler
+let in_fiber p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
 
 (* Those of [nowhere] know what they are a part of themselves (Context.carry). *)
 let execute w p =
@@ -152,7 +156,7 @@ let run_share w index share failures =
    wait: so it can suspend. [ended] is part of it. *)
 let run_share_on_top w index share failures ~ended =
   let body () = note_failure share index failures; ended () in
-  aside w ~handled:true (Context.none w) (fun () -> Effect.Deep.match_with body () handler) ()
+  aside w ~handled:true (Context.none w) (fun () -> Compat.match_with body () handler) ()
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
 let end_share w ~here ~late ~from =

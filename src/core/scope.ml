@@ -29,7 +29,7 @@ let settle promise () =
     Promise.resolve promise
       (if Promise.was_stopped promise then Promise.raised Promise.cancelled else Returned ())
 
-let end_one promise pending () =
+let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()
 
 let make w =
@@ -38,12 +38,15 @@ let make w =
   let pending = Atomic.make 1 in
   { promise; pending; pool = w.pool; first = Atomic.make None;
     home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~unheard owner;
-    leave = Promise.attached_to [ end_one promise pending ] }
+    leave = Promise.attached_to [ (fun () -> end_one promise pending) ] }
 
 let stop s = Context.stop s.promise
 
-let fail s failure =
-  if Atomic.compare_and_set s.first None (Some failure) then stop s
+let note_failure s failure =
+  ignore (Atomic.compare_and_set s.first None (Some failure));
+  stop s
+
+let fail s failure = Outcome.firmly note_failure s failure
 
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous exception
    leaves nobody in a scope that has ended. *)
@@ -51,8 +54,8 @@ let inside s w f =
   let before = Context.capture w in
   let mine = { before with context = Promise.any s.promise; home = s.home; base = 0 } in
   let restore before () = Option.iter (fun w -> Context.restore w before) (owned_place ()) in
-  let put_back = Outcome.firmly restore before in
-  let wait_for_all () = end_one s.promise s.pending (); Fork.wait_done s.promise in
+  let put_back () = Outcome.firmly restore before () in
+  let wait_for_all () = end_one s.promise s.pending; Fork.wait_done s.promise in
   let end_it () = Outcome.finally put_back () wait_for_all in
   match Context.switch w mine; f s with
   | result -> end_it (); Ok result
@@ -64,8 +67,10 @@ let inside s w f =
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. *)
 let guarded s f () =
   let me = Context.get () in
-  Outcome.on_failure f (fun failure ->
-      if not (failure.exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure)
+  let look (failure : Outcome.failure) () =
+    if not (failure.exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure
+  in
+  Outcome.on_failure f (fun failure -> Outcome.firmly look failure ())
 
 (* Not by adding first and looking then: of two late forks the second would see the first's 1. *)
 let rec count_one_more pending =

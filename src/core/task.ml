@@ -44,24 +44,28 @@ let[@inline never] async f =
 (* A task that nobody has begun runs in place: its waiter would wait anyway. It is somebody else
    all the same (Strand), as if another worker had begun it. Its entry stays in the deque until
    the owner pushes again (Publish.offer). *)
+let[@inline] put_back w context number =
+  let w = Context.place_after w in
+  w.own.context <- context;
+  w.own.strand <- number
+
+(* An exception here and below is asynchronous: the task's own is its result. *)
 let[@inline] run_here w state t =
   let context = w.own.context and number = w.own.strand in
   w.own.stale <- true;
   w.own.context <- Promise.any t;
   w.own.strand <- 0;
-  let ended = Promise.run_from state t in
-  let w = Context.place_after w in
-  w.own.context <- context;
-  w.own.strand <- number;
-  ended
+  match Promise.run_from state t with
+  | ended -> put_back w context number; ended
+  | exception exn -> put_back w context number; raise exn
 
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
   w.own.stale <- true;
   Context.restore w { context = Promise.any t; home; number = 0; base = 0; depth = 0 };
-  let ended = Promise.run_from state t in
-  Context.restore (Context.place_after w) strand;
-  ended
+  match Promise.run_from state t with
+  | ended -> Context.restore (Context.place_after w) strand; ended
+  | exception exn -> Context.restore (Context.place_after w) strand; raise exn
 
 (* A task of another scope, run in place, would keep this one from being stopped. *)
 let run_at w state t (home : Promise.home) =
@@ -192,7 +196,7 @@ let conclude (s : Scope.t) result =
     if Promise.was_stopped s.promise then Outcome.raise Promise.cancelled;
     v
 
-let body f s = Outcome.on_failure (fun () -> f s) (Scope.fail s)
+let body f s = Outcome.on_failure (fun () -> f s) (fun failure -> Scope.fail s failure)
 
 let scope f =
   with_place (fun w ->
@@ -220,8 +224,8 @@ let with_deadline seconds f =
   with_place (fun w ->
       Context.check_at w;
       let s = Scope.make w in
-      let timer = Timer.add at (fun () -> Scope.stop s) in
       let run () = Scope.inside s w (body (fun _ -> f ())) in
+      let timer = Timer.add at (fun () -> Scope.stop s) in
       let result = Outcome.finally Timer.remove timer run in
       end_by s ~at result)
 

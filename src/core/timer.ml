@@ -33,19 +33,30 @@ let add at what =
 
 let remove key = change (Times.remove key)
 
-(* Each is done by who takes it out. *)
+let nothing = ref []
+
+(* Each is done by who takes it out: nothing is allocated afterwards, where an asynchronous exception
+   might strike. *)
 let rec take_due now =
   let old = Atomic.get timers in
-  if old.next > now then []
+  if old.next > now then nothing
   else
     let due, _, later = Times.split (now, max_int) old.all in
-    if Atomic.compare_and_set timers old (with_next later) then List.map snd (Times.bindings due)
-    else take_due now
+    let left = ref (List.map snd (Times.bindings due)) and later = with_next later in
+    if Atomic.compare_and_set timers old later then left else take_due now
+
+(* May be called again, if an exception cuts it short: it begins with what that one was doing. *)
+let rec do_all left () =
+  match !left with
+  | [] -> ()
+  | what :: later ->
+    what ();
+    left := later;
+    do_all left ()
 
 let do_due () =
-  let due = take_due (Machine.now ()) in
-  List.iter (fun what -> what ()) due;
-  due <> []
+  let left = take_due (Machine.now ()) in
+  left != nothing && (Outcome.firmly do_all left (); true)
 
 let[@inline] are_set () = (Atomic.get timers).next <> max_int
 

@@ -136,8 +136,7 @@ let rec finish_up w =
   drop_stale w.deque;
   Deque.sweep w.deque;
   let pool = w.pool in
-  if Atomic.get pool.residents > 0 then (if w.index > 0 then hand_over w)
-  else if something_is_left pool then begin
+  if Atomic.get pool.residents = 0 && something_is_left pool then begin
     ask_for_one pool;
     if Atomic.get pool.residents > 0 then finish_up w
     else as_host w (fun w -> work w ~on_top:true ~until:(fun () -> not (something_is_left pool)))
@@ -146,6 +145,7 @@ let rec finish_up w =
 (* May be done twice. *)
 let pack_up { w; outer; shown } =
   serve w;
+  if w.index > 0 then hand_over w;
   Deque.sweep w.deque;
   publish_counts w;
   w.own.stands_in <- Inbox.never;

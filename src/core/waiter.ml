@@ -28,6 +28,14 @@ let rec finish w verdict =
   | Granted | Dead -> false
 
 let grant w = finish w Granted
+let has_granted w = grant w || was_granted w
+
+let rec grant_each waiters () =
+  match waiters with
+  | [] -> ()
+  | w :: others -> ignore (grant w); grant_each others ()
+
+let grant_all waiters = Outcome.firmly grant_each waiters ()
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: the wait returns, and the exception is raised later (Worker.raise_later). Not [Cancelled],

@@ -20,6 +20,13 @@ val grant : t -> bool
 (** Ends the wait, unless it is over; whether it did. If not, the event goes to somebody else. From
     any thread. *)
 
+val has_granted : t -> bool
+(** {!grant}, for who may have granted it before and was cut short by an asynchronous exception, or
+    knows that nobody but a party to the same event may have: that counts too. *)
+
+val grant_all : t list -> unit
+(** Grants each. An asynchronous exception goes on afterwards. *)
+
 val is_waiting : t -> bool
 (** Whether a grant would count at this moment. *)
 

@@ -19,7 +19,6 @@ let create n =
 
 let parties t = t.parties
 let waiting t = (Atomic.get t.state).count
-let grant w = ignore (Waiter.grant w)
 
 let rec come t w =
   let seen = Atomic.get t.state in
@@ -27,9 +26,9 @@ let rec come t w =
     let state = { count = seen.count + 1; waiters = w :: seen.waiters } in
     if not (Atomic.compare_and_set t.state seen state) then come t w
   end
-  else if Atomic.compare_and_set t.state seen nobody then
-    List.iter grant (List.rev (w :: seen.waiters))
-  else come t w
+  else
+    let all = List.rev (w :: seen.waiters) in
+    if Atomic.compare_and_set t.state seen nobody then Waiter.grant_all all else come t w
 
 let rec leave t w =
   let seen = Atomic.get t.state in

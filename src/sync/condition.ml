@@ -15,18 +15,27 @@ let rec join t w =
   let queue = Fifo.push ~is_live:Waiter.is_waiting seen w in
   if not (Atomic.compare_and_set t seen queue) then join t w
 
-let rec signal t =
-  let seen = Atomic.get t in
-  match Fifo.pop seen with
-  | None -> ()
-  | Some (w, queue) ->
-    let granted = Atomic.compare_and_set t seen queue && Waiter.grant w in
-    if not granted then signal t
+(* [out] is who was taken out and may not be granted yet. *)
+let rec signal_one t out =
+  match !out with
+  | Some w when Waiter.has_granted w -> ()
+  | Some _ | None -> (
+    let seen = Atomic.get t in
+    match Fifo.pop seen with
+    | None -> ()
+    | Some (w, queue) ->
+      let next = Some w in
+      if Atomic.compare_and_set t seen queue then out := next;
+      signal_one t out)
 
-let broadcast t =
-  if not (Fifo.is_empty (Atomic.get t)) then begin
-    let grant w = ignore (Waiter.grant w) in
-    List.iter grant (Fifo.to_list (Atomic.exchange t Fifo.empty))
+(* An asynchronous exception cuts neither short once somebody was taken out. *)
+let signal t = if not (Fifo.is_empty (Atomic.get t)) then Outcome.firmly signal_one t (ref None)
+
+let rec broadcast t =
+  let seen = Atomic.get t in
+  if not (Fifo.is_empty seen) then begin
+    let waiters = Fifo.to_list seen in
+    if Atomic.compare_and_set t seen Fifo.empty then Waiter.grant_all waiters else broadcast t
   end
 
 (* An asynchronous exception (Ctrl-C) does not leave the caller without the mutex; a second one

@@ -14,20 +14,18 @@ let create n =
   if n < 0 then invalid "create" (Printf.sprintf "count = %d is less than 0" n);
   Atomic.make (if n = 0 then opened else { opened with left = n })
 
-let grant w = ignore (Waiter.grant w)
-
 let rec count_down t =
   match Atomic.get t with
   | { left = 0; _ } -> invalid "count_down" "the count is 0 already"
   | { left = 1; waiters } as seen ->
-    if Atomic.compare_and_set t seen opened then List.iter grant (Fifo.to_list waiters)
-    else count_down t
+    let waiters = Fifo.to_list waiters in
+    if Atomic.compare_and_set t seen opened then Waiter.grant_all waiters else count_down t
   | { left; _ } as seen ->
     if not (Atomic.compare_and_set t seen { seen with left = left - 1 }) then count_down t
 
 let rec join t w =
   match Atomic.get t with
-  | { left = 0; _ } -> grant w
+  | { left = 0; _ } -> ignore (Waiter.grant w)
   | seen ->
     let waiters = Fifo.push ~is_live:Waiter.is_waiting seen.waiters w in
     if not (Atomic.compare_and_set t seen { seen with waiters }) then join t w

@@ -27,7 +27,7 @@
    and that one unlocks later. If an unlock finds a queue, it wakes somebody, or somebody is woken
    already, who will find the lock free or wait in [first]. In any state with a queue or [first],
    therefore, there is a holder, or somebody on the way to become one, or the one who has just
-   found a waiter dead and looks for the next ([wake_next]).
+   found a waiter dead and looks for the next ([Wake_next]).
 
    At rest: Free, or Held by one that runs. *)
 
@@ -58,72 +58,60 @@ let is_mine t = holder (Atomic.get t) = Strand.current ()
 
 let misuse fn what = invalid_arg ("Muster.Mutex." ^ fn ^ ": the mutex is " ^ what)
 
-(* {2 Wake} *)
+(* {2 Duties}
 
-(* It may be clear already: who was struck by an asynchronous exception does this again. *)
-let rec clear_woken t =
-  match Atomic.get t with
-  | Busy b as seen -> if not (replace t seen (state { b with woken = false })) then clear_woken t
-  | Free | Held _ -> ()
+   What somebody owes to the others. It stands in a cell that says at any time what has been done: between
+   a step and the note of it nothing is allocated, at which an asynchronous exception (Ctrl-C) could
+   strike. So where one does, the rest is done before it goes on (Outcome.firmly). *)
 
-(* Likewise: a grant that has counted before counts. *)
-let grant e = Waiter.grant e || Waiter.was_granted e
+type duty =
+  | Done
+  | Unlock  (** as the holder, or in the place of one in transit *)
+  | Hand_to of Waiter.t  (** the lock is in transit to it *)
+  | Wake of Waiter.t  (** it is the one who is woken *)
+  | Wake_next  (** that one is dead, or has left *)
 
-(* Where a lock is free and nobody is on the way to it. *)
-let rec wake_next t =
-  match Atomic.get t with
-  | Busy ({ holder = 0; woken = false; _ } as b) as seen -> (
+(* What a step makes of a state, and what is left to do then. *)
+let after duty seen =
+  match (seen, duty) with
+  | Busy ({ first = Some e; _ } as b), Unlock ->
+    (Busy { b with holder = in_transit; first = None }, Hand_to e)
+  | Busy ({ woken = true; _ } as b), Unlock -> (Busy { b with holder = 0 }, Done)
+  | Busy ({ holder = 0; _ } as b), Wake_next | Busy b, Unlock -> (
     match Fifo.pop b.queue with
-    | None -> ()
-    | Some (e, queue) ->
-      if not (replace t seen (Busy { b with woken = true; queue })) then wake_next t
-      else Outcome.firmly wake t e)
-  | Free | Held _ | Busy _ -> ()
+    | Some (e, queue) -> (Busy { b with holder = 0; woken = true; queue }, Wake e)
+    | None -> (Free, Done))
+  | Busy b, Wake_next -> (state { b with woken = false }, Done)
+  | (Free | Held _), _ | _, (Done | Hand_to _ | Wake _) -> (Free, Done)
 
-and wake t e =
-  if not (grant e) then begin
-    clear_woken t;
-    wake_next t
-  end
-
-(* For one whose turn it was. *)
-let pass_on t () = clear_woken t; wake_next t
+let rec work_off t duty =
+  match !duty with
+  | Done -> ()
+  | Hand_to e -> duty := if Waiter.has_granted e then Done else Unlock; work_off t duty
+  | Wake e -> duty := if Waiter.has_granted e then Done else Wake_next; work_off t duty
+  | (Unlock | Wake_next) as due ->
+    let seen = Atomic.get t in
+    let state, left = after due seen in
+    if replace t seen state then duty := left;
+    work_off t duty
 
 (* {2 Unlock} *)
 
-let rec release t me = function
-  | Held h as seen when h = me -> replace t seen Free || release t me (Atomic.get t)
-  | Busy ({ first = Some e; _ } as b) as seen when b.holder = me ->
-    if replace t seen (Busy { b with holder = in_transit; first = None }) then hand_to t e
-    else release t me (Atomic.get t)
-  | Busy b as seen when b.holder = me ->
-    if b.woken then
-      replace t seen (Busy { b with holder = 0 }) || release t me (Atomic.get t)
-    else release_and_wake t me seen b
-  | Free | Held _ | Busy _ -> false
-
-and hand_to t e =
-  Outcome.firmly (fun t e -> if not (grant e) then ignore (release t in_transit (Atomic.get t))) t e;
-  true
-
-and release_and_wake t me seen b =
-  match Fifo.pop b.queue with
-  | None -> replace t seen Free || release t me (Atomic.get t)
-  | Some (e, queue) ->
-    if replace t seen (Busy { b with holder = 0; woken = true; queue }) then (Outcome.firmly wake t e; true)
-    else release t me (Atomic.get t)
+let unlock_as t me =
+  match Atomic.get t with
+  | Held h as seen when h = me && replace t seen Free -> ()
+  | seen when holder seen = me -> Outcome.firmly work_off t (ref Unlock)
+  | seen ->
+    misuse "unlock"
+      (if holder seen = 0 then "not locked" else "locked by another task or thread")
 
 (* An asynchronous exception does not leave it locked. *)
 let unlock t =
-  let seen = Atomic.get t in
-  match release t (Strand.current ()) seen with
-  | true -> ()
-  | false ->
-    misuse "unlock"
-      (if holder seen = 0 then "not locked" else "locked by another task or thread")
+  match unlock_as t (Strand.current ()) with
+  | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    ignore (release t (Strand.current ()) (Atomic.get t));
+    if is_mine t then unlock_as t (Strand.current ());
     Outcome.raise failure
 
 (* {2 Lock} *)
@@ -154,20 +142,16 @@ let rec join t e ~woken =
   | Busy b as seen when b.holder <> 0 -> queue_up seen b
   | Free | Busy _ -> false
 
-type turn =
-  | None_yet
-  | Woken  (** it may try *)
-  | Handed  (** it has the lock, in transit *)
-
-(* What comes of the wait is the strand's turn, as soon as it is over. *)
+(* [turn] is what the strand would owe if it left: [Wake_next] where it was woken, [Unlock] where it has
+   the lock, in transit; that comes of the wait, as soon as it is over. *)
 let sleep t ~wait turn =
-  let woken = !turn = Woken and joined = ref false in
+  let woken = !turn == Wake_next and joined = ref false in
   let register e =
     joined := join t e ~woken;
-    if !joined then turn := None_yet else ignore (Waiter.grant e)
+    if !joined then turn := Done else ignore (Waiter.grant e)
   in
   wait register;
-  if !joined then turn := if woken then Handed else Woken
+  if !joined then turn := if woken then Unlock else Wake_next
 
 let rec accept t me =
   match Atomic.get t with
@@ -176,21 +160,17 @@ let rec accept t me =
   | Free | Held _ | Busy _ -> assert false (* only its own unlock would leave that state *)
 
 let rec try_and_sleep t me ~wait turn =
-  if not (take_soon t me ~woken:(!turn = Woken) (Strand.spins ())) then begin
+  if not (take_soon t me ~woken:(!turn == Wake_next) (Strand.spins ())) then begin
     sleep t ~wait turn;
-    if !turn = Handed then accept t me else try_and_sleep t me ~wait turn
+    if !turn == Unlock then accept t me else try_and_sleep t me ~wait turn
   end
 
 (* A strand that is cancelled, or struck by an asynchronous exception, leaves its turn to the next. *)
-let leave_turn t turn =
-  match !turn with
-  | None_yet -> ()
-  | Woken -> Outcome.firmly pass_on t ()
-  | Handed -> ignore (release t in_transit (Atomic.get t))
-
 let await t me ~wait =
-  let turn = ref None_yet in
-  Outcome.on_failure (fun () -> try_and_sleep t me ~wait turn) (fun _ -> leave_turn t turn)
+  let turn = ref Done in
+  Outcome.on_failure
+    (fun () -> try_and_sleep t me ~wait turn)
+    (fun _ -> Outcome.firmly work_off t turn)
 
 let[@inline never] contend t me =
   if holder (Atomic.get t) = me then misuse "lock" "already locked by this task or thread";

@@ -40,10 +40,8 @@ let is_open = function
   | Alone waiter -> Waiter.is_waiting waiter
   | One_of { race; waiter; _ } -> (not (is_decided race)) && Waiter.is_waiting waiter
 
-(* Granted by whoever was asked the same before. *)
-let has_granted waiter = Waiter.grant waiter || Waiter.was_granted waiter
-
+(* Whoever was asked the same before may have granted it. *)
 let accept = function
-  | Alone waiter -> has_granted waiter
+  | Alone waiter -> Waiter.has_granted waiter
   | One_of { race; number; waiter } ->
-    (decide race number || Atomic.get race = number) && has_granted waiter
+    (decide race number || Atomic.get race = number) && Waiter.has_granted waiter

@@ -44,14 +44,27 @@ let rec admit s admitted =
     (enter_writer { s with queue } in_transit, e :: admitted)
   | Some _ | None -> (s, admitted)
 
-let rec change t f =
-  let seen = Atomic.get t in
-  let state, admitted = admit (f seen) [] in
-  if Atomic.compare_and_set t seen state then List.iter (grant t) (List.rev admitted)
-  else change t f
+(* What somebody has still to do, in a cell, as with Mutex: where an asynchronous exception strikes, it is
+   done before that goes on. *)
+type duty =
+  | Change of (state -> state) * entry list  (** and who has been let in before *)
+  | Grant of entry list
 
-and grant t { writes; waiter } =
-  if not (Waiter.grant waiter) then change t (let_out ~writes)
+let rec work_off t duty =
+  match !duty with
+  | Grant [] -> ()
+  | Grant ({ writes; waiter } :: others) ->
+    duty :=
+      if Waiter.has_granted waiter then Grant others else Change (let_out ~writes, others);
+    work_off t duty
+  | Change (f, others) ->
+    let seen = Atomic.get t in
+    let state, admitted = admit (f seen) [] in
+    let left = Grant (List.rev_append admitted others) in
+    if Atomic.compare_and_set t seen state then duty := left;
+    work_off t duty
+
+let change t f = Outcome.firmly work_off t (ref (Change (f, [])))
 
 (* {2 Lock} *)
 
@@ -60,16 +73,21 @@ let rec try_lock_read t =
   seen.inside >= 0 && Fifo.is_empty seen.queue
   && (Atomic.compare_and_set t seen (enter_reader seen) || try_lock_read t)
 
-let rec try_lock_write t =
+let rec try_to_write t me =
   let seen = Atomic.get t in
   seen.inside = 0 && Fifo.is_empty seen.queue
-  && (Atomic.compare_and_set t seen (enter_writer seen (Strand.current ())) || try_lock_write t)
+  && (Atomic.compare_and_set t seen (enter_writer seen me) || try_to_write t me)
+
+let try_lock_write t = try_to_write t (Strand.current ())
 
 let wait t ~writes =
   let register waiter =
     change t (fun s -> { s with queue = Fifo.push ~is_live s.queue { writes; waiter } })
   in
-  Outcome.on_failure (fun () -> Waiter.wait register) (fun _ -> change t Fun.id)
+  let look_again = ref (Change (Fun.id, [])) in
+  Outcome.on_failure
+    (fun () -> Waiter.wait register)
+    (fun _ -> Outcome.firmly work_off t look_again)
 
 let refuse_writer fn t =
   if (Atomic.get t).writer = Strand.current () then
@@ -86,36 +104,49 @@ let rec accept t me =
   if not (Atomic.compare_and_set t seen { seen with writer = me }) then accept t me
 
 let lock_write t =
-  if not (try_lock_write t) then begin
+  let me = Strand.current () in
+  if not (try_to_write t me) then begin
     refuse_writer "lock_write" t;
     wait t ~writes:true;
-    accept t (Strand.current ())
+    match accept t me with
+    | () -> ()
+    | exception exn ->
+      let failure = Outcome.caught exn in
+      change t (let_out ~writes:true);
+      Outcome.raise failure
   end
 
 (* {2 Unlock} *)
 
-let rec leave_fast t seen ~writes =
+let out_of_reading s =
+  if s.inside <= 0 then misuse "unlock_read" "not locked for reading";
+  let_out ~writes:false s
+
+let out_of_writing s =
+  if s.writer = 0 then misuse "unlock_write" "not locked for writing";
+  if s.writer <> Strand.current () then
+    misuse "unlock_write" "locked for writing by another task or thread";
+  let_out ~writes:true s
+
+let rec leave_fast t out =
+  let seen = Atomic.get t in
   Fifo.is_empty seen.queue
   &&
-  let state = let_out ~writes seen in
+  let state = out seen in
   let state = if state.inside = 0 then free else state in
-  Atomic.compare_and_set t seen state || leave_fast t (Atomic.get t) ~writes
+  Atomic.compare_and_set t seen state || leave_fast t out
 
-let leave t seen ~writes = if not (leave_fast t seen ~writes) then change t (let_out ~writes)
-
-let unlock_read t =
-  let seen = Atomic.get t in
-  if seen.inside <= 0 then misuse "unlock_read" "not locked for reading";
-  leave t seen ~writes:false
-
-let unlock_write t =
-  let seen = Atomic.get t in
-  if seen.writer = 0 then misuse "unlock_write" "not locked for writing";
-  if seen.writer <> Strand.current () then
-    misuse "unlock_write" "locked for writing by another task or thread";
-  leave t seen ~writes:true
+let leave t out = if not (leave_fast t out) then change t out
+let unlock_read t = leave t out_of_reading
+let unlock_write t = leave t out_of_writing
 
 (* {2 Protect} *)
 
-let protect_read t f = lock_read t; Outcome.finally unlock_read t f
-let protect_write t f = lock_write t; Outcome.finally unlock_write t f
+(* Whoever may be struck on the way out has what it owes at hand. *)
+let protect t ~lock ~out f =
+  let duty = ref (Change (out, [])) and go_out duty = Outcome.firmly work_off t duty in
+  lock t;
+  Outcome.finally go_out duty f
+
+let protect_read t f = protect t ~lock:lock_read ~out:out_of_reading f
+let protect_write t f = protect t ~lock:lock_write ~out:out_of_writing f

@@ -6,6 +6,9 @@
    waiter joins by a compare-and-set from a state without permits, so somebody has them and will
    release; there is no state with both a permit and a waiter.
 
+   What a releaser has still to do is in a cell, as with Mutex: where an asynchronous exception strikes, that
+   is done before it goes on.
+
    At rest: permits in [Permits], or with whoever acquired them. *)
 
 open Muster_core
@@ -22,6 +25,35 @@ let make n =
   if n < 0 then invalid "make" (Printf.sprintf "permits = %d is less than 0" n);
   Atomic.make (Permits n)
 
+type duty =
+  | Done
+  | Release
+  | Grant of Waiter.t  (** the permit in hand *)
+
+let after seen =
+  match seen with
+  | Permits n when n = max_int -> invalid "release" "there are max_int permits already"
+  | Permits n -> (Permits (n + 1), Done)
+  | Waiters queue -> (
+    match Fifo.pop queue with
+    | None -> assert false
+    | Some (w, queue) -> ((if Fifo.is_empty queue then Permits 0 else Waiters queue), Grant w))
+
+let rec work_off t duty =
+  match !duty with
+  | Done -> ()
+  | Grant w -> duty := if Waiter.has_granted w then Done else Release; work_off t duty
+  | Release ->
+    let seen = Atomic.get t in
+    let state, left = after seen in
+    if Atomic.compare_and_set t seen state then duty := left;
+    work_off t duty
+
+let release t =
+  match Atomic.get t with
+  | Permits n as seen when n < max_int && Atomic.compare_and_set t seen (Permits (n + 1)) -> ()
+  | Permits _ | Waiters _ -> Outcome.firmly work_off t (ref Release)
+
 let rec join t w =
   let push queue = Waiters (Fifo.push ~is_live:Waiter.is_waiting queue w) in
   match Atomic.get t with
@@ -29,23 +61,9 @@ let rec join t w =
     if not (Atomic.compare_and_set t seen (push Fifo.empty)) then join t w
   | Waiters queue as seen -> if not (Atomic.compare_and_set t seen (push queue)) then join t w
   | Permits n as seen ->
-    if Atomic.compare_and_set t seen (Permits (n - 1)) then begin
-      if not (Waiter.grant w) then release t
-    end
+    let duty = ref (Grant w) in
+    if Atomic.compare_and_set t seen (Permits (n - 1)) then Outcome.firmly work_off t duty
     else join t w
-
-and release t =
-  match Atomic.get t with
-  | Permits n when n = max_int -> invalid "release" "there are max_int permits already"
-  | Permits n as seen ->
-    if not (Atomic.compare_and_set t seen (Permits (n + 1))) then release t
-  | Waiters queue as seen -> (
-    match Fifo.pop queue with
-    | None -> assert false
-    | Some (w, queue) ->
-      let rest = if Fifo.is_empty queue then Permits 0 else Waiters queue in
-      let granted = Atomic.compare_and_set t seen rest && Waiter.grant w in
-      if not granted then release t)
 
 let rec try_acquire t =
   match Atomic.get t with
@@ -56,5 +74,6 @@ let acquire t = if not (try_acquire t) then Waiter.wait (join t)
 let get_value t = match Atomic.get t with Permits n -> n | Waiters _ -> 0
 
 let with_permit t f =
+  let duty = ref Release and give_back duty = Outcome.firmly work_off t duty in
   acquire t;
-  Outcome.finally release t f
+  Outcome.finally give_back duty f

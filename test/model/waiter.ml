@@ -35,6 +35,8 @@ let rec finish w verdict =
   | Granted | Dead -> false
 
 let grant w = finish w Granted
+let has_granted w = grant w || was_granted w
+let grant_all waiters = List.iter (fun w -> ignore (grant w)) waiters
 let kill w = ignore (finish w Dead)
 
 (* {2 Continuations}

@@ -92,7 +92,7 @@ let late_forks n =
   let start () =
     let pool = World.pool 1 in
     let s = Scope.make pool.workers.(0) and accepted = ref 0 in
-    Scope.end_one s.promise s.pending ();
+    Scope.end_one s.promise s.pending;
     let forks () =
       match Scope.task s ignore with _ -> incr accepted | exception Invalid_argument _ -> ()
     in
