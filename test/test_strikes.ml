@@ -14,12 +14,13 @@ let seconds = if flipped then 1. else 2.5
 let stop = Atomic.make 0.
 let under_fire () = Unix.gettimeofday () < Atomic.get stop
 
-(* By the thread's own time: it may stand still for long in the midst of these few instructions. *)
+(* By the thread's own time: it may stand still for long in the midst of these few instructions, or start a
+   domain. *)
 let struck_at = Domain.DLS.new_key (fun () -> ref 0)
 
 let is_first () =
   let before = Domain.DLS.get struck_at and now = Muster_core.Machine.thread_cpu () in
-  now - !before > 100_000 && (before := now; true)
+  now - !before > 1_000_000 && (before := now; true)
 
 (* The last signal may have been taken, and this not run, as the timer stops: it raises nothing then. *)
 let strike _ =

@@ -219,11 +219,12 @@ let on_stop ~is_live p wake =
 
 (* {2 Run} *)
 
-let rec claim p =
-  match Atomic.get p with
-  | Ready (_, home, attached) as ready ->
-    Atomic.compare_and_set p ready (running home attached) || claim p
+let[@inline] claim_from state p =
+  match state with
+  | Ready (_, home, attached) -> Atomic.compare_and_set p state (running home attached)
   | Running _ | Returned _ | Raised _ -> false
+
+let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
 
 let somebody_waits { entries; _ } =
   List.exists (fun entry -> is_for End entry && entry.is_live ()) entries
@@ -262,8 +263,8 @@ let rec run_from state p =
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when is_orphan lineage ->
     stop p;
     run_from (Atomic.get p) p
-  | Ready (f, home, attached) ->
-    if Atomic.compare_and_set p state (running home attached) then begin
+  | Ready (f, _, _) ->
+    if claim_from state p then begin
       let result = result_of p f in
       resolve p result;
       result

@@ -73,13 +73,19 @@ val state : 'a t -> 'a state
 val claim : 'a t -> bool
 (** The caller, and nobody else, shall run the task, if [true]. *)
 
+val claim_from : 'a state -> 'a t -> bool
+(** The same, for who has just read the state; [false] also if it has changed. *)
+
+val result_of : 'a t -> (unit -> 'a) -> 'a state
+(** What the function comes to, for who has claimed its task and will {!resolve} it. Raises nothing. *)
+
 val resolve : 'a t -> 'a state -> unit
 (** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes who waits. *)
 
 val run : 'a t -> 'a state
 (** Claims the task and runs it to its end; does nothing if it is not ready. A task whose scope has
-    been stopped is not begun but {!stop}ped. The state that it found or brought about. Never
-    raises. *)
+    been stopped is not begun but {!stop}ped. The state that it found or brought about. Raises none but
+    asynchronous exceptions: before it is claimed, or when its waiters have been woken. *)
 
 val run_from : 'a state -> 'a t -> 'a state
 (** The same, for who has just read the state. *)

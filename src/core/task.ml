@@ -44,20 +44,46 @@ let[@inline never] async f =
 (* A task that nobody has begun runs in place: its waiter would wait anyway. It is somebody else
    all the same (Strand), as if another worker had begun it. Its entry stays in the deque until
    the owner pushes again (Publish.offer). *)
+
 let[@inline] put_back w context number =
-  let w = Context.place_after w in
   w.own.context <- context;
   w.own.strand <- number
 
-(* An exception here and below is asynchronous: the task's own is its result. *)
-let[@inline] run_here w state t =
+(* An asynchronous exception goes on afterwards. *)
+let[@inline never] end_beside w context number t result =
+  match Context.find_after w with
+  | w -> put_back w context number; Promise.resolve t result
+  | exception exn ->
+    put_back (Context.find_after w) context number;
+    Promise.resolve t result;
+    raise exn
+
+(* None strikes between the claim and [resolve]. *)
+let[@inline] run_claimed w t f =
   let context = w.own.context and number = w.own.strand in
   w.own.stale <- true;
   w.own.context <- Promise.any t;
   w.own.strand <- 0;
-  match Promise.run_from state t with
-  | ended -> put_back w context number; ended
-  | exception exn -> put_back w context number; raise exn
+  let result = Promise.result_of t f in
+  if Atomic.get beside == [] then begin
+    put_back (current ()) context number;
+    Promise.resolve t result
+  end
+  else end_beside w context number t result;
+  result
+
+let rec run_again w t =
+  match Promise.state t with
+  | Ready (f, { lineage; _ }, _) as state ->
+    if Promise.is_orphan lineage then Promise.stop t;
+    if Promise.claim_from state t then run_claimed w t f else run_again w t
+  | (Running _ | Returned _ | Raised _) as state -> state
+
+let[@inline] run_here w state t =
+  match state with
+  | Promise.Ready (f, { lineage = Alone; _ }, _) when Promise.claim_from state t ->
+    run_claimed w t f
+  | _ -> run_again w t
 
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
