@@ -30,7 +30,8 @@ let wait c make =
   let lined_up = ref None in
   Waiter.wait (fun w ->
       let entry, cell = make (Offer.alone w) in
-      if Port.line_up c [ entry ] then lined_up := Some cell else ignore (Waiter.grant w));
+      let in_line = Some cell in
+      if Port.line_up c [ entry ] then lined_up := in_line else ignore (Waiter.grant w));
   !lined_up
 
 let rec send c message =

@@ -45,6 +45,8 @@
    Every loop goes round only because another party's step succeeded, or an offer has become
    void. *)
 
+open Muster_core
+
 type 'a t = {
   number : int;
   kind : 'a Type.Id.t;  (** of its messages, another one for each channel *)
@@ -115,9 +117,12 @@ let counts = function Value _ -> true | Offered e -> Offer.accept e.offer
 
 let rec accept_moved c = function
   | [] -> ()
-  | moved ->
-    let accepted = List.map (fun (e : _ sender) -> Offer.accept e.offer) (List.rev moved) in
-    if not (List.for_all Fun.id accepted) then repair c
+  | moved -> Outcome.firmly accept_all c moved
+
+(* May be done twice. *)
+and accept_all c moved =
+  let accepted = List.map (fun (e : _ sender) -> Offer.accept e.offer) (List.rev moved) in
+  if not (List.for_all Fun.id accepted) then repair c
 
 (* The buffer without what is void. *)
 and repair c =
@@ -140,39 +145,46 @@ let stay_away pauses =
   for _ = 1 to pauses do Domain.cpu_relax () done;
   min longest (2 * pauses)
 
+let message_of (Value message | Offered { message; _ }) = Message message
+
+(* What it has taken, it returns at once: where something is allocated an asynchronous exception may strike,
+   and the message would be lost. *)
 let rec receive_after c pauses =
   let s = Atomic.get c.state in
   match Backlog.pop s.buffer with
   | Oldest (item, buffer) ->
-    let shorter = { s with buffer; length = s.length - 1 } in
+    let shorter = { s with buffer; length = s.length - 1 } and taken = message_of item in
     if Fifo.is_empty s.senders then
-      if Atomic.compare_and_set c.state s shorter then take c item
+      if Atomic.compare_and_set c.state s shorter then take c item taken
       else receive_after c (stay_away pauses)
     else
       let state, moved = move_up c shorter [] in
       if Atomic.compare_and_set c.state s state then begin
         accept_moved c moved;
-        take c item
+        take c item taken
       end
       else receive_after c (stay_away pauses)
   | Empty -> (
     match oldest sends s.senders with
     | Some (e, senders) ->
-      if Atomic.compare_and_set c.state s { s with senders } then take c (Offered e)
+      let state = { s with senders } and taken = Message e.message in
+      if Atomic.compare_and_set c.state s state then take c (Offered e) taken
       else receive_after c (stay_away pauses)
     | None -> if s.closed then Drained else Nothing)
 
-and take c = function
-  | Value message -> Message message
-  | Offered { offer; message; _ } ->
-    if Offer.accept offer then Message message else receive_after c shortest
+and take c item taken =
+  match item with
+  | Value _ -> taken
+  | Offered { offer; _ } -> if Offer.accept offer then taken else receive_after c shortest
 
 let receive c = receive_after c shortest
 
-(* The entry is ours, so its cell is, until it is accepted. *)
+(* The entry is ours, so its cell is, until it is accepted. May be done twice. *)
 let give r message =
-  r.received := Message message;
-  Offer.accept r.wish
+  if receives r then begin
+    r.received := message;
+    ignore (Offer.accept r.wish)
+  end
 
 let rec send_after c message pauses =
   let s = Atomic.get c.state in
@@ -180,8 +192,12 @@ let rec send_after c message pauses =
   else
     match oldest receives s.receivers with
     | Some (r, receivers) ->
-      if Atomic.compare_and_set c.state s { s with receivers } && give r message then Sent
-      else send_after c message (stay_away pauses)
+      let state = { s with receivers } and given = Message message in
+      if not (Atomic.compare_and_set c.state s state) then send_after c message (stay_away pauses)
+      else begin
+        Outcome.firmly give r given;
+        if Offer.accept r.wish then Sent else send_after c message (stay_away pauses)
+      end
     | None ->
       if s.length >= c.capacity then Full
       else
@@ -196,14 +212,16 @@ let refuse (e : _ sender) =
   e.sent := Refused;
   ignore (Offer.accept e.offer)
 
+let refuse_all senders receivers =
+  List.iter refuse (Fifo.to_list senders);
+  List.iter (fun r -> ignore (Offer.accept r.wish)) (Fifo.to_list receivers)
+
 let rec close c =
   let s = Atomic.get c.state in
   if not s.closed then begin
     let lines_left = { s with senders = Fifo.empty; receivers = Fifo.empty; closed = true } in
-    if Atomic.compare_and_set c.state s lines_left then begin
-      List.iter refuse (Fifo.to_list s.senders);
-      List.iter (fun r -> ignore (Offer.accept r.wish)) (Fifo.to_list s.receivers)
-    end
+    if Atomic.compare_and_set c.state s lines_left then
+      Outcome.firmly refuse_all s.senders s.receivers
     else close c
   end
 
