@@ -97,6 +97,19 @@ let case_of_locks () =
       Muster.Rwlock.protect_read rwlock (fun () -> compute 100);
       Muster.Rwlock.protect_write rwlock (fun () -> compute 100))
 
+(* Whoever is struck closes the channel, for which the others would wait. *)
+let case_of_traffic () =
+  let chan = Muster.Chan.bounded 0 in
+  let party f () =
+    whatever (fun () -> try f () with Muster.Chan.Closed -> ());
+    firmly (fun () -> Muster.Chan.close chan)
+  in
+  let send () = for i = 1 to 5 do Muster.Chan.send chan i done in
+  let receive () = Muster.Chan.iter ignore chan in
+  Task.scope (fun s ->
+      List.iter (fun f -> ignore (Task.fork s (party f))) [ send; receive; send; receive ]);
+  in_tasks (fun () -> Task.blocking (fun () -> compute 100))
+
 let case_of_scopes () =
   Task.with_deadline 1000. (fun () -> in_tasks (fun () -> compute 300))
 
@@ -109,6 +122,7 @@ let callers () =
     attempt (fun () -> Pool.run pool case_of_loops);
     attempt (fun () -> Pool.run pool case_of_scopes);
     attempt (fun () -> Pool.run pool case_of_locks);
+    attempt (fun () -> Pool.run pool case_of_traffic);
     attempt (fun () ->
         let task = Pool.run pool (fun () -> Task.async (fun () -> compute 3000)) in
         Pool.run other (fun () -> Task.await task));

@@ -150,16 +150,20 @@ and run_beside job =
   | _ -> ()
   | exception (Sys_error _ | Failure _ | Out_of_memory) -> job ()
 
-let start_domain () =
-  match Machine.spawn run_domain with
+(* [call] is for one: the domain, or its caller where an exception (an asynchronous one, say) came out of
+   the spawn before. A domain that comes too late goes home. *)
+let start_domain call =
+  match Machine.spawn (fun () -> if Atomic.exchange call false then run_domain ()) with
   | (_ : unit Domain.t) -> ()
-  | exception (Sys_error _ | Failure _ | Out_of_memory) -> run_without_domain ()
+  | exception exn -> (
+    if Atomic.exchange call false then run_without_domain ();
+    match exn with Sys_error _ | Failure _ | Out_of_memory -> () | _ -> raise exn)
 
 let rec run job =
   match Atomic.get state with
   | Away as seen ->
-    let crew = Here { waiting = [ job ]; idle = []; hands = 0 } in
-    if Atomic.compare_and_set state seen crew then start_domain () else run job
+    let crew = Here { waiting = [ job ]; idle = []; hands = 0 } and call = Atomic.make true in
+    if Atomic.compare_and_set state seen crew then start_domain call else run job
   | Here ({ idle = hand :: idle; _ } as crew) as seen ->
     if Atomic.compare_and_set state seen (Here { crew with idle }) then begin
       hand.job <- job;

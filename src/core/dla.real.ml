@@ -16,12 +16,14 @@ type trigger =
   | Waited of Waiter.t
   | Released
 
-let release trigger () =
+let grant waiter () = ignore (Waiter.grant waiter)
+
+let release trigger =
   match Atomic.exchange trigger Released with
-  | Waited waiter -> ignore (Waiter.grant waiter)
+  | Waited waiter -> Outcome.firmly grant waiter ()
   | Fresh | Released -> ()
 
-let await trigger () =
+let await trigger =
   let register waiter =
     if not (Atomic.compare_and_set trigger Fresh (Waited waiter)) then
       ignore (Waiter.grant waiter)
@@ -30,6 +32,6 @@ let await trigger () =
 
 let prepare () =
   let trigger = Atomic.make Fresh in
-  Domain_local_await.{ release = release trigger; await = await trigger }
+  Domain_local_await.{ release = (fun () -> release trigger); await = (fun () -> await trigger) }
 
 let within f = Domain_local_await.using ~prepare_for_await:prepare ~while_running:f

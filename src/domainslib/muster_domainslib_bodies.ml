@@ -57,7 +57,7 @@ let run_stretch t stretch lo hi =
 (* Before it can be resumed: afterwards the stretch is its alone. *)
 let set_apart t stretch =
   stretch.apart <- true;
-  Atomic.incr t.unfinished
+  ignore (Atomic.fetch_and_add t.unfinished 1)
 
 (* [lo] to [hi], without those right of a failure. *)
 let rec sweep t lo hi =
@@ -77,7 +77,7 @@ let rec sweep t lo hi =
           end)
     | _ -> None
   in
-  Effect.Deep.match_with (run_stretch t stretch lo) hi { retc = Fun.id; exnc = raise; effc }
+  Compat.match_with (run_stretch t stretch lo) hi { retc = Fun.id; exnc = raise; effc }
 
 (* After all of the range has been swept. *)
 let finish t =
