@@ -64,13 +64,25 @@ let inside s w f =
     end_it ();
     Error failure
 
-(* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. *)
-let guarded s f () =
-  let me = Context.get () in
-  let look (failure : Outcome.failure) () =
-    if not (failure.exn == Promise.Cancelled && Promise.is_stopped me) then fail s failure
+(* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous
+   exception that comes before the first step is one, too. *)
+let guarded s f =
+  let body () =
+    try
+      let me = Context.get () in
+      try f ()
+      with Promise.Cancelled as exn ->
+        let failure = Outcome.caught exn in
+        if not (Promise.is_stopped me) then fail s failure;
+        Outcome.raise failure
+    with
+    | Promise.Cancelled as exn -> raise exn
+    | exn ->
+      let failure = Outcome.caught exn in
+      fail s failure;
+      Outcome.raise failure
   in
-  Outcome.on_failure f (fun failure -> Outcome.firmly look failure ())
+  body
 
 (* Not by adding first and looking then: of two late forks the second would see the first's 1. *)
 let rec count_one_more pending =

@@ -257,7 +257,10 @@ let with_deadline seconds f =
 
 (* {2 Several} *)
 
-let keep_failure failures i f () = Outcome.on_failure f (Leftmost.note failures i)
+let keep_failure failures i f =
+  let note failure = Leftmost.note failures i failure in
+  let body () = Outcome.on_failure f note in
+  body
 
 (* All at once; every one has ended when it returns. *)
 let run_group start =
@@ -287,7 +290,10 @@ let first fs =
     if Atomic.compare_and_set winner None (Some v) then Scope.stop s
   in
   let fork s i f = fork_unguarded s (keep_failure failures i (race s f)) in
-  ignore (run_group (fun s -> List.mapi (fork s) fs));
+  let tasks = run_group (fun s -> List.mapi (fork s) fs) in
   match Atomic.get winner with
   | Some v -> v
-  | None -> Context.reraise failures; assert false
+  | None ->
+    Context.reraise failures;
+    List.iter Promise.result tasks;
+    assert false

@@ -145,6 +145,7 @@ let stay_away pauses =
   for _ = 1 to pauses do Domain.cpu_relax () done;
   min longest (2 * pauses)
 
+let accept offer () = ignore (Offer.accept offer)
 let message_of (Value message | Offered { message; _ }) = Message message
 
 (* What it has taken, it returns at once: where something is allocated an asynchronous exception may strike,
@@ -167,15 +168,17 @@ let rec receive_after c pauses =
   | Empty -> (
     match oldest sends s.senders with
     | Some (e, senders) ->
-      let state = { s with senders } and taken = Message e.message in
-      if Atomic.compare_and_set c.state s state then take c (Offered e) taken
+      let state = { s with senders } and item = Offered e and taken = Message e.message in
+      if Atomic.compare_and_set c.state s state then take c item taken
       else receive_after c (stay_away pauses)
     | None -> if s.closed then Drained else Nothing)
 
 and take c item taken =
   match item with
   | Value _ -> taken
-  | Offered { offer; _ } -> if Offer.accept offer then taken else receive_after c shortest
+  | Offered { offer; _ } ->
+    Outcome.firmly accept offer ();
+    if Offer.accept offer then taken else receive_after c shortest
 
 let receive c = receive_after c shortest
 
