@@ -126,11 +126,11 @@ let heed_signals (w : Watch.t) =
   Sys.set_signal Sys.sigusr1 (Signal_handle ask)
 
 let run seconds seed domains soak =
-  Printf.printf "seed %d, %d domains, %g s\n%!" seed domains seconds;
   Muster.Task.set_uncaught_handler Trouble.handle;
   Trouble.limit_stacks ();
   let r = { watch = Watch.create ~seed ~seconds ~soak ~callers; failure = Atomic.make None } in
   heed_signals r.watch;
+  Printf.printf "seed %d, %d domains, %g s\n%!" seed domains seconds;
   let domains_started = Watch.during r.watch (fun () -> stress r domains) in
   exit (summarise r ~domains_started)
 
