@@ -12,7 +12,8 @@
            dead: a grant fails.
    woken   a waiter has been granted its wake by an unlock, to try again, and has not yet tried.
            While it is set no unlock wakes another one. Whoever is granted clears it, when it takes
-           the lock or goes to [first]; who sets it and finds the waiter dead clears it too.
+           the lock or goes to [first]; who sets it and finds the waiter dead passes it on to the
+           next, or clears it.
    first   the waiter that was woken and found the lock taken. The next unlock hands it the lock:
            the holder is [in_transit] until the waiter runs and puts its own number there. If it is
            dead the unlocker goes on to unlock in its place. (Its number as the holder would not do:
@@ -82,7 +83,8 @@ let after duty seen =
     | Some (e, queue) -> (Busy { b with holder = 0; woken = true; queue }, Wake e)
     | None -> (Free, Done))
   | Busy b, Wake_next -> (state { b with woken = false }, Done)
-  | (Free | Held _), _ | _, (Done | Hand_to _ | Wake _) -> (Free, Done)
+  | Held _, Unlock -> (Free, Done)
+  | (Free | Held _), _ | Busy _, (Done | Hand_to _ | Wake _) -> (seen, Done)
 
 let rec work_off t duty =
   match !duty with
