@@ -54,6 +54,20 @@ let gc_set () =
       Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
           wait_until (fun () -> List.mem chosen (Pool.stats pool).minor_heap_words)))
 
+(* Workers size their heaps a moment after they begin. [Gc.set] takes all settings at once: done by a
+   worker it would undo what somebody else sets meanwhile. *)
+let gc_set_beside_workers () =
+  let before = Gc.get () in
+  let set_beside i =
+    Pool.with_ ~domains:3 ~oversubscribe:true @@ fun _ ->
+    burn (float (i mod 300) *. 1e-6);
+    let stack_limit = before.stack_limit - i in
+    Gc.set { (Gc.get ()) with stack_limit };
+    Unix.sleepf 0.001;
+    check_int "stack_limit" stack_limit (Gc.get ()).stack_limit
+  in
+  Fun.protect ~finally:(fun () -> Gc.set before) (fun () -> for i = 1 to 500 do set_beside i done)
+
 let minor_heap_words () =
   let pool = Pool.create ~domains:2 ~oversubscribe:true ~minor_heap_words:65_536 () in
   works pool;
@@ -360,6 +374,7 @@ let () =
           case "fewer than one domain" fewer_than_one_domain;
           case "minor heap words" minor_heap_words;
           case "minor heap words by Gc.set" gc_set;
+          case "Gc.set beside workers" gc_set_beside_workers;
           case "more domains than the runtime has" more_domains_than_the_runtime_has;
           case "every domain taken by others" every_domain_taken;
           case "hired by two at once" hired_by_two_at_once;

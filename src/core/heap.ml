@@ -38,11 +38,9 @@ let has_room words =
   let space = Machine.address_space () in
   space < 0 || words * (Sys.word_size / 8) * Cpu.runtime_limit () < space / 4 * 3
 
-let set words =
-  let settings = Gc.get () in
-  let before = settings.minor_heap_size in
-  if words < before || (words > before && has_room words) then
-    Gc.set { settings with minor_heap_size = words }
+let set wanted =
+  let before = words () in
+  if wanted < before || (wanted > before && has_room wanted) then Machine.set_minor_heap ~words:wanted
 
 (* What the pool's user wants for its workers, if anything. A new domain begins with what
    OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. (1 M words there may also

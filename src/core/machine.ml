@@ -23,6 +23,7 @@ external note_signals : unit -> unit = "muster_note_signals" [@@noalloc]
 external hold_signals : unit -> unit = "muster_hold_signals" [@@noalloc]
 external release_signals : unit -> unit = "muster_release_signals" [@@noalloc]
 external usual_signals : unit -> unit = "muster_usual_signals" [@@noalloc]
+external set_minor_heap : words:int -> unit = "muster_set_minor_heap"
 external free_stacks : keep:int -> unit = "muster_free_stacks" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 

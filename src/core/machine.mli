@@ -87,6 +87,10 @@ val spawn : (unit -> unit) -> unit Domain.t
 (** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a
     handler would strike before the domain has set up its storage. *)
 
+val set_minor_heap : words:int -> unit
+(** Sets the size of the calling domain's minor heap, and nothing else: [Gc.set] would undo what another domain
+    sets at the same time. A minor collection, if it is another size. Ends the program where the system has no memory. *)
+
 val free_stacks : keep:int -> unit
 (** Frees the stacks that the calling domain keeps for fibers to come, but for [keep] of each size:
     OCaml before 5.5 keeps any number, and loses them when the domain ends. *)

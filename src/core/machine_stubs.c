@@ -6,11 +6,14 @@
 #define CAML_INTERNALS /* Is_young, a domain's weak pointers and finalisers */
 #include <caml/alloc.h>
 #include <caml/custom.h>
+#include <caml/domain.h>
 #include <caml/domain_state.h>
 #include <caml/fail.h>
 #include <caml/fiber.h>
 #include <caml/finalise.h>
+#include <caml/gc_ctrl.h>
 #include <caml/memory.h>
+#include <caml/minor_gc.h>
 #include <caml/misc.h>
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
@@ -594,6 +597,15 @@ value muster_free_stacks(value keep) {
     }
   }
 #endif
+  return Val_unit;
+}
+
+/* The part of Gc.set that is the calling domain's own. All else that Gc.set takes is the program's, such as
+   the limit of stacks: to read it and write it back would undo what another domain sets between the two. */
+value muster_set_minor_heap(value words) {
+  uintnat wanted = caml_norm_minor_heap_size(Long_val(words));
+  if (wanted > caml_minor_heap_max_wsz) caml_update_minor_heap_max(wanted);
+  if (wanted != Caml_state->minor_heap_wsz) caml_set_minor_heap_size(wanted);
   return Val_unit;
 }
 
