@@ -88,6 +88,9 @@ val burn : float -> unit
 val process_status : string -> int
 (** A field of [/proc/self/status], as VmRSS in kB; 0 where there is none. *)
 
+external trim : unit -> unit = "muster_test_trim"
+(** Gives back what [malloc] keeps of memory that is free, where it can be asked to (glibc). *)
+
 val descriptors : unit -> int
 (** Files that are open; only where there is [/proc/self/fd]. *)
 

@@ -1,16 +1,27 @@
 /* What the tests need from C: a callback into OCaml, so that a wait can happen below a C
-   frame, and a guard that ends a hung process. The guard is a signal handler in C because a
-   deadlocked runtime runs neither OCaml handlers nor other OCaml threads. */
+   frame; what malloc keeps given back; and a guard that ends a hung process. The guard is a signal
+   handler in C because a deadlocked runtime runs neither OCaml handlers nor other OCaml threads. */
 
 #include <caml/callback.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 CAMLprim value muster_test_call_through_c(value f)
 {
   CAMLparam1(f);
   CAMLreturn(caml_callback(f, Val_unit));
+}
+
+CAMLprim value muster_test_trim(value unit)
+{
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  return unit;
 }
 
 #ifdef _WIN32
