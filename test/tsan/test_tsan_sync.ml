@@ -91,6 +91,22 @@ let bounded_buffer () =
   race 500 [ put; put; take; take ];
   check "each once" (!got = 2 * times 500)
 
+(* Who signals need not hold the mutex. *)
+let signalled_without () =
+  let mutex = Mutex.create () and changed = Condition.create () in
+  let ready = ref 0 in
+  let give _ =
+    Mutex.protect mutex (fun () -> incr ready);
+    Condition.signal changed
+  in
+  let take _ =
+    Mutex.protect mutex (fun () ->
+        while !ready = 0 do Condition.wait changed mutex done;
+        decr ready)
+  in
+  race 500 [ give; take; give; take ];
+  check "each once" (!ready = 0)
+
 (* A signal is not lost on who is cancelled. *)
 let condition_cancelled =
   let mutex = Mutex.create () and told = Condition.create () in
@@ -263,6 +279,7 @@ let () =
       case "mutex: cancelled" (cancelled 400 locked);
       case "strand: three pools" numbered;
       case "condition: a bounded buffer" bounded_buffer;
+      case "condition: signalled without the mutex" signalled_without;
       case "condition: cancelled" condition_cancelled;
       case "semaphore: domains" (steps 1_500 (fun () -> with_permit none));
       case "semaphore: domains that try" (steps 1_500 tried_permit);
