@@ -28,8 +28,9 @@ open Publish
 let[@inline never] find_after w = Option.value (owned_place ()) ~default:w
 let[@inline] place_after w = if Atomic.get beside != [] then find_after w else current ()
 
-(* Whether anything was ever stopped: a program that cancels nothing need not look further. *)
-let any_stopped = Compat.padded (Atomic.make false)
+(* Whether anything was ever stopped, or had a deadline: other programs need not look further. *)
+let may_be_stopped = Compat.padded (Atomic.make false)
+let note_stops () = if not (Atomic.get may_be_stopped) then Atomic.set may_be_stopped true
 
 let[@inline never] is_interruption w =
   Machine.callback () <> w.own.base && Machine.interruptions () > w.own.depth
@@ -43,7 +44,7 @@ let[@inline] home w =
   if w.own.home == w.pool.home || not (is_interruption w) then w.own.home else w.pool.home
 
 let is_stopped w =
-  Atomic.get any_stopped
+  Atomic.get may_be_stopped
   && w.own.context != uncancelled
   && Promise.is_stopped w.own.context
   && not (is_interruption w)
@@ -56,11 +57,11 @@ let[@inline never] deliver w =
   shield w;
   raise Promise.Cancelled
 
-let[@inline never] look_at w = if is_stopped w then deliver w
-let[@inline] check_at w = if Atomic.get any_stopped then look_at w
+let[@inline never] look_at w = ignore (Timer.look ()); if is_stopped w then deliver w
+let[@inline] check_at w = if Atomic.get may_be_stopped then look_at w
 
 let deliver_here () = Option.iter deliver (owned_place ()); raise Promise.Cancelled
-let[@inline] check_if_any () = if Atomic.get any_stopped then Option.iter check_at (owned_place ())
+let[@inline] check_if_any () = if Atomic.get may_be_stopped then Option.iter check_at (owned_place ())
 let check () = ignore (Timer.look ()); Option.iter check_at (owned_place ())
 
 let get () = match owned_place () with Some w -> context w | None -> uncancelled
@@ -89,7 +90,9 @@ let capture w =
 let none w = { context = uncancelled; home = w.pool.home; number = 0; base = 0; depth = 0 }
 let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 
-(* If it was stopped meanwhile, the next fork must not run in place without a look. *)
+(* If it was stopped meanwhile, or may be by the clock, the next fork must not run in place without a look. *)
+let heed_clock w = if watches_clock w then set_quiet w 0
+
 let restore w { context; home; number; base; depth } =
   w.own.strand <- number;
   if base <> 0 then begin
@@ -99,7 +102,7 @@ let restore w { context; home; number; base; depth } =
   if w.own.home != home then w.own.home <- home;
   if w.own.context != context then begin
     w.own.context <- context;
-    if is_stopped w then call_up w
+    if is_stopped w then call_up w else heed_clock w
   end
 
 let set_base w base =
@@ -128,7 +131,8 @@ let enter w { context; home; _ } =
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home
      else if home.owner == w.pool.home.owner then home
-     else Promise.home ~lineage:home.lineage ~unheard:home.unheard w.pool.home.owner)
+     else Promise.home ~lineage:home.lineage ~unheard:home.unheard w.pool.home.owner);
+  heed_clock w
 
 (* A function that begins as a part of what the caller is a part of, on whatever worker. *)
 let carry w f =
@@ -148,5 +152,8 @@ let call_all_up () =
 
 (* The flag first: who finds it not set has to see the mark at its next look. *)
 let stop p =
-  if not (Atomic.get any_stopped) then Atomic.set any_stopped true;
+  note_stops ();
   Outcome.finally call_all_up () (fun () -> Promise.stop p)
+
+(* From now on whoever may be stopped by the clock looks at it at every fork. *)
+let expect_deadline () = note_stops (); call_all_up ()

@@ -9,12 +9,15 @@ open Place
 let set_quiet w v = Atomic.set (Compat.first_word w) v
 let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set_quiet w 0
 
+(* What has a deadline, or may have (some task has), is not quiet: it looks at every fork. *)
+let watches_clock w = w.own.context != uncancelled && Timer.are_set ()
+
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has
    called the worker up, and what they wrote came too early. *)
 let[@inline never] hush w =
   w.own.filling <- false;
   set_quiet w 1;
-  if Atomic.get w.look <> 0 then set_quiet w 0 else if Deque.size w.deque <= low then rouse w
+  if Atomic.get w.look <> 0 || watches_clock w then set_quiet w 0 else if Deque.size w.deque <= low then rouse w
 
 let wants_tasks w =
   let size = Deque.size w.deque in

@@ -167,6 +167,7 @@ let join t =
   match Promise.state t with
   | Returned _ | Raised _ -> ()
   | (Ready (_, home, _) | Running (home, _)) as state ->
+    ignore (Timer.look ());
     ignore (settle ~wait:Visit.wait state t home)
 
 let check () = Context.check ()
@@ -250,7 +251,7 @@ let with_deadline seconds f =
   with_place (fun w ->
       Context.check_at w;
       let s = Scope.make w in
-      let run () = Scope.inside s w (body (fun _ -> f ())) in
+      let run () = Context.expect_deadline (); Scope.inside s w (body (fun _ -> f ())) in
       let timer = Timer.add at (fun () -> Scope.stop s) in
       let result = Outcome.finally Timer.remove timer run in
       end_by s ~at result)

@@ -181,9 +181,17 @@ let visiting visit f =
   | exception exn ->
     let failure = Outcome.caught exn in
     leave_after visit ();
-    Outcome.raise failure
+    Context.rethrow failure
 
-let wait_as w p = help w ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
+(* An entry that an exception has left behind counts for nobody who waits. *)
+let waiting_for p wait =
+  let over = Atomic.make false in
+  let is_live () = not (Atomic.get over) in
+  match wait ~ready:(fun () -> Promise.is_done p) ~register:(fun wake -> Promise.on_done p ~is_live wake) with
+  | () -> ()
+  | exception exn -> Atomic.set over true; raise exn
+
+let wait_as w p = waiting_for p (help w)
 
 (* [f] is the caller's strand, though it may go on elsewhere. *)
 let in_fiber_to_end f w =
@@ -205,8 +213,7 @@ let refuse_or_send fn pool task =
   | () -> no_longer_suspended pool
   | exception exn -> no_longer_suspended pool; raise exn
 
-let wait p =
-  Worker.wait ~ready:(fun () -> Promise.is_done p) ~register:(Promise.on_done p)
+let wait p = waiting_for p Worker.wait
 
 (* The calling thread's place, if that is in this pool. *)
 let place_in pool =

@@ -100,7 +100,7 @@ let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(event
   let start () =
     let t = make () in
     prepare ();
-    if not (List.mem Called_up stops) then Atomic.set Context.any_stopped true;
+    if not (List.mem Called_up stops) then Context.note_stops ();
     let others = List.init grants (fun _ -> grant t) @ List.map (stop t) stops in
     Model.{ processes = on_worker t body :: others;
             verdict = verdict t ~grants ~events ~stops:(List.length stops) ~firm }
