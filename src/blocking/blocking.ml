@@ -5,28 +5,29 @@ open Muster_core
 (* A task that is cancelled waits no longer (Waiter): what comes later finds nobody.
 
    While the call runs, its thread takes signals as any thread of the program does: they end system
-   calls. Otherwise the crew has no use for them. *)
-let outcome f =
+   calls. Otherwise the crew has no use for them. Where there was no thread to be had, it is the
+   caller's own, whose signals are as they are. *)
+let outcome ~caller f =
+  let by_crew = Machine.thread_id () <> caller in
   match
-    Machine.usual_signals ();
+    if by_crew then Machine.usual_signals ();
     let v = f () in
-    Machine.block_signals ();
-    v
+    if by_crew then Machine.block_signals ();
+    Some (Ok v)
   with
-  | v -> Ok v
+  | ended -> ended
   | exception exn ->
-    Machine.block_signals ();
-    Error (Outcome.caught exn)
+    if by_crew then Machine.block_signals ();
+    Some (Error (Outcome.caught exn))
 
 let by_crew f =
-  let backtrace = Machine.backtrace_status () in
+  let backtrace = Machine.backtrace_status () and caller = Machine.thread_id () in
   let result = ref None in
   let register waiter =
+    let tell ended () = result := ended; ignore (Waiter.grant waiter) in
     Crew.run (fun () ->
         Machine.record_backtrace backtrace;
-        let ended = outcome f in
-        result := Some ended;
-        ignore (Waiter.grant waiter))
+        Outcome.firmly tell (outcome ~caller f) ())
   in
   Waiter.wait register;
   (* Written before the grant, which happens before this. *)

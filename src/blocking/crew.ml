@@ -31,13 +31,19 @@ open Muster_core
 module Sleeper = Machine.Sleeper
 
 type job = unit -> unit
-type hand = { sleeper : Sleeper.t; mutable job : job }
+
+type hand = {
+  sleeper : Sleeper.t;
+  mutable job : job;  (** [none], but when a caller brings one, or the hand takes one *)
+  mutable listed : bool;  (** whether it has put itself into [idle]; its own *)
+}
 
 type state =
   | Away
   | Here of { waiting : job list; idle : hand list; hands : int }
 
 let state = Atomic.make Away
+let none = ignore
 
 (* How long an idle thread stays, like an idle worker's domain (Worker.patience_ms). *)
 let patience_ms = 150
@@ -48,18 +54,15 @@ external stop_ticks : unit -> unit = "muster_stop_ticks"
 
 (* {2 Hands} *)
 
-type next =
-  | Job of job
-  | Idle
-
 let rec finish hand =
   match Atomic.get state with
   | Away -> assert false
   | Here ({ waiting = []; idle; _ } as crew) as seen ->
-    if Atomic.compare_and_set state seen (Here { crew with idle = hand :: idle }) then Idle
+    if Atomic.compare_and_set state seen (Here { crew with idle = hand :: idle }) then
+      hand.listed <- true
     else finish hand
   | Here ({ waiting = job :: waiting; _ } as crew) as seen ->
-    if Atomic.compare_and_set state seen (Here { crew with waiting }) then Job job
+    if Atomic.compare_and_set state seen (Here { crew with waiting }) then hand.job <- job
     else finish hand
 
 (* False if a caller has taken the hand out before: he brings a job. *)
@@ -75,28 +78,41 @@ let rec leave hand =
     end
     else leave hand
 
-(* Ends when the hand has taken itself out. *)
-let rec work hand job =
-  job ();
-  match finish hand with
-  | Job job -> work hand job
-  | Idle ->
-    if Sleeper.doze hand.sleeper patience_ms then work hand hand.job
-    else if not (leave hand) then begin
-      ignore (Sleeper.doze hand.sleeper (-1));
-      work hand hand.job
-    end
+let run_job hand job =
+  hand.listed <- false;
+  hand.job <- none;
+  job ()
 
-let begin_with job () = work { sleeper = Sleeper.create (); job = ignore } job
+(* Ends when the hand has taken itself out. What it is at, it sees from its fields: so it may be begun
+   again wherever an exception came out of it. *)
+let rec work hand =
+  if hand.job != none then (run_job hand hand.job; work hand)
+  else if not hand.listed then (finish hand; work hand)
+  else if Sleeper.doze hand.sleeper patience_ms || not (leave hand) then begin
+    if hand.job == none then ignore (Sleeper.doze hand.sleeper (-1));
+    work hand
+  end
+
+(* A finaliser of the program's, or another function that the collector calls, raises in whatever thread
+   it strikes. *)
+let rec work_on hand =
+  match work hand with
+  | () -> ()
+  | exception exn ->
+    Uncaught.protect (fun () -> raise exn);
+    work_on hand
 
 (* {2 The foreman} *)
 
+(* Jobs for which he has yet to start hands; his own. *)
+let taken : job list ref = ref []
+
 let rec take_waiting () =
   match Atomic.get state with
-  | Away | Here { waiting = []; _ } -> []
+  | Away | Here { waiting = []; _ } -> ()
   | Here { waiting; idle; hands } as seen ->
-    let hands = hands + List.length waiting in
-    if Atomic.compare_and_set state seen (Here { waiting = []; idle; hands }) then List.rev waiting
+    let jobs = List.rev waiting and hands = hands + List.length waiting in
+    if Atomic.compare_and_set state seen (Here { waiting = []; idle; hands }) then taken := jobs
     else take_waiting ()
 
 let rec one_hand_less () =
@@ -106,11 +122,16 @@ let rec one_hand_less () =
     let less = Here { crew with hands = crew.hands - 1 } in
     if not (Atomic.compare_and_set state seen less) then one_hand_less ()
 
-(* Where the machine has no further thread, the foreman does it himself. *)
-let start job =
-  match Thread.create (begin_with job) () with
+(* Where the machine has no further thread, or an exception comes out of that, the foreman does it
+   himself; unless the thread has begun. *)
+let start job rest =
+  let call = Atomic.make true in
+  let hand = { sleeper = Sleeper.create (); job; listed = false } in
+  let begin_with () = if Atomic.exchange call false then work_on hand in
+  taken := rest;
+  match Thread.create begin_with () with
   | _ -> ()
-  | exception (Sys_error _ | Failure _ | Out_of_memory) ->
+  | exception _ when Atomic.exchange call false ->
     job ();
     one_hand_less ()
 
@@ -121,10 +142,12 @@ let may_leave () =
   | Away | Here _ -> false
 
 let rec lead () =
-  match take_waiting () with
-  | _ :: _ as jobs -> List.iter start jobs; lead ()
+  match !taken with
+  | job :: rest -> start job rest; lead ()
   | [] ->
-    if not (may_leave ()) then begin
+    take_waiting ();
+    if !taken <> [] then lead ()
+    else if not (may_leave ()) then begin
       ignore (Sleeper.doze foreman (-1));
       lead ()
     end
