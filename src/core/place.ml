@@ -101,6 +101,7 @@ and pool = {
   size : int Atomic.t;
   reach : int Atomic.t;  (** the largest size so far, or place of a resident, counted from 1 *)
   allowed : int Atomic.t;  (** residents that may work now: those of places 1 to [allowed] *)
+  refused : int Atomic.t;  (** when there was no domain to be had, in ns; 0 otherwise *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
   guards : int Atomic.t;  (** 1 once tasks may count on running beside each other, else 0 *)
@@ -162,7 +163,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
     { name; wanted; insists; minor_heap; workers = [||]; regulars;
       guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
       size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
-      guards = Compat.padded (Atomic.make 0); needed = Atomic.make 0; needed_until = Atomic.make 0;
+      refused = Atomic.make 0; guards = Compat.padded (Atomic.make 0); needed = Atomic.make 0; needed_until = Atomic.make 0;
       inbox = Inbox.create none; pauses;
       parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
       residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0;
@@ -170,7 +171,8 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None;
       hire; serve_inbox; home = Promise.nowhere; leaving = Atomic.make [] }
   in
-  pool.home <- Promise.home ~unheard:(Uncaught.note ~pool:name) (Pool pool);
+  let owner = Pool pool in
+  pool.home <- Promise.home ~unheard:(Uncaught.note owner) owner;
   pool
 
 let open_pools : pool list Atomic.t = Atomic.make []

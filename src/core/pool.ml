@@ -138,9 +138,9 @@ let close pool =
   Atomic.set pool.closing true;
   finish_what_is_left pool;
   wait_until_left pool;
-  Array.iter (fun w -> Option.iter Domain.join (Atomic.exchange w.domain None)) pool.workers;
+  Array.iter (fun w -> Option.iter join (Atomic.exchange w.domain None)) pool.workers;
   forget pool;
-  Uncaught.flush ~pool:pool.name ()
+  Uncaught.flush ~owner:pool.home.owner ()
 
 (* {2 Working in one} *)
 

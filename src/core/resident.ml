@@ -95,6 +95,10 @@ let call_another pool =
     if Array.exists begins_with_a_task pool.workers then wake_for_work pool
   end
 
+(* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
+   that cannot be written) is no matter of who joins it. *)
+let join domain = Uncaught.protect (fun () -> Domain.join domain)
+
 let rec take_leave w =
   if not (Atomic.compare_and_set w.mailbox Idle Gone) then (Run.serve w; take_leave w)
   else begin
@@ -124,7 +128,7 @@ let work_as_resident w ~before hiring =
   Atomic.set w.mailbox Idle;
   Run.wake_posters w.pool;
   Dla.within (fun () -> serve_pool ~takes_signals:true w);
-  Option.iter Domain.join before;
+  Option.iter join before;
   await_note w hiring;
   take_leave w;
   (* Last: to leave may be to serve a share, in a fiber. *)
@@ -178,7 +182,7 @@ let note_hire pool =
   in
   Staff.decide ~pool:pool.name "a domain started" why
 
-(* Where the runtime has no domain to give, the next look tries again. *)
+(* Where there is no domain to be had, nobody tries for a while (Staff.try_again). *)
 let hire_one pool =
   Staff.refresh_cpus ~files:false (Machine.now ());
   if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
@@ -191,5 +195,6 @@ let hire_one pool =
       | Taken -> ()
       | Refused ->
         let there = min allowed (Atomic.get pool.residents) in
+        Atomic.set pool.refused (Machine.now ());
         ignore (Atomic.compare_and_set pool.allowed allowed there)
   end

@@ -95,12 +95,16 @@ let tell_of_share pool ~cpus ~callers ~pools n =
       (Printf.sprintf "%s with %s in all share %s" (plural pools "pool") (plural callers "caller")
          (plural cpus "CPU"))
 
-(* Tells all pools how many residents they may have. *)
-let share_out () =
+(* Tells all pools how many residents they may have; again, if what it went by has changed meanwhile. *)
+let rec share_out () =
+  let governed = Atomic.get governor and available = Atomic.get cpus in
+  share_all ~cpus:(max 1 (available - governed.lent));
+  if Atomic.get governor != governed || Atomic.get cpus <> available then share_out ()
+
+and share_all ~cpus =
   match List.filter is_bound (Atomic.get open_pools) with
   | [] -> ()
   | bound ->
-    let cpus = max 1 (Atomic.get cpus - (Atomic.get governor).lent) in
     let in_use = List.filter is_in_use bound in
     let callers = List.fold_left (fun n pool -> n + visitors pool) 0 in_use in
     let pools = max 1 (List.length in_use) in
@@ -225,8 +229,17 @@ let begin_to_look w =
 (* Of each size; as many as OCaml 5.5 keeps. *)
 let spare_stacks = 128
 
+let refusal_ns = 100 * ms
+
+(* After a refused domain: they may be free again. *)
+let try_again pool =
+  let since = Atomic.get pool.refused in
+  if since <> 0 && Machine.now () - since > refusal_ns && Atomic.compare_and_set pool.refused since 0
+  then if is_bound pool then share_out () else set_allowed pool (most pool) ~tell:ignore
+
 let look w =
   Atomic.set w.look 0;
+  try_again w.pool;
   if w.own.looked_at = 0 then begin_to_look w;
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then begin

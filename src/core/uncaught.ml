@@ -8,7 +8,7 @@
 type t = {
   failure : Outcome.failure;
   heard : bool Atomic.t;
-  pool : string;
+  owner : Promise.owner;  (** whose pool's *)
   promise : Machine.Canary.watch;
 }
 
@@ -28,9 +28,11 @@ let rec update change =
 (* A handler that raises must not take the pool, or the collector, down with it. *)
 let call_handler Outcome.{ exn; backtrace } =
   try (Atomic.get handler) exn backtrace
-  with exn ->
-    Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!"
-      (Printexc.to_string exn)
+  with exn -> (
+    try
+      Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!"
+        (Printexc.to_string exn)
+    with Sys_error _ -> ())
 
 (* For a function of the user's that runs on whoever's stack. *)
 let protect f = try f () with exn -> call_handler (Outcome.caught exn)
@@ -44,14 +46,14 @@ let collect () =
     List.iter (fun u -> if is_lost u then report u) failures;
     update (List.filter unheard)
 
-let note ~pool _ (raised : Promise.raised) =
+let note owner _ (raised : Promise.raised) =
   let canary, promise = Machine.Canary.create () in
   raised.token <- Token canary;
   let { Promise.failure; heard; _ } = raised in
-  update (fun others -> { failure; heard; pool; promise } :: others)
+  update (fun others -> { failure; heard; owner; promise } :: others)
 
-let flush ?pool () =
-  let concerns u = match pool with None -> true | Some name -> u.pool = name in
+let flush ?owner () =
+  let concerns u = match owner with None -> true | Some owner -> u.owner == owner in
   let lost = List.filter concerns (Atomic.get pending) in
   List.iter report (List.rev lost);
   update (List.filter unheard)

@@ -3,14 +3,14 @@
 val set_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
 (** Replaces the default handler, which prints to [stderr]. *)
 
-val note : pool:string -> Promise.unheard
+val note : Promise.owner -> Promise.unheard
 (** A task of that pool has failed and nobody waits for it, so far. *)
 
 val collect : unit -> unit
 (** Reports those whose promises have been collected. Workers call it when they go to sleep. One
     load if there is none. *)
 
-val flush : ?pool:string -> unit -> unit
+val flush : ?owner:Promise.owner -> unit -> unit
 (** Reports what is left (of one pool). Also called when the program ends. *)
 
 val protect : (unit -> unit) -> unit

@@ -231,7 +231,7 @@ let promise_unheard () =
   let reported = Atomic.make 0 in
   let is_whole = function Failed content -> !content >= 0 | _ -> false in
   Uncaught.set_handler (fun exn _ -> if is_whole exn then Atomic.incr reported);
-  let home = Promise.home ~unheard:(Uncaught.note ~pool:"tsan") Promise.Nobody in
+  let home = Promise.home ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
   let promise = ref (Promise.make home ignore) in
   let before round =
     promise := Promise.make home (fun () -> raise (Failed (block round)))
@@ -242,7 +242,7 @@ let promise_unheard () =
     try Promise.result !promise with Failed _ -> ()
   in
   race 2_000 ~before [ run; look; (fun _ -> Uncaught.collect ()) ];
-  Uncaught.flush ~pool:"tsan" ()
+  Uncaught.flush ()
 
 (* {2 Leftmost} *)
 
