@@ -74,6 +74,7 @@ soak:
 	@MUSTER_GOVERNOR=$${MUSTER_GOVERNOR:-random} $(RUN) test/stress/stress.exe -- --soak --seconds $(SECONDS) $(ARGS)
 
 faults:
+	@$(SETUP) dune build --profile release ./test/faults
 	@$(RUN) test/faults/test_faults.exe -- --full
 	@$(RUN) test/faults/test_reentry.exe -- --full
 

@@ -38,9 +38,19 @@ let has_room words =
   let space = Machine.address_space () in
   space < 0 || words * (Sys.word_size / 8) * Cpu.runtime_limit () < space / 4 * 3
 
+(* What the calling domain's heap was set to here; 0 if it never was. Another size is the program's choice. *)
+let ours = Domain.DLS.new_key (fun () -> 0)
+
 let set wanted =
   let before = words () in
-  if wanted < before || (wanted > before && has_room wanted) then Machine.set_minor_heap ~words:wanted
+  if wanted < before || (wanted > before && has_room wanted) then begin
+    Machine.set_minor_heap ~words:wanted;
+    Domain.DLS.set ours (words ())
+  end
+
+let is_programs current =
+  let ours = Domain.DLS.get ours in
+  ours <> 0 && ours <> current
 
 (* What the pool's user wants for its workers, if anything. A new domain begins with what
    OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. (1 M words there may also
@@ -64,7 +74,8 @@ let of_creator pool ~size =
 let settle w =
   if not w.own.settled then begin
     w.own.settled <- true;
-    Option.iter set (of_creator w.pool ~size:(Atomic.get w.pool.size));
+    if not (is_programs (words ())) then
+      Option.iter set (of_creator w.pool ~size:(Atomic.get w.pool.size));
     w.own.counts.heap <- words ()
   end
 
@@ -90,7 +101,7 @@ let fit w ~tell =
     let first_time = glance.minor = 0. in
     glance.minor <- minor;
     glance.promoted <- promoted;
-    if not first_time && is_managed current then begin
+    if not first_time && is_managed current && not (is_programs current) then begin
       let next = larger current ~survived in
       if next <> current then begin
         set next;

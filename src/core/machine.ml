@@ -69,8 +69,11 @@ module Canary = struct
   external is_dead : watch -> bool = "muster_canary_is_dead" [@@noalloc]
 end
 
+(* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's and
+   must not depend on when domains come and go. *)
 let spawn f =
+  let random = Random.get_state () in
   hold_signals ();
   match Domain.spawn f with
-  | domain -> release_signals (); domain
-  | exception exn -> release_signals (); raise exn
+  | domain -> release_signals (); Random.set_state random; domain
+  | exception exn -> release_signals (); Random.set_state random; raise exn

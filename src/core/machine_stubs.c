@@ -453,7 +453,7 @@ value muster_address_space(value unit) {
   struct rlimit bound;
   if (getrlimit(RLIMIT_AS, &bound) != 0 || bound.rlim_cur == RLIM_INFINITY) return Val_long(-1);
   unsigned long long used = 0;
-  FILE *file = fopen("/proc/self/statm", "r"); /* in pages; its first field is all */
+  FILE *file = fopen("/proc/self/statm", "re"); /* in pages; its first field is all */
   if (file != NULL) {
     if (fscanf(file, "%llu", &used) != 1) used = 0;
     fclose(file);

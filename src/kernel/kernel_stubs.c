@@ -136,8 +136,9 @@ static intptr_t refuse_call(const char *caller, int is_null, size_t n) {
     snprintf(why, sizeof why, "%s: n = %llu is above %llu", caller, (unsigned long long)n,
              (unsigned long long)Max_long);
   if (body.inside) caml_fatal_error("%s", why);
-  value function = closure_of(&refuse, caller);
-  return (intptr_t)caml_callback_exn(function, caml_copy_string(why));
+  closure_of(&refuse, caller); /* looks whether OCaml may be called at all */
+  value message = caml_copy_string(why); /* may collect, and move the closure */
+  return (intptr_t)caml_callback_exn(closure_of(&refuse, caller), message);
 }
 
 static intptr_t call_loop(struct function *loop, const char *caller, const void *fn,

@@ -70,7 +70,7 @@ let next_chunk job cost last =
   max job.grain (min fitting (growth * last))
 
 let may_split job (w : Place.t) lo hi rest =
-  rest >= worth && span lo hi >= (2 * job.grain) - 1 && Deque.size w.deque = 0
+  rest >= worth && span lo hi - job.grain >= job.grain - 1 && Deque.size w.deque = 0
   && not (Place.alone w)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
