@@ -270,6 +270,17 @@ let is_interrupted () =
 
 let without_a_domain () = Child.check_success (child "block-when-all-taken")
 
+(* It strikes the thread that has nothing to do until the next call. *)
+let beside_a_raising_finaliser () =
+  Task.set_uncaught_handler (fun _ _ -> ());
+  with_domains 2 @@ fun pool ->
+  let leave_one () = Gc.finalise (fun _ -> raise Exit) (ref 0) in
+  for i = 1 to 5 do
+    check_int "result" i (Pool.run pool (fun () -> Task.blocking (fun () -> leave_one (); i)));
+    Unix.sleepf 0.02;
+    try Gc.full_major () with Exit -> ()
+  done
+
 let () =
   let each name f = case name (on_each_count f) in
   Alcotest.run "blocking"
@@ -316,6 +327,7 @@ let () =
         [
           case "Pool.close waits" close_waits;
           case "the program does not" ends_at_once;
+          case "beside a finaliser that raises" beside_a_raising_finaliser;
           case "Ctrl-C" is_interrupted;
         ] );
     ]

@@ -477,6 +477,58 @@ let first_cancels_losers () =
 
 let case name f = case ~seconds:30 name f
 
+(* {2 Deadlines among the busy} *)
+
+(* 20 us, in which nothing is allocated. *)
+let spin () =
+  let until = Unix.gettimeofday () +. 2e-5 in
+  while Unix.gettimeofday () < until do () done
+
+let rec tree depth leaf =
+  if depth = 0 then leaf ()
+  else ignore (Muster.both (fun () -> tree (depth - 1) leaf) (fun () -> tree (depth - 1) leaf))
+
+(* Nobody sleeps, checks or collects garbage: the clock is looked at all the same. Of 0.6 s of work hardly
+   more is done than the 10 ms allow. *)
+let deadline_of_the_busy work pool =
+  let steps = Atomic.make 0 in
+  let step () = Atomic.incr steps; spin () in
+  Pool.run pool (fun () ->
+      check_raises "late" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.01 (fun () -> work step)));
+  if Atomic.get steps > 15_000 then failf "%d of some 30,000 steps were made" (Atomic.get steps)
+
+let busy_ways =
+  [
+    ("awaits", fun step -> for _ = 1 to 30_000 do Task.await (Task.async step) done);
+    ("Task.all", fun step -> ignore (Task.all (List.init 30_000 (fun _ -> step))));
+    ( "short loops",
+      fun step -> for _ = 1 to 15_000 do Muster.parallel_for ~start:1 ~finish:2 (fun _ -> step ()) done );
+    ("both", tree 15);
+    ( "a sort",
+      fun step ->
+        let compare a b = step (); Int.compare a b in
+        Muster.Array.sort compare (Array.init 3_000 (fun i -> i * 7919 mod 3001)) );
+  ]
+
+let deadlines_of_the_busy =
+  let on domains (name, work) =
+    let name = Printf.sprintf "passes among the busy, %s, %d domains" name domains in
+    case name (fun () -> with_domains domains (deadline_of_the_busy work))
+  in
+  List.map (on 1) busy_ways @ List.map (on 2) busy_ways
+
+(* The code around a run of another pool is told with it, and its cleaning up may wait. *)
+let told_once_across_pools () =
+  with_domains 1 @@ fun other ->
+  let cleaned = ref false in
+  let clean () = Task.check (); Task.await (Task.async ignore); cleaned := true in
+  let endless () = while true do Task.check () done in
+  check_raises "deadline" Task.Deadline_exceeded (fun () ->
+      Task.with_deadline 0.02 (fun () ->
+          Fun.protect ~finally:clean (fun () -> Pool.run other endless)));
+  check_bool "cleaned" true !cleaned
+
 let () =
   Alcotest.run "cancel"
     [
@@ -522,6 +574,8 @@ let () =
           case "is kept" deadline_kept;
           case "nests" deadlines_nest;
           case "is no number" bad_deadline;
-        ] );
+          case "is told once, across pools" told_once_across_pools;
+        ]
+        @ deadlines_of_the_busy );
       ("first", [ case "cancels the losers" first_cancels_losers ]);
     ]

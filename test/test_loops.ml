@@ -267,6 +267,19 @@ let large_grain_stops () =
       Muster.parallel_for ~grain:max_int ~start:0 ~finish:1_000_000 body);
   check_bool "few calls" true (Atomic.get calls < 100_000)
 
+(* A loop no longer than its grain is never split. *)
+let grain_beyond_the_range () =
+  let here = Domain.self () in
+  let check grain =
+    let body _ =
+      if Domain.self () <> here then failf "grain %d: run elsewhere" grain;
+      burn 0.000_2
+    in
+    with_domains 3 (fun pool ->
+        Pool.run pool (fun () -> Muster.parallel_for ~grain ~start:1 ~finish:100 body))
+  in
+  List.iter check [ 100; max_int / 2; (max_int / 2) + 1; max_int ]
+
 let on_some_counts f () = List.iter (fun domains -> run_on domains f) [ 1; 2; 3 ]
 
 let () =
@@ -286,5 +299,6 @@ let () =
           case "every integer" (on_some_counts every_integer);
           case "bad grain" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
+          case "a grain beyond the range" grain_beyond_the_range;
         ] );
     ]

@@ -68,6 +68,28 @@ let gc_set_beside_workers () =
   in
   Fun.protect ~finally:(fun () -> Gc.set before) (fun () -> for i = 1 to 500 do set_beside i done)
 
+(* What the program sets afterwards stands, though its loops allocate. *)
+let gc_set_afterwards () =
+  let before = Gc.get () in
+  let work () =
+    Muster.parallel_for ~start:1 ~finish:2_000_000 (fun i -> ignore (Sys.opaque_identity (ref i)))
+  in
+  Fun.protect ~finally:(fun () -> Gc.set before) (fun () ->
+      with_domains 2 (fun pool ->
+          Gc.set { (Gc.get ()) with minor_heap_size = 262_144 };
+          for _ = 1 to 10 do Pool.run pool work done;
+          check_int "words" 262_144 (Gc.get ()).minor_heap_size))
+
+(* Domains that come and go draw nothing from the program's generator. *)
+let random_numbers () =
+  let drawn work =
+    Random.init 42;
+    work ();
+    List.init 4 (fun _ -> Random.bits ())
+  in
+  let use_domains () = with_domains 3 (fun pool -> Pool.run pool (fun () -> ignore (fib 15))) in
+  check_equal "drawn" (drawn ignore) (drawn use_domains)
+
 let minor_heap_words () =
   let pool = Pool.create ~domains:2 ~oversubscribe:true ~minor_heap_words:65_536 () in
   works pool;
@@ -85,6 +107,12 @@ let more_domains_than_the_runtime_has () =
 let every_domain_taken () =
   let size = child_size ~env:[ ("OCAMLRUNPARAM", "d=6") ] "want-pool-when-all-taken" in
   check_int "runs on the caller alone" 1 size
+
+(* All domains but three are the program's, then none. *)
+let refused_once () =
+  let child = Child.run ~env:[ ("OCAMLRUNPARAM", "d=4"); ("MUSTER_GOVERNOR", "off") ] "child/child.exe" [ "refused-once" ] in
+  Child.check_success child;
+  check_equal "domains used" "1 3" (String.trim child.output)
 
 (* The default pool *)
 
@@ -363,6 +391,26 @@ let hired_by_two_at_once () =
     check_int "workers allowed in a pool of one" 1 (Pool.stats pool).allowed
   done
 
+(* As Format's does where stdout is closed. *)
+let close_beside_raising_ends () =
+  let reports = Atomic.make 0 in
+  Muster.Task.set_uncaught_handler (fun exn _ -> if exn = Exit then Atomic.incr reports);
+  let name = "ends badly" in
+  let pool = Pool.create ~name ~domains:2 ~oversubscribe:true () in
+  let in_a_resident f =
+    Pool.run pool (fun () ->
+        let ran = Atomic.make false in
+        let task = Muster.Task.async (fun () -> f (); Atomic.set ran true) in
+        wait_until (fun () -> Atomic.get ran);
+        Muster.Task.await task)
+  in
+  in_a_resident (fun () -> Domain.at_exit (fun () -> raise Exit));
+  wait_until (fun () -> flips_at_random || (Pool.stats pool).domains_ended > 0);
+  in_a_resident ignore;
+  Pool.close pool;
+  check_bool "closed" true (Pool.find name = None);
+  check_int "reports" 1 (Atomic.get reports)
+
 let () =
   Alcotest.run "pool"
     [
@@ -375,6 +423,9 @@ let () =
           case "minor heap words" minor_heap_words;
           case "minor heap words by Gc.set" gc_set;
           case "Gc.set beside workers" gc_set_beside_workers;
+          case "Gc.set afterwards" gc_set_afterwards;
+          case "random numbers" random_numbers;
+          case "a domain refused once" refused_once;
           case "more domains than the runtime has" more_domains_than_the_runtime_has;
           case "every domain taken by others" every_domain_taken;
           case "hired by two at once" hired_by_two_at_once;
@@ -399,6 +450,7 @@ let () =
           case "beside threads that are within" close_beside_threads;
           case "within a task of the pool" close_within_own_task;
           case "joins every domain" close_joins_every_domain;
+          case "though functions of Domain.at_exit raise" close_beside_raising_ends;
         ] );
       ("stats",
         [ case "tell of no domain in a pool of one" stats_of_one_worker; case "grow" stats_grow; case "agree" stats_agree;

@@ -105,6 +105,19 @@ let reported_on_stderr () =
   Child.check_success child;
   check_int "times" 1 (count_substring child.errors ~sub:"nobody awaits me")
 
+(* Two pools may have one name. *)
+let closing_reports_its_own () =
+  let reports = Atomic.make 0 in
+  Task.set_uncaught_handler (fun _ _ -> Atomic.incr reports);
+  let make () = Pool.create ~name:"twins" ~domains:1 () in
+  let pool = make () and other = make () in
+  let task = Pool.run pool (fun () -> Task.async (fun () -> raise Exit)) in
+  wait_until (fun () -> Pool.run pool (fun () -> (Pool.stats pool).tasks > 0));
+  Pool.close other;
+  check_raises "awaited" Exit (fun () -> Task.await task);
+  Pool.close pool;
+  check_int "reports" 0 (Atomic.get reports)
+
 let () =
   Alcotest.run "uncaught"
     [
@@ -118,5 +131,6 @@ let () =
           case "the report has the origin" report_has_the_origin;
           case "a raising handler" raising_handler_does_no_harm;
           case "stderr by default" reported_on_stderr;
+          case "a pool's end reports its own" closing_reports_its_own;
         ] );
     ]

@@ -59,7 +59,7 @@ let wake_for_work pool =
   else begin
     let residents = Atomic.get pool.residents in
     if residents < Atomic.get pool.guards then ask_for_one pool
-    else if residents < Atomic.get pool.allowed then pool.hire pool
+    else if residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0 then pool.hire pool
   end
 
 let is_ready = Promise.is_ready

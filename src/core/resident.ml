@@ -182,8 +182,7 @@ let note_hire pool =
   in
   Staff.decide ~pool:pool.name "a domain started" why
 
-(* Where there is no domain to be had, nobody tries for a while (Staff.try_again). *)
-let hire_one pool =
+let hire_now pool =
   Staff.refresh_cpus ~files:false (Machine.now ());
   if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
   else begin
@@ -198,3 +197,8 @@ let hire_one pool =
         Atomic.set pool.refused (Machine.now ());
         ignore (Atomic.compare_and_set pool.allowed allowed there)
   end
+
+(* Where there is no domain to be had, nobody tries for a while (Staff.try_again), unless one must be there. *)
+let hire_one pool =
+  Staff.try_again pool;
+  if Atomic.get pool.refused = 0 || still_needed pool > 0 then hire_now pool

@@ -152,6 +152,35 @@ let work_on_one_thread () =
       say "%d" (Pool.size pool));
   assert (task () = 42)
 
+(* How many domains work for a pool of three, while the program has all others, and afterwards. *)
+let refused_once () =
+  let used pool =
+    let seen = Array.make 3 false in
+    let until = Unix.gettimeofday () +. 0.5 in
+    let step _ =
+      let until = Unix.gettimeofday () +. 2e-4 in
+      while Unix.gettimeofday () < until do () done
+    in
+    while Unix.gettimeofday () < until do
+      Muster.Team.for_n_dynamic pool 100 (fun ~worker i -> seen.(worker) <- true; step i)
+    done;
+    Array.fold_left (fun n here -> n + Bool.to_int here) 0 seen
+  in
+  let pool = Muster.Pool.create ~domains:3 ~oversubscribe:true () in
+  Unix.sleepf 0.5;
+  let go = Atomic.make false in
+  let rec take () =
+    match Domain.spawn (fun () -> while not (Atomic.get go) do Unix.sleepf 0.005 done) with
+    | domain -> domain :: take ()
+    | exception Failure _ -> []
+  in
+  let taken = take () in
+  let alone = used pool in
+  Atomic.set go true;
+  List.iter Domain.join taken;
+  ignore (used pool);
+  Printf.printf "%d %d\n" alone (used pool)
+
 let programs =
   [
     ("default-size", default_size);
@@ -170,6 +199,7 @@ let programs =
     ("ask-too-many", ask_too_many);
     ("want-pool-when-all-taken", want_pool_when_all_taken);
     ("work-on-one-thread", work_on_one_thread);
+    ("refused-once", refused_once);
   ]
 
 let command =
