@@ -243,8 +243,9 @@ module Task : sig
   val with_deadline : float -> (unit -> 'a) -> 'a
   (** [with_deadline seconds f] is [f ()] if that ends within so many seconds. It is a scope: at the
       deadline [f] is cancelled, and with it the tasks that were started within. It is noticed
-      by workers that are at a checkpoint, collect garbage or sleep: within some milliseconds, if
-      there is one. So a pool keeps a domain while a task is suspended and a deadline is to come.
+      by workers that are at a checkpoint, collect garbage or sleep. (Where forks follow each other
+      within a microsecond, not all of them look at the clock.) So a pool keeps a domain while a
+      task is suspended and a deadline is to come.
 
       {b Raises} {!Deadline_exceeded} instead of the value or of {!Cancelled}, if time is up when [f]
       ends; what else [f] raises; [Invalid_argument] if [seconds] is not a number. With 0 or
@@ -322,7 +323,8 @@ module Pool : sig
 
   val default : unit -> t
   (** The pool that is used where no other is current. Need not be closed: a program that ends,
-      ends at once. {b Order}: none. *)
+      ends at once; what its tasks have printed by [Format] and not flushed is lost then, as is
+      what their domains would do at [Domain.at_exit]. {b Order}: none. *)
 
   val size : t -> int
   (** Workers, the caller's included: as many as there can be at once, of which fewer may be present

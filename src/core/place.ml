@@ -66,6 +66,8 @@ and own = {
   mutable victim : int;
   mutable turn : int;  (** how many tasks it has looked for *)
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
+  mutable watched : int;  (** forks that looked at the clock, and ... *)
+  mutable watched_since : int;  (** ... when so many had, in ticks (Publish.forks_densely) *)
   mutable visitor : int;  (** the thread that was here last *)
   mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
   mutable numbers : int;  (** for strands; the next one *)
@@ -144,7 +146,7 @@ let make_own home index =
     { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
       depth = 0; filling = true; stale = false; from_inbox = false; settled = false; bored = false;
       found = none; suspect = none; called = false; stands_in = Inbox.never; victim = index;
-      turn = 0; looked_at = 0; visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
+      turn = 0; looked_at = 0; watched = 0; watched_since = 0; visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in

@@ -12,12 +12,27 @@ let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set
 (* What has a deadline, or may have (some task has), is not quiet: it looks at every fork. *)
 let watches_clock w = w.own.context != uncancelled && Timer.are_set ()
 
+(* To look costs ten forks. But who forks that densely allocates, too: the next collection is some
+   40,000 forks away, and calls the worker up. So it may be quiet until then. Fewer would not tell: the way
+   down a tree is dense until the first leaf. *)
+let few_forks = 256
+let dense = Machine.ticks_of_us few_forks
+
+let forks_densely w =
+  w.own.watched <- w.own.watched + 1;
+  w.own.watched land (few_forks - 1) = 0
+  &&
+  let since = w.own.watched_since in
+  w.own.watched_since <- Machine.ticks ();
+  w.own.watched_since - since < dense
+
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has
    called the worker up, and what they wrote came too early. *)
 let[@inline never] hush w =
   w.own.filling <- false;
   set_quiet w 1;
-  if Atomic.get w.look <> 0 || watches_clock w then set_quiet w 0 else if Deque.size w.deque <= low then rouse w
+  if Atomic.get w.look <> 0 || (watches_clock w && not (forks_densely w)) then set_quiet w 0
+  else if Deque.size w.deque <= low then rouse w
 
 let wants_tasks w =
   let size = Deque.size w.deque in

@@ -21,7 +21,7 @@
     {b What may wait for what.} A task or loop body that waits by {!Task.await} or otherwise through
     this library or Muster leaves its worker to others, so tasks may wait for each other
     in any order without a circle, even with [~num_domains:0]; and so may bodies of a
-    {!Task.parallel_for}. Code that waits in another way, for a flag or in
+    {!Task.parallel_for} that are of different chunks (all of them with [~chunk_size:1]). Code that waits in another way, for a flag or in
     [Condition.wait], keeps its worker. Then it needs as many workers as tasks that wait so, and one
     more. A pool has them where the machine has the CPUs; elsewhere the environment variables
     [MUSTER_DOMAINS=n] and [MUSTER_GOVERNOR=off] give pools up to [n] workers. What such code
@@ -96,7 +96,8 @@ module Task : sig
   val parallel_for :
     ?chunk_size:int -> start:int -> finish:int -> body:(int -> unit) -> pool -> unit
   (** [parallel_for ~start ~finish ~body pool] calls [body i] for each [i] of the range, in any order
-      and at the same time. A body that waits for a promise or a channel holds up no other.
+      and at the same time. A body that waits for a promise or a channel holds up those of
+      its chunk that follow, and no others.
 
       {b Raises} the exception of the smallest index that raises. *)
 
