@@ -34,7 +34,7 @@ type job = unit -> unit
 
 type hand = {
   sleeper : Sleeper.t;
-  mutable job : job;  (** [none], but when a caller brings one, or the hand takes one *)
+  job : job Atomic.t;  (** [none], but when a caller brings one, or the hand takes one *)
   mutable listed : bool;  (** whether it has put itself into [idle]; its own *)
 }
 
@@ -62,7 +62,7 @@ let rec finish hand =
       hand.listed <- true
     else finish hand
   | Here ({ waiting = job :: waiting; _ } as crew) as seen ->
-    if Atomic.compare_and_set state seen (Here { crew with waiting }) then hand.job <- job
+    if Atomic.compare_and_set state seen (Here { crew with waiting }) then Atomic.set hand.job job
     else finish hand
 
 (* False if a caller has taken the hand out before: he brings a job. *)
@@ -80,18 +80,16 @@ let rec leave hand =
 
 let run_job hand job =
   hand.listed <- false;
-  hand.job <- none;
+  Atomic.set hand.job none;
   job ()
 
 (* Ends when the hand has taken itself out. What it is at, it sees from its fields: so it may be begun
    again wherever an exception came out of it. *)
 let rec work hand =
-  if hand.job != none then (run_job hand hand.job; work hand)
+  let job = Atomic.get hand.job in
+  if job != none then (run_job hand job; work hand)
   else if not hand.listed then (finish hand; work hand)
-  else if Sleeper.doze hand.sleeper patience_ms || not (leave hand) then begin
-    if hand.job == none then ignore (Sleeper.doze hand.sleeper (-1));
-    work hand
-  end
+  else if Sleeper.doze hand.sleeper patience_ms || not (leave hand) then work hand
 
 (* A finaliser of the program's, or another function that the collector calls, raises in whatever thread
    it strikes. *)
@@ -126,7 +124,7 @@ let rec one_hand_less () =
    himself; unless the thread has begun. *)
 let start job rest =
   let call = Atomic.make true in
-  let hand = { sleeper = Sleeper.create (); job; listed = false } in
+  let hand = { sleeper = Sleeper.create (); job = Atomic.make job; listed = false } in
   let begin_with () = if Atomic.exchange call false then work_on hand in
   taken := rest;
   match Thread.create begin_with () with
@@ -189,7 +187,7 @@ let rec run job =
     if Atomic.compare_and_set state seen crew then start_domain call else run job
   | Here ({ idle = hand :: idle; _ } as crew) as seen ->
     if Atomic.compare_and_set state seen (Here { crew with idle }) then begin
-      hand.job <- job;
+      Atomic.set hand.job job;
       Sleeper.wake hand.sleeper
     end
     else run job
