@@ -5,7 +5,7 @@
    On a worker's domain the worker has it, and gives it away every 50 ms only; here all who could
    have it wait, too.
 
-   One atomic holds everything, and every change is a compare-and-set of the whole:
+   One atomic holds all but the jobs in hand, and every change is a compare-and-set of the whole:
 
    {v Away --caller--> Here --foreman--> Away v}
 
@@ -23,6 +23,11 @@
    No job is lost: a waiting job is there before the foreman is woken, wake-ups are kept (Sleeper),
    and he looks before he sleeps and before he leaves. No job waits for another to end: he
    starts a hand for each. At rest the state is Away, and there is neither thread nor domain.
+
+   A finaliser that raises may strike hands and foreman anywhere but between a compare-and-set and the write
+   after it, where nothing is allocated. What they are at stands outside their stacks: the foreman's jobs in
+   [taken], a hand's in [job], which only the caller who took it out of [idle] writes while it is [listed], and only
+   the hand itself otherwise. So they begin again. A wake-up may find the job gone already; it costs a look.
 
    Nothing of this is a lock, for a thread of this domain may lose its turn anywhere, for
    as long as another one computes. *)

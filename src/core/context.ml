@@ -90,9 +90,10 @@ let capture w =
 let none w = { context = uncancelled; home = w.pool.home; number = 0; base = 0; depth = 0 }
 let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 
-(* If it was stopped meanwhile, or may be by the clock, the next fork must not run in place without a look. *)
+(* The next fork must not run in place without a look, if the clock may stop it, ... *)
 let heed_clock w = if watches_clock w then set_quiet w 0
 
+(* ... or if it was stopped meanwhile. *)
 let restore w { context; home; number; base; depth } =
   w.own.strand <- number;
   if base <> 0 then begin
@@ -155,5 +156,5 @@ let stop p =
   note_stops ();
   Outcome.finally call_all_up () (fun () -> Promise.stop p)
 
-(* From now on whoever may be stopped by the clock looks at it at every fork. *)
+(* From now on whoever may be stopped by the clock looks at it at its forks (Publish.hush). *)
 let expect_deadline () = note_stops (); call_all_up ()

@@ -95,13 +95,7 @@ let tell_of_share pool ~cpus ~callers ~pools n =
       (Printf.sprintf "%s with %s in all share %s" (plural pools "pool") (plural callers "caller")
          (plural cpus "CPU"))
 
-(* Tells all pools how many residents they may have; again, if what it went by has changed meanwhile. *)
-let rec share_out () =
-  let governed = Atomic.get governor and available = Atomic.get cpus in
-  share_all ~cpus:(max 1 (available - governed.lent));
-  if Atomic.get governor != governed || Atomic.get cpus <> available then share_out ()
-
-and share_all ~cpus =
+let share_all ~cpus =
   match List.filter is_bound (Atomic.get open_pools) with
   | [] -> ()
   | bound ->
@@ -119,6 +113,12 @@ and share_all ~cpus =
       set_allowed pool allowed ~tell:(tell_of_share pool ~cpus ~callers ~pools)
     in
     List.iteri give (if in_use = [] then bound else in_use)
+
+(* Tells all pools how many residents they may have; again, if what it went by has changed meanwhile. *)
+let rec share_out () =
+  let governed = Atomic.get governor and available = Atomic.get cpus in
+  share_all ~cpus:(max 1 (available - governed.lent));
+  if Atomic.get governor != governed || Atomic.get cpus <> available then share_out ()
 
 let affinity = Atomic.make (Cpu.affinity ())
 

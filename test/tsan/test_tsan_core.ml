@@ -242,7 +242,7 @@ let promise_unheard () =
     try Promise.result !promise with Failed _ -> ()
   in
   race 2_000 ~before [ run; look; (fun _ -> Uncaught.collect ()) ];
-  Uncaught.flush ()
+  Uncaught.flush ~owner:Promise.Nobody ()
 
 (* {2 Leftmost} *)
 
