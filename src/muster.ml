@@ -16,6 +16,15 @@ module Latch = Muster_sync.Latch
 module Rwlock = Muster_sync.Rwlock
 module Lazy = Muster_sync.Lazy
 
+(* By the names that programs have for them. *)
+let name_of = function
+  | Task.Cancelled -> Some "Muster.Task.Cancelled"
+  | Task.Deadline_exceeded -> Some "Muster.Task.Deadline_exceeded"
+  | Chan.Closed -> Some "Muster.Chan.Closed"
+  | _ -> None
+
+let () = Printexc.register_printer name_of
+
 let both = Muster_core.Fork.both
 let parallel_for = Muster_loop.Loop.parallel_for
 let parallel_reduce = Muster_loop.Reduce.parallel_reduce

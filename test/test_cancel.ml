@@ -529,6 +529,12 @@ let told_once_across_pools () =
           Fun.protect ~finally:clean (fun () -> Pool.run other endless)));
   check_bool "cleaned" true !cleaned
 
+let exceptions_have_names () =
+  let check exn name = Stdlib.(check_equal name name (Printexc.to_string exn)) in
+  check Task.Cancelled "Muster.Task.Cancelled";
+  check Task.Deadline_exceeded "Muster.Task.Deadline_exceeded";
+  check Chan.Closed "Muster.Chan.Closed"
+
 let () =
   Alcotest.run "cancel"
     [
@@ -546,6 +552,7 @@ let () =
           case "hooks" hooks;
           case "a hook of who was told" hook_of_who_was_told;
           case "told in a chunk of a team's loop" told_in_a_chunk;
+          case "exceptions have their names" exceptions_have_names;
         ] );
       ( "scope",
         [

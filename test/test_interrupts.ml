@@ -106,6 +106,23 @@ let interrupted_within f ~state =
   Sys.set_signal Sys.sigint before;
   state
 
+(* Who was interrupted has not heard of the failure: it is reported. *)
+let interrupted_await () =
+  let begun = Atomic.make false and go_on = Atomic.make false and reported = Atomic.make 0 in
+  let fail_at_last () =
+    let before = Thread.sigmask SIG_BLOCK [ Sys.sigint ] in
+    Atomic.set begun true;
+    wait_until (fun () -> Atomic.get go_on);
+    ignore (Thread.sigmask SIG_SETMASK before);
+    raise Exit
+  in
+  Task.set_uncaught_handler (fun _ _ -> Atomic.incr reported);
+  with_domains 2 (fun pool ->
+      let task = Pool.run pool (fun () -> Task.async fail_at_last) in
+      wait_until (fun () -> Atomic.get begun);
+      interrupted_within (fun () -> Task.await task) ~state:(fun () -> Atomic.set go_on true));
+  check_int "reports" 1 (Atomic.get reported)
+
 (* The caller's share ends at once, so that it waits when the interrupt comes. *)
 let interrupted_region pool team =
   let running = Atomic.make 0 in
@@ -228,6 +245,7 @@ let () =
           case "Ctrl-C while a region's caller waits"
             (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
           case "Ctrl-C after what the caller waits for" (on_each_count break_after_a_grant);
+          case "Ctrl-C while a task is awaited that fails later" interrupted_await;
           case "while a cancelled scope waits" (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
           case "whoever looks for work" strikes_at_rest;
         ] );

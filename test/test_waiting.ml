@@ -123,6 +123,11 @@ let no_threads () =
     Alcotest.(check string) "workers" "1\n" output
   end
 
+let no_descriptors () =
+  if not Sys.win32 then
+    let command = "ulimit -n 64 && exec child/child.exe read-quota-without-files" in
+    check_int command 0 (Sys.command command)
+
 let interrupted_ends name is_expected () =
   let child = child ~interrupt:Sys.sigint name in
   if child.after_signal > 1. then failf "%s: ended %.1f s later" name child.after_signal;
@@ -158,6 +163,7 @@ let () =
           case "after work" (ends_at_once "end-after-work" (WEXITED 0));
           case "with little address space" bounded_address_space;
           case "without threads" no_threads;
+          case "without descriptors" no_descriptors;
           case "beside a sleeping task" (ends_at_once "end-beside-sleeper" (WEXITED 0));
           case "by exit" (ends_at_once "exit-with-3" (WEXITED 3));
           case "by an exception" (ends_at_once "fail-uncaught" (WEXITED 2));

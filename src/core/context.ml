@@ -8,7 +8,8 @@
 
    Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up,
    so that a fork which looks at nothing but its worker's first word looks at the context too.
-   At a fork, an await, between chunks and in [check], the strand asks whether it is stopped.
+   At a checkpoint (a fork, an await, between chunks, [check]) the strand asks whether it is stopped, and its
+   worker whether others are missing that could be there (Staff). One flag, [attention], tells that neither can be.
 
    A signal's handler, or a finaliser, runs in the midst of a strand and is no part of it: if it were
    told of a cancellation, [Cancelled] would come out of it at any point of the strand. The runtime
@@ -28,9 +29,7 @@ open Publish
 let[@inline never] find_after w = Option.value (owned_place ()) ~default:w
 let[@inline] place_after w = if Atomic.get beside != [] then find_after w else current ()
 
-(* Whether anything was ever stopped, or had a deadline: other programs need not look further. *)
-let may_be_stopped = Compat.padded (Atomic.make false)
-let note_stops () = if not (Atomic.get may_be_stopped) then Atomic.set may_be_stopped true
+let note_stops () = attend stops true
 
 let[@inline never] is_interruption w =
   Machine.callback () <> w.own.base && Machine.interruptions () > w.own.depth
@@ -44,7 +43,7 @@ let[@inline] home w =
   if w.own.home == w.pool.home || not (is_interruption w) then w.own.home else w.pool.home
 
 let is_stopped w =
-  Atomic.get may_be_stopped
+  Atomic.get attention <> 0
   && w.own.context != uncancelled
   && Promise.is_stopped w.own.context
   && not (is_interruption w)
@@ -57,11 +56,15 @@ let[@inline never] deliver w =
   shield w;
   raise Promise.Cancelled
 
-let[@inline never] look_at w = ignore (Timer.look ()); if is_stopped w then deliver w
-let[@inline] check_at w = if Atomic.get may_be_stopped then look_at w
+let[@inline never] look_at w =
+  ignore (Timer.look ());
+  Staff.look_if_short w;
+  if is_stopped w then deliver w
+
+let[@inline] check_at w = if Atomic.get attention <> 0 then look_at w
 
 let deliver_here () = Option.iter deliver (owned_place ()); raise Promise.Cancelled
-let[@inline] check_if_any () = if Atomic.get may_be_stopped then Option.iter check_at (owned_place ())
+let[@inline] check_if_any () = if Atomic.get attention <> 0 then Option.iter check_at (owned_place ())
 let check () = ignore (Timer.look ()); Option.iter check_at (owned_place ())
 
 let get () = match owned_place () with Some w -> context w | None -> uncancelled

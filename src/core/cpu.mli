@@ -10,6 +10,10 @@ val available : unit -> int
       60 us. Nothing is remembered, so a changed quota is seen.
     - {b Domains} any may call it. *)
 
+val available_now : before:int -> int
+(** {!available}, for who had [before] at the last look: that is not exceeded where the files cannot be
+    opened any more, as by a process that has too many of others open. Raises, Cost and Domains as there. *)
+
 val affinity : unit -> int
 (** CPUs that the calling thread may be scheduled on ([taskset], cpusets); all CPUs of the
     machine where the system has no such mask. Never more than {!runtime_limit}. *)

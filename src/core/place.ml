@@ -68,6 +68,9 @@ and own = {
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
   mutable watched : int;  (** forks that looked at the clock, and ... *)
   mutable watched_since : int;  (** ... when so many had, in ticks (Publish.forks_densely) *)
+  mutable points : int;  (** checkpoints while its pool is short of workers, ... *)
+  mutable points_since : int;  (** ... when it had passed so many, in ticks, and ... *)
+  mutable dense : bool;  (** ... whether they follow each other densely (Staff.is_time) *)
   mutable visitor : int;  (** the thread that was here last *)
   mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
   mutable numbers : int;  (** for strands; the next one *)
@@ -146,7 +149,8 @@ let make_own home index =
     { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
       depth = 0; filling = true; stale = false; from_inbox = false; settled = false; bored = false;
       found = none; suspect = none; called = false; stands_in = Inbox.never; victim = index;
-      turn = 0; looked_at = 0; watched = 0; watched_since = 0; visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
+      turn = 0; looked_at = 0; watched = 0; watched_since = 0; points = 0; points_since = 0; dense = false;
+      visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in
@@ -204,6 +208,17 @@ let beside : (int * t) list Atomic.t = Compat.padded (Atomic.make [])
 let rec change cell f =
   let old = Atomic.get cell in
   if not (Atomic.compare_and_set cell old (f old)) then change cell f
+
+(* Why a checkpoint (Context) has to look further than at this: none, one or both of two reasons. *)
+let attention = Compat.padded (Atomic.make 0)
+
+let stops = 1 (* something was stopped, or has a deadline: from then on *)
+let shortage = 2 (* some pool has fewer workers than it would like to have (Staff) *)
+
+let attend reason holds =
+  let with_it seen = if holds then seen lor reason else seen land lnot reason in
+  let seen = Atomic.get attention in
+  if with_it seen <> seen then change attention with_it
 
 let show_beside w =
   let me = Machine.thread_id () in

@@ -82,6 +82,7 @@ let staff (pool : t) ~size =
   end
   else if size > 1 then Staff.lend_for (Machine.now ());
   note_size pool ~least:size;
+  Staff.note_shortage ();
   if Place.alone pool.workers.(0) then set_quiet pool.workers.(0) 1
 
 (* Places for as many as the machine has CPUs: the process may come to use them all. *)

@@ -195,7 +195,8 @@ let hire_now pool =
       | Refused ->
         let there = min allowed (Atomic.get pool.residents) in
         Atomic.set pool.refused (Machine.now ());
-        ignore (Atomic.compare_and_set pool.allowed allowed there)
+        ignore (Atomic.compare_and_set pool.allowed allowed there);
+        Staff.note_shortage ()
   end
 
 (* Where there is no domain to be had, nobody tries for a while (Staff.try_again), unless one must be there. *)

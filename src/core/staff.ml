@@ -77,16 +77,28 @@ let share ~cpus ~callers ~pools ~rank = function
 let is_in_use pool =
   visitors pool > 0 || Atomic.get pool.residents > Parking.sleepers pool.parking
 
+let most pool = Atomic.get pool.size - 1
+
+(* Whether the pool may have fewer workers than it would like to have. A pool of one is short, too: its number was
+   that of the CPUs, and may grow. *)
+let is_short pool = pool.wanted > 1 && Atomic.get pool.allowed < max 1 (most pool)
+
+(* Again, if that has changed meanwhile: so who wrote last has seen the last change. *)
+let rec note_shortage () =
+  let is_there () = List.exists is_short (Atomic.get open_pools) in
+  let noted = is_there () in
+  attend shortage noted;
+  if is_there () <> noted then note_shortage ()
+
 let set_allowed pool n ~tell =
   if Atomic.get pool.allowed <> n then begin
     tell n;
     Atomic.set pool.allowed n;
+    note_shortage ();
     Array.iter call_up pool.workers;
     (* Those who sleep have to be told as well: to leave, or that they may work again. *)
     Parking.wake_all pool.parking
   end
-
-let most pool = Atomic.get pool.size - 1
 
 let tell_of_share pool ~cpus ~callers ~pools n =
   if pools > 1 || callers > 1 then
@@ -129,7 +141,8 @@ let refresh_cpus ?(files = true) now =
   if (files && now - Atomic.get read_at > 1000 * ms) || bound_to <> Atomic.get affinity then begin
     Atomic.set read_at now;
     Atomic.set affinity bound_to;
-    let before = Atomic.get cpus and available = Cpu.available () in
+    let before = Atomic.get cpus in
+    let available = Cpu.available_now ~before in
     if available <> before then begin
       Atomic.set cpus available;
       let resize pool =
@@ -237,6 +250,19 @@ let try_again pool =
   if since <> 0 && Machine.now () - since > refusal_ns && Atomic.compare_and_set pool.refused since 0
   then if is_bound pool then share_out () else set_allowed pool (most pool) ~tell:ignore
 
+(* Whoever is there when the pool closes helps to finish; and where one is needed, even by a pool
+   whose caller is its only worker, it does all that is left. *)
+let dismissed w =
+  w.resident
+  && w.index > Atomic.get w.pool.allowed
+  && (not (Atomic.get w.pool.closing))
+  && w.index > still_needed w.pool
+
+(* Who is dismissed, and yet looks, is about to sleep. *)
+let runnable_beside w =
+  let itself = Bool.to_int (dismissed w) in
+  Option.map (fun n -> max 0 (n - itself)) (runnable ())
+
 let look w =
   Atomic.set w.look 0;
   try_again w.pool;
@@ -251,7 +277,7 @@ let look w =
     note w waited;
     let lent = (Atomic.get governor).lent > 0 in
     if waited >= Governor.noticed || lent || mode <> On then begin
-      govern ~lending:of_wait { now; waited; runnable = runnable () };
+      govern ~lending:of_wait { now; waited; runnable = runnable_beside w };
       share_out ()
     end
     else if are_several () then share_out ()
@@ -263,13 +289,29 @@ let is_due w =
   Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
 let look_if_due w = if is_due w then look w
 
-(* Whoever is there when the pool closes helps to finish; and where one is needed, even by a pool
-   whose caller is its only worker, it does all that is left. *)
-let dismissed w =
-  w.resident
-  && w.index > Atomic.get w.pool.allowed
-  && (not (Atomic.get w.pool.closing))
-  && w.index > still_needed w.pool
+(* {2 While workers are missing}
+
+   What sent them home may be over, and only those who are left can find out. Between forks, between chunks and
+   before they wait they look anyhow. Who begins the tasks himself that he hands out passes none of these
+   points, nor does the caller of regions: so as long as his pool is short of workers he looks at every
+   checkpoint (Context).
+
+   Where checkpoints follow each other densely, the clock is not read at each: such code allocates, so
+   the collector calls the worker up soon. *)
+
+let few_points = 64
+let dense = Machine.ticks_of_us few_points
+
+let measure_density w now =
+  w.own.dense <- now - w.own.points_since < dense;
+  w.own.points_since <- now
+
+let is_time w =
+  w.own.points <- w.own.points + 1;
+  if w.own.points land (few_points - 1) = 0 then measure_density w (Machine.ticks ());
+  if w.own.dense then Atomic.get w.look <> 0 else is_due w
+
+let look_if_short (w : Place.t) = if is_short w.pool && is_time w then look w
 
 (* Before a resident comes back: is there a CPU for it? A thread that runs for a moment is no
    reason to stay alone. *)

@@ -180,7 +180,7 @@ let execute_next w next =
 let rec work w ~on_top ~until =
   if not (until ()) then begin
     serve_row w ~on_top ~until row;
-    if Atomic.get w.look <> 0 then look w;
+    if Atomic.get w.look <> 0 then look w else Staff.look_if_short w;
     if not (execute_next w find) then begin
       search w ~until;
       raise_stray w

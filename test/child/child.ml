@@ -143,14 +143,31 @@ let block_when_all_taken () =
       let write () = Task.blocking (fun () -> Unix.write into (Bytes.make 1 '!') 0 1) in
       assert (Task.all [ read; read; write; write ] = [ 1; 1; 1; 1 ]))
 
-(* For a process that can have no thread but its first. *)
+(* For a process that can have no thread but its first, which so makes blocking calls itself. *)
 let work_on_one_thread () =
+  let blocked () = Thread.sigmask SIG_BLOCK [] in
+  let before = blocked () in
   let task () = Task.await (Task.async (fun () -> work (); 42)) in
   Pool.with_ ~domains:3 ~oversubscribe:true (fun pool ->
       assert (Pool.run pool task = 42);
       assert (Pool.run pool (fun () -> Task.blocking task) = 42);
+      assert (blocked () = before);
       say "%d" (Pool.size pool));
   assert (task () = 42)
+
+(* For a process that soon has no descriptor left. *)
+let read_quota_without_files () =
+  let module Cpu = Muster_core.Cpu in
+  let free = Cpu.available () and groups = "/proc/self/cgroup" in
+  let rec fill () =
+    match Unix.openfile groups [ Unix.O_RDONLY ] 0 with
+    | _ -> fill ()
+    | exception Unix.Unix_error (EMFILE, _, _) -> ()
+  in
+  if Sys.file_exists groups then fill ();
+  let before = if Sys.file_exists groups then 1 else free in
+  assert (Cpu.available_now ~before = before);
+  assert (Cpu.available_now ~before:(free + 1) <= free)
 
 (* How many domains work for a pool of three, while the program has all others, and afterwards. *)
 let refused_once () =
@@ -200,6 +217,7 @@ let programs =
     ("want-pool-when-all-taken", want_pool_when_all_taken);
     ("work-on-one-thread", work_on_one_thread);
     ("refused-once", refused_once);
+    ("read-quota-without-files", read_quota_without_files);
   ]
 
 let command =

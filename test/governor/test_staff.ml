@@ -303,6 +303,40 @@ let heap_is_the_user's () =
   check_words "Gc.set" "set" 131_072;
   check_words "?minor_heap_words" "given-to-the-pool" 65_536
 
+(* {1 A CPU that is free again} *)
+
+let work () = burn 0.0001
+
+(* What a program can spend its time with. It is all that goes on, so nobody else finds out. *)
+let steps : (string * (Pool.t -> unit)) list =
+  [ ("both", fun _ -> ignore (Muster.both work work));
+    ("async and await", fun _ -> let task = Task.async work in work (); Task.await task);
+    ( "many tasks awaited",
+      fun _ -> List.iter Task.await (List.init 50 (fun _ -> Task.async work)) );
+    ("Task.all", fun _ -> ignore (Task.all (List.init 50 (fun _ -> work))));
+    ( "a scope's tasks awaited",
+      fun _ ->
+        Task.scope (fun s -> List.iter Task.await (List.init 50 (fun _ -> Task.fork s work))) );
+    ("parallel_for", fun _ -> Muster.parallel_for ~start:1 ~finish:50 (fun _ -> work ()));
+    ( "for_slices",
+      fun pool -> Muster.Team.for_slices pool 2 (fun ~worker:_ ~start:_ ~count:_ -> work ()) );
+    ("for_n", fun pool -> Muster.Team.for_n pool 2 (fun ~worker:_ _ -> work ()));
+    ("for_n_dynamic", fun pool -> Muster.Team.for_n_dynamic pool 20 (fun ~worker:_ _ -> work ())) ]
+
+let is_taken_back step () =
+  needs_two_cpus ();
+  skip_unless (Staff.runnable () <> None) "it takes Linux's /proc";
+  attempt @@ fun () ->
+  Pool.with_ ~domains:2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  Atomic.set Staff.governor { Muster_core.Governor.start with lent = Atomic.get Staff.cpus - 1 };
+  Staff.share_out ();
+  check_int "allowed" 0 (allowed pool);
+  let stop = Unix.gettimeofday () +. 1. in
+  let lends () = (Atomic.get Staff.governor).lent > 0 in
+  while lends () && Unix.gettimeofday () < stop do step pool done;
+  if lends () then failf "not within a second"
+
 (* {1 The guard} *)
 
 (* Code that waits by a flag for its own task, when no resident may work any more. *)
@@ -334,6 +368,8 @@ let run_tests () =
       ( "shared machine",
         [ case "two pools at once" two_pools_at_once;
           case "a neighbour" makes_room_for_a_neighbour; case "affinity" follows_affinity ] );
+      ( "a CPU is free again",
+        List.map (fun (name, step) -> case name (is_taken_back step)) steps );
       ( "heaps",
         [ case "trees" heap_grows_for_trees; case "garbage" heap_stays_for_garbage;
           case "the user's" heap_is_the_user's ] );

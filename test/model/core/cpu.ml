@@ -1,3 +1,4 @@
 let available () = 4
+let available_now ~before:_ = available ()
 let affinity () = 4
 let runtime_limit () = 128
