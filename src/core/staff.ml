@@ -280,7 +280,7 @@ let look w =
       govern ~lending:of_wait { now; waited; runnable = runnable_beside w };
       share_out ()
     end
-    else if are_several () then share_out ()
+    else if are_several () || is_short w.pool then share_out ()
   end
 
 (* Who has just come has seen nothing yet to compare with. *)

@@ -337,6 +337,26 @@ let is_taken_back step () =
   while lends () && Unix.gettimeofday () < stop do step pool done;
   if lends () then failf "not within a second"
 
+(* Two callers on two CPUs have no resident; one has. *)
+let other_caller_leaves step () =
+  needs_two_cpus ();
+  attempt @@ fun () ->
+  Pool.with_ ~domains:2 @@ fun pool ->
+  let go = Atomic.make false in
+  let work_on until = while not (until ()) do step pool done in
+  let other () = Pool.run pool (fun () -> work_on (fun () -> Atomic.get go)) in
+  let other = Domain.spawn other in
+  Fun.protect ~finally:(fun () -> Atomic.set go true; Domain.join other) @@ fun () ->
+  Pool.run pool @@ fun () ->
+  let work_until what condition =
+    let stop = Unix.gettimeofday () +. 1. in
+    work_on (fun () -> condition () || Unix.gettimeofday () > stop);
+    if not (condition ()) then failf "%s: not within a second" what
+  in
+  work_until "none" (fun () -> Muster.Cpu.available () > 2 || allowed pool = 0);
+  Atomic.set go true;
+  work_until "one" (fun () -> allowed pool = 1)
+
 (* {1 The guard} *)
 
 (* Code that waits by a flag for its own task, when no resident may work any more. *)
@@ -370,6 +390,8 @@ let run_tests () =
           case "a neighbour" makes_room_for_a_neighbour; case "affinity" follows_affinity ] );
       ( "a CPU is free again",
         List.map (fun (name, step) -> case name (is_taken_back step)) steps );
+      ( "a caller leaves",
+        List.map (fun (name, step) -> case name (other_caller_leaves step)) steps );
       ( "heaps",
         [ case "trees" heap_grows_for_trees; case "garbage" heap_stays_for_garbage;
           case "the user's" heap_is_the_user's ] );
