@@ -29,6 +29,9 @@ open Publish
 let[@inline never] find_after w = Option.value (owned_place ()) ~default:w
 let[@inline] place_after w = if Atomic.get beside != [] then find_after w else current ()
 
+(* The calling thread's, if it has one. *)
+let[@inline] place () = if Atomic.get beside != [] then find_after (current ()) else current ()
+
 let note_stops () = attend stops true
 
 let[@inline never] is_interruption w =
@@ -57,14 +60,21 @@ let[@inline never] deliver w =
   raise Promise.Cancelled
 
 let[@inline never] look_at w =
-  ignore (Timer.look ());
-  Staff.look_if_short w;
-  if is_stopped w then deliver w
+  let reasons = Atomic.get attention in
+  if reasons land shortage <> 0 then Staff.look_if_short w;
+  if reasons land stops <> 0 then begin
+    ignore (Timer.look ());
+    if is_stopped w then deliver w
+  end
 
 let[@inline] check_at w = if Atomic.get attention <> 0 then look_at w
 
 let deliver_here () = Option.iter deliver (owned_place ()); raise Promise.Cancelled
-let[@inline] check_if_any () = if Atomic.get attention <> 0 then Option.iter check_at (owned_place ())
+let[@inline never] look_here () =
+  let w = current () in
+  if owned w then look_at w else Option.iter look_at (owned_place ())
+
+let[@inline] check_if_any () = if Atomic.get attention <> 0 then look_here ()
 let check () = ignore (Timer.look ()); Option.iter check_at (owned_place ())
 
 let get () = match owned_place () with Some w -> context w | None -> uncancelled

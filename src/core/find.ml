@@ -2,8 +2,8 @@
    oldest of the own deque come first. (The mailbox is not looked for: Run.serve.)
 
    The inbox is for residents: an outside item can last for ever, and a visitor has its own caller to return
-   to. A visitor serves it where there is no resident, or where it has had nothing to do itself while nobody
-   took what lay in the inbox for 200 ms (Worker.relief_ms): all residents may be blocked by what only an item in
+   to. A visitor serves it where there is no resident, or where it sleeps and nobody
+   has taken what lay in the inbox for 200 ms (Worker.relief_ms): all residents may be blocked by what only an item in
    the inbox would do. A visitor whose domain works for another thread stands back: what it took of others
    would wait for that thread.
 
@@ -59,6 +59,7 @@ let from_inbox w =
     let task = Inbox.pop w.pool.inbox in
     if task != none then begin
       w.own.found <- task;
+      ignore (Atomic.fetch_and_add w.pool.served 1);
       if goes_on then take_on_inbox w;
       inherit_backtrace w.pool.inherited;
       w.own.from_inbox <- true

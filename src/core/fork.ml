@@ -3,9 +3,9 @@
    The promise is private to the forking frame and to the thief that claims it, so the frame
    that takes it back calls the function and never resolves the promise. *)
 
-(* Code that suspended may be on another worker by now: hence [current]. *)
+(* Code that suspended may be on another worker by now: hence [place]. *)
 let take_back p =
-  let w = Place.current () in
+  let w = Context.place () in
   if Place.owned w then Publish.retract w (Promise.any p);
   Promise.claim p
 

@@ -63,6 +63,8 @@ and own = {
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
   mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
+  mutable unserved : int;  (** how many items had been taken from the inbox when one lay there, ... *)
+  mutable unserved_since : int;  (** ... in ns, when that was so first; 0: it was empty *)
   mutable victim : int;
   mutable turn : int;  (** how many tasks it has looked for *)
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
@@ -115,6 +117,7 @@ and pool = {
   guests : int Atomic.t;
   posting : int Atomic.t;  (** callers that wait for a mailbox to be Idle *)
   inbox : Promise.any Inbox.t;
+  served : int Atomic.t;  (** items taken from it *)
   parking : Parking.t;
   pauses : int;  (** before the first yield; 0 where workers outnumber CPUs *)
   searching : int Atomic.t;  (** workers between finding nothing and sleeping *)
@@ -148,7 +151,7 @@ let make_own home index =
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
       depth = 0; filling = true; stale = false; from_inbox = false; settled = false; bored = false;
-      found = none; suspect = none; called = false; stands_in = Inbox.never; victim = index;
+      found = none; suspect = none; called = false; stands_in = Inbox.never; unserved = 0; unserved_since = 0; victim = index;
       turn = 0; looked_at = 0; watched = 0; watched_since = 0; points = 0; points_since = 0; dense = false;
       visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
@@ -170,7 +173,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
       size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
       refused = Atomic.make 0; guards = Compat.padded (Atomic.make 0); needed = Atomic.make 0; needed_until = Atomic.make 0;
-      inbox = Inbox.create none; pauses;
+      inbox = Inbox.create none; served = Atomic.make 0; pauses;
       parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
       residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0;
       suspended = Compat.padded (Atomic.make 0);
@@ -244,6 +247,9 @@ let owned_place () =
 
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
+
+(* Whether the pool has fewer workers than its size, so that more of them may come. *)
+let is_short pool = Atomic.get pool.allowed < Atomic.get pool.size - 1
 
 (* A copy that nobody changes. *)
 let publish_counts w =

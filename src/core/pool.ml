@@ -17,7 +17,9 @@ let size (pool : t) = Atomic.get pool.size
 (* {2 Creation} *)
 
 let push_atomic cell x = change cell (fun old -> x :: old)
-let forget pool = change open_pools (List.filter (fun p -> p != pool))
+let forget pool =
+  change open_pools (List.filter (fun p -> p != pool));
+  Staff.note_shortage ()
 
 let find name =
   List.find_opt (fun (p : t) -> p.name = name) (Atomic.get open_pools)

@@ -9,7 +9,7 @@ open Place
 let set_quiet w v = Atomic.set (Compat.first_word w) v
 let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set_quiet w 0
 
-(* What has a deadline, or may have (some task has), is not quiet: it looks at every fork. *)
+(* What has a deadline, or may have (some task has), is not quiet: it looks at every fork, ... *)
 let watches_clock w = w.own.context != uncancelled && Timer.are_set ()
 
 (* To look costs ten forks. But who forks that densely allocates, too: the next collection is some
@@ -26,12 +26,15 @@ let forks_densely w =
   w.own.watched_since <- Machine.ticks ();
   w.own.watched_since - since < dense
 
+(* ... as has who may be the first to see that the pool need not be short of workers any more (Staff). *)
+let keeps_looking w = watches_clock w || is_short w.pool
+
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has
    called the worker up, and what they wrote came too early. *)
 let[@inline never] hush w =
   w.own.filling <- false;
   set_quiet w 1;
-  if Atomic.get w.look <> 0 || (watches_clock w && not (forks_densely w)) then set_quiet w 0
+  if Atomic.get w.look <> 0 || (keeps_looking w && not (forks_densely w)) then set_quiet w 0
   else if Deque.size w.deque <= low then rouse w
 
 let wants_tasks w =
@@ -64,6 +67,10 @@ let[@inline never] ask_for_one pool =
   need pool 1 ~ms:200;
   pool.hire pool
 
+let[@inline] hire_if_missing pool =
+  if Atomic.get pool.residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0 then
+    pool.hire pool
+
 (* One wake per publication, and none while somebody is searching: a searcher looks at
    everything once more before it sleeps, and wakes the next when it finds something. Tasks of
    [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
@@ -73,8 +80,7 @@ let wake_for_work pool =
   end
   else begin
     let residents = Atomic.get pool.residents in
-    if residents < Atomic.get pool.guards then ask_for_one pool
-    else if residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0 then pool.hire pool
+    if residents < Atomic.get pool.guards then ask_for_one pool else hire_if_missing pool
   end
 
 let is_ready = Promise.is_ready
@@ -92,6 +98,9 @@ let[@inline] forget_stale w =
   w.own.stale <- false;
   drop_stale w.deque
 
+(* What was popped stays in its slot, and its result in memory, until something is pushed there. *)
+let forks_to_a_sweep = 1024
+
 (* Makes its owner look up at the next fork, or between two chunks of a loop. *)
 let call_up w =
   Atomic.set w.look 1;
@@ -101,6 +110,7 @@ let offer w ~wake task =
   publish_backtrace w.backtrace;
   w.own.counts.forks <- w.own.counts.forks + 1;
   if w.own.stale || Deque.size w.deque >= high then forget_stale w;
+  if w.own.counts.forks land (forks_to_a_sweep - 1) = 0 then Deque.sweep w.deque;
   Deque.push w.deque task;
   if w.own.filling && Deque.size w.deque >= high then hush w;
   if wake then wake_for_work w.pool
@@ -115,10 +125,12 @@ let wake_for_inbox pool =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
   let { parking; _ } = pool and allowed = Atomic.get pool.allowed in
   if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
-  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then
+  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin
+    if Atomic.get pool.searching = 0 then hire_if_missing pool;
     for i = allowed + 1 to min (Atomic.get pool.reach) pool.regulars - 1 do
       ignore (Parking.wake parking i)
     done
+  end
 
 let send pool task =
   publish_backtrace pool.inherited;

@@ -61,10 +61,12 @@ let await_mailbox w v =
     | Gone -> Atomic.get v.owner = 0
     | Job _ | Busy _ -> false
   in
-  ignore (Atomic.fetch_and_add w.pool.posting 1);
-  Fun.protect
-    (fun () -> wait w (fun () -> is_free () || absent v))
-    ~finally:(fun () -> ignore (Atomic.fetch_and_add w.pool.posting (-1)))
+  let { posting; _ } = w.pool and found () = is_free () || absent v in
+  (* From here to the handler no exception strikes. *)
+  ignore (Atomic.fetch_and_add posting 1);
+  match wait w found with
+  | () -> ignore (Atomic.fetch_and_add posting (-1))
+  | exception exn -> ignore (Atomic.fetch_and_add posting (-1)); raise exn
 
 (* Whether there is, or will soon be, a resident. *)
 let rec summon pool v =

@@ -31,7 +31,9 @@ let free_mailbox w =
   | (Busy (Job job) | Job job) when w.own.in_share ->
     w.own.in_share <- false;
     ignore (Atomic.fetch_and_add job.late 1);
-    make_idle w
+    make_idle w;
+    (* It waits no longer for this one, and may do what others have not begun. *)
+    ignore (Parking.wake w.pool.parking job.from)
   | Idle | Gone | Job _ | Busy _ -> ()
 
 let raise_at k exn =

@@ -62,8 +62,11 @@ let cpus = Atomic.make (Cpu.available ())
 let read_at = Atomic.make (Machine.now ())
 let governor = Atomic.make Governor.start
 
+(* A thread that works in several pools is a caller of the innermost. *)
+let is_here v = (not v.resident) && Atomic.get v.owner <> 0 && not (Atomic.get v.away)
+
 let visitors pool =
-  let present v = (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain in
+  let present v = is_here v && Atomic.get v.on_domain in
   if Atomic.get pool.guests = 0 then Bool.to_int (present pool.workers.(0))
   else Array.fold_left (fun n v -> if present v then n + 1 else n) 0 pool.workers
 
@@ -75,13 +78,10 @@ let share ~cpus ~callers ~pools ~rank = function
     (spare / pools) + Bool.to_int (rank < spare mod pools)
 
 let is_in_use pool =
-  visitors pool > 0 || Atomic.get pool.residents > Parking.sleepers pool.parking
+  Array.exists is_here pool.workers
+  || Atomic.get pool.residents > Parking.sleepers pool.parking
 
 let most pool = Atomic.get pool.size - 1
-
-(* Whether the pool may have fewer workers than it would like to have. A pool of one is short, too: its number was
-   that of the CPUs, and may grow. *)
-let is_short pool = pool.wanted > 1 && Atomic.get pool.allowed < max 1 (most pool)
 
 (* Again, if that has changed meanwhile: so who wrote last has seen the last change. *)
 let rec note_shortage () =
@@ -94,7 +94,6 @@ let set_allowed pool n ~tell =
   if Atomic.get pool.allowed <> n then begin
     tell n;
     Atomic.set pool.allowed n;
-    note_shortage ();
     Array.iter call_up pool.workers;
     (* Those who sleep have to be told as well: to leave, or that they may work again. *)
     Parking.wake_all pool.parking
@@ -124,7 +123,8 @@ let share_all ~cpus =
       let allowed = min (most pool) (max (still_needed pool) share) in
       set_allowed pool allowed ~tell:(tell_of_share pool ~cpus ~callers ~pools)
     in
-    List.iteri give (if in_use = [] then bound else in_use)
+    List.iteri give (if in_use = [] then bound else in_use);
+    note_shortage ()
 
 (* Tells all pools how many residents they may have; again, if what it went by has changed meanwhile. *)
 let rec share_out () =
@@ -144,7 +144,6 @@ let refresh_cpus ?(files = true) now =
     let before = Atomic.get cpus in
     let available = Cpu.available_now ~before in
     if available <> before then begin
-      Atomic.set cpus available;
       let resize pool =
         if not pool.insists then begin
           let size = min (min pool.wanted available) pool.regulars in
@@ -153,6 +152,7 @@ let refresh_cpus ?(files = true) now =
         end
       in
       List.iter resize (Atomic.get open_pools);
+      Atomic.set cpus available;
       decide
         (Printf.sprintf "use %s" (plural available "CPU"))
         (Printf.sprintf "the process may use as many now, and might use %d before" before);
@@ -248,7 +248,12 @@ let refusal_ns = 100 * ms
 let try_again pool =
   let since = Atomic.get pool.refused in
   if since <> 0 && Machine.now () - since > refusal_ns && Atomic.compare_and_set pool.refused since 0
-  then if is_bound pool then share_out () else set_allowed pool (most pool) ~tell:ignore
+  then
+    if is_bound pool then share_out ()
+    else begin
+      set_allowed pool (most pool) ~tell:ignore;
+      note_shortage ()
+    end
 
 (* Whoever is there when the pool closes helps to finish; and where one is needed, even by a pool
    whose caller is its only worker, it does all that is left. *)
@@ -299,7 +304,7 @@ let look_if_due w = if is_due w then look w
    Where checkpoints follow each other densely, the clock is not read at each: such code allocates, so
    the collector calls the worker up soon. *)
 
-let few_points = 64
+let few_points = 8
 let dense = Machine.ticks_of_us few_points
 
 let measure_density w now =
@@ -311,7 +316,9 @@ let is_time w =
   if w.own.points land (few_points - 1) = 0 then measure_density w (Machine.ticks ());
   if w.own.dense then Atomic.get w.look <> 0 else is_due w
 
-let look_if_short (w : Place.t) = if is_short w.pool && is_time w then look w
+(* Callers may take turns, each too short a time for a second look. *)
+let look_if_short (w : Place.t) =
+  if is_short w.pool && (w.own.looked_at = 0 || is_time w) then look w
 
 (* Before a resident comes back: is there a CPU for it? A thread that runs for a moment is no
    reason to stay alone. *)

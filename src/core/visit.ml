@@ -85,6 +85,7 @@ let come_in w ~outer ~strand =
   let shown = show w in
   let on_domain = current () == w in
   if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
+  if Atomic.get w.away then come_back w;
   arrive w;
   bring_context w ~outer;
   leave_for_another outer;
@@ -230,25 +231,33 @@ let own_place pool =
   in
   from 0
 
-(* The handler of the place is below that of the pool in between. *)
+(* The handler of the place is below that of the pool in between. What is changed on the way is put back
+   wherever an exception strikes. *)
 let again w f =
-  let outer = owned_place () in
+  let outer = owned_place () and me = Strand.current () in
   let handled = w.own.handled and strand = Context.capture w in
-  let was_away = Atomic.get w.away in
-  w.own.handled <- false;
-  w.own.strand <- Strand.current ();
-  bring_context w ~outer;
-  let shown = show w in
-  leave_for_another outer;
-  if was_away then come_back w;
-  Fun.protect
-    (fun () -> as_host w f)
-    ~finally:(fun () ->
-      w.own.handled <- handled;
-      Context.restore w strand;
-      if was_away then go_away w;
-      return_to outer;
-      hide w ~shown)
+  let was_away = Atomic.get w.away and before = current () in
+  let is_shown = ref false in
+  let put_back () () =
+    w.own.handled <- handled;
+    Context.restore w strand;
+    if was_away then go_away w;
+    return_to outer;
+    if !is_shown then begin
+      is_shown := false;
+      hide w ~shown:before
+    end
+  in
+  let put_all_back () = Outcome.firmly put_back () () in
+  Outcome.finally put_all_back () (fun () ->
+      w.own.handled <- false;
+      w.own.strand <- me;
+      bring_context w ~outer;
+      ignore (show w);
+      is_shown := true;
+      leave_for_another outer;
+      if was_away then come_back w;
+      as_host w f)
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =
@@ -267,7 +276,9 @@ let outside pool f =
   if current () != nobody then f ()
   else begin
     Compat.set here place;
-    Fun.protect f ~finally:(fun () -> Compat.set here nobody)
+    match f () with
+    | v -> Compat.set here nobody; v
+    | exception exn -> Compat.set here nobody; raise exn
   end
 
 (* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead

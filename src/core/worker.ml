@@ -17,15 +17,30 @@ let relief_ms = 200
 
 let is_unserved pool ~since = (not (Inbox.is_empty pool.inbox)) && Inbox.moment pool.inbox == since
 
-(* [waits]: how many times in a row it woke by itself, and what lay in the inbox lay there still. *)
-let rec sleep_as_visitor ?(waits = 0) w ~disturbed =
-  let limit_ms = Timer.at_most signal_ms and since = Inbox.moment w.pool.inbox in
-  if not (Parking.sleep w.pool.parking w.index ~limit_ms) then begin
+(* Whether one item has been the first in the inbox for long. By the clock: whoever forks wakes the visitor
+   again and again, for what it does not get. *)
+let note_unserved w =
+  let now = Machine.now () and served = Atomic.get w.pool.served in
+  if Inbox.is_empty w.pool.inbox then w.own.unserved_since <- 0
+  else if w.own.unserved_since = 0 || w.own.unserved <> served then begin
+    w.own.unserved <- served;
+    w.own.unserved_since <- now
+  end
+  else if now - w.own.unserved_since >= relief_ms * 1_000_000 then take_on_inbox w
+
+(* Who begins to stand in looks at once. (If it waits in a way in which it takes no tasks, it sleeps the next
+   time.) *)
+let begins_to_stand_in w =
+  let before = stands_in w in
+  note_unserved w;
+  stands_in w && not before
+
+let rec sleep_as_visitor w ~disturbed =
+  let limit_ms = Timer.at_most signal_ms in
+  if not (begins_to_stand_in w || Parking.sleep w.pool.parking w.index ~limit_ms) then begin
     ignore (Timer.look ());
-    let waits = if is_unserved w.pool ~since then waits + 1 else 0 in
-    if waits * signal_ms >= relief_ms then take_on_inbox w;
     if stands_back w then keep_watch w;
-    if not (stands_in w || w.own.called || disturbed ()) then sleep_as_visitor ~waits w ~disturbed
+    if not (stands_in w || w.own.called || disturbed ()) then sleep_as_visitor w ~disturbed
   end
 
 (* A signal's handler or a finaliser that calls the library runs on top of this wait: it may have

@@ -61,7 +61,7 @@ let settled p =
 
 (* A part of what the caller is a part of, as a branch of [both] is. *)
 let start (pool : Muster_domainslib_pool.t) g =
-  let w = Place.current () in
+  let w = Context.place () in
   if w.pool == pool.pool && Place.owned w then
     Task.offer w (Promise.make pool.home (Context.carry w g))
   else Muster_domainslib_pool.async pool g
@@ -77,7 +77,7 @@ let concurrently pool f g =
 
 let in_parallel rest f g =
   Loop.look_up_between_chunks ();
-  let w = Place.current () in
+  let w = Context.place () in
   if Place.owned w && Deque.size w.deque = 0 && not (Place.alone w) then
     Fork.both_offered w ~wake:(rest >= Loop.worth_waking) f g
   else Fork.in_place f g

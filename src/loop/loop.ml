@@ -77,7 +77,7 @@ let may_split job (w : Place.t) lo hi rest =
 let remind (w : Place.t) rest = if rest >= worth_waking then Publish.wake_for_work w.pool
 
 let look_up_between_chunks () =
-  let w = Place.current () in
+  let w = Context.place () in
   if Place.owned w then begin
     Run.look_up_if_due w;
     Context.check_at (Context.place_after w)
@@ -88,7 +88,7 @@ let rec sweep job lo hi cost last =
   if not (job.stopped lo) then
     match look_up_between_chunks () with
     | exception exn -> job.fail lo (Outcome.caught exn)
-    | () -> sweep_on job (Place.current ()) lo hi cost last
+    | () -> sweep_on job (Context.place ()) lo hi cost last
 
 and sweep_on job w lo hi cost last =
   let rest = Site.estimate cost (span lo hi + 1) in

@@ -39,7 +39,7 @@ let rec node t a b =
   else
     let m = a + ((b - a) / 2) in
     Loop.look_up_between_chunks ();
-    let w = Place.current () in
+    let w = Context.place () in
     let left () = node t a m and right () = node t (m + 1) b in
     let l, r =
       if Place.owned w && Deque.size w.deque = 0 && not (Place.alone w) then
