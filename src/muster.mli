@@ -115,7 +115,8 @@ module Task : sig
       Code that waits for it otherwise than by {!await}, say for a flag that it sets, keeps its own
       worker busy, so another one has to begin the task. In a pool of several workers ({!Pool.size})
       one does: one that is free, at once; where the machine has no CPU for it, within about 60 ms
-      and what the machine makes it wait, one task at a time. In a pool of
+      and what the machine makes it wait, one task at a time. (A thread that is in the pool is one of its
+      workers: while none is, a pool of two has one.) In a pool of
       one worker, and for {!both} and loops in any pool, nobody promises that.
 
       {b Raises} [Invalid_argument] if the pool is closed.
@@ -172,12 +173,14 @@ module Task : sig
   (** {2 Cancellation}
 
       Cancelling is cooperative. A task that is cancelled goes on to its next checkpoint: a fork
-      ({!both}, {!async}, {!fork}, a loop), the end of a loop's chunk (some 10 us), an {!await} or any
+      ({!both}, {!async}, {!fork}, a loop), the end of a loop's chunk (some 10 us, where an iteration
+      takes about as long as those before it), an {!await} or any
       other wait of this library, or {!check}. There {!Cancelled} is raised, also in the branches
       and loops that the task runs on other workers; a wait ends at once. It is raised once: the
       code that cleans up may fork and wait, in [Fun.protect] or elsewhere. Code that catches it and goes
       on as if nothing had happened is not told again, and must not wait for what was cancelled with
-      it. A program in which nothing is ever cancelled pays one load for a checkpoint.
+      it. A program in which nothing is ever cancelled pays one load for a checkpoint; some ns while a pool has
+      fewer workers than its {!Pool.size}.
 
       What is cancelled with a task is what it runs itself: its branches, loops and scopes. Tasks that
       it has started with {!async} are not; but those that were started within a scope are cancelled
@@ -257,7 +260,8 @@ module Task : sig
   val set_uncaught_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
   (** What to do with the exception of a task that nobody awaits; by default it is printed on
       [stderr]. Called once for each, when it is certain: when the promise has been collected, the
-      pool closed, or the program ends.
+      pool closed, or the program ends. Not for the tasks of a {!scope}, which raises the first failure
+      itself: those that follow, from tasks that clean up, say, are dropped.
 
       {b Order}: what happened before, and all that the task did, happens before the call. *)
 end
@@ -278,7 +282,8 @@ module Pool : sig
       That is the most. Fewer work where the machine has other things to do: a worker that has stood
       in the kernel's queue while more threads wanted to run than there are CPUs ends its domain,
       for every minor collection of the program would wait for it. Another one starts when a CPU is
-      free again. All pools and callers of a process share one number of CPUs, which is
+      free again. All pools and callers of a process share one number of CPUs (a caller counts in the innermost
+      pool that it is in, even while it only waits there), which is
       read again while the pool works, at most once a second. A domain that found nothing to do for
       150 ms ends, too, and another starts on use, which takes about 0.2 ms. (One that owns weak
       pointers, ephemerons or values with finalisers stays: OCaml before 5.5 lets weak ones of

@@ -213,6 +213,26 @@ let strike_in_a_cancelled_scope pool =
   done;
   is_usable pool
 
+(* Later callers pay for a place that looks absent. *)
+let strikes_in_nested_runs () =
+  let open Muster_core in
+  let outer = Pool.create ~domains:2 ~oversubscribe:true () in
+  let inner = Pool.create ~domains:2 ~oversubscribe:true () in
+  let again () = Pool.run outer (fun () -> ignore (Sys.opaque_identity (ref 0))) in
+  let nested () = Pool.run outer (fun () -> Pool.run inner (fun () -> for _ = 1 to 20 do again () done)) in
+  let armed = Atomic.make false and left = ref 0 in
+  let stop = Unix.gettimeofday () +. if flipped then 1. else 2. in
+  with_strikes 0.0002 (fun () -> if Atomic.get armed then raise Strike) (fun () ->
+      while Unix.gettimeofday () < stop do
+        (try Atomic.set armed true; nested () with Strike -> ());
+        Atomic.set armed false;
+        let is_away (pool : Pool.t) = Atomic.get pool.workers.(0).away in
+        if is_away outer || is_away inner then incr left
+      done);
+  Pool.close inner;
+  Pool.close outer;
+  check_int "left absent" 0 !left
+
 (* Were one counted as searching who is not, nobody would be woken for work. *)
 let strikes_at_rest () =
   let open Muster_core in
@@ -248,5 +268,6 @@ let () =
           case "Ctrl-C while a task is awaited that fails later" interrupted_await;
           case "while a cancelled scope waits" (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
           case "whoever looks for work" strikes_at_rest;
+          case "a pool within another" strikes_in_nested_runs;
         ] );
     ]

@@ -230,6 +230,95 @@ let thread_beside_pools_that_close () =
   Thread.join thread;
   match !result with Ok () -> () | Error exn -> failf "beside them: %s" (Printexc.to_string exn)
 
+(* A systhread that is in a pool while storage shows another thread's place there. *)
+let beside_another_thread f =
+  with_domains 2 @@ fun pool ->
+  let ended = Atomic.make false and result = ref (Ok ()) in
+  let beside () =
+    result := outcome (fun () -> Pool.run pool f);
+    Atomic.set ended true
+  in
+  Pool.run pool (fun () ->
+      ignore (Thread.create beside ());
+      while not (Atomic.get ended) do Thread.delay 1e-3 done);
+  match !result with Ok () -> () | Error exn -> raise exn
+
+let loops_beside_another_thread () =
+  let stopped name loop =
+    let stop = Unix.gettimeofday () +. 10. in
+    let loops () = while Unix.gettimeofday () < stop do loop () done in
+    let check () =
+      check_raises name Task.Deadline_exceeded (fun () -> Task.with_deadline 0.02 loops)
+    in
+    beside_another_thread check;
+    check_bool (name ^ ": in time") true (Unix.gettimeofday () < stop)
+  in
+  stopped "for" (fun () -> Muster.parallel_for ~start:1 ~finish:1000 ignore);
+  stopped "reduce" (fun () -> ignore (sum_by_reduce 1000))
+
+(* The resident never looks for tasks, and wakes the caller, who waits for it, at each fork. *)
+let served_beside_forks step () =
+  with_domains 2 @@ fun pool ->
+  let begun = Atomic.make false and stop = Atomic.make false in
+  let fork_on () =
+    Atomic.set begun true;
+    while not (Atomic.get stop) do step () done
+  in
+  Pool.run pool @@ fun () ->
+  Task.scope @@ fun s ->
+  let task = Task.fork s fork_on in
+  wait_until (fun () -> Atomic.get begun);
+  in_domain (fun () -> ignore (Task.fork s (fun () -> Atomic.set stop true)));
+  Task.await task
+
+(* While it waits, the caller takes on what nobody has begun. *)
+let share_that_waits () =
+  (* It takes three workers who stay. *)
+  if not flipped then
+  with_domains 3 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  let domain () = (Domain.self () :> int) in
+  let places = Array.make 3 0 in
+  Muster.Team.broadcast pool (fun worker -> places.(worker) <- domain ());
+  (* Both residents get a task that lasts; the one of place 1 is released. *)
+  let stop = counters 3 and here = counters 3 in
+  let busy () =
+    let place = if domain () = places.(1) then 1 else 2 in
+    Atomic.incr here.(place);
+    wait_until (fun () -> Atomic.get stop.(place) > 0)
+  in
+  let tasks = List.init 2 (fun _ -> Task.async busy) in
+  wait_until (fun () -> Atomic.get here.(1) = 1 && Atomic.get here.(2) = 1);
+  Atomic.set stop.(1) 1;
+  Unix.sleepf 0.02;
+  let latch = Muster.Latch.create 1 and begun = Atomic.make false in
+  Muster.Team.for_slices pool 3 (fun ~worker ~start:_ ~count:_ ->
+      match worker with
+      | 0 -> wait_until (fun () -> Atomic.get begun)
+      | 1 -> Atomic.set begun true; Unix.sleepf 0.02; Muster.Latch.await latch
+      | _ -> Muster.Latch.count_down latch);
+  Atomic.set stop.(2) 1;
+  List.iter Task.await tasks
+
+(* What its callers did elsewhere comes through the inbox. *)
+let woken_from_outside_by_all () =
+  with_domains 4 @@ fun pool ->
+  let seen = Atomic.make [] and left = Muster.Latch.create 60 in
+  let rec note domain =
+    let before = Atomic.get seen in
+    if not (List.mem domain before || Atomic.compare_and_set seen before (domain :: before)) then
+      note domain
+  in
+  let call () =
+    Task.blocking (fun () -> Unix.sleepf 0.4);
+    Unix.sleepf 0.02;
+    note (Domain.self () :> int);
+    Muster.Latch.count_down left
+  in
+  Pool.run pool (fun () -> for _ = 1 to 60 do ignore (Task.async call) done);
+  Muster.Latch.await left;
+  if List.length (Atomic.get seen) < 2 then failf "one resident has done it all"
+
 let () =
   Alcotest.run "sharing"
     [
@@ -245,6 +334,12 @@ let () =
           case "a task awaited by its own systhread" task_awaited_by_a_thread_it_made;
           case "run within run" run_within_run;
           case "a resident waits for an outside task" resident_waits_for_an_outside_task;
+          case "loops of a systhread beside another" loops_beside_another_thread;
+          case "an outside task beside both" (served_beside_forks (fun () -> ignore (Muster.both ignore ignore)));
+          case "an outside task beside loops"
+            (served_beside_forks (fun () -> Muster.parallel_for ~start:1 ~finish:50 ignore));
+          case "a share that waits" share_that_waits;
+          case "what was blocked goes on" woken_from_outside_by_all;
         ] );
       ( "several pools",
         [

@@ -217,6 +217,18 @@ let await_within_loop () =
       ignore (Atomic.fetch_and_add sum (Task.await task)));
   check_int "sum" 320 (Atomic.get sum)
 
+(* On one worker nothing is stolen, and every task lies in the deque until it is awaited. *)
+let results_are_let_go () =
+  run_on 1 @@ fun () ->
+  let live () = Gc.full_major (); (Gc.stat ()).live_words in
+  let before = live () in
+  List.iter
+    (fun task -> ignore (Task.await task))
+    (List.init 100 (fun _ -> Task.async (fun () -> Bytes.make 1_000_000 'x')));
+  for _ = 1 to 2_000 do Task.await (Task.async ignore) done;
+  let words = live () - before in
+  if words > 1_000_000 then failf "%d words are left" words
+
 let () =
   Alcotest.run "task"
     [
@@ -236,6 +248,7 @@ let () =
           case "runs once" (on_each_count async_runs_once);
           case "at every call" (on_each_count async_at_every_call);
           case "a million queued" million_queued;
+          case "results are let go" results_are_let_go;
           case "await within await" (on_each_count await_chain);
           case "a chain of dependencies" (on_each_count await_dependencies);
         ] );

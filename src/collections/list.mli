@@ -26,8 +26,8 @@ val map : ('a -> 'b) -> 'a list -> 'b list
 val mapi : (int -> 'a -> 'b) -> 'a list -> 'b list
 
 val map2 : ('a -> 'b -> 'c) -> 'a list -> 'b list -> 'c list
-(** {b Raises} [Invalid_argument] for different lengths, when [f] has been called for all pairs that
-    there are. *)
+(** {b Raises} [Invalid_argument] for different lengths: when [f] has been called for all pairs that there
+    are, if these are two or more; before any call otherwise. *)
 
 val filter : ('a -> bool) -> 'a list -> 'a list
 val find_all : ('a -> bool) -> 'a list -> 'a list

@@ -28,8 +28,8 @@
 
     {b Domains.} Any task, systhread or domain may call any function. A task that waits is
     suspended, and its worker does other things; a thread outside all pools blocks. What cannot
-    be suspended though a worker runs it (below a C callback, in a loop entered from outside, in
-    [Team]'s functions) runs other tasks until its turn has come, and those end before it goes
+    be suspended though a worker runs it (below a C callback, in a loop entered from outside, in a
+    task that nobody had begun when it was awaited from outside, in [Team]'s functions) runs other tasks until its turn has come, and those end before it goes
     on: it must not wait for what only a party below it on the stack will do.
 
     {b Order.} Messages of one sender arrive in the order in which it sent them; those of

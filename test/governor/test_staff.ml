@@ -363,6 +363,18 @@ let other_caller_leaves step () =
   Atomic.set go true;
   work_until "one" (fun () -> allowed pool = 1)
 
+(* A thread in two pools is one caller, of the inner one. *)
+let nested_pools () =
+  let visitors pool = Staff.visitors (core pool) in
+  fixed 2 @@ fun outer ->
+  Pool.run outer @@ fun () ->
+  check_int "outer alone" 1 (visitors outer);
+  fixed 2 @@ fun inner ->
+  Pool.run inner (fun () ->
+      check_int "outer" 0 (visitors outer);
+      check_int "inner" 1 (visitors inner));
+  check_int "outer again" 1 (visitors outer)
+
 (* {1 The guard} *)
 
 (* Code that waits by a flag for its own task, when no resident may work any more. *)
@@ -385,7 +397,8 @@ let run_tests () =
   Alcotest.run "staff"
     [ ( "numbers",
         [ case "shares of a pool" shares_of_a_pool; case "of several" shares_of_several;
-          budget_is_kept; case "growth of a heap" growth ] );
+          budget_is_kept; case "callers of nested pools" nested_pools;
+          case "growth of a heap" growth ] );
       ( "idle",
         [ case "gives its domains back" gives_domains_back;
           case "broadcast afterwards" broadcast_after_idleness;

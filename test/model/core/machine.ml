@@ -82,7 +82,7 @@ module Sleeper = struct
       | Some how when how = Interrupt || limit_ms >= 0 -> end_early me how
       | _ -> (
         match naps_of me limit_ms with
-        | Some n -> nap n token; false
+        | Some n -> clock := !clock + (limit_ms * 1_000_000); nap n token; false
         | None -> Atomic.block (fun () -> Atomic.get token)))
 
   let doze = sleep
