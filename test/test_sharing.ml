@@ -302,6 +302,7 @@ let share_that_waits () =
 
 (* What its callers did elsewhere comes through the inbox. *)
 let woken_from_outside_by_all () =
+  if not flipped then
   with_domains 4 @@ fun pool ->
   let seen = Atomic.make [] and left = Muster.Latch.create 60 in
   let rec note domain =

@@ -39,12 +39,40 @@ let protect f = try f () with exn -> call_handler (Outcome.caught exn)
 let report u = if not (Atomic.exchange u.heard true) then call_handler u.failure
 let is_lost u = Machine.Canary.is_dead u.promise
 
+(* What was put in front of [seen]; none if that is there no more. *)
+let rec since seen = function
+  | failures when failures == seen -> Some []
+  | [] -> None
+  | u :: rest -> Option.map (List.cons u) (since seen rest)
+
+(* To filter anew whenever another failure has come would take for ever where they come fast. *)
+let rec keep seen kept =
+  let now = Atomic.get pending in
+  match since seen now with
+  | Some newer -> if not (Atomic.compare_and_set pending now (newer @ kept)) then keep seen kept
+  | None -> ()
+
+let pass failures =
+  List.iter (fun u -> if is_lost u then report u) failures;
+  keep failures (List.filter unheard failures)
+
+(* Workers come by whenever they find nothing to do. Where there are many failures, one of them at a time
+   looks through these, for a twentieth of the time. *)
+let few = 64
+let not_before = Atomic.make 0
+let second = 1_000_000_000
+
 let collect () =
   match Atomic.get pending with
   | [] -> ()
+  | failures when List.compare_length_with failures few < 0 -> pass failures
   | failures ->
-    List.iter (fun u -> if is_lost u then report u) failures;
-    update (List.filter unheard)
+    let began = Machine.now () and due = Atomic.get not_before in
+    if began >= due && Atomic.compare_and_set not_before due (began + second) then begin
+      pass failures;
+      let ended = Machine.now () in
+      Atomic.set not_before (ended + (20 * (ended - began)))
+    end
 
 let note owner _ (raised : Promise.raised) =
   let canary, promise = Machine.Canary.create () in
