@@ -12,12 +12,14 @@
 
     {2 What holds everywhere}
 
-    {b Pool.} Every call acts on the {e current} pool: that of the running task, else the default
-    pool, which starts on first use. {!Team}'s calls are given theirs. A pool runs as many workers
+    {b Pool.} Every call acts on the {e current} pool: that of the running task, or of the innermost
+    {!Pool.run} of the calling thread, else the default pool, which starts on first use. {!Team}'s calls are
+    given theirs. A pool runs as many workers
     as the machine has CPUs for at the moment: see {!Pool.create}.
 
     {b Exceptions.} A task's exception is raised where its result is asked for, with the backtrace
-    of its origin, if [Printexc.record_backtrace] was on where the task was forked. A call that
+    of its origin, if [Printexc.record_backtrace] was on where the task was forked (and last set there, if that
+    has changed since; where whoever awaits a task runs it in place, there). A call that
     runs several functions returns or raises only when all that were started have ended; of
     several exceptions the leftmost wins (of the smallest index, of the first function), which is
     the one the sequential program would raise; what was not started, right of an exception, is

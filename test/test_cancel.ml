@@ -23,6 +23,30 @@ let until flag = while not (Atomic.get flag) do Unix.sleepf 0.0005 done
 
 (* {2 Task.cancel} *)
 
+let spin n = for _ = 1 to n do ignore (Sys.opaque_identity n) done
+
+(* The hook tells that the task was cancelled before it ended: so no value comes. *)
+let at_the_very_end () =
+  in_pool 2 @@ fun () ->
+  let race i =
+    let began = Atomic.make false and go = Atomic.make false and hooked = Atomic.make false in
+    let body () =
+      Task.on_cancel (fun () -> Atomic.set hooked true);
+      Atomic.set began true;
+      while not (Atomic.get go) do Domain.cpu_relax () done;
+      spin (i land 31)
+    in
+    let t = Task.async body in
+    while not (Atomic.get began) do Domain.cpu_relax () done;
+    Atomic.set go true;
+    spin (i / 32 land 63);
+    Task.cancel t;
+    let was_hooked = Atomic.get hooked in
+    let cancelled = is_cancelled (fun () -> Task.await t) in
+    if was_hooked && not cancelled then failf "round %d: a value after the hook" i
+  in
+  for i = 1 to if flipped then 500 else 5_000 do race i done
+
 let before_it_begins () =
   in_pool 1 (fun () ->
       let ran = ref false in
@@ -543,6 +567,7 @@ let () =
       ( "cancel",
         [
           case "a task that has not begun" before_it_begins;
+          case "at the very end" at_the_very_end;
           case "a task that waits" wakes_who_waits;
           case "a value that comes later is dropped" value_is_dropped;
           case "an exception that comes later is not" exception_is_not;

@@ -99,6 +99,33 @@ let recording_follows_the_caller pool =
   Fun.protect ~finally:(fun () -> Printexc.record_backtrace true) @@ fun () ->
   List.iter check [ true; false; true; false ]
 
+(* Two callers, of whom one records nothing, help each other and resume each other's tasks. *)
+let recording_is_the_callers_own () =
+  with_domains 3 @@ fun pool ->
+  let stop = Atomic.make false in
+  let chan = Muster.Chan.bounded 0 in
+  let beside () =
+    Printexc.record_backtrace false;
+    while not (Atomic.get stop) do
+      Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:1 ~finish:8 ignore);
+      ignore (Muster.Chan.try_send chan ());
+      check_bool "off" false (Printexc.backtrace_status ())
+    done
+  in
+  let other = Domain.spawn (fun () -> outcome beside) in
+  let resumed () = Muster.Chan.recv chan; raise (Boom 1) in
+  for _ = 1 to 200 do
+    Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:1 ~finish:8 ignore);
+    check_bool "on" true (Printexc.backtrace_status ());
+    match Pool.run pool (fun () -> Muster.Task.await (Muster.Task.async resumed)) with
+    | () -> ()
+    | exception Boom _ ->
+      let backtrace = Printexc.get_backtrace () in
+      check_bool "origin" true (contains backtrace ~sub:"test_exceptions")
+  done;
+  Atomic.set stop true;
+  match Domain.join other with Ok () -> () | Error exn -> raise exn
+
 let raises_from_everywhere pool =
   let check (name, f) =
     match f () with
@@ -225,6 +252,7 @@ let () =
           case "names the origin" (on_each_count backtrace_of_origin);
           case "from every worker" (on_pools [ 3; 8 ] backtrace_from_every_worker);
           case "follows the caller" (on_each_count recording_follows_the_caller);
+          case "is the caller's own" recording_is_the_callers_own;
         ] );
       ( "which",
         [

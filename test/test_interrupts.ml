@@ -253,6 +253,70 @@ let strikes_at_rest () =
       done);
   wait_until (fun () -> Atomic.get pool.searching = 0)
 
+(* What waits on top of a sleep announces itself anew: were both counted, nobody would be hired for work. *)
+let handler_waits_on_a_sleep pool =
+  let is_it (p : Muster_core.Place.pool) = p.name = "sleeps" in
+  let core = List.find is_it (Atomic.get Muster_core.Place.open_pools) in
+  let begun = Atomic.make 0 in
+  let doze seconds () =
+    ignore (Thread.sigmask SIG_BLOCK [ Sys.sigalrm ]);
+    Atomic.incr begun;
+    Unix.sleepf seconds;
+    ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigalrm ])
+  in
+  let handled = ref 0 in
+  let sleeps_twice () =
+    let long = Task.async (doze 0.3) and short = Task.async (doze 0.1) in
+    wait_until (fun () -> Atomic.get begun = 2);
+    Sys.set_signal Sys.sigalrm (Signal_handle (fun _ -> incr handled; Task.await short));
+    ignore (Unix.setitimer ITIMER_REAL { it_value = 0.02; it_interval = 0. });
+    Task.await long
+  in
+  Pool.run pool sleeps_twice;
+  Sys.set_signal Sys.sigalrm Signal_default;
+  check_int "handled" 1 !handled;
+  wait_until (fun () -> Atomic.get core.residents = 0);
+  check_int "sleepers" 0 (Muster_core.Parking.sleepers core.parking);
+  let is_begun_by_another () =
+    let flag = Atomic.make false in
+    let task = Task.async (fun () -> Atomic.set flag true) in
+    wait_until (fun () -> Atomic.get flag);
+    Task.await task
+  in
+  Pool.run pool is_begun_by_another
+
+let handler_waits () =
+  let pool = Pool.create ~name:"sleeps" ~domains:3 ~oversubscribe:true () in
+  Fun.protect ~finally:(fun () -> Pool.close pool) (fun () -> handler_waits_on_a_sleep pool)
+
+(* In the domain of a resident that is about to leave. *)
+let alarms_of_the_collector () =
+  Task.set_uncaught_handler (fun _ _ -> ());
+  let here = Domain.self () and stop = Atomic.make false in
+  let collect () =
+    let rec go_on () = try while not (Atomic.get stop) do Gc.full_major () done with Strike -> go_on () in
+    go_on ()
+  in
+  let collector = Domain.spawn collect in
+  let rec firmly f = try f () with Strike -> firmly f in
+  let sets_an_alarm set () =
+    ignore (Gc.create_alarm (fun () -> if Domain.self () <> here then raise Strike));
+    Atomic.set set true
+  in
+  let round () =
+    let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+    let set = Atomic.make false in
+    let work () =
+      ignore (Task.async (sets_an_alarm set));
+      wait_until (fun () -> Atomic.get set)
+    in
+    (try Pool.run pool work with Strike -> ());
+    firmly (fun () -> Pool.close pool)
+  in
+  for _ = 1 to if flipped then 10 else 40 do firmly round done;
+  Atomic.set stop true;
+  Domain.join collector
+
 let () =
   Alcotest.run "interrupts"
     [
@@ -269,5 +333,7 @@ let () =
           case "while a cancelled scope waits" (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
           case "whoever looks for work" strikes_at_rest;
           case "a pool within another" strikes_in_nested_runs;
+          case "a handler that waits on top of a sleep" handler_waits;
+          case "alarms of the collector" alarms_of_the_collector;
         ] );
     ]

@@ -297,6 +297,45 @@ let thread_left_behind () =
       let left, right = Muster.both where where in
       check_equal "of forks" ("theirs", "theirs") (left, right))
 
+(* The other thread of this domain is in some other pool. *)
+let outside_beside_another () =
+  with_domains 2 @@ fun pool ->
+  let entered = Atomic.make false and stop = Atomic.make false in
+  let sits () =
+    Atomic.set entered true;
+    while not (Atomic.get stop) do Thread.delay 1e-3 done
+  in
+  let where () = (Option.get (Muster_core.Place.owned_place ())).pool.name in
+  in_domain @@ fun () ->
+  let thread = Thread.create (fun () -> Pool.run pool sits) () in
+  while not (Atomic.get entered) do Thread.delay 1e-3 done;
+  let theirs = Task.await (Task.async where) in
+  Atomic.set stop true;
+  Thread.join thread;
+  check_equal "pool" "default" theirs
+
+(* More threads than either pool has places for; each acts on its own. *)
+let crowds_of_two_pools () =
+  Pool.with_ ~name:"a" ~domains:3 ~oversubscribe:true @@ fun a ->
+  Pool.with_ ~name:"b" ~domains:3 ~oversubscribe:true @@ fun b ->
+  let n = 16 in
+  let entered = Atomic.make 0 and left = Atomic.make 0 in
+  let wait_for count = while Atomic.get count < 2 * n do Thread.delay 1e-3 done in
+  let where () = (Muster_core.Pool.current ()).name in
+  let caller i =
+    let pool, name = if i land 1 = 0 then (a, "a") else (b, "b") in
+    let work () =
+      ignore (Atomic.fetch_and_add entered 1);
+      wait_for entered;
+      let found = outcome (fun () -> Task.await (Task.async where)) in
+      ignore (Atomic.fetch_and_add left 1);
+      check_equal "pool" (Ok name) found;
+      wait_for left
+    in
+    Pool.run pool work
+  in
+  ignore (in_threads (2 * n) caller)
+
 let close_within_own_task () =
   let pool = Pool.create ~name:"closing itself" ~domains:2 ~oversubscribe:true () in
   check_invalid ~mentions:[ "closing itself" ] "close" (fun () ->
@@ -311,6 +350,17 @@ let close_joins_every_domain () =
         check_int "size" 4 (Pool.size pool);
         works pool)
   done
+
+let several_close_at_once () =
+  let ended = Atomic.make false in
+  let at_the_end () = Unix.sleepf 0.1; Atomic.set ended true in
+  let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+  Muster.Team.broadcast pool (fun worker -> if worker > 0 then Domain.at_exit at_the_end);
+  let closes () = Pool.close pool; check_bool "its domain has ended" true (Atomic.get ended) in
+  let others = List.init 2 (fun _ -> Domain.spawn (fun () -> outcome closes)) in
+  closes ();
+  let join domain = match Domain.join domain with Ok () -> () | Error exn -> raise exn in
+  List.iter join others
 
 (* Stats *)
 
@@ -436,6 +486,8 @@ let () =
           case "MUSTER_DOMAINS" default_size_by_environment;
           case "MUSTER_DOMAINS that is no number" bad_environment;
           case "not for a thread that another left behind" thread_left_behind;
+          case "for a thread beside one in another pool" outside_beside_another;
+          case "not for one that found no place" crowds_of_two_pools;
         ] );
       ("name", [ case "find" find_by_name ]);
       ( "close",
@@ -450,6 +502,7 @@ let () =
           case "beside threads that are within" close_beside_threads;
           case "within a task of the pool" close_within_own_task;
           case "joins every domain" close_joins_every_domain;
+          case "so does each of several" several_close_at_once;
           case "though functions of Domain.at_exit raise" close_beside_raising_ends;
         ] );
       ("stats",

@@ -209,7 +209,7 @@ let resident_waits_for_an_outside_task () =
   Task.await held;
   Domain.join domain
 
-(* A systhread finds the pool in which another thread of its domain happens to be. *)
+(* What storage shows to a systhread may be the place of another thread, in a pool that closes. *)
 let thread_beside_pools_that_close () =
   let stop = Atomic.make false in
   let use () =

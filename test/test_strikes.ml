@@ -133,8 +133,18 @@ let callers () =
   Pool.close pool;
   Pool.close other
 
+(* Each serves the other's shares while it waits. *)
+let broadcasts () =
+  with_domains 3 @@ fun pool ->
+  let broadcast () = whatever (fun () -> Muster.Team.broadcast pool ignore) in
+  let beside () = firmly (fun () -> while under_fire () do broadcast () done) in
+  Atomic.set stop infinity;
+  let other = Domain.spawn beside in
+  repeat_under_fire broadcast;
+  Domain.join other
+
 let () =
   Task.set_uncaught_handler (fun _ _ -> ());
   ignore (Pool.default ());
   Alcotest.run "strikes"
-    [ ("anywhere", [ case "residents" residents; case "callers" callers ]) ]
+    [ ("anywhere", [ case "residents" residents; case "callers" callers; case "broadcasts" broadcasts ]) ]

@@ -118,6 +118,35 @@ let closing_reports_its_own () =
   Pool.close pool;
   check_int "reports" 0 (Atomic.get reports)
 
+(* Another pool's tasks go on failing, with promises that are still there. *)
+let closing_beside_failures () =
+  Task.set_uncaught_handler (fun _ _ -> ());
+  with_domains 2 @@ fun busy ->
+  let stop = Atomic.make false and many = Atomic.make false in
+  let fail_on () =
+    let kept = ref [] in
+    let fail () = kept := Task.async (fun () -> raise (Boom 0)) :: !kept in
+    for _ = 1 to 100_000 do fail () done;
+    Atomic.set many true;
+    while not (Atomic.get stop) do
+      for _ = 1 to 10 do fail () done;
+      Task.await (Task.async ignore)
+    done;
+    ignore (Sys.opaque_identity !kept)
+  in
+  let domain = Domain.spawn (fun () -> Pool.run busy fail_on) in
+  wait_until (fun () -> Atomic.get many);
+  let idle = Pool.create ~domains:1 () in
+  let closed = Atomic.make false in
+  let closer = Domain.spawn (fun () -> Pool.close idle; Atomic.set closed true) in
+  let limit = Unix.gettimeofday () +. 5. in
+  while (not (Atomic.get closed)) && Unix.gettimeofday () < limit do Unix.sleepf 0.001 done;
+  let in_time = Atomic.get closed in
+  Atomic.set stop true;
+  Domain.join domain;
+  Domain.join closer;
+  check_bool "closed in time" true in_time
+
 let () =
   Alcotest.run "uncaught"
     [
@@ -132,5 +161,6 @@ let () =
           case "a raising handler" raising_handler_does_no_harm;
           case "stderr by default" reported_on_stderr;
           case "a pool's end reports its own" closing_reports_its_own;
+          case "a pool closes while others fail" closing_beside_failures;
         ] );
     ]

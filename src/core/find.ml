@@ -18,7 +18,7 @@ let steal_from w victim =
   if task != none then begin
     w.own.found <- task;
     rouse victim;
-    inherit_backtrace victim.backtrace;
+    w.own.records <- Atomic.get victim.backtrace;
     w.own.counts.steals <- w.own.counts.steals + 1;
     (* What lies above was hidden from other thieves for a moment (Deque). *)
     if not (Deque.is_empty victim.deque) then wake_for_work w.pool
@@ -61,7 +61,7 @@ let from_inbox w =
       w.own.found <- task;
       ignore (Atomic.fetch_and_add w.pool.served 1);
       if goes_on then take_on_inbox w;
-      inherit_backtrace w.pool.inherited;
+      w.own.records <- Atomic.get w.pool.inherited;
       w.own.from_inbox <- true
     end;
     task
@@ -114,6 +114,7 @@ let pop w =
   let task = Deque.pop w.deque in
   if task != none then begin
     w.own.found <- task;
+    w.own.records <- Atomic.get w.backtrace;
     if Deque.size w.deque <= low then rouse w
   end;
   task
@@ -130,7 +131,13 @@ let what_came_first w =
   if task != none then task
   else
     let task = Deque.steal w.deque in
-    if task != none then (w.own.found <- task; rouse w; task) else from_deques w
+    if task != none then begin
+      w.own.found <- task;
+      w.own.records <- Atomic.get w.backtrace;
+      rouse w;
+      task
+    end
+    else from_deques w
 
 let from_where_it_is_due w =
   w.own.turn <- w.own.turn + 1;

@@ -24,6 +24,9 @@
    [wake] finds it, [wake_one] passes it over, and it is not counted. A wake meant for anybody
    would be lost on it.
 
+   A signal's handler or a finaliser may announce on top of a sleep, and so take its state over: that sleep
+   counts no more, and ends when the handler's does.
+
    At rest [sleepers] is the number of states that are asleep. *)
 
 type place = { state : int Atomic.t; sleeper : Machine.Sleeper.t }
@@ -41,11 +44,15 @@ let create n =
 
 let[@inline] sleepers t = Atomic.get t.sleepers
 
+let[@inline] enter t i how =
+  if Atomic.exchange t.places.(i).state how = asleep then
+    ignore (Atomic.fetch_and_add t.sleepers (-1))
+
 let announce t i =
   ignore (Atomic.fetch_and_add t.sleepers 1);
-  Atomic.set t.places.(i).state asleep
+  enter t i asleep
 
-let announce_aside t i = Atomic.set t.places.(i).state aside
+let announce_aside t i = enter t i aside
 
 (* [how] it sleeps: asleep or aside. *)
 let end_sleep_of t i how =

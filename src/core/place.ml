@@ -60,6 +60,7 @@ and own = {
   mutable settled : bool;  (** has a minor heap that fits (Heap) *)
   mutable bored : bool;  (** has slept its fill *)
   mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
+  mutable records : bool;  (** backtraces: who handed out what it has found *)
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
   mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
@@ -151,7 +152,7 @@ let make_own home index =
   Compat.padded
     { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
       depth = 0; filling = true; stale = false; from_inbox = false; settled = false; bored = false;
-      found = none; suspect = none; called = false; stands_in = Inbox.never; unserved = 0; unserved_since = 0; victim = index;
+      found = none; records = false; suspect = none; called = false; stands_in = Inbox.never; unserved = 0; unserved_since = 0; victim = index;
       turn = 0; looked_at = 0; watched = 0; watched_since = 0; points = 0; points_since = 0; dense = false;
       visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
 
@@ -236,14 +237,32 @@ let hide_beside w =
   in
   change beside without
 
+let listed is_it =
+  match Atomic.get beside with
+  | [] -> None
+  | places -> (
+    match List.assoc_opt (Machine.thread_id ()) places with
+    | Some w as found when is_it w -> found
+    | _ -> None)
+
 (* Where the calling thread works, if it does: in its innermost place. *)
 let owned_place () =
   let w = current () in
-  if owned w then Some w
-  else
-    match Atomic.get beside with
-    | [] -> None
-    | places -> List.assoc_opt (Machine.thread_id ()) places
+  if owned w then Some w else listed owned
+
+(* For a thread that acts on a pool in which all places are taken: one of nobody's, which it finds in the same
+   way and does not own. *)
+let make_outside pool =
+  let w = make pool (-1) in
+  Atomic.set w.owner (-Machine.thread_id ());
+  w
+
+let is_outside w = Atomic.get w.owner = -Machine.thread_id ()
+
+(* On what pool the calling thread acts from outside, if it was told to. *)
+let outside_place () =
+  let w = current () in
+  if is_outside w then Some w else listed is_outside
 
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0

@@ -141,7 +141,9 @@ let close pool =
   Atomic.set pool.closing true;
   finish_what_is_left pool;
   wait_until_left pool;
-  Array.iter (fun w -> Option.iter join (Atomic.exchange w.domain None)) pool.workers;
+  (* Several may close at the same time, and each has to wait. *)
+  Array.iter (fun w -> Option.iter join (Atomic.get w.domain)) pool.workers;
+  Array.iter (fun w -> Atomic.set w.domain None) pool.workers;
   forget pool;
   Uncaught.flush ~owner:pool.home.owner ()
 
@@ -159,22 +161,22 @@ let rec default () =
     if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine;
     default ()
 
-(* The current pool, for who finds this place by storage. That of the thread's own place, if it has one
-   which storage does not show; else it may be that of another thread of the same domain, who may
-   close it. *)
-let of_place w =
+(* What storage shows may be another thread's. *)
+let current () =
   match owned_place () with
-  | Some mine -> mine.pool
-  | None -> if w == nobody || Atomic.get w.pool.closing then default () else w.pool
+  | Some w -> w.pool
+  | None -> (
+    match outside_place () with
+    | Some w when not (Atomic.get w.pool.closing) -> w.pool
+    | _ -> default ())
 
 let rec with_current ~in_place f =
   Room.make ();
   match owned_place () with
   | Some w -> f w
   | None ->
-    let w = current () in
-    let if_closed = if w == nobody then None else Some (fun () -> with_current ~in_place f) in
-    with_worker ?if_closed "Pool.run" (of_place w) ~in_place f
+    let if_closed () = with_current ~in_place f in
+    with_worker ~if_closed "Pool.run" (current ()) ~in_place f
 
 let run pool f =
   if inside pool then f ()

@@ -10,8 +10,8 @@
    Parties: any number of claimants (the worker that took the task from a deque, whoever
    awaits it), of waiters and of those who stop it. [claim] and [stop] are compare-and-sets from
    Ready, so exactly one party runs the function or none ever does; a deque or inbox entry is
-   only a hint that the promise may still be ready. Only the claimant resolves, once, by an
-   exchange that hands it every entry registered before; a waiter that comes later finds the
+   only a hint that the promise may still be ready. Only the claimant resolves, once, by a
+   compare-and-set that hands it every entry registered before; a waiter that comes later finds the
    result.
 
    Order: what the claimant did before [resolve] happens before a waiter's wake and before
@@ -229,9 +229,23 @@ let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
 let somebody_waits { entries; _ } =
   List.exists (fun entry -> is_for End entry && entry.is_live ()) entries
 
+let raised_cancelled =
+  { failure = cancelled; heard = Atomic.make false; token = No_token }
+
+(* A value that comes after the stop is dropped. *)
+let[@inline] outcome state result =
+  match (state, result) with
+  | Running (_, { stopped = true; _ }), Returned _ -> Raised raised_cancelled
+  | _ -> result
+
+(* The state until then. *)
+let rec replace p result =
+  let state = Atomic.get p in
+  if Atomic.compare_and_set p state (outcome state result) then state else replace p result
+
 (* [Cancelled] needs no report: somebody wanted it. *)
-let resolve p result =
-  match (Atomic.exchange p result, result) with
+let announce p state result =
+  match (state, result) with
   | Running (home, attached), Raised raised -> (
     match raised.failure.exn != Cancelled && not (somebody_waits attached) with
     | tell ->
@@ -243,16 +257,20 @@ let resolve p result =
   | Running (_, attached), _ -> if attached.length > 0 then fire End attached
   | (Ready _ | Returned _ | Raised _), _ -> assert false
 
-(* That of a task which ran to its end. *)
-let settled p result =
-  match (Atomic.get p, result) with
-  | Running (_, { stopped = true; _ }), Returned _ -> raised cancelled
-  | _ -> result
+(* No asynchronous exception strikes before the promise is resolved: where somebody else changes its state
+   meanwhile, [replace] looks for signals, and what is raised there is raised afterwards. *)
+let resolve p result =
+  let state = Atomic.get p in
+  if Atomic.compare_and_set p state (outcome state result) then announce p state result
+  else
+    match replace p result with
+    | state -> announce p state result
+    | exception exn -> announce p (Atomic.exchange p result) result; raise exn
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
    its allocation still resolves the promise. *)
-let result_of p f =
-  try settled p (Returned (f ()))
+let result_of f =
+  try Returned (f ())
   with exn -> (
     match raised (Outcome.caught exn) with
     | result -> result
@@ -265,9 +283,8 @@ let rec run_from state p =
     run_from (Atomic.get p) p
   | Ready (f, _, _) ->
     if claim_from state p then begin
-      let result = result_of p f in
-      resolve p result;
-      result
+      resolve p (result_of f);
+      Atomic.get p
     end
     else run_from (Atomic.get p) p
   | Running _ | Returned _ | Raised _ -> state

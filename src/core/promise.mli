@@ -76,11 +76,12 @@ val claim : 'a t -> bool
 val claim_from : 'a state -> 'a t -> bool
 (** The same, for who has just read the state; [false] also if it has changed. *)
 
-val result_of : 'a t -> (unit -> 'a) -> 'a state
+val result_of : (unit -> 'a) -> 'a state
 (** What the function comes to, for who has claimed its task and will {!resolve} it. Raises nothing. *)
 
 val resolve : 'a t -> 'a state -> unit
-(** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes who waits. *)
+(** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes who waits. Of one that
+    was stopped until then a value is dropped: it ends as {!Cancelled}. *)
 
 val run : 'a t -> 'a state
 (** Claims the task and runs it to its end; does nothing if it is not ready. A task whose scope has

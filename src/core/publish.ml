@@ -42,8 +42,6 @@ let wants_tasks w =
   if size <= low then w.own.filling <- true;
   (w.own.filling && not (alone w)) || (hush w; false)
 
-let inherit_backtrace flag = Machine.record_backtrace (Atomic.get flag)
-
 let publish_backtrace flag =
   let status = Machine.backtrace_status () in
   if Atomic.get flag <> status then Atomic.set flag status
@@ -119,8 +117,8 @@ let retract w task =
   Deque.drop w.deque task;
   if Deque.size w.deque <= low then rouse w
 
-(* A resident, as visitors do not serve the inbox; nor does a visitor's search count. One that is
-   dismissed and may not leave yet serves it too. *)
+(* A resident, as visitors do not serve the inbox: one that searches asks again when it has searched
+   (Worker.stop_searching). One that is dismissed and may not leave yet serves it too. *)
 let wake_for_inbox pool =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
   let { parking; _ } = pool and allowed = Atomic.get pool.allowed in

@@ -43,16 +43,17 @@ let stand_in w v =
   match Atomic.get v.mailbox with
   | Idle | Gone | Busy _ -> ()
   | Job job as posted ->
-    let ended () =
+    let ended ~here:_ =
       ignore (Atomic.fetch_and_add job.late (-1));
       ignore (Parking.wake w.pool.parking job.from)
     in
-    ignore (Atomic.fetch_and_add job.late 1);
-    if Atomic.compare_and_set v.mailbox posted Idle then begin
-      wake_posters w.pool;
-      run_share_on_top w v.index job.share job.failures ~ended
-    end
-    else ended ()
+    let take () =
+      ignore (Atomic.fetch_and_add job.late 1);
+      Atomic.compare_and_set v.mailbox posted Idle || (ended ~here:true; false)
+    in
+    let share index = wake_posters w.pool; job.share index in
+    let records = job.backtrace in
+    ignore (run_share_on_top w v.index share job.failures ~records ~take ~ended)
 
 let await_mailbox w v =
   let is_free () =

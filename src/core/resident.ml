@@ -50,6 +50,14 @@ let rec serve_pool ?(takes_signals = false) w =
     Worker.stash w.pool exn;
     serve_pool w
 
+let move_in w () =
+  Deque.move_in w.deque;
+  Atomic.set w.mailbox Idle
+
+let serve w () =
+  Run.wake_posters w.pool;
+  Dla.within (fun () -> serve_pool ~takes_signals:true w)
+
 (* Whether some caller is in the pool that does what is left while it waits. Those do not whose
    domain works for another thread (Find.stands_back), or who work in another pool. *)
 let is_visited pool =
@@ -87,8 +95,11 @@ let rec await_note w hiring =
 let call_another pool =
   let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
   if Atomic.get pool.residents = 0 then begin
-    if (Visit.something_is_left pool && waits_for_resident) || Visit.keeps_time pool then
-      ask_for_one pool
+    if
+      (Visit.something_is_left pool && waits_for_resident)
+      || (not (Inbox.is_empty pool.inbox))
+      || Visit.keeps_time pool
+    then ask_for_one pool
   end
   else if Atomic.get pool.guards > 0 then begin
     let begins_with_a_task v = let task = Deque.oldest v.deque in task != none && is_ready task in
@@ -98,21 +109,47 @@ let call_another pool =
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
    that cannot be written) is no matter of who joins it. *)
 let join domain = Uncaught.protect (fun () -> Domain.join domain)
+let join_if_any domain () = Option.iter join domain
 
-let rec take_leave w =
-  if not (Atomic.compare_and_set w.mailbox Idle Gone) then (Run.serve w; take_leave w)
-  else begin
-    note_leave w;
-    ignore (Atomic.fetch_and_add w.pool.ended 1);
-    Deque.sweep w.deque;
-    publish_counts w;
-    (* Thread identities are used again. *)
-    Atomic.set w.owner 0;
-    ignore (Atomic.fetch_and_add w.pool.residents (-1));
-    Run.wake_posters w.pool;
-    call_another w.pool;
-    Visit.announce_leave w.pool
-  end
+let rec lock_mailbox w =
+  let locked = Atomic.get w.mailbox == Gone || Atomic.compare_and_set w.mailbox Idle Gone in
+  if not locked then (Run.serve w; lock_mailbox w)
+
+let prepare_to_leave w () =
+  lock_mailbox w;
+  note_leave w;
+  Deque.sweep w.deque;
+  publish_counts w
+
+(* Once: nothing here allocates or polls. Thread identities are used again, so the place is let go before
+   the domain ends. *)
+let let_go w =
+  ignore (Atomic.fetch_and_add w.pool.ended 1);
+  Atomic.set w.owner 0;
+  ignore (Atomic.fetch_and_add w.pool.residents (-1))
+
+let tell_of_leave pool () =
+  Run.wake_posters pool;
+  call_another pool;
+  Visit.announce_leave pool
+
+(* No signal comes here, but what a finaliser or an alarm of the collector's raises in this domain may: it is
+   passed on, and the step taken again. Else the pool would count on one that is gone. *)
+let rec persist pool step x y =
+  match step x y with
+  | () -> ()
+  | exception exn -> Worker.stash pool exn; persist pool step x y
+
+(* [persist] itself looks for what has to be called. *)
+let surely pool step x y =
+  match persist pool step x y with
+  | () -> ()
+  | exception exn -> Worker.stash pool exn; persist pool step x y
+
+let take_leave w =
+  surely w.pool prepare_to_leave w ();
+  let_go w;
+  surely w.pool tell_of_leave w.pool ()
 
 (* Joins the one who was there before, at the end, when that costs nothing. (Not who hires: it
    may be the same domain, about to end.) *)
@@ -124,12 +161,10 @@ let work_as_resident w ~before hiring =
   Compat.set here w;
   w.own.base <- Machine.callback ();
   w.own.depth <- 0;
-  Deque.move_in w.deque;
-  Atomic.set w.mailbox Idle;
-  Run.wake_posters w.pool;
-  Dla.within (fun () -> serve_pool ~takes_signals:true w);
-  Option.iter join before;
-  await_note w hiring;
+  surely w.pool move_in w ();
+  surely w.pool serve w ();
+  surely w.pool join_if_any before ();
+  surely w.pool await_note w hiring;
   take_leave w;
   (* Last: to leave may be to serve a share, in a fiber. *)
   Machine.free_stacks ~keep:0

@@ -18,11 +18,8 @@ type suspension = {
 
 type _ Effect.t += Suspend : suspension -> unit Effect.t
 
-let wake_posters pool = if Atomic.get pool.posting > 0 then Parking.wake_all pool.parking
-
-let make_idle w =
-  Atomic.set w.mailbox Idle;
-  wake_posters w.pool
+let wake_all_in pool () = Parking.wake_all pool.parking
+let wake_posters pool = if Atomic.get pool.posting > 0 then Outcome.firmly wake_all_in pool ()
 
 (* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile:
    then others may need the mailbox, and the job counts the share as late. *)
@@ -31,9 +28,10 @@ let free_mailbox w =
   | (Busy (Job job) | Job job) when w.own.in_share ->
     w.own.in_share <- false;
     ignore (Atomic.fetch_and_add job.late 1);
-    make_idle w;
+    Atomic.set w.mailbox Idle;
     (* It waits no longer for this one, and may do what others have not begun. *)
-    ignore (Parking.wake w.pool.parking job.from)
+    ignore (Parking.wake w.pool.parking job.from);
+    wake_posters w.pool
   | Idle | Gone | Job _ | Busy _ -> ()
 
 let raise_at k exn =
@@ -45,9 +43,10 @@ let count_suspended pool n = ignore (Atomic.fetch_and_add pool.suspended n)
 (* What goes on with the strand, as an entry for a deque. Where an exception strikes before the strand
    goes on, it is raised where the strand waits. *)
 let rest_of pool k =
-  let put_back = Context.keep () in
+  let put_back = Context.keep () and records = Machine.backtrace_status () in
   let rest () =
     count_suspended pool (-1);
+    Machine.record_backtrace records;
     match put_back () with
     | () -> Effect.Deep.continue k ()
     | exception exn -> put_back (); raise_at k exn
@@ -89,11 +88,18 @@ let handler =
   in
   Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
 
-(* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. *)
-let aside w ~handled strand f x =
+(* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. [records]: with
+   backtraces. *)
+let aside w ~handled ~records strand f x =
   let was_handled = w.own.handled and before = Context.capture w in
-  let put_back () = w.own.handled <- was_handled; Context.restore w before in
+  let recorded = Machine.backtrace_status () in
+  let put_back () =
+    w.own.handled <- was_handled;
+    Machine.record_backtrace recorded;
+    Context.restore w before
+  in
   w.own.handled <- handled;
+  Machine.record_backtrace records;
   Context.switch w strand;
   match f x with
   | () -> put_back ()
@@ -105,7 +111,7 @@ let aside w ~handled strand f x =
 let in_fiber p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
 
 (* Those of [nowhere] know what they are a part of themselves (Context.carry). *)
-let execute w p =
+let execute w ~records p =
   match Promise.state p with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
     Promise.stop p
@@ -115,7 +121,7 @@ let execute w p =
       if home == Promise.nowhere then Context.none w
       else { Context.context = p; home; number = 0; base = 0; depth = 0 }
     in
-    aside w ~handled:true strand in_fiber p
+    aside w ~handled:true ~records strand in_fiber p
   | Running _ | Returned _ | Raised _ -> ()
 
 (* {2 Stepping aside}
@@ -137,59 +143,96 @@ let look_up_now w = look w; step_aside w
 let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
 let look_up_if_due w = if Staff.is_due w then look_up_now w
 
+(* An asynchronous exception that comes as one is noted is raised afterwards. *)
 let note_failure share index failures =
-  try share index with exn -> Leftmost.note failures index (Outcome.caught exn)
+  try share index
+  with exn ->
+    let failure = Outcome.caught exn in
+    (match Leftmost.note failures index failure with
+     | () -> ()
+     | exception exn -> Leftmost.note failures index failure; raise exn)
 
+let be_plain w ~number ~handled =
+  w.own.strand <- number;
+  w.own.handled <- handled;
+  if not (Context.is_plain w) then Context.restore w { (Context.none w) with number }
+
+(* Nothing is allocated before the share's first step. *)
 let run_plain w index share failures =
   let handled = w.own.handled and number = w.own.strand in
   w.own.handled <- false;
   w.own.strand <- 0;
-  note_failure share index failures;
-  if not (Context.is_plain w) then Context.restore w (Context.none w);
-  w.own.strand <- number;
-  w.own.handled <- handled
+  match note_failure share index failures with
+  | () -> be_plain w ~number ~handled
+  | exception exn -> be_plain w ~number ~handled; raise exn
 
 let run_share w index share failures =
   if Context.is_plain w then run_plain w index share failures
   else
-    aside w ~handled:false (Context.none w) (fun index -> run_plain w index share failures) index
+    aside w ~handled:false ~records:(Machine.backtrace_status ()) (Context.none w)
+      (fun index -> run_plain w index share failures)
+      index
 
 (* Somebody else's share, on top of a strand that may hold the very lock for which the share will
-   wait: so it can suspend. [ended] is part of it. *)
-let run_share_on_top w index share failures ~ended =
-  let body () = note_failure share index failures; ended () in
-  aside w ~handled:true (Context.none w) (fun () -> Compat.match_with body () handler) ()
+   wait: so it can suspend. [take] gets it; then [ended] is called once, whatever strikes: all is made before
+   that needs memory, and a share that is struck before its first step has failed. Whether it was got. *)
+let run_share_on_top w index share failures ~records ~take ~ended =
+  let begun = ref false and over = ref false in
+  let finish here () = if not !over then (over := true; ended ~here) in
+  let finish_here () () = finish (Context.place_after w == w) () in
+  let body () =
+    begun := true;
+    match note_failure share index failures with
+    | () -> Outcome.firmly finish_here () ()
+    | exception exn -> Outcome.firmly finish_here () (); raise exn
+  in
+  let run () = Compat.match_with body () handler in
+  let strand = Context.none w in
+  let fail exn index = raise exn in
+  take ()
+  &&
+  match aside w ~handled:true ~records strand run () with
+  | () -> true
+  | exception exn when !begun -> raise exn
+  | exception exn -> (
+    match note_failure (fail exn) index failures with
+    | () -> finish true (); true
+    | exception exn -> finish true (); raise exn)
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
 let end_share w ~here ~late ~from =
-  if here && w.own.in_share then begin
+  let frees = here && w.own.in_share in
+  if frees then begin
     w.own.in_share <- false;
-    make_idle w
+    Atomic.set w.mailbox Idle
   end
   else ignore (Atomic.fetch_and_add late (-1));
-  ignore (Parking.wake w.pool.parking from)
+  ignore (Parking.wake w.pool.parking from);
+  if frees then wake_posters w.pool
 
-let do_job w ~on_top = function
-  | Job { share; failures; late; from; backtrace; _ } ->
-    Machine.record_backtrace backtrace;
-    w.own.in_share <- true;
-    if on_top then
-      run_share_on_top w w.index share failures ~ended:(fun () ->
-          end_share w ~here:(Context.place_after w == w) ~late ~from)
-    else begin
-      run_share w w.index share failures;
-      end_share w ~here:true ~late ~from
-    end
-  | Idle | Gone | Busy _ -> ()
+(* [w]'s mailbox shows the job. *)
+let take_job w job ~ordered =
+  ((ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job))
+  && (w.own.in_share <- true; true)
 
-(* Whether there was a job. *)
+(* Whether there was a job. Between taking it and the handler no exception strikes. *)
 let serve_one w ~on_top =
   if w.own.in_share then free_mailbox w;
   match Atomic.get w.mailbox with
   | Idle | Gone | Busy _ -> false
-  | Job { ordered; _ } as job ->
-    ((ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job))
-    && (do_job w ~on_top job; true)
+  | Job { share; failures; late; from; backtrace; ordered } as job ->
+    if on_top || not (Context.is_plain w) then
+      run_share_on_top w w.index share failures ~records:backtrace
+        ~take:(fun () -> take_job w job ~ordered)
+        ~ended:(fun ~here -> end_share w ~here ~late ~from)
+    else
+      take_job w job ~ordered
+      && begin
+           Machine.record_backtrace backtrace;
+           match run_plain w w.index share failures with
+           | () -> end_share w ~here:true ~late ~from; true
+           | exception exn -> end_share w ~here:true ~late ~from; raise exn
+         end
 
 let serve w = ignore (serve_one w ~on_top:true)
 

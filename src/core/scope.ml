@@ -25,9 +25,7 @@ let lineage w : Promise.lineage =
   | context, around -> Within (context, around)
 
 let settle promise () =
-  if not (Promise.is_done promise) then
-    Promise.resolve promise
-      (if Promise.was_stopped promise then Promise.raised Promise.cancelled else Returned ())
+  if not (Promise.is_done promise) then Promise.resolve promise (Returned ())
 
 let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()

@@ -20,7 +20,11 @@ let[@inline never] draw w =
 
 let[@inline] at w = if w.own.strand <> 0 then w.own.strand else draw w
 
-let current () = match owned_place () with Some w -> at w | None -> Machine.thread_id ()
+let current () =
+  match owned_place () with
+  | Some w -> at w
+  | None -> (
+    match outside_place () with Some w -> w.own.strand | None -> Machine.thread_id ())
 
 (* Whoever is told of a cancellation is not part of what was cancelled afterwards (Context), so
    what it is part of is noted before. *)

@@ -22,11 +22,10 @@ let offer w promise =
   promise
 
 let rec async_from_outside f =
-  let w = current () in
-  let pool = Pool.of_place w in
+  let pool = Pool.current () in
   match send pool (Promise.make pool.home f) with
   | promise -> promise
-  | exception Invalid_argument _ when w != nobody -> async_from_outside f
+  | exception Invalid_argument _ when Pool.current () != pool -> async_from_outside f
 
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
 let async_at w f =
@@ -64,13 +63,13 @@ let[@inline] run_claimed w t f =
   w.own.stale <- true;
   w.own.context <- Promise.any t;
   w.own.strand <- 0;
-  let result = Promise.result_of t f in
+  let result = Promise.result_of f in
   if Atomic.get beside == [] then begin
     put_back (current ()) context number;
     Promise.resolve t result
   end
   else end_beside w context number t result;
-  result
+  Promise.state t
 
 let rec run_again w t =
   match Promise.state t with
@@ -189,7 +188,7 @@ let on_cancel hook =
 let place_or_none () =
   match owned_place () with
   | Some w -> w
-  | None -> Place.make (Pool.of_place (current ())) (-1)
+  | None -> Place.make (Pool.current ()) (-1)
 
 (* If all places of the pool are taken, [f] runs there as a task. *)
 let with_place f =

@@ -10,7 +10,10 @@ type t = {
   heard : bool Atomic.t;
   owner : Promise.owner;  (** whose pool's *)
   promise : Machine.Canary.watch;
+  older : cell;
 }
+
+and cell = t option Atomic.t
 
 let print exn backtrace =
   Printf.eprintf "Muster: a task that nobody awaits raised %s\n%s%!" (Printexc.to_string exn)
@@ -18,12 +21,22 @@ let print exn backtrace =
 
 let handler = Atomic.make print
 let set_handler f = Atomic.set handler f
-let pending : t list Atomic.t = Atomic.make []
 let unheard u = not (Atomic.get u.heard)
 
-let rec update change =
-  let old = Atomic.get pending in
-  if not (Atomic.compare_and_set pending old (change old)) then update change
+(* The newest first. One that was heard stays so, and who was seen once leads to all that are older: so anybody
+   may unlink those at any time, and whoever walks along meets each that is unheard. Only [pending] itself is
+   written to by others, who put new ones in front. *)
+let pending : cell = Atomic.make None
+
+let rec unlink_heard cell =
+  match Atomic.get cell with
+  | None -> ()
+  | Some u when unheard u -> unlink_heard u.older
+  | Some u as seen ->
+    unlink_heard (if Atomic.compare_and_set cell seen (Atomic.get u.older) then cell else u.older)
+
+let rec fold f acc cell =
+  match Atomic.get cell with None -> acc | Some u -> fold f (f acc u) u.older
 
 (* A handler that raises must not take the pool, or the collector, down with it. *)
 let call_handler Outcome.{ exn; backtrace } =
@@ -39,22 +52,10 @@ let protect f = try f () with exn -> call_handler (Outcome.caught exn)
 let report u = if not (Atomic.exchange u.heard true) then call_handler u.failure
 let is_lost u = Machine.Canary.is_dead u.promise
 
-(* What was put in front of [seen]; none if that is there no more. *)
-let rec since seen = function
-  | failures when failures == seen -> Some []
-  | [] -> None
-  | u :: rest -> Option.map (List.cons u) (since seen rest)
-
-(* To filter anew whenever another failure has come would take for ever where they come fast. *)
-let rec keep seen kept =
-  let now = Atomic.get pending in
-  match since seen now with
-  | Some newer -> if not (Atomic.compare_and_set pending now (newer @ kept)) then keep seen kept
-  | None -> ()
-
-let pass failures =
-  List.iter (fun u -> if is_lost u then report u) failures;
-  keep failures (List.filter unheard failures)
+(* The oldest first. *)
+let report_all concerns =
+  List.iter report (fold (fun rest u -> if concerns u then u :: rest else rest) [] pending);
+  unlink_heard pending
 
 (* Workers come by whenever they find nothing to do. Where there are many failures, one of them at a time
    looks through these, for a twentieth of the time. *)
@@ -62,28 +63,33 @@ let few = 64
 let not_before = Atomic.make 0
 let second = 1_000_000_000
 
+let rec are_more_than n cell =
+  match Atomic.get cell with None -> false | Some u -> n = 0 || are_more_than (n - 1) u.older
+
 let collect () =
-  match Atomic.get pending with
-  | [] -> ()
-  | failures when List.compare_length_with failures few < 0 -> pass failures
-  | failures ->
+  if not (are_more_than few pending) then (if Option.is_some (Atomic.get pending) then report_all is_lost)
+  else begin
     let began = Machine.now () and due = Atomic.get not_before in
     if began >= due && Atomic.compare_and_set not_before due (began + second) then begin
-      pass failures;
+      report_all is_lost;
       let ended = Machine.now () in
       Atomic.set not_before (ended + (20 * (ended - began)))
     end
+  end
+
+let rec put_in_front failure heard owner promise =
+  let older = Atomic.get pending in
+  let u = { failure; heard; owner; promise; older = Atomic.make older } in
+  if not (Atomic.compare_and_set pending older (Some u)) then
+    put_in_front failure heard owner promise
 
 let note owner _ (raised : Promise.raised) =
   let canary, promise = Machine.Canary.create () in
   raised.token <- Token canary;
   let { Promise.failure; heard; _ } = raised in
-  update (fun others -> { failure; heard; owner; promise } :: others)
+  put_in_front failure heard owner promise
 
 let flush ?owner () =
-  let concerns u = match owner with None -> true | Some owner -> u.owner == owner in
-  let lost = List.filter concerns (Atomic.get pending) in
-  List.iter report (List.rev lost);
-  update (List.filter unheard)
+  report_all (fun u -> match owner with None -> true | Some owner -> u.owner == owner)
 
 let () = at_exit (fun () -> flush ())

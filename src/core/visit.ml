@@ -25,21 +25,23 @@ let announce_leave pool =
 
 let take w = Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
 
-(* [nobody] if all are taken. Nothing here allocates or polls (as [Atomic.incr] would): an asynchronous
-   exception (Ctrl-C) comes before or after. *)
+(* [nobody] if all are taken. Nothing here allocates; what looks for signals (Ctrl-C) does so before it takes
+   a place. *)
+let rec take_from pool i =
+  if i = Array.length pool.workers then nobody
+  else if take pool.workers.(i) then pool.workers.(i)
+  else take_from pool (i + 1)
+
 let take_guest_place pool =
-  let rec from i =
-    if i = Array.length pool.workers then nobody
-    else if take pool.workers.(i) then pool.workers.(i)
-    else from (i + 1)
-  in
   ignore (Atomic.fetch_and_add pool.guests 1);
-  let place = from pool.regulars in
-  if place == nobody then ignore (Atomic.fetch_and_add pool.guests (-1));
-  place
+  match take_from pool pool.regulars with
+  | place ->
+    if place == nobody then ignore (Atomic.fetch_and_add pool.guests (-1));
+    place
+  | exception exn -> ignore (Atomic.fetch_and_add pool.guests (-1)); raise exn
 
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
-let is_free shown = shown == nobody || owned shown
+let is_free shown = shown == nobody || owned shown || is_outside shown
 
 let take_place pool =
   let w0 = pool.workers.(0) in
@@ -150,19 +152,21 @@ let pack_up { w; outer; shown } =
   Deque.sweep w.deque;
   publish_counts w;
   w.own.stands_in <- Inbox.never;
+  w.own.suspect <- none;
   Context.shield w;
   hide w ~shown;
   return_to outer
 
-let go_out w =
+let tell_of_leave w () =
   let pool = w.pool in
-  let_go w;
   (* The last resident may have left meanwhile, in the belief that this caller was there. *)
   if Atomic.get pool.residents = 0 && (something_is_left pool || keeps_time pool) then
     ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool
+
+let go_out w = let_go w; Outcome.firmly tell_of_leave w ()
 
 (* An asynchronous exception is raised afterwards; a second one is let through. *)
 let leave visit =
@@ -199,7 +203,7 @@ let in_fiber_to_end f w =
   let strand = w.own.strand in
   let f () = w.own.strand <- strand; f () in
   let p = Promise.(make nowhere (Context.carry w f)) in
-  execute w (Promise.any p);
+  execute w ~records:(Machine.backtrace_status ()) (Promise.any p);
   wait_as w p;
   Promise.result p
 
@@ -269,17 +273,16 @@ let enter fn pool =
     | () -> entered
     | exception exn -> leave visit; raise exn)
 
-(* For a thread that got no place: it finds a place of nobody's as its current one, so that calls act
-   on this pool all the same. *)
+(* For a thread that got no place: calls act on this pool all the same. *)
 let outside pool f =
-  let place = make pool (-1) in
-  if current () != nobody then f ()
-  else begin
-    Compat.set here place;
-    match f () with
-    | v -> Compat.set here nobody; v
-    | exception exn -> Compat.set here nobody; raise exn
-  end
+  let place = make_outside pool in
+  let outer = owned_place () and before = current () in
+  let put_back () = hide place ~shown:before; return_to outer in
+  place.own.strand <- Strand.current ();
+  Outcome.finally put_back () (fun () ->
+      ignore (show place);
+      leave_for_another outer;
+      f ())
 
 (* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead
    of the refusal. *)

@@ -66,8 +66,8 @@ let park w ~announce ~found =
   if w.resident then Heap.settle w;
   w.own.counts.parks <- w.own.counts.parks + 1;
   let disturbed = disturbance w in
-  announce parking w.index;
   match
+    announce parking w.index;
     if not (found () || disturbed ()) then begin
       publish_counts w;
       if Staff.dismissed w then (if not (nap w watch_ms) then keep_watch w)
@@ -92,15 +92,15 @@ let pause w ~found =
     park w ~announce:Parking.announce_aside ~found
 
 (* Who publishes work wakes nobody while somebody is searching. So the last searcher looks at all
-   deques once more, though it may be about to sleep, to leave or to return: what it would not take
-   itself is for another. *)
+   deques and the inbox once more, though it may be about to sleep, to leave or to return: what it would not
+   take itself is for another. *)
 let stop_searching w =
-  let { parking; searching; _ } = w.pool in
-  if
-    Atomic.fetch_and_add searching (-1) = 1
-    && Parking.sleepers parking > 0
-    && some_deque_has_work w.pool.workers (places_in_use w.pool)
-  then ignore (Parking.wake_one parking)
+  let { parking; searching; inbox; workers; _ } = w.pool in
+  if Atomic.fetch_and_add searching (-1) = 1 then begin
+    if not (w.resident || Inbox.is_empty inbox) then wake_for_inbox w.pool;
+    if Parking.sleepers parking > 0 && some_deque_has_work workers (places_in_use w.pool) then
+      ignore (Parking.wake_one parking)
+  end
 
 (* A wake that came for work must not be lost on who has no time for it. *)
 let pass_on w =
@@ -181,7 +181,7 @@ let execute_next w next =
   let outer = w.own.found in
   match
     let task = next w in
-    if task != none then execute w task;
+    if task != none then execute w ~records:w.own.records task;
     w.own.found <- outer;
     task != none
   with
@@ -244,7 +244,10 @@ let help w ~ready ~register =
     || (not !registered
         && (registered := true; register wake; ready ()))
   in
-  if not (ready ()) then aside w ~handled:false (Context.none w) (fun () -> work w ~on_top:true ~until) ()
+  if not (ready ()) then
+    aside w ~handled:false ~records:(Machine.backtrace_status ()) (Context.none w)
+      (fun () -> work w ~on_top:true ~until)
+      ()
 
 let try_suspend w register =
   w.own.handled

@@ -33,7 +33,7 @@ let rec told_of pool = function
 (* How many may take part. *)
 let most pool = Int.min (Pool.size pool) (told_of pool (Atomic.get told))
 
-let current_pool () = Pool.of_place (Place.current ())
+let current_pool () = Pool.current ()
 
 (* Of two who ask first, the later hears what the earlier was told. *)
 let rec workers () =

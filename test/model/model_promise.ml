@@ -31,7 +31,7 @@ let body counts ~fails () =
   if fails then raise Failed
 
 let claim promise f =
-  if Promise.claim promise then Promise.resolve promise (Promise.result_of promise f)
+  if Promise.claim promise then Promise.resolve promise (Promise.result_of f)
 
 let stop counts promise = Promise.stop promise; counts.stops <- counts.stops + 1
 
@@ -39,7 +39,7 @@ let stop counts promise = Promise.stop promise; counts.stops <- counts.stops + 1
 let hook counts promise f =
   if Promise.claim promise then begin
     Promise.on_stop promise ~is_live:(fun () -> true) (fun () -> counts.hooks <- counts.hooks + 1);
-    Promise.resolve promise (Promise.result_of promise f)
+    Promise.resolve promise (Promise.result_of f)
   end
 
 let await counts promise i =
@@ -72,6 +72,8 @@ let verdict parties ~fails counts promise () =
       ("did not run once, nor was stopped", counts.runs <> times && not (counts.runs = 0 && cancelled));
       ("cancelled, and nobody stopped it", cancelled && counts.stops = 0);
       ("a hook was called twice, or without a stop", counts.hooks > min 1 counts.stops);
+      ( "a hook was called, and a value came",
+        counts.hooks > 0 && match Promise.state promise with Returned _ -> true | _ -> false );
       ("not done", Promise.is_done promise <> ended);
       ("a waiter was not called once", Array.exists (( <> ) times) counts.wakes);
       ("a waiter was called before the end", counts.early);

@@ -30,9 +30,12 @@ let wake_one ~from ~upto m =
   | first :: _ -> awaken m first
 
 let step parking m = function
-  | (Announce i | Announce_aside i) when is_down m i -> m
-  | Announce i -> Parking.announce parking i; { m with asleep = i :: m.asleep }
-  | Announce_aside i -> Parking.announce_aside parking i; { m with aside = i :: m.aside }
+  | Announce i ->
+    Parking.announce parking i;
+    { aside = without i m.aside; asleep = i :: without i m.asleep }
+  | Announce_aside i ->
+    Parking.announce_aside parking i;
+    { asleep = without i m.asleep; aside = i :: without i m.aside }
   | Cancel i -> Parking.cancel parking i; awaken m i
   | Wake i ->
     check_bool "wake" (is_down m i) (Parking.wake parking i);

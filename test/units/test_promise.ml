@@ -67,7 +67,7 @@ let expected ~fails m op =
   | On_done, _ -> Some (true, add_waiter m)
   | On_stop, Ready -> None
   | On_stop, (Running | Ended _) -> Some (true, add_hook m)
-  | Resolve_value, Running -> Some (true, end_with Value m)
+  | Resolve_value, Running -> Some (true, end_with (if m.stopped then Stopped else Value) m)
   | Resolve_failure, Running -> Some (true, end_with Failure m)
   | (Claim | Run), (Running | Ended _) -> Some (false, m)
   | (Resolve_value | Resolve_failure), (Ready | Ended _) -> None

@@ -75,6 +75,11 @@ let sent_to_one_who_leaves =
       no_visitor t;
       [ sends t 0; leaves t ])
 
+(* The caller computes, and waits for the task in a way that the pool does not see. *)
+let sent_beside_a_caller =
+  model ~residents:1 ~domains:1 "a task is sent while the last resident leaves a caller behind" (fun t ->
+      [ sends t 0; leaves t ])
+
 let sent_to_nobody =
   model ~residents:0 ~domains:1 "a task is sent to nobody" (fun t ->
       no_visitor t;
@@ -135,6 +140,6 @@ let closing_alone =
       [ closes t; sends_or_is_refused t ])
 
 let quick =
-  [ sent_to_nobody; sent_to_one_who_leaves; all_leave; closing; refusing; closing_alone ]
+  [ sent_to_nobody; sent_to_one_who_leaves; sent_beside_a_caller; all_leave; closing; refusing; closing_alone ]
 
 let slow = [ broadcast ~residents:0; two_sent_to_nobody ]

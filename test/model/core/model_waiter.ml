@@ -62,7 +62,7 @@ let suspends t body =
   World.at t.pool 0 (fun w ->
       let f () = (current ()).own.context <- t.context; body t in
       let task = Promise.make t.pool.home f in
-      Run.execute w (Promise.any task);
+      Run.execute w ~records:false (Promise.any task);
       Worker.work w ~on_top:false ~until:(fun () -> Promise.is_done task))
 
 let verdict t ~grants ~events ~stops ~firm () =

@@ -69,7 +69,7 @@ let thief ?(times = 1) pool i =
         let is_something () = Find.some_deque_has_work pool.workers (Array.length pool.workers) in
         if not (is_something ()) then Atomic.block is_something;
         let task = Find.steal w in
-        if task != none then Run.execute w task
+        if task != none then Run.execute w ~records:false task
       done)
 
 (** What holds of a pool that has nothing to do, in which these places' processes sleep. *)
