@@ -259,13 +259,19 @@ let announce p state result =
 
 (* No asynchronous exception strikes before the promise is resolved: where somebody else changes its state
    meanwhile, [replace] looks for signals, and what is raised there is raised afterwards. *)
-let resolve p result =
-  let state = Atomic.get p in
-  if Atomic.compare_and_set p state (outcome state result) then announce p state result
-  else
-    match replace p result with
-    | state -> announce p state result
-    | exception exn -> announce p (Atomic.exchange p result) result; raise exn
+let[@inline never] resolve_watched p result =
+  (match replace p result with
+   | state -> announce p state result
+   | exception exn -> announce p (Atomic.exchange p result) result; raise exn);
+  Atomic.get p
+
+(* Mostly nobody waits, and nothing was stopped. *)
+let[@inline] resolve p result =
+  match (Atomic.get p, result) with
+  | (Running (_, attached) as state), Returned _
+    when attached == nothing && Atomic.compare_and_set p state result ->
+    result
+  | _ -> resolve_watched p result
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
    its allocation still resolves the promise. *)
@@ -283,8 +289,7 @@ let rec run_from state p =
     run_from (Atomic.get p) p
   | Ready (f, _, _) ->
     if claim_from state p then begin
-      resolve p (result_of f);
-      Atomic.get p
+      resolve p (result_of f)
     end
     else run_from (Atomic.get p) p
   | Running _ | Returned _ | Raised _ -> state

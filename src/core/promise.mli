@@ -79,9 +79,9 @@ val claim_from : 'a state -> 'a t -> bool
 val result_of : (unit -> 'a) -> 'a state
 (** What the function comes to, for who has claimed its task and will {!resolve} it. Raises nothing. *)
 
-val resolve : 'a t -> 'a state -> unit
+val resolve : 'a t -> 'a state -> 'a state
 (** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes who waits. Of one that
-    was stopped until then a value is dropped: it ends as {!Cancelled}. *)
+    was stopped until then a value is dropped: it ends as {!Cancelled}. What it ended as. *)
 
 val run : 'a t -> 'a state
 (** Claims the task and runs it to its end; does nothing if it is not ready. A task whose scope has

@@ -25,7 +25,7 @@ let lineage w : Promise.lineage =
   | context, around -> Within (context, around)
 
 let settle promise () =
-  if not (Promise.is_done promise) then Promise.resolve promise (Returned ())
+  if not (Promise.is_done promise) then ignore (Promise.resolve promise (Returned ()))
 
 let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()

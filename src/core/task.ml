@@ -54,7 +54,7 @@ let[@inline never] end_beside w context number t result =
   | w -> put_back w context number; Promise.resolve t result
   | exception exn ->
     put_back (Context.find_after w) context number;
-    Promise.resolve t result;
+    ignore (Promise.resolve t result);
     raise exn
 
 (* None strikes between the claim and [resolve]. *)
@@ -68,8 +68,7 @@ let[@inline] run_claimed w t f =
     put_back (current ()) context number;
     Promise.resolve t result
   end
-  else end_beside w context number t result;
-  Promise.state t
+  else end_beside w context number t result
 
 let rec run_again w t =
   match Promise.state t with

@@ -31,7 +31,7 @@ let body counts ~fails () =
   if fails then raise Failed
 
 let claim promise f =
-  if Promise.claim promise then Promise.resolve promise (Promise.result_of f)
+  if Promise.claim promise then ignore (Promise.resolve promise (Promise.result_of f))
 
 let stop counts promise = Promise.stop promise; counts.stops <- counts.stops + 1
 
@@ -39,7 +39,7 @@ let stop counts promise = Promise.stop promise; counts.stops <- counts.stops + 1
 let hook counts promise f =
   if Promise.claim promise then begin
     Promise.on_stop promise ~is_live:(fun () -> true) (fun () -> counts.hooks <- counts.hooks + 1);
-    Promise.resolve promise (Promise.result_of f)
+    ignore (Promise.resolve promise (Promise.result_of f))
   end
 
 let await counts promise i =

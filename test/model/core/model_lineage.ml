@@ -32,7 +32,7 @@ let hook t i () =
   Promise.on_stop t.task ~is_live:(fun () -> true) (fun () -> t.fired.(i) <- t.fired.(i) + 1)
 
 let finish t () =
-  Promise.resolve t.task (Returned ());
+  ignore (Promise.resolve t.task (Returned ()));
   t.ended <- true
 
 let look t () =
