@@ -26,6 +26,17 @@ let current () =
   | None -> (
     match outside_place () with Some w -> w.own.strand | None -> Machine.thread_id ())
 
+(* Neither allocates: a signal's handler that raises may strike there. *)
+
+let be number =
+  let w = Context.place () in
+  if owned w then w.own.strand <- number
+
+let another () =
+  let number = (Context.place ()).own.strand in
+  be 0;
+  number
+
 (* Whoever is told of a cancellation is not part of what was cancelled afterwards (Context), so
    what it is part of is noted before. *)
 let watch () =

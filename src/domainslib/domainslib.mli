@@ -97,7 +97,8 @@ module Task : sig
     ?chunk_size:int -> start:int -> finish:int -> body:(int -> unit) -> pool -> unit
   (** [parallel_for ~start ~finish ~body pool] calls [body i] for each [i] of the range, in any order
       and at the same time. A body that waits for a promise or a channel holds up those of
-      its chunk that follow, and no others.
+      its chunk that follow, and no others. To the locks of Muster a chunk that waits is a task of its own:
+      what a body locks, a body of its chunk should unlock.
 
       {b Raises} the exception of the smallest index that raises. *)
 

@@ -6,6 +6,9 @@
    chunk's length, one of whose bodies waits, is taken out of its stretch: its continuation
    becomes a task by itself, and the stretch goes on behind it.
 
+   It takes along who it is (Strand), and the locks that it holds. So whatever is swept is a strand of
+   its own: neither the caller nor what is swept behind a group apart is taken for that group.
+
    Parties: the loop's caller, the workers that run stretches, and the groups apart, each
    with whoever resumes it. [unfinished] counts the groups apart, and 1 for the range. Who takes it
    to 0 ends [all_done], for which the caller waits after the range has been swept. The caller's
@@ -77,7 +80,10 @@ let rec sweep t lo hi =
           end)
     | _ -> None
   in
-  Compat.match_with (run_stretch t stretch lo) hi { retc = Fun.id; exnc = raise; effc }
+  let number = Strand.another () in
+  match Compat.match_with (run_stretch t stretch lo) hi { retc = Fun.id; exnc = raise; effc } with
+  | () -> Strand.be number
+  | exception exn -> Strand.be number; raise exn
 
 (* After all of the range has been swept. *)
 let finish t =

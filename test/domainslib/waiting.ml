@@ -53,6 +53,73 @@ let bodies_may_wait_in_loops_in_loops pool =
   Task.parallel_for ~chunk_size:1 pool ~start:1 ~finish:20 ~body:outer;
   check_int "sum" (210 * 210) (Atomic.get sum)
 
+(* {2 Bodies that wait while they hold a lock}
+
+   Each chunk is a task of its own to Muster's locks, whether or not the caller has held one. *)
+
+(* Not in [await], where the caller may do the other's task. *)
+let wait_a_little pool =
+  let latch = Muster.Latch.create 1 in
+  let other = Task.async pool (fun () -> Muster.Latch.count_down latch) in
+  Muster.Latch.await latch;
+  Task.await pool other
+
+let in_each_chunk pool body =
+  let loop () = Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:30 ~body in
+  loop ();
+  Task.run pool (fun () ->
+      loop ();
+      let held = Muster.Mutex.create () in
+      Muster.Mutex.protect held loop)
+
+let one_body_at_a_time pool =
+  let inside = Atomic.make 0 in
+  let alone () =
+    check_int "nobody else inside" 0 (Atomic.fetch_and_add inside 1);
+    wait_a_little pool;
+    Atomic.decr inside
+  in
+  let mutex = Muster.Mutex.create () and rwlock = Muster.Rwlock.create () in
+  in_each_chunk pool (fun _ -> Muster.Mutex.protect mutex alone);
+  in_each_chunk pool (fun i ->
+      if i mod 4 = 0 then Muster.Rwlock.protect_write rwlock alone
+      else Muster.Rwlock.protect_read rwlock (fun () -> wait_a_little pool))
+
+let bodies_may_force_what_another_computes pool =
+  let computed = Atomic.make 0 in
+  let value = Muster.Lazy.from_fun (fun () -> wait_a_little pool; Atomic.incr computed) in
+  in_each_chunk pool (fun _ -> Muster.Lazy.force value);
+  check_int "computed" 1 (Atomic.get computed)
+
+(* Body 0 waits with the lock, for all others. *)
+let only_who_locked_unlocks pool =
+  let refused = Atomic.make 0 and mutex = Muster.Mutex.create () in
+  let gate = Muster.Latch.create 30 and is_locked = Muster.Latch.create 1 in
+  let holder () =
+    Muster.Mutex.protect mutex (fun () ->
+        Muster.Latch.count_down is_locked;
+        Muster.Latch.await gate)
+  in
+  let other () =
+    Muster.Latch.await is_locked;
+    (try Muster.Mutex.unlock mutex with Invalid_argument _ -> Atomic.incr refused);
+    Muster.Latch.count_down gate
+  in
+  Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:30 ~body:(fun i ->
+      if i = 0 then holder () else other ());
+  check_int "refused" 30 (Atomic.get refused)
+
+(* The loop leaves its caller who it was. *)
+let the_caller_keeps_its_lock pool =
+  Task.run pool (fun () ->
+      let mutex = Muster.Mutex.create () in
+      Muster.Mutex.lock mutex;
+      Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:30 ~body:(fun i ->
+          if i mod 2 = 0 then wait_a_little pool;
+          check_raises "not the body's" Exit (fun () ->
+              try Muster.Mutex.unlock mutex with Invalid_argument _ -> raise Exit));
+      Muster.Mutex.unlock mutex)
+
 (* {2 Code that keeps its worker} *)
 
 (* Lets the machine's other threads run, as there may be fewer CPUs than workers. *)
@@ -128,6 +195,10 @@ let suspending =
     case "a body may raise after it has waited" (on bodies_that_waited_may_raise);
     case "bodies may wait in loops in loops" (on bodies_may_wait_in_loops_in_loops);
     case "effects of the user's" (on other_effects);
+    case "one body holds a lock" (on one_body_at_a_time);
+    case "a body forces what another computes" (on bodies_may_force_what_another_computes);
+    case "only the body that locked unlocks" (on only_who_locked_unlocks);
+    case "the caller keeps its lock" (on the_caller_keeps_its_lock);
   ]
 
 let idle =
