@@ -15,7 +15,8 @@ val await : t -> unit
     {b Order}: what happened before any of the [n] calls happens before the return of each.
     {b Cancels}: where it waits. Who is cancelled before the last has come leaves: it does not count
     any more, and the others wait for somebody in its place. Once all have come, they go on, whoever
-    is cancelled. *)
+    is cancelled.
+    {b Cost}: constant, also where it is cancelled; but who comes last wakes all others. *)
 
 val parties : t -> int
 (** [parties b] is [n]. *)

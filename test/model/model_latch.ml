@@ -31,6 +31,24 @@ let barrier ?cancelled ?(left = 0) name ~parties times =
       ( List.map body times,
         fun () -> [ ("early", !early); ("not empty", Barrier.waiting barrier <> left) ] ))
 
+(* Each comes once, and some are cancelled: those that wait at the end, and only they, count. *)
+let leaving name ~parties ~cancelled comers =
+  let suffix i = Printf.sprintf ", %d is cancelled" i in
+  let name = "barrier: " ^ name ^ String.concat "" (List.map suffix cancelled) in
+  Model.make name (fun () ->
+      let barrier = Barrier.create parties in
+      let all = Parties.all ~cancelled (List.init comers (fun _ () -> Barrier.await barrier)) in
+      Waiter.resume := Waiter.at_once;
+      let verdict () =
+        let waiting = List.length (List.filter Parties.is_stuck all) in
+        Model.faults
+          [
+            ("who waits does not count, or who is gone does", waiting <> Barrier.waiting barrier);
+            ("all have come and wait", waiting >= parties);
+          ]
+      in
+      Model.{ processes = Parties.processes ~asleep:[] ~cancelled all; verdict })
+
 let quick =
   [
     latch "one of one" ~count:1 [ awaits; counts ];
@@ -41,6 +59,12 @@ let quick =
     latch "two of one" ~count:1 [ awaits; awaits; counts ] ~cancelled:[ 0 ];
     barrier "two" ~parties:2 [ 1; 1 ];
     barrier "two, twice" ~parties:2 [ 2; 2 ];
+    leaving "two" ~parties:2 ~cancelled:[ 0 ] 2;
   ]
 
-let slow = [ barrier "three" ~parties:3 [ 1; 1; 1 ] ]
+let slow =
+  [
+    barrier "three" ~parties:3 [ 1; 1; 1 ];
+    leaving "two of three" ~parties:2 ~cancelled:[ 0 ] 3;
+    leaving "two of three" ~parties:3 ~cancelled:[ 0; 1 ] 2;
+  ]

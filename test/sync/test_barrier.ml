@@ -70,6 +70,25 @@ let cancelled_after_all_have_come () =
   check_int "empty" 0 (Barrier.waiting barrier);
   match Task.await first with () | (exception Task.Cancelled) -> ()
 
+(* It costs each as much, however many there are. *)
+let many_leave () =
+  run_on 1 @@ fun () ->
+  let many = 30_000 in
+  let barrier = Barrier.create (many + 2) in
+  let stays = waiting_task (fun () -> Barrier.await barrier) in
+  let tasks = all_waiting many (fun _ -> Barrier.await barrier) in
+  let (), seconds =
+    cpu_seconds (fun () ->
+        List.iter Task.cancel tasks;
+        List.iter (fun task -> match Task.await task with () | (exception Task.Cancelled) -> ()) tasks)
+  in
+  check_int "one is left" 1 (Barrier.waiting barrier);
+  check_cancelled "the last" stays;
+  check_int "empty" 0 (Barrier.waiting barrier);
+  let words = Obj.reachable_words (Obj.repr barrier) in
+  if words > 100 then failf "%d words when all have left" words;
+  if seconds > 2. then failf "%.1f s for %d that leave" seconds many
+
 (* Those that are cancelled leave; the others meet, with one more if it takes that. *)
 let cancelled_at_random () =
   for _ = 1 to 10 do
@@ -98,6 +117,7 @@ let () =
       ( "cancellation",
         [
           case "who is cancelled leaves" who_is_cancelled_leaves;
+          case "many leave" many_leave;
           case "after all have come" cancelled_after_all_have_come;
           case "at random" (on_pools cancelled_at_random);
         ] );
