@@ -42,6 +42,9 @@
    void entry that is still in the buffer (its sender was cancelled between the move and the
    acceptance) are moved up by [repair], which who moved it calls. Close takes both lines.
 
+   Nobody is looked through twice. Who finds a line without an open offer empties it, also where
+   that is all that there is to do: those are void for ever, and nobody may get in line for long.
+
    Every loop goes round only because another party's step succeeded, or an offer has become
    void. *)
 
@@ -145,6 +148,15 @@ let stay_away pauses =
   for _ = 1 to pauses do Domain.cpu_relax () done;
   min longest (2 * pauses)
 
+(* A line in which [oldest] has found nobody is not looked through again. *)
+let forget_senders c s =
+  if not (Fifo.is_empty s.senders) then
+    ignore (Atomic.compare_and_set c.state s { s with senders = Fifo.empty })
+
+let forget_receivers c s =
+  if not (Fifo.is_empty s.receivers) then
+    ignore (Atomic.compare_and_set c.state s { s with receivers = Fifo.empty })
+
 let accept offer () = ignore (Offer.accept offer)
 let message_of (Value message | Offered { message; _ }) = Message message
 
@@ -171,7 +183,7 @@ let rec receive_after c pauses =
       let state = { s with senders } and item = Offered e and taken = Message e.message in
       if Atomic.compare_and_set c.state s state then take c item taken
       else receive_after c (stay_away pauses)
-    | None -> if s.closed then Drained else Nothing)
+    | None -> forget_senders c s; if s.closed then Drained else Nothing)
 
 and take c item taken =
   match item with
@@ -202,7 +214,7 @@ let rec send_after c message pauses =
         if Offer.accept r.wish then Sent else send_after c message (stay_away pauses)
       end
     | None ->
-      if s.length >= c.capacity then Full
+      if s.length >= c.capacity then (forget_receivers c s; Full)
       else
         let buffer = Backlog.push s.buffer (Value message) in
         let state = { s with buffer; length = s.length + 1; receivers = Fifo.empty } in

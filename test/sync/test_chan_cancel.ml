@@ -133,6 +133,26 @@ let traces_go () =
       let words = Obj.reachable_words (Obj.repr c) in
       if words > 3_000 then failf "%d words after waits that were cancelled" words)
 
+(* Who finds no partner does not look through those that are gone again and again. *)
+let are_forgotten () =
+  run_on 1 (fun () ->
+      let c : int Chan.t = Chan.bounded 0 in
+      let gone wait what look =
+        check_raises "scope" Exit (fun () ->
+            Task.scope (fun s ->
+                let begun = Muster.Latch.create 3000 in
+                for _ = 1 to 3000 do
+                  ignore (Task.fork s (fun () -> Muster.Latch.count_down begun; wait ()))
+                done;
+                Muster.Latch.await begun;
+                raise Exit));
+        check_bool what true (look ());
+        let words = Obj.reachable_words (Obj.repr c) in
+        if words > 1_000 then failf "%s: %d words" what words
+      in
+      gone (fun () -> ignore (Chan.recv c)) "no receiver" (fun () -> not (Chan.try_send c 1));
+      gone (fun () -> Chan.send c 1) "no sender" (fun () -> Chan.try_recv c = None))
+
 (* {2 Every suspension point}
 
    Senders, relays and receivers; one of them is cancelled when it has begun its [k]th step. *)
@@ -296,6 +316,7 @@ let () =
           case "by a deadline" deadline;
           case "a scope full of them" scope_of_waiters;
           case "leave no trace" traces_go;
+          case "are forgotten" are_forgotten;
           case "checkpoints" checkpoints;
         ] );
       ( "every suspension point",
