@@ -28,14 +28,13 @@ let choose paths generate =
   | paths, _ -> Files paths
 
 let largest ~oversubscribe asked =
-  let available = Muster.Cpu.available () in
-  match asked with
-  | None -> available
-  | Some n when n <= available || oversubscribe -> n
-  | Some n ->
-      Printf.printf "Asked for %s, but the process may use %s: runs on no more.\n"
-        (plural n "domain") (plural available "CPU");
-      available
+  let wanted = Option.value asked ~default:(Muster.Cpu.available ()) in
+  let most = Runs.most ~oversubscribe wanted in
+  if asked <> None && most < wanted then
+    Printf.printf "Asked for %s, but %s: runs on no more.\n" (plural wanted "domain")
+      (if oversubscribe then "the runtime has only " ^ plural most "domain"
+       else "the process may use " ^ plural most "CPU");
+  most
 
 let job source ~domains ~oversubscribe ~top ~repeat =
   let indexes = load source in

@@ -30,33 +30,24 @@ let on_this_machine () =
       Array.to_list files |> List.filter is_package_list |> List.sort String.compare
       |> List.map (Filename.concat lists)
 
-let read_plain path =
-  try In_channel.with_open_bin path In_channel.input_all
-  with Sys_error message ->
-    let prefix = path ^ ": " in
-    let reason =
-      if String.starts_with ~prefix message then
-        let start = String.length prefix in
-        String.sub message start (String.length message - start)
-      else message
-    in
-    unreadable path "%s" reason
-
-(* apt's helper goes by the file's name, so it is no help where the name does not tell. *)
-let command format path =
+(* apt's helper goes by the file's name, so it is no help where the name does not tell. It takes
+   a gzip file that was cut off for a whole one, so there it comes second. *)
+let commands format path =
+  let tool = [| format.tool; "-dc" |] in
   if Filename.check_suffix path format.extension && Sys.file_exists apt_helper then
-    [| apt_helper; "cat-file"; path |]
-  else [| format.tool; "-dc"; "--"; path |]
+    let helper = [| apt_helper; "cat-file"; path |] in
+    if format.extension = ".gz" then [ tool; helper ] else [ helper ]
+  else [ tool ]
 
 let rec wait pid =
   try snd (Unix.waitpid [] pid) with Unix.Unix_error (EINTR, _, _) -> wait pid
 
 (* The tool's own messages are dropped: the reader gets one line, from us. *)
-let output_of argv =
+let output_of argv ~input =
   let null = Unix.openfile Filename.null [ O_RDWR; O_CLOEXEC ] 0 in
   let from_tool, to_us = Unix.pipe ~cloexec:true () in
   let close_ours () = List.iter Unix.close [ null; to_us ] in
-  match Unix.create_process argv.(0) argv null to_us null with
+  match Unix.create_process argv.(0) argv input to_us null with
   | exception (Unix.Unix_error _ as error) ->
       close_ours ();
       Unix.close from_tool;
@@ -69,35 +60,48 @@ let output_of argv =
       let output = Fun.protect ~finally (fun () -> In_channel.input_all channel) in
       (output, wait pid)
 
-let read_compressed format path =
-  let argv = command format path in
-  let tool = Filename.basename argv.(0) in
-  match output_of argv with
-  | output, WEXITED 0 -> output
-  | _, WEXITED 127 | (exception Unix.Unix_error (ENOENT, _, _)) ->
-      unreadable path "it takes %s to read, which is not installed" tool
-  | _, _ -> unreadable path "%s cannot decompress it" tool
-  | exception Unix.Unix_error (error, _, _) ->
-      unreadable path "cannot start %s: %s" tool (Unix.error_message error)
+(* By the first command that is installed. *)
+let rec read_by commands ~input path format =
+  match commands with
+  | [] -> unreadable path "it takes %s to read, which is not installed" format.tool
+  | argv :: others -> (
+      let tool = Filename.basename argv.(0) in
+      match output_of argv ~input with
+      | output, WEXITED 0 -> output
+      | _, WEXITED 127 | (exception Unix.Unix_error (ENOENT, _, _)) ->
+          read_by others ~input path format
+      | _, _ -> unreadable path "%s cannot decompress it" tool
+      | exception Unix.Unix_error (error, _, _) ->
+          unreadable path "cannot start %s: %s" tool (Unix.error_message error))
 
-let longest_magic = 6
+let read_compressed format path input =
+  match Unix.lseek input 0 SEEK_SET with
+  | _ -> read_by (commands format path) ~input path format
+  | exception Unix.Unix_error _ ->
+      unreadable path "it is compressed, and can be read only once: decompress it first"
 
-(* Empty where they cannot be read: reading the rest will say why. *)
-let first_bytes path =
-  let bytes = Bytes.create longest_magic in
-  match In_channel.(with_open_bin path (fun c -> input c bytes 0 longest_magic)) with
-  | length -> Bytes.sub_string bytes 0 length
-  | exception Sys_error _ -> ""
+let format_of text =
+  List.find_opt (fun format -> String.starts_with ~prefix:format.magic text) formats
 
-let format_of path =
-  let start = first_bytes path in
-  List.find_opt (fun format -> String.starts_with ~prefix:format.magic start) formats
+(* Opened once and read before anything is asked of it: of a pipe nothing comes twice. *)
+let text_of path =
+  In_channel.with_open_bin path (fun channel ->
+      let text = In_channel.input_all channel in
+      match format_of text with
+      | None -> text
+      | Some format -> read_compressed format path (Unix.descr_of_in_channel channel))
+
+(* The system's message begins with the path, and so will ours. *)
+let reason_in message path =
+  let prefix = path ^ ": " in
+  if String.starts_with ~prefix message then
+    let start = String.length prefix in
+    String.sub message start (String.length message - start)
+  else message
 
 let read path =
   let text =
-    match format_of path with
-    | None -> read_plain path
-    | Some format -> read_compressed format path
+    try text_of path with Sys_error message -> unreadable path "%s" (reason_in message path)
   in
   if String.length text > Text.max_length then
     unreadable path "it has more than %d bytes" Text.max_length;

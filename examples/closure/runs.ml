@@ -3,9 +3,15 @@ type run = { domains : int option; times : (string * float) list }
 exception Different of { domains : int; what : string }
 
 let counts largest =
-  let rec powers n = if n >= largest then [] else n :: powers (2 * n) in
+  (* Twice the last one might be more than an [int] holds. *)
+  let rec powers n =
+    if n >= largest then [] else n :: (if n > largest / 2 then [] else powers (2 * n))
+  in
   if largest <= 8 then List.init largest succ
   else List.init 8 succ @ powers 16 @ [ largest ]
+
+let most ~oversubscribe wanted =
+  Muster.Pool.with_ ~domains:wanted ~oversubscribe Muster.Pool.size
 
 let total run = List.fold_left (fun sum (_, seconds) -> sum +. seconds) 0. run.times
 
@@ -18,10 +24,13 @@ let run_name domains =
   Printf.sprintf "%d domain%s" domains (if domains = 1 then "" else "s")
 
 (* A pool for each run: the sequential program has no idle domains beside it. *)
-let parallel ~oversubscribe texts expected domains =
-  let meter = Meter.create (run_name domains) in
-  let job pool = Parallel.run pool meter texts in
-  let answer = Muster.Pool.with_ ~domains ~oversubscribe job in
+let parallel ~oversubscribe texts expected wanted =
+  let job pool =
+    let domains = Muster.Pool.size pool in
+    let meter = Meter.create (run_name domains) in
+    (domains, meter, Parallel.run pool meter texts)
+  in
+  let domains, meter, answer = Muster.Pool.with_ ~domains:wanted ~oversubscribe job in
   Option.iter
     (fun what -> raise (Different { domains; what }))
     (Answer.difference expected answer);

@@ -1,7 +1,7 @@
 (** The job, sequentially and on 1, 2, … domains, and whether the answers are equal. *)
 
 type run = {
-  domains : int option;  (** None for the sequential program. *)
+  domains : int option;  (** As many as the pool had; None for the sequential program. *)
   times : (string * float) list;
 }
 
@@ -10,6 +10,9 @@ exception Different of { domains : int; what : string }
 
 val counts : int -> int list
 (** The numbers of domains to run on, up to a largest: all up to 8, then powers of two. *)
+
+val most : oversubscribe:bool -> int -> int
+(** How many domains a pool has that is made for so many. *)
 
 val measure :
   oversubscribe:bool ->

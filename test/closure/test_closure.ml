@@ -358,7 +358,17 @@ let test_counts () =
   check ints "few" [ 1; 2; 3 ] (Runs.counts 3);
   check ints "eight" [ 1; 2; 3; 4; 5; 6; 7; 8 ] (Runs.counts 8);
   check ints "many" [ 1; 2; 3; 4; 5; 6; 7; 8; 16; 32; 48 ] (Runs.counts 48);
-  check ints "a power" [ 1; 2; 3; 4; 5; 6; 7; 8; 16 ] (Runs.counts 16)
+  check ints "a power" [ 1; 2; 3; 4; 5; 6; 7; 8; 16 ] (Runs.counts 16);
+  check int "as many as can be asked for" max_int (List.fold_left max 0 (Runs.counts max_int))
+
+(* More than the runtime has. *)
+let test_most () =
+  let most = Runs.most ~oversubscribe:true max_int in
+  check int "some" 3 (Runs.most ~oversubscribe:true 3);
+  check Alcotest.bool "not all" true (most < max_int);
+  let _, runs = Runs.measure ~oversubscribe:true ~domains:[ max_int ] ~repeat:1 [ b ] in
+  let domains (run : Runs.run) = run.domains in
+  check Alcotest.(list (option int)) "runs" [ None; Some most ] (List.map domains runs)
 
 (* Files *)
 
@@ -386,15 +396,44 @@ let test_read () =
   check_unreadable ~mentions:"No such file" "/nowhere/Packages";
   check_unreadable ~mentions:"directory" (Filename.get_temp_dir_name ())
 
+let gzipped text =
+  with_file text (fun path ->
+      with_file "" (fun packed ->
+          let zip = Filename.quote_command "gzip" ~stdout:packed [ "-c"; path ] in
+          if Sys.command zip <> 0 then Alcotest.skip ();
+          In_channel.with_open_bin packed In_channel.input_all))
+
 let test_read_compressed () =
-  with_file b (fun path ->
-      let packed = path ^ ".gz" in
-      let zip = Filename.quote_command "gzip" ~stdout:packed [ "-c"; path ] in
-      if Sys.command zip <> 0 then Alcotest.skip ();
-      Fun.protect
-        ~finally:(fun () -> Sys.remove packed)
-        (fun () -> check Alcotest.string "gzip" b (Index.read packed).text));
+  let packed = gzipped b in
+  let is_read path = check Alcotest.string "gzip" b (Index.read path).text in
+  with_file ~suffix:".gz" packed is_read;
+  with_file packed is_read;
   with_file "\x1f\x8bnot really" (check_unreadable ~mentions:"gzip")
+
+let test_cut_off () =
+  let packed = gzipped (Generate.index ~packages:2_000) in
+  let half = String.sub packed 0 (String.length packed / 2) in
+  with_file ~suffix:".gz" half (check_unreadable ~mentions:"gzip");
+  with_file half (check_unreadable ~mentions:"gzip")
+
+(* [f] with a pipe as its standard input, from which that text comes. *)
+let with_input text f =
+  if not (Sys.file_exists "/dev/stdin") then Alcotest.skip ();
+  let before = Unix.dup ~cloexec:true Unix.stdin in
+  let from_us, to_it = Unix.pipe ~cloexec:true () in
+  ignore (Unix.write_substring to_it text 0 (String.length text));
+  Unix.close to_it;
+  Unix.dup2 from_us Unix.stdin;
+  Unix.close from_us;
+  let finally () =
+    Unix.dup2 before Unix.stdin;
+    Unix.close before
+  in
+  Fun.protect ~finally (fun () -> f "/dev/stdin")
+
+let test_read_pipe () =
+  with_input b (fun path -> check Alcotest.string "plain" b (Index.read path).text);
+  with_input (gzipped b) (check_unreadable ~mentions:"only once")
 
 let exit_status arguments =
   Cmdliner.Cmd.eval' ~argv:(Array.of_list ("closure" :: arguments)) Command.cmd
@@ -450,8 +489,11 @@ let () =
         [
           case "generated index" test_generated;
           case "numbers of domains" test_counts;
+          case "no more domains than there are" test_most;
           case "reading" test_read;
           case "reading compressed" test_read_compressed;
+          case "a file that is cut off" test_cut_off;
+          case "reading a pipe" test_read_pipe;
           case "command line" test_command;
         ] );
     ]
