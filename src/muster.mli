@@ -91,6 +91,9 @@ val parallel_scan : ('a -> 'a -> 'a) -> 'a array -> 'a array
 (** [parallel_scan op a] is the array of the inclusive prefixes: [a.(0)], [op a.(0) a.(1)], … [op]
     must be associative; the bracketing depends on the length of [a] alone.
 
+    {b Raises} the exception of the leftmost prefix that raises, the one that is raised from left to
+    right, with the same operands if [op] is associative to the last bit. Where it raises in another
+    bracketing alone (a block of elements overflows, and no prefix does) that exception.
     {b Cost}: up to 1,024 elements one call of [op] each and no parallelism; above, two calls.
     {b Order}: as {!parallel_reduce}. *)
 

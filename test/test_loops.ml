@@ -118,6 +118,30 @@ let scan_raises _ (a, bad) =
 let some_ints =
   QCheck.(pair (array_of ~print:Print.int Gen.(int_range 0 50)) (int_range 0 50))
 
+(* Long enough for blocks. The exception tells which operands met, as the values say what they are
+   the sums of. *)
+
+exception Over of (int * int) * (int * int)
+
+let scans () =
+  let of_list scan op a = Array.of_list (scan op (Array.to_list a)) in
+  [ Muster.parallel_scan; Muster.Array.scan; of_list Muster.List.scan ]
+
+let some_steps =
+  let open QCheck.Gen in
+  let step = map (fun k -> max 0 (k - 190)) (int_range 0 200) in
+  let steps = array_size (oneof [ int_range 1_025 1_100; int_range 1_025 5_000 ]) step in
+  QCheck.make ~print:QCheck.Print.(pair (array int) int) (pair steps (int_range 1 1_500))
+
+let checked_scan_agrees _ (steps, limit) =
+  let add ((_, x) as left) ((i, y) as right) =
+    if x + y > limit then raise (Over (left, right));
+    (i, x + y)
+  in
+  let a = Array.mapi (fun i step -> (i, step)) steps in
+  let expected = outcome (fun () -> sequential_scan add a) in
+  List.for_all (fun scan -> outcome (fun () -> scan add a) = expected) (scans ())
+
 (* 2 x 2 matrices modulo a prime: associative, not commutative *)
 
 let prime = 1_000_003
@@ -147,6 +171,7 @@ let properties domains =
     property ~domains "scan" some_strings scan_agrees;
     property ~domains ~count:20 "scan, argument" some_strings scan_leaves_its_argument;
     property ~domains "scan that raises" some_ints scan_raises;
+    property ~domains ~count:50 "checked scan" some_steps checked_scan_agrees;
     property ~domains ~count:50 "matrix reduce" some_matrices matrix_reduce_agrees;
     property ~domains ~count:50 "matrix scan" some_matrices matrix_scan_agrees;
   ]
@@ -196,6 +221,20 @@ let uneven_float_reduce () =
   in
   let bits f () = sum_bits ~grain:1 200 f in
   all_same "uneven" (bits (Array.get a) () :: on_each_count (bits slow))
+
+(* Which of the operation's exceptions goes on where no prefix raises: the last block but one alone
+   is too much, and an exception that came from elsewhere must not be lost. *)
+let scan_keeps_exceptions () =
+  let n = 6_400 in
+  let a = Array.init n (fun i -> if i = 0 then -1_000 else Bool.to_int (i / 100 = 62)) in
+  let add x y = if x + y > 50 then raise (Boom (x + y)) else x + y in
+  let check scan =
+    check_raises "of a block alone" (Boom 51) (fun () -> scan add a);
+    let calls = Atomic.make 0 in
+    let once x y = if Atomic.fetch_and_add calls 1 = 3_000 then raise Exit else x + y in
+    check_raises "of one call" Exit (fun () -> scan once a)
+  in
+  List.iter check (scans ())
 
 (* The ends of the integers *)
 
@@ -294,6 +333,7 @@ let () =
         ] );
       ( "limits",
         [
+          case "a scan loses no exception" (on_some_counts scan_keeps_exceptions);
           case "the ends of the integers" (on_some_counts ends_of_the_integers);
           case "the ends of the integers, outside a pool" ends_of_the_integers;
           case "every integer" (on_some_counts every_integer);

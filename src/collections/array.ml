@@ -117,7 +117,7 @@ let scan op a =
     let make () = Compat.make_fresh n (unsafe_get a 0) in
     let total lo hi = fold_chunk op a lo hi in
     let scan r carry lo hi = scan_chunk op a r carry lo hi in
-    Leaves.scan ~code:(code op) n ~make ~total ~scan op
+    Reduce.scan_in_blocks ~code:(code op) n ~make ~total ~scan op
 
 let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
 let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a

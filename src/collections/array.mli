@@ -83,6 +83,7 @@ val reduce : ('a -> 'a -> 'a) -> 'a array -> 'a option
 val scan : ('a -> 'a -> 'a) -> 'a array -> 'a array
 (** [scan op a] is the array of the inclusive prefixes: [a.(0)], [op a.(0) a.(1)], …
 
+    {b Raises}: as [Muster.parallel_scan].
     {b Cost}: up to 1,024 elements one call of [op] each and no parallelism; above, two calls
     (Blelloch, {i Prefix Sums and Their Applications}, 1990), of which the first ones run while the
     result is allocated. *)

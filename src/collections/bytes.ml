@@ -94,7 +94,7 @@ let scan op b =
   if n < 2 then copy b
   else
     let make () = create n in
-    Leaves.scan ~code:(code op) n ~make ~total:(fold_chunk op b) ~scan:(scan_chunk op b) op
+    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op b) ~scan:(scan_chunk op b) op
 
 let[@inline never] count_chunk p b lo hi =
   let count = ref 0 in

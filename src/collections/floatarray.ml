@@ -113,7 +113,7 @@ let scan op a =
   if n < 2 then copy a
   else
     let make () = create n in
-    Leaves.scan ~code:(code op) n ~make ~total:(fold_chunk op a) ~scan:(scan_chunk op a) op
+    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op a) ~scan:(scan_chunk op a) op
 
 let[@inline never] count_chunk p a lo hi =
   let count = ref 0 in

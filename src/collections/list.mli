@@ -40,6 +40,7 @@ val scan : ('a -> 'a -> 'a) -> 'a list -> 'a list
 (** [scan op l] is the list of the inclusive prefixes: [x0], [op x0 x1], … [op] must be
     associative; the bracketing depends on the length alone.
 
+    {b Raises}: as [Muster.parallel_scan].
     {b Cost}: up to 1,024 elements one call of [op] each and no parallelism; above, two calls. *)
 
 (** {1 Effects} *)

@@ -1,6 +1,7 @@
-(* Prefixes of lists, cut as those of arrays are (Leaves). A walk finds where the blocks begin. *)
+(* Prefixes of lists, cut as those of arrays are (Reduce). A walk finds where the blocks begin. *)
 
 open Muster_core
+open Muster_loop
 module A = Stdlib.Array
 module L = Stdlib.List
 
@@ -20,7 +21,7 @@ let scan_block op first l n =
   first :: go first l (n - 1)
 
 let blocks op l n =
-  let size = Leaves.scan_size n in
+  let size = Reduce.scan_size n in
   let rec begins l = if L.is_empty l then [] else l :: begins (List_work.skip size l) in
   let begins = A.of_list (begins l) in
   let from lo = begins.(lo / size) and length lo hi = hi - lo + 1 in
@@ -32,5 +33,5 @@ let blocks op l n =
     chains.(lo / size) <- Chain.of_list ~index:lo prefixes
   in
   let make () = A.make (A.length begins) Chain.empty in
-  let chains = Leaves.scan ~code:(Machine.code_of op) n ~make ~total ~scan op in
+  let chains = Reduce.scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op in
   Chain.join (A.to_list chains)

@@ -14,4 +14,5 @@ let rec note t index event =
 let[@inline] stops t index =
   match Atomic.get t with None -> false | Some (first, _) -> first < index
 
+let index t = Option.map fst (Atomic.get t)
 let get t = Option.map snd (Atomic.get t)

@@ -10,4 +10,5 @@ val note : 'a t -> int -> 'a -> unit
 val stops : 'a t -> int -> bool
 (** Whether an event left of this index is known. One or two loads. *)
 
+val index : 'a t -> int option
 val get : 'a t -> 'a option

@@ -103,27 +103,83 @@ let over ~code ~per_leaf ~last leaf combine =
   let t = { leaf; combine; failures = Leftmost.create (); code; per_leaf } in
   run t last
 
-(* {2 Scan} *)
+(* {2 Scans}
 
-(* Each element outside the first block takes two operations instead of one, so short arrays
-   are one block. *)
-let blocks = 64
+   Each block but the last is reduced, which gives each its carry, and then scanned: two calls of
+   the operation for each element, so short arrays are one block.
+
+   To scan a block from its carry is what the sequential program does there. To reduce it is not,
+   nor to combine the totals: their arguments are others, and they come out of turn. So where one
+   of these raises, all up to that block is scanned, which should raise what the sequential program
+   does. If it does not, as with an operation that raises in one bracketing alone, or an exception
+   that came from elsewhere (Ctrl-C), the first exception goes on: none may be lost. *)
+
 let one_block = 1024
+let blocks = 64
 
-let scan_block op a lo hi = for i = lo + 1 to hi do a.(i) <- op a.(i - 1) a.(i) done
+(* Making a long result takes as long as reducing: both at once. *)
+let long = 1 lsl 16
+
+let each_block ~code ~size last f = over ~code ~per_leaf:size ~last f (fun () () -> ())
+
+(* The length of the blocks, all but the last. *)
+let scan_size n = if n <= one_block then n else ((n - 1) / blocks) + 1
+
+(* The total of a block, and of all before it. *)
+let carry op totals b =
+  match (totals.(b - 1), totals.(b)) with
+  | Some before, Some total -> totals.(b) <- Some (op before total)
+  | _ -> assert false
+
+let scan_blocks ~code n ~make ~total ~scan op =
+  let size = scan_size n in
+  let last = (n - 1) / size in
+  let of_block f b = f (b * size) (min n ((b + 1) * size) - 1) in
+  let totals = Array.make last None and failures = Leftmost.create () in
+  let keep f lo hi = Loop.keep_failure failures f lo hi in
+  let reduce_block b =
+    if not (Leftmost.stops failures b) then totals.(b) <- Some (of_block total b)
+  in
+  let reduce () = each_block ~code ~size (last - 1) (fun b -> keep reduce_block b b) in
+  let result =
+    if n < long then begin
+      reduce ();
+      make ()
+    end
+    else fst (Fork.both make reduce)
+  in
+  let last_known () = Option.value (Leftmost.index failures) ~default:last in
+  keep (carry op totals) 1 (last_known () - 1);
+  each_block ~code ~size (last_known ()) (fun b ->
+      of_block (scan result (if b = 0 then None else totals.(b - 1))) b);
+  Context.reraise failures;
+  result
+
+(* Of [n] elements, more than 1: [total lo hi] reduces these, [scan result carry lo hi] puts
+   their prefixes into the result, which [make ()] makes. *)
+let scan_in_blocks ~code n ~make ~total ~scan op =
+  if n > one_block then scan_blocks ~code n ~make ~total ~scan op
+  else begin
+    let result = make () in
+    scan result None 0 (n - 1);
+    result
+  end
 
 let parallel_scan op input =
-  let a = Array.copy input in
-  let n = Array.length a in
-  let size = if n <= one_block then max 1 n else (n + blocks - 1) / blocks in
-  let first b = b * size and last b = min n ((b + 1) * size) - 1 in
-  let count = (n + size - 1) / size in
-  let for_blocks start f = Loop.parallel_for ~start ~finish:(count - 1) f in
-  for_blocks 0 (fun b -> scan_block op a (first b) (last b));
-  if count > 1 then begin
-    let totals = Array.init (count - 1) (fun b -> a.(last b)) in
-    scan_block op totals 0 (count - 2);
-    for_blocks 1 (fun b ->
-        for i = first b to last b do a.(i) <- op totals.(b - 1) a.(i) done)
-  end;
-  a
+  let n = Array.length input in
+  let total lo hi =
+    let total = ref input.(lo) in
+    for i = lo + 1 to hi do total := op !total input.(i) done;
+    !total
+  in
+  (* What was written is not read again: from an array of floats that would allocate. *)
+  let scan a carry lo hi =
+    let last = ref a.(lo) in
+    Option.iter (fun carry -> last := op carry !last; a.(lo) <- !last) carry;
+    for i = lo + 1 to hi do
+      last := op !last a.(i);
+      a.(i) <- !last
+    done
+  in
+  let make () = Array.copy input in
+  if n < 2 then make () else scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op

@@ -9,6 +9,7 @@ let smaller_or_first best (event, index) =
 
 let check_against best leftmost =
   check_equal "get" (Option.map fst best) (Leftmost.get leftmost);
+  check_equal "index" (Option.map snd best) (Leftmost.index leftmost);
   let stops_after i = match best with Some (_, least) -> least < i | None -> false in
   for i = -1 to 5 do
     check_bool "stops" (stops_after i) (Leftmost.stops leftmost i)
