@@ -81,7 +81,8 @@ val parallel_reduce :
 
     The bracketing depends on the range and [grain] alone, so that a sum of floats has the same
     bits on any number of domains. [grain] is the length of the runs that are combined from left
-    to right, by default 1/512 of the range.
+    to right, by default 1/512 of the range. Where that has more than [max_int] integers they have
+    2{^54}, whatever [grain] says.
 
     {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1].
     {b Order}: the calls that made a value happen before the [combine] that gets it; all calls

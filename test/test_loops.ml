@@ -284,6 +284,40 @@ let every_integer () =
   in
   List.iter check [ None; Some 1; Some 1000 ]
 
+(* The leaves of a reduction begin with the first index, follow each other and end with the last. *)
+let leaves_cover_the_range () =
+  let check ?grain start finish =
+    let per_leaf, last = Muster_loop.Reduce.cut ?grain start finish in
+    let name = Printf.sprintf "%d to %d" start finish in
+    check_bool (name ^ ", leaves") true (per_leaf > 0 && last >= 0);
+    let last_begins = start + (last * per_leaf) in
+    let rest = finish - last_begins in
+    check_bool (name ^ ", the last") true (rest >= 0 && rest < per_leaf);
+    (* The same to the precision of floats, which do not wrap around. *)
+    let width = float_of_int finish -. float_of_int start in
+    let rest = width -. (float_of_int last *. float_of_int per_leaf) in
+    check_bool (name ^ ", each once") true (Float.abs rest <= float_of_int per_leaf +. 4_096.)
+  in
+  List.iter
+    (fun (start, finish) ->
+      check start finish;
+      check ~grain:1_000 start finish)
+    [
+      (0, 0); (0, 511); (0, 512); (-5, 100_000); (0, max_int); (min_int, -1); (min_int, 0);
+      (-1, max_int); (min_int, max_int - 1); (min_int, max_int);
+    ]
+
+(* No sweep reaches the right half, but another worker begins with it. *)
+let right_half_is_begun () =
+  let begun = Atomic.make false in
+  let sum () =
+    Muster.parallel_reduce ~start:min_int ~finish:max_int ~combine:( + ) ~init:0 (fun i ->
+        if i >= 0 then Atomic.set begun true;
+        if Atomic.get begun then raise Exit;
+        i)
+  in
+  check_raises "reduce" Exit (fun () -> run_on 2 sum)
+
 let bad_grain () =
   let check grain =
     let refuses name f = check_invalid ~mentions:[ name; string_of_int grain ] name f in
@@ -337,6 +371,8 @@ let () =
           case "the ends of the integers" (on_some_counts ends_of_the_integers);
           case "the ends of the integers, outside a pool" ends_of_the_integers;
           case "every integer" (on_some_counts every_integer);
+          case "the leaves cover the range" leaves_cover_the_range;
+          case ~seconds:20 "the right half of every integer" right_half_is_begun;
           case "bad grain" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
           case "a grain beyond the range" grain_beyond_the_range;

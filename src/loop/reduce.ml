@@ -11,7 +11,7 @@ type 'a tree = {
   combine : 'a -> 'a -> 'a;
   failures : Outcome.failure Leftmost.t;
   code : int;
-  per_leaf : int;  (** iterations *)
+  per_leaf : int;  (** iterations, as far as all of them can be counted *)
 }
 
 let rec plain t a b =
@@ -62,9 +62,20 @@ let fold f combine ~wanted lo hi =
   let first = f lo in
   if lo < hi then from first (lo + 1) else first
 
+(* The length of the leaves and the index of the last. Of more than [max_int] iterations, where the
+   difference is negative, its upper bits are the index, whatever the grain: no such range is swept
+   to its end, but a failure may be anywhere. *)
+let cut ?grain start finish =
+  let span = finish - start in
+  if span < 0 then
+    let bits = Sys.int_size - 9 in
+    (1 lsl bits, span lsr bits)
+  else
+    let per_leaf = match grain with Some g -> g | None -> (span / leaves) + 1 in
+    (per_leaf, span / per_leaf)
+
 let tree ?grain ~start ~finish ~combine f =
-  let span = Loop.span start finish in
-  let per_leaf = match grain with Some g -> g | None -> (span / leaves) + 1 in
+  let per_leaf, last = cut ?grain start finish in
   let failures = Leftmost.create () in
   let leaf i =
     let lo = start + (i * per_leaf) in
@@ -72,9 +83,9 @@ let tree ?grain ~start ~finish ~combine f =
     fold f combine lo hi ~wanted:(fun () -> not (Leftmost.stops failures i))
   in
   let t =
-    { leaf; combine; failures; code = Machine.code_of f; per_leaf }
+    { leaf; combine; failures; code = Machine.code_of f; per_leaf = min per_leaf (max_int / leaves) }
   in
-  (t, span / per_leaf)
+  (t, last)
 
 let run_short t last cost iterations =
   let since = Machine.ticks () in
