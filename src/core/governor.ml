@@ -9,6 +9,8 @@
           there are CPUs: lend as many CPUs as threads are too many. The first condition alone
           would heed what a CPU's other threads do for a moment; the second alone, threads that
           do us no harm.
+   rare   Where collections are rare (Halts), whoever waits holds up nobody: lend nothing, and take
+          back what was lent.
    up     Fewer threads want to run than there are CPUs, at every look for [patience]: take back
           as many as were free. After a pause without looks, at once.
    blind  Where the machine's number of runnable threads is unknown, or says nothing about the
@@ -34,6 +36,7 @@ type t = {
 type sample = {
   now : int;
   waited : int;  (** in the run queue, since this worker's last look *)
+  often_halted : bool;  (** by collections, so that who waits holds up the others (Halts) *)
   runnable : int option;  (** threads of the whole machine that run or could *)
 }
 
@@ -84,6 +87,7 @@ let observe ~cpus ~online t sample =
   let t = if t.lent > cpus - 1 then { t with lent = cpus - 1 } else t in
   let t =
     match sample.runnable with
+    | _ when not sample.often_halted -> if t.lent > 0 then take_back t sample.now t.lent else t
     | Some runnable -> see ~cpus ~online t sample runnable
     | None -> grope ~cpus t sample
   in

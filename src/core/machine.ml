@@ -12,9 +12,11 @@ external backtrace_status : unit -> bool = "caml_backtrace_status" [@@noalloc]
 (* ns; -1 where it is unknown *)
 external now : unit -> int = "muster_now" [@@noalloc]
 external thread_cpu : unit -> int = "muster_thread_cpu" [@@noalloc]
+external process_cpu : unit -> int = "muster_process_cpu" [@@noalloc]
 external run_queue_wait : unit -> int = "muster_run_queue_wait" [@@noalloc]
 external runnable : unit -> int = "muster_runnable" [@@noalloc]
 external address_space : unit -> int = "muster_address_space" [@@noalloc]
+external collections : unit -> int = "muster_collections" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
 
 external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]

@@ -391,6 +391,21 @@ value muster_thread_cpu(value unit) {
   return Val_long(-1);
 }
 
+value muster_process_cpu(value unit) {
+  (void)unit;
+  struct timespec now;
+#if defined(CLOCK_PROCESS_CPUTIME_ID)
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0)
+    return Val_long((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+#endif
+  return Val_long(-1);
+}
+
+value muster_collections(value unit) {
+  (void)unit;
+  return Val_long(atomic_load_explicit(&caml_minor_collections_count, memory_order_relaxed));
+}
+
 value muster_now(value unit) {
   (void)unit;
   return Val_long(nanoseconds());

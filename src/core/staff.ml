@@ -61,6 +61,16 @@ let online = max 1 (Machine.online_cpus ())
 let cpus = Atomic.make (Cpu.available ())
 let read_at = Atomic.make (Machine.now ())
 let governor = Atomic.make Governor.start
+let halts = Atomic.make Halts.start
+
+(* Who is late leaves it to whoever was first. *)
+let often_halted () =
+  let before = Atomic.get halts and cpus = Atomic.get cpus in
+  let running = max 1 (cpus - (Atomic.get governor).lent) in
+  let cpu = Machine.process_cpu () and collections = Machine.collections () in
+  let after = Halts.observe ~cpus ~running before ~cpu ~collections in
+  if after != before then ignore (Atomic.compare_and_set halts before after);
+  after.often
 
 (* A thread that works in several pools is a caller of the innermost. *)
 let is_here v = (not v.resident) && Atomic.get v.owner <> 0 && not (Atomic.get v.away)
@@ -173,8 +183,9 @@ let load = function
 let of_wait { Governor.waited; runnable; _ } =
   Printf.sprintf "a worker waited %.1f ms for a CPU: %s" (float waited /. 1e6) (load runnable)
 
-let of_calm { Governor.runnable; _ } =
+let of_calm { Governor.runnable; often_halted; _ } =
   match runnable with
+  | _ when not often_halted -> "collections are too rare for a wait to hold up others"
   | Some _ -> "a CPU was free: " ^ load runnable
   | None -> "a trial, as no worker waited for some time: " ^ load None
 
@@ -280,9 +291,9 @@ let look w =
     refresh_cpus now;
     Heap.fit w ~tell:(tell_of_heap w);
     note w waited;
-    let lent = (Atomic.get governor).lent > 0 in
-    if waited >= Governor.noticed || lent || mode <> On then begin
-      govern ~lending:of_wait { now; waited; runnable = runnable_beside w };
+    let often_halted = often_halted () and lent = (Atomic.get governor).lent > 0 in
+    if (often_halted && waited >= Governor.noticed) || lent || mode <> On then begin
+      govern ~lending:of_wait { now; waited; often_halted; runnable = runnable_beside w };
       share_out ()
     end
     else if are_several () || is_short w.pool then share_out ()
@@ -320,8 +331,8 @@ let is_time w =
 let look_if_short (w : Place.t) =
   if is_short w.pool && (w.own.looked_at = 0 || is_time w) then look w
 
-(* Before a resident comes back: is there a CPU for it? A thread that runs for a moment is no
-   reason to stay alone. *)
+(* Before a resident comes back: is there a CPU for it, or does it do no harm to share one? A thread that runs
+   for a moment is no reason to stay alone. *)
 let has_room pool =
   let rec crowded tries =
     match runnable () with
@@ -330,11 +341,11 @@ let has_room pool =
   in
   (not (is_bound pool)) || still_needed pool > Atomic.get pool.residents
   || mode <> On
-  || not (crowded 2)
+  || not (often_halted () && crowded 2)
 
 (* There is none: as if a worker had waited. *)
 let lend_for now =
   let runnable = Option.map (max (online + 1)) (runnable ()) in
   let lending _ = "no CPU was free for one more worker" in
-  govern ~lending { now; waited = Governor.telling; runnable };
+  govern ~lending { now; waited = Governor.telling; often_halted = true; runnable };
   share_out ()

@@ -134,7 +134,7 @@ let made_up ~cpus ~neighbours state turn now =
   let runnable = workers + neighbours in
   let shares = turn mod workers < runnable - cpus in
   let waited = if shares && turn / workers mod 4 = 3 then 4 * ms else 0 in
-  Governor.{ now; waited; runnable = Some runnable }
+  Governor.{ now; waited; often_halted = true; runnable = Some runnable }
 
 let rec play_made_up ?(turn = 0) ~cpus ~neighbours ~from ~until state =
   if from > until then state
@@ -163,8 +163,9 @@ let sample_after now =
   let open QCheck.Gen in
   let* step = oneof [ int_bound (4 * ms); int_bound (100 * ms) ] in
   let* waited = oneof [ return 0; int_bound (3 * ms); int_bound (50 * ms) ] in
+  let* often_halted = map (fun n -> n > 0) (int_bound 9) in
   let+ runnable = oneof [ return None; map Option.some (int_range 1 80) ] in
-  Governor.{ now = now + step; waited; runnable }
+  Governor.{ now = now + step; waited; often_halted; runnable }
 
 let samples =
   let open QCheck.Gen in
@@ -186,9 +187,9 @@ let case_gen =
   { cpus; online = cpus + more; samples }
 
 let show { cpus; online; samples } =
-  let sample Governor.{ now; waited; runnable } =
+  let sample Governor.{ now; waited; often_halted; runnable } =
     let runnable = Option.fold ~none:"?" ~some:string_of_int runnable in
-    Printf.sprintf "%d: waited %d, runnable %s" now waited runnable
+    Printf.sprintf "%d: waited %d, often halted %b, runnable %s" now waited often_halted runnable
   in
   Printf.sprintf "%d of %d CPUs\n%s" cpus online (String.concat "\n" (List.map sample samples))
 
@@ -219,8 +220,11 @@ let laws =
         | None -> after.lent <= before.lent + 1);
     law "no more is taken back than is free" (fun ~cpus:_ ~online before sample after ->
         match sample.runnable with
+        | _ when not sample.often_halted -> true
         | Some n -> before.lent - after.lent <= max 0 (online - n)
         | None -> after.lent >= before.lent - 1);
+    law "nothing is lent where nobody is held up" (fun ~cpus:_ ~online:_ _ sample after ->
+        sample.often_halted || after.lent = 0);
     law "patience is bounded" (fun ~cpus:_ ~online:_ _ _ after ->
         after.patience >= Governor.shortest && after.patience <= Governor.longest);
     law "what was lent now is not taken back now" (fun ~cpus ~online before sample after ->
@@ -229,9 +233,29 @@ let laws =
 
 let fewer_cpus () =
   let state = { Governor.start with lent = 5 } in
-  let sample = Governor.{ now = seconds 1; waited = 0; runnable = Some 80 } in
+  let sample = Governor.{ now = seconds 1; waited = 0; often_halted = true; runnable = Some 80 } in
   check_int "of 3" 2 (Governor.observe ~cpus:3 ~online:8 state sample).lent;
   check_int "of 1" 0 (Governor.observe ~cpus:1 ~online:8 state sample).lent
+
+(* {1 Collections} *)
+
+(* So many in each of so many ns of the process's CPU time. *)
+let halts ?(cpus = 2) ?(running = cpus) ?(from = Halts.start) ~every n =
+  let step (t : Halts.t) i =
+    Halts.observe ~cpus ~running t ~cpu:(from.cpu + (i * every)) ~collections:(from.collections + i)
+  in
+  List.fold_left step from (List.init n succ)
+
+let rare_collections_do_no_harm () =
+  let rarely = halts ~every:(50 * ms) 10 in
+  check_bool "unknown" true Halts.start.often;
+  check_bool "rarely" false rarely.often;
+  check_bool "often, at once" true (halts ~from:rarely ~every:ms 5).often;
+  check_bool "alone" false (halts ~running:1 ~every:(50 * ms) 10).often;
+  check_bool "one of many workers" true (halts ~cpus:16 ~running:16 ~every:(50 * ms) 10).often;
+  check_bool "one CPU" false (halts ~cpus:1 ~every:ms 200).often;
+  let unknown = Halts.observe ~cpus:2 ~running:2 rarely ~cpu:(-1) ~collections:1_000 in
+  check_bool "no clock" true (unknown == rarely)
 
 let () =
   let for_each name counts f = List.map (fun n -> case (Printf.sprintf name n) (f n)) counts in
@@ -246,4 +270,5 @@ let () =
         [ case "beside a neighbour" blind_beside_a_neighbour; case "quiet" blind_when_quiet;
           case "left alone" blind_and_left_alone ] );
       ("larger machines", for_each "%d CPUs" [ 3; 8; 64 ] large);
+      ("collections", [ case "rare ones do no harm" rare_collections_do_no_harm ]);
       ("any samples", case "fewer CPUs than were lent" fewer_cpus :: laws) ]

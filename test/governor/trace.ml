@@ -12,7 +12,9 @@ let add_line (now, samples) line =
   | _ ->
     Scanf.sscanf line "%d %d %d %d" @@ fun n dt waited runnable ->
     let sample i =
-      Governor.{ now = now + (i * dt * unit_ns); waited = waited * unit_ns; runnable = Some runnable }
+      Governor.
+        { now = now + (i * dt * unit_ns); waited = waited * unit_ns; often_halted = true;
+          runnable = Some runnable }
     in
     (now + (n * dt * unit_ns), List.rev_append (List.init n (fun i -> sample (i + 1))) samples)
 

@@ -54,9 +54,11 @@ let calls t () =
 (* With fewer steps: its place comes to the list and goes. *)
 let is_listed t i () =
   let w = t.pool.workers.(i) in
+  Atomic.set w.owner (Machine.thread_id ());
   show_beside w;
   look t w;
-  hide_beside w
+  hide_beside w;
+  Atomic.set w.owner 0
 
 (* {2 Models} *)
 
