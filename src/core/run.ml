@@ -210,9 +210,10 @@ let end_share w ~here ~late ~from =
   ignore (Parking.wake w.pool.parking from);
   if frees then wake_posters w.pool
 
-(* [w]'s mailbox shows the job. *)
+(* [w]'s mailbox showed the job. A signal's handler may have come since, and served it. *)
 let take_job w job ~ordered =
-  ((ordered && not w.own.careful) || Atomic.compare_and_set w.mailbox job (Busy job))
+  (if ordered && not w.own.careful then Atomic.get w.mailbox == job
+   else Atomic.compare_and_set w.mailbox job (Busy job))
   && (w.own.in_share <- true; true)
 
 (* Whether there was a job. Between taking it and the handler no exception strikes. *)
