@@ -13,12 +13,15 @@
 open Place
 open Publish
 
+let[@inline] keep w task ~records =
+  w.own.found <- task;
+  w.own.records <- Atomic.get records
+
 let steal_from w victim =
   let task = Deque.steal victim.deque in
   if task != none then begin
-    w.own.found <- task;
+    keep w task ~records:victim.backtrace;
     rouse victim;
-    w.own.records <- Atomic.get victim.backtrace;
     w.own.counts.steals <- w.own.counts.steals + 1;
     (* What lies above was hidden from other thieves for a moment (Deque). *)
     if not (Deque.is_empty victim.deque) then wake_for_work w.pool
@@ -58,10 +61,9 @@ let from_inbox w =
     let goes_on = stands_in w in
     let task = Inbox.pop w.pool.inbox in
     if task != none then begin
-      w.own.found <- task;
+      keep w task ~records:w.pool.inherited;
       ignore (Atomic.fetch_and_add w.pool.served 1);
       if goes_on then take_on_inbox w;
-      w.own.records <- Atomic.get w.pool.inherited;
       w.own.from_inbox <- true
     end;
     task
@@ -113,8 +115,7 @@ let look_who_takes w =
 let pop w =
   let task = Deque.pop w.deque in
   if task != none then begin
-    w.own.found <- task;
-    w.own.records <- Atomic.get w.backtrace;
+    keep w task ~records:w.backtrace;
     if Deque.size w.deque <= low then rouse w
   end;
   task
@@ -131,13 +132,7 @@ let what_came_first w =
   if task != none then task
   else
     let task = Deque.steal w.deque in
-    if task != none then begin
-      w.own.found <- task;
-      w.own.records <- Atomic.get w.backtrace;
-      rouse w;
-      task
-    end
-    else from_deques w
+    if task != none then (keep w task ~records:w.backtrace; rouse w; task) else from_deques w
 
 let from_where_it_is_due w =
   w.own.turn <- w.own.turn + 1;

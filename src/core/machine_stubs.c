@@ -380,26 +380,20 @@ value muster_sleeper_wake(value v) {
 
 /* {2 What the machine does with our threads} */
 
-/* CPU time of the calling thread, in ns. */
-value muster_thread_cpu(value unit) {
-  (void)unit;
+/* CPU time of the calling thread, and of the process, in ns; -1 where there is no such clock. */
+#if defined(CLOCK_THREAD_CPUTIME_ID) && defined(CLOCK_PROCESS_CPUTIME_ID)
+static value cpu_time(clockid_t clock) {
   struct timespec now;
-#if defined(CLOCK_THREAD_CPUTIME_ID)
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0)
-    return Val_long((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
-#endif
-  return Val_long(-1);
+  if (clock_gettime(clock, &now) != 0) return Val_long(-1);
+  return Val_long((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 }
 
-value muster_process_cpu(value unit) {
-  (void)unit;
-  struct timespec now;
-#if defined(CLOCK_PROCESS_CPUTIME_ID)
-  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0)
-    return Val_long((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+value muster_thread_cpu(value unit) { (void)unit; return cpu_time(CLOCK_THREAD_CPUTIME_ID); }
+value muster_process_cpu(value unit) { (void)unit; return cpu_time(CLOCK_PROCESS_CPUTIME_ID); }
+#else
+value muster_thread_cpu(value unit) { (void)unit; return Val_long(-1); }
+value muster_process_cpu(value unit) { (void)unit; return Val_long(-1); }
 #endif
-  return Val_long(-1);
-}
 
 value muster_collections(value unit) {
   (void)unit;

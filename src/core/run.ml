@@ -178,13 +178,15 @@ let run_share w index share failures =
    that needs memory, and a share that is struck before its first step has failed. Whether it was got. *)
 let run_share_on_top w index share failures ~records ~take ~ended =
   let begun = ref false and over = ref false in
-  let finish here () = if not !over then (over := true; ended ~here) in
-  let finish_here () () = finish (Context.place_after w == w) () in
+  let finish () () =
+    let here = Context.place_after w == w in
+    if not !over then (over := true; ended ~here)
+  in
   let body () =
     begun := true;
     match note_failure share index failures with
-    | () -> Outcome.firmly finish_here () ()
-    | exception exn -> Outcome.firmly finish_here () (); raise exn
+    | () -> Outcome.firmly finish () ()
+    | exception exn -> Outcome.firmly finish () (); raise exn
   in
   let run () = Compat.match_with body () handler in
   let strand = Context.none w in
@@ -196,8 +198,8 @@ let run_share_on_top w index share failures ~records ~take ~ended =
   | exception exn when !begun -> raise exn
   | exception exn -> (
     match note_failure (fail exn) index failures with
-    | () -> finish true (); true
-    | exception exn -> finish true (); raise exn)
+    | () -> ended ~here:true; true
+    | exception exn -> ended ~here:true; raise exn)
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
 let end_share w ~here ~late ~from =

@@ -26,7 +26,7 @@ let current () =
   | None -> (
     match outside_place () with Some w -> w.own.strand | None -> Machine.thread_id ())
 
-(* Neither allocates: a signal's handler that raises may strike there. *)
+(* Where storage shows the thread's place, neither allocates: a signal's handler that raises may strike there. *)
 
 let be number =
   let w = Context.place () in

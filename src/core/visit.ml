@@ -248,8 +248,8 @@ let again w f =
     if was_away then go_away w;
     return_to outer;
     if !is_shown then begin
-      is_shown := false;
-      hide w ~shown:before
+      hide w ~shown:before;
+      is_shown := false
     end
   in
   let put_all_back () = Outcome.firmly put_back () () in
@@ -277,9 +277,10 @@ let enter fn pool =
 let outside pool f =
   let place = make_outside pool in
   let outer = owned_place () and before = current () in
-  let put_back () = hide place ~shown:before; return_to outer in
+  let put_back () () = hide place ~shown:before; return_to outer in
+  let put_all_back () = Outcome.firmly put_back () () in
   place.own.strand <- Strand.current ();
-  Outcome.finally put_back () (fun () ->
+  Outcome.finally put_all_back () (fun () ->
       ignore (show place);
       leave_for_another outer;
       f ())
