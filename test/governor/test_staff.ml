@@ -136,17 +136,18 @@ let broadcast_after_idleness () =
   check_bool "all" false (List.mem (-1) distinct)
 
 (* Nobody works in the pool when its task may go on: a resident has to be hired for it. What the
-   task awaits belongs to a pool that is being closed, which it cannot enter to help. *)
+   task awaits belongs to a pool that is being closed, which it cannot enter to help, and has begun there: else
+   it would run in place. *)
 let suspended_task_goes_on () =
   fixed 2 @@ fun pool ->
   let other = Pool.create ~domains:2 ~oversubscribe:true () in
   let { closing; _ } : Muster_core.Place.pool = core other in
-  let over = Atomic.make false and go = Atomic.make false in
-  let wait () = wait_until (fun () -> Atomic.get go) in
+  let over = Atomic.make false and go = Atomic.make false and begun = Atomic.make false in
+  let wait () = Atomic.set begun true; wait_until (fun () -> Atomic.get go) in
   let slow = Pool.run other (fun () -> Task.async wait) in
   let closer = Domain.spawn (fun () -> Pool.close other) in
   Fun.protect ~finally:(fun () -> Atomic.set go true; Domain.join closer) @@ fun () ->
-  check_within 2. "closing" (fun () -> Atomic.get closing);
+  check_within 5. "begun, and closing" (fun () -> Atomic.get begun && Atomic.get closing);
   Pool.run pool (fun () ->
       ignore (Task.async (fun () -> Task.await slow; Atomic.set over true)));
   let { suspended; _ } : Muster_core.Place.pool = core pool in
