@@ -135,7 +135,7 @@ module Task : sig
   (** [await t] is the result of [t]. A task that nobody has started runs in place, if it belongs to
       the same scope as the caller.
 
-      {b Raises} the task's exception.
+      {b Raises} the task's exception; [Invalid_argument] where a task awaits itself.
       {b Order}: all that [t] did happens before the return, and before its exception is raised, also
       {!Cancelled} if [t] was cancelled. (Not if the caller is.)
       {b Cancels}: ends at once, unless it runs [t] in place; then when that ends. *)
@@ -219,7 +219,9 @@ module Task : sig
   val on_cancel : (unit -> unit) -> unit
   (** [on_cancel hook] calls [hook] when the running task, or the innermost scope around the caller,
       is cancelled before it ends; at once if it is already. On the thread of who cancels:
-      it should be short. Its exceptions go to the handler of {!set_uncaught_handler}. In code that
+      it should be short; where it waits, who cancels goes on. It is part of nothing that is cancelled, nor of the
+      task that it interrupts. Its exceptions go to the handler of {!set_uncaught_handler}, but
+      [Sys.Break] (Ctrl-C) to who cancels. In code that
       cleans up, after {!Cancelled} was raised, the task no longer counts as cancelled: a [hook]
       made there is that of a scope opened there, or is not called.
 
@@ -268,7 +270,8 @@ module Task : sig
   (** What to do with the exception of a task that nobody awaits; by default it is printed on
       [stderr]. Called once for each, when it is certain: when the promise has been collected, the
       pool closed, or the program ends. Not for the tasks of a {!scope}, which raises the first failure
-      itself: those that follow, from tasks that clean up, say, are dropped.
+      itself: those that follow, from tasks that clean up, say, are dropped. What the handler does is part of
+      no task; what it raises is printed on [stderr], but [Sys.Break].
 
       {b Order}: what happened before, and all that the task did, happens before the call. *)
 end

@@ -208,6 +208,112 @@ let hook_of_who_was_told () =
       check_cancelled "await" (fun () -> Task.await t);
       check_int "not called" 0 (Atomic.get fired))
 
+(* What hooks may do in the midst of what was cancelled: looks at its own cancellation, and waits. *)
+let checkpoints =
+  let unit () = () in
+  [ ("check", Task.check); ("both", fun () -> ignore (both unit unit));
+    ("parallel_for", fun () -> parallel_for ~grain:1 ~start:1 ~finish:100 ignore);
+    ("await", fun () -> Task.await (Task.async unit));
+    ("a scope", fun () -> Task.scope (fun s -> Task.await (Task.fork s unit)));
+    ("send", fun () -> Chan.send (Chan.unbounded ()) ());
+    ("map", fun () -> ignore (Array.map succ (Stdlib.Array.make 5_000 0)));
+    ("yields", fun () -> Task.blocking unit) ]
+
+(* The [Cancelled] is the body's, whoever tells the hook. *)
+let hooks_take_nothing () =
+  let tries = [ 1; 2; 3 ] in
+  let in_a_scope hook =
+    Task.scope (fun s ->
+        Task.on_cancel hook;
+        Task.cancel_scope s;
+        endless (Atomic.make false) Task.check ())
+  and late hook =
+    match
+      Task.with_deadline 0.01 (fun () ->
+          Task.on_cancel hook;
+          endless (Atomic.make false) Task.check ())
+    with
+    | () -> ()
+    | exception Task.Deadline_exceeded -> raise Task.Cancelled
+  and already hook =
+    Task.scope (fun s ->
+        Task.cancel_scope s;
+        Task.on_cancel hook;
+        Task.check ())
+  in
+  let check domains (name, act) (way, f) =
+    let done_ = Atomic.make 0 in
+    let hook () = act (); Atomic.incr done_ in
+    in_pool domains (fun () -> check_cancelled (name ^ ", " ^ way) (fun () -> f hook));
+    check_int (name ^ ", " ^ way ^ ", to its end") 1 (Atomic.get done_)
+  in
+  let ways = [ ("in a scope", in_a_scope); ("deadline", late); ("already", already) ] in
+  List.iter
+    (fun domains ->
+      List.iter (fun checkpoint -> List.iter (check domains checkpoint) ways) checkpoints)
+    tries
+
+let handlers_take_nothing () =
+  let called = Atomic.make 0 in
+  Task.set_uncaught_handler (fun _ _ -> Task.check (); Atomic.incr called);
+  List.iter
+    (fun domains ->
+      in_pool domains (fun () ->
+          check_cancelled "told" (fun () ->
+              Task.scope (fun s ->
+                  Task.on_cancel (fun () -> raise Exit);
+                  Task.cancel_scope s;
+                  Task.check ()))))
+    [ 1; 2; 3 ];
+  check_int "called" 3 (Atomic.get called)
+
+(* The strand beneath holds the lock that the hook wants: it is told, lets go, and the hook goes on. *)
+let hook_waits_for_a_lock () =
+  List.iter
+    (fun domains ->
+      let counted = Atomic.make 0 in
+      in_pool domains (fun () ->
+          let m = Mutex.create () in
+          check_cancelled "told" (fun () ->
+              Task.scope (fun s ->
+                  Mutex.protect m (fun () ->
+                      Task.on_cancel (fun () -> Mutex.protect m (fun () -> Atomic.incr counted));
+                      Task.cancel_scope s;
+                      check_int "not yet" 0 (Atomic.get counted);
+                      Task.check ()))));
+      check_int "afterwards" 1 (Atomic.get counted))
+    [ 1; 2; 3 ]
+
+let hook_is_interrupted () =
+  in_pool 2 (fun () ->
+      let others = Atomic.make 0 and began = Atomic.make false in
+      let count () = Atomic.incr others in
+      let work () =
+        Task.on_cancel count;
+        Task.on_cancel (fun () -> raise Sys.Break);
+        Task.on_cancel count;
+        endless began Task.check ()
+      in
+      let t = Task.async work in
+      until began;
+      check_raises "who cancels" Sys.Break (fun () -> Task.cancel t);
+      check_int "the others" 2 (Atomic.get others);
+      check_cancelled "await" (fun () -> Task.await t))
+
+let awaits_itself () =
+  List.iter
+    (fun domains ->
+      in_pool domains (fun () ->
+          let itself = Atomic.make None in
+          let work () = Task.await (Option.get (Atomic.get itself)) in
+          let t = Task.async (fun () -> wait_until (fun () -> Atomic.get itself <> None); work ()) in
+          Atomic.set itself (Some t);
+          match Task.await t with
+          | () -> failf "nothing was raised"
+          | exception Invalid_argument text ->
+            check_bool text true (String.starts_with ~prefix:"Muster.Task.await: " text)))
+    [ 1; 2; 3 ]
+
 (* The task's worker is the only one that has time: when it was told, in its own share of the loop, it
    must not go on to the other's. *)
 let told_in_a_chunk () =
@@ -576,6 +682,11 @@ let () =
           case "cleaning up after branches" cleans_up_after_branches;
           case "hooks" hooks;
           case "a hook of who was told" hook_of_who_was_told;
+          case "hooks take no cancellation" hooks_take_nothing;
+          case "nor do handlers" handlers_take_nothing;
+          case "a task awaits itself" awaits_itself;
+          case "a hook waits for a lock" hook_waits_for_a_lock;
+          case "Ctrl-C in a hook" hook_is_interrupted;
           case "told in a chunk of a team's loop" told_in_a_chunk;
           case "exceptions have their names" exceptions_have_names;
         ] );

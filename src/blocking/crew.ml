@@ -102,7 +102,7 @@ let rec work_on hand =
   match work hand with
   | () -> ()
   | exception exn ->
-    Uncaught.protect (fun () -> raise exn);
+    (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_later exn);
     work_on hand
 
 (* {2 The foreman} *)

@@ -88,6 +88,13 @@ let handler =
   in
   Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
 
+(* One that notes the first wait, before anybody can end it. *)
+let noting waited =
+  let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
+    match eff with Suspend { given_up; _ } -> waited := true; given_up | _ -> None
+  in
+  { handler with effc }
+
 (* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. [records]: with
    backtraces. *)
 let aside w ~handled ~records strand f x =

@@ -8,7 +8,25 @@ type scope = Scope.t
 exception Cancelled = Promise.Cancelled
 exception Deadline_exceeded
 
-let set_uncaught_handler = Uncaught.set_handler
+(* {2 Hooks and handlers}
+
+   They are no part of what they interrupt: else a hook that looks whether it is cancelled would take the
+   [Cancelled] that is meant for the strand beneath, and one that wants a lock which that strand holds would be
+   refused as its holder. So each is a strand of its own; when it waits, who called it goes on. *)
+
+(* What it raises goes to the caller, unless it has waited: then nobody is beneath it. *)
+let apart f =
+  match owned_place () with
+  | None -> f ()
+  | Some w ->
+    let waited = ref false in
+    let later exn = if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain exn in
+    let run () = try f () with exn when !waited -> later exn in
+    let in_fiber () = Compat.match_with run () (Run.noting waited) in
+    Run.aside w ~handled:true ~records:(Machine.backtrace_status ()) (Context.none w) in_fiber ()
+
+let set_uncaught_handler f =
+  Uncaught.set_handler (fun exn backtrace -> apart (fun () -> f exn backtrace))
 
 (* {2 Start} *)
 
@@ -137,7 +155,11 @@ let wait_or_stop t =
         ~is_live:(fun () -> Waiter.is_waiting waiter)
         (fun () -> ignore (Waiter.grant waiter)))
 
-let wait t = if Context.get () == uncancelled then Visit.wait t else wait_or_stop t
+let wait t =
+  let me = Context.get () in
+  if me == uncancelled then Visit.wait t
+  else if me == Promise.any t then invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
+  else wait_or_stop t
 
 let[@inline never] await_and_check state t home =
   let state = settle ~wait state t home in
@@ -176,7 +198,7 @@ let cancel t = Context.stop t
 let on_cancel hook =
   let me = Context.get () in
   let fired = Atomic.make false in
-  let fire () = if not (Atomic.exchange fired true) then Uncaught.protect hook in
+  let fire () = if not (Atomic.exchange fired true) then apart (fun () -> Uncaught.protect hook) in
   if me != uncancelled then
     Promise.on_stop me ~is_live:(fun () -> not (Promise.is_done me)) fire
 

@@ -21,6 +21,7 @@ let print exn backtrace =
 
 let handler = Atomic.make print
 let set_handler f = Atomic.set handler f
+let call_handler Outcome.{ exn; backtrace } = (Atomic.get handler) exn backtrace
 let unheard u = not (Atomic.get u.heard)
 
 (* The newest first. One that was heard stays so, and who was seen once leads to all that are older: so anybody
@@ -38,18 +39,18 @@ let rec unlink_heard cell =
 let rec fold f acc cell =
   match Atomic.get cell with None -> acc | Some u -> fold f (f acc u) u.older
 
-(* A handler that raises must not take the pool, or the collector, down with it. *)
-let call_handler Outcome.{ exn; backtrace } =
-  try (Atomic.get handler) exn backtrace
-  with exn -> (
-    try
-      Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!"
-        (Printexc.to_string exn)
-    with Sys_error _ -> ())
+let complain exn =
+  try Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!" (Printexc.to_string exn)
+  with Sys_error _ -> ()
+
+(* A handler that raises must not take the pool, or the collector, down with it. But Ctrl-C is meant for the
+   program: who is interrupted here passes it on. *)
+let tell failure = try call_handler failure with Sys.Break as exn -> raise exn | exn -> complain exn
 
 (* For a function of the user's that runs on whoever's stack. *)
-let protect f = try f () with exn -> call_handler (Outcome.caught exn)
-let report u = if not (Atomic.exchange u.heard true) then call_handler u.failure
+let protect f =
+  try f () with Sys.Break as exn -> raise exn | exn -> tell (Outcome.caught exn)
+let report u = if not (Atomic.exchange u.heard true) then tell u.failure
 let is_lost u = Machine.Canary.is_dead u.promise
 
 (* The oldest first. *)

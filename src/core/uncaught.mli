@@ -14,4 +14,8 @@ val flush : ?owner:Promise.owner -> unit -> unit
 (** Reports what is left (of one pool). Also called when the program ends. *)
 
 val protect : (unit -> unit) -> unit
-(** Calls the function; its exception goes to the handler. *)
+(** Calls the function; its exception goes to the handler. [Sys.Break] goes to the caller, here and wherever
+    a handler raises it. *)
+
+val complain : exn -> unit
+(** Tells on [stderr] that the handler raised it. *)

@@ -84,10 +84,11 @@ let operations () =
 
 let tell_memory (w : Watch.t) =
   let show name part =
-    let first, last = Watch.thirds w part in
-    Printf.printf "%s: peak %.1f MB, in the first third %.1f, in the last %.1f\n" name
+    let first, last = Watch.thirds w (Watch.peak part)
+    and early, late = Watch.thirds w (Watch.median part) in
+    Printf.printf "%s: peak %.1f MB, in the first third %.1f (median %.1f), in the last %.1f (median %.1f)\n" name
       (Watch.megabytes (Watch.peak part w.samples))
-      (Watch.megabytes first) (Watch.megabytes last)
+      (Watch.megabytes first) (Watch.megabytes early) (Watch.megabytes last) (Watch.megabytes late)
   in
   show "resident" Watch.resident;
   show "heap" Watch.heap;

@@ -25,11 +25,12 @@ let raise_in_combine () =
 let raise_in_hook () =
   match
     Task.scope (fun s ->
-        Task.on_cancel (fun () -> raise Expected);
+        Task.on_cancel (fun () -> Task.check (); raise Expected);
         Task.cancel_scope s;
         Task.check ())
   with
-  | () | (exception Task.Cancelled) -> ()
+  | () -> failwith "the hook has taken the cancellation"
+  | exception Task.Cancelled -> ()
 
 let finalised = Atomic.make 0
 
