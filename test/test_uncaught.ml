@@ -90,7 +90,8 @@ let report_has_the_origin () =
   check_bool "origin" true (contains (Atomic.get seen) ~sub:"test_uncaught.ml")
 
 let raising_handler_does_no_harm () =
-  Task.set_uncaught_handler (fun _ _ -> failwith "the handler itself");
+  let calls = Atomic.make 0 in
+  Task.set_uncaught_handler (fun _ _ -> Atomic.incr calls; failwith "the handler itself");
   with_domains 2 (fun pool ->
       Pool.run pool (fun () ->
           for i = 1 to 10 do
@@ -98,7 +99,8 @@ let raising_handler_does_no_harm () =
           done);
       Unix.sleepf 0.05;
       let answer = Pool.run pool (fun () -> Task.await (Task.async (fun () -> 3))) in
-      check_int "works" 3 answer)
+      check_int "works" 3 answer);
+  check_int "calls" 10 (Atomic.get calls)
 
 let reported_on_stderr () =
   let child = Child.run "child/child.exe" [ "lose-exception" ] in

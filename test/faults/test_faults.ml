@@ -5,6 +5,7 @@
 open Harness
 module Pool = Muster.Pool
 module Task = Muster.Task
+module Latch = Muster.Latch
 
 exception Boom of int
 
@@ -79,17 +80,28 @@ let in_a_hook pool =
   check_int "reported" 1 (Atomic.get reports);
   is_usable pool
 
+(* Its tasks wait for what never comes: the scope ends only if it cancels them. Their ends take a while,
+   which shows whether it waits. The last ones may never begin. *)
 let in_the_body_of_a_scope pool =
-  let ended = Atomic.make 0 in
+  let begun = Atomic.make 0 and ended = Atomic.make 0 in
+  let all_begun = Latch.create 5 and never = Latch.create 1 in
+  let work note () =
+    Atomic.incr begun;
+    note ();
+    Fun.protect (fun () -> Latch.await never) ~finally:(fun () -> burn 0.01; Atomic.incr ended)
+  in
+  let body s =
+    let fork note = ignore (Task.fork s (work note)) in
+    for _ = 1 to 5 do fork (fun () -> Latch.count_down all_begun) done;
+    Latch.await all_begun;
+    for _ = 1 to 5 do fork ignore done;
+    raise (Boom 2)
+  in
   Pool.run pool (fun () ->
-      check_raises "scope" (Boom 2) (fun () ->
-          Task.scope (fun s ->
-              for _ = 1 to 5 do
-                let work () = Fun.protect (fun () -> ignore (fib 5)) ~finally:(fun () -> Atomic.incr ended) in
-                Task.await (Task.fork s work)
-              done;
-              raise (Boom 2))));
-  check_int "ended" 5 (Atomic.get ended);
+      check_raises "scope" (Boom 2) (fun () -> Task.scope body);
+      let ended = Atomic.get ended in
+      check_int "ended, of those that began" (Atomic.get begun) ended;
+      if ended < 5 then failf "only %d began" ended);
   is_usable pool
 
 (* Every call of the function that combines may be the one that raises. *)
@@ -108,13 +120,38 @@ let in_combine pool =
   is_usable pool
 
 let in_the_handler pool =
-  Task.set_uncaught_handler (fun _ _ -> raise (Boom 3));
-  Pool.run pool (fun () ->
-      for i = 1 to 10 do ignore (Task.async (fun () -> raise (Boom i))) done);
-  Gc.full_major ();
+  let calls = Atomic.make 0 in
+  Task.set_uncaught_handler (fun _ _ -> Atomic.incr calls; raise (Boom 3));
+  (* The last of the calls is when their pool is closed. *)
+  with_domains (Pool.size pool) (fun pool ->
+      Pool.run pool (fun () ->
+          for i = 1 to 10 do ignore (Task.async (fun () -> raise (Boom i))) done);
+      Gc.full_major ();
+      is_usable pool);
+  check_int "calls" 10 (Atomic.get calls);
   is_usable pool
 
 (* {2 Stack and memory} *)
+
+let out_of_memory pool =
+  let fail () = ignore (Sys.opaque_identity (Bytes.create Sys.max_string_length)) in
+  let raises name f = check_raises name Out_of_memory (fun () -> Pool.run pool f) in
+  let add a b = if a + b > 100 then fail (); a + b in
+  let fail_late i = if i > 50 then fail () in
+  raises "reduce" (fun () ->
+      ignore (Muster.parallel_reduce ~grain:2 ~start:1 ~finish:99 ~combine:add ~init:0 Fun.id));
+  raises "scan" (fun () -> ignore (Muster.parallel_scan add (Array.make 3000 1)));
+  raises "find" (fun () ->
+      ignore (Muster.parallel_find ~grain:2 ~start:1 ~finish:99 (fun i -> fail_late i; None)));
+  raises "scope" (fun () -> Task.scope (fun s -> ignore (Task.fork s ignore); fail ()));
+  raises "all" (fun () -> ignore (Task.all [ ignore; fail; ignore ]));
+  raises "first" (fun () -> Task.first [ fail; fail ]);
+  let computed = Muster.Lazy.from_fun fail and calls = Atomic.make 0 in
+  for _ = 1 to 2 do raises "lazy" (fun () -> Muster.Lazy.force computed) done;
+  (* No sign that there is no thread for the call. *)
+  raises "blocking" (fun () -> Task.blocking (fun () -> Atomic.incr calls; fail ()));
+  check_int "blocking calls" 1 (Atomic.get calls);
+  is_usable pool
 
 let with_stacks words f =
   let old = Gc.get () in
@@ -391,6 +428,7 @@ let () =
           each "the body of a scope" in_the_body_of_a_scope;
           each "a function that combines" in_combine;
           each "the handler of what nobody awaits" in_the_handler;
+          each "memory runs out" out_of_memory;
         ] );
       ( "stack",
         [
