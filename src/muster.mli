@@ -126,7 +126,6 @@ module Task : sig
       workers: while none is, a pool of two has one.) In a pool of
       one worker, and for {!both} and loops in any pool, nobody promises that.
 
-      {b Raises} [Invalid_argument] if the pool is closed.
       {b Cost}: with its [await] about 20 ns, if no other worker took it; from outside the pool
       about 100 ns, and 10-16 us if a worker has to be woken.
       {b Order}: what happened before happens before [f]. *)

@@ -35,13 +35,14 @@ let guests = 14
    bound (Max_minor_heap_wsz), and does not keep to it. *)
 let most_heap_words = 1 lsl 28
 
-let check_create ~domains ~minor_heap_words =
+(* [fn] is who was called, here and in [close_of]. *)
+let check_create fn ~domains ~minor_heap_words =
   let positive what = function
-    | Some n when n < 1 -> invalid "Pool.create" "%s = %d is less than 1" what n
+    | Some n when n < 1 -> invalid fn "%s = %d is less than 1" what n
     | _ -> ()
   in
   let at_most what most = function
-    | Some n when n > most -> invalid "Pool.create" "%s = %d is more than %d" what n most
+    | Some n when n > most -> invalid fn "%s = %d is more than %d" what n most
     | _ -> ()
   in
   positive "domains" domains;
@@ -89,7 +90,7 @@ let staff (pool : t) ~size =
 
 (* Places for as many as the machine has CPUs: the process may come to use them all. *)
 let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
-  check_create ~domains ~minor_heap_words;
+  check_create "Pool.create" ~domains ~minor_heap_words;
   Machine.note_signals ();
   Staff.refresh_cpus (Machine.now ());
   Machine.look_up_every Place.index_in_state Staff.every;
@@ -113,9 +114,9 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
 
 (* {2 Closing} *)
 
-let refuse_own_close pool =
+let refuse_own_close fn (pool : t) =
   if own_place pool <> None then
-    invalid "Pool.close" "called from a task of pool %S, which it would wait for" pool.name
+    Printf.ksprintf invalid_arg "%s: called from a task of pool %S, which it would wait for" fn pool.name
 
 let finish_what_is_left pool =
   if Atomic.get pool.residents = 0 then
@@ -136,8 +137,8 @@ let wait_until_left pool =
     ignore (Machine.Sleeper.sleep sleeper 20)
   done
 
-let close pool =
-  refuse_own_close pool;
+let close_of fn pool =
+  refuse_own_close fn pool;
   Atomic.set pool.closing true;
   finish_what_is_left pool;
   wait_until_left pool;
@@ -146,6 +147,8 @@ let close pool =
   Array.iter (fun w -> Atomic.set w.domain None) pool.workers;
   forget pool;
   Uncaught.flush ~owner:pool.home.owner ()
+
+let close pool = close_of "Muster.Pool.close" pool
 
 (* {2 Working in one} *)
 
@@ -183,6 +186,7 @@ let run pool f =
   else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
 
 let with_ ?name ?domains ?oversubscribe f =
+  check_create "Pool.with_" ~domains ~minor_heap_words:None;
   let pool = create ?name ?domains ?oversubscribe () in
   Outcome.finally close pool (fun () -> f pool)
 

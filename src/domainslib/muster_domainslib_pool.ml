@@ -35,7 +35,7 @@ let[@inline] check t =
 
 let teardown t =
   check t;
-  Pool.close t.pool;
+  Pool.close_of "Task.teardown_pool" t.pool;
   Place.change named (List.filter (fun (_, other) -> other != t));
   Atomic.set t.torn_down true
 

@@ -149,8 +149,8 @@ static intptr_t call_loop(struct function *loop, const char *caller, const void 
                                       Val_long((intnat)n));
 }
 
-intptr_t muster_for_slices_exn(size_t n, muster_slice_fn fn, void *ctx) {
-  static const char me[] = "muster_for_slices";
+/* [me] is the function that was called. */
+static intptr_t run_slices(const char *me, size_t n, muster_slice_fn fn, void *ctx) {
   if (fn == NULL || n > (size_t)Max_long) return refuse_call(me, fn == NULL, n);
   if (body.inside) {
     if (n > 0) fn(ctx, body.worker, 0, n);
@@ -162,8 +162,7 @@ intptr_t muster_for_slices_exn(size_t n, muster_slice_fn fn, void *ctx) {
   return call_loop(&for_slices, me, (const void *)call_slice, &it, n);
 }
 
-intptr_t muster_for_n_dynamic_exn(size_t n, muster_index_fn fn, void *ctx) {
-  static const char me[] = "muster_for_n_dynamic";
+static intptr_t run_n_dynamic(const char *me, size_t n, muster_index_fn fn, void *ctx) {
   if (fn == NULL || n > (size_t)Max_long) return refuse_call(me, fn == NULL, n);
   if (body.inside) {
     each_index(fn, ctx, body.worker, 0, n);
@@ -175,17 +174,25 @@ intptr_t muster_for_n_dynamic_exn(size_t n, muster_index_fn fn, void *ctx) {
   return call_loop(&for_n_dynamic, me, (const void *)call_index, &it, n);
 }
 
+intptr_t muster_for_slices_exn(size_t n, muster_slice_fn fn, void *ctx) {
+  return run_slices(__func__, n, fn, ctx);
+}
+
+intptr_t muster_for_n_dynamic_exn(size_t n, muster_index_fn fn, void *ctx) {
+  return run_n_dynamic(__func__, n, fn, ctx);
+}
+
 static value unless_exception(value result) {
   if (Is_exception_result(result)) caml_raise(Extract_exception(result));
   return result;
 }
 
 void muster_for_slices(size_t n, muster_slice_fn fn, void *ctx) {
-  unless_exception((value)muster_for_slices_exn(n, fn, ctx));
+  unless_exception((value)run_slices(__func__, n, fn, ctx));
 }
 
 void muster_for_n_dynamic(size_t n, muster_index_fn fn, void *ctx) {
-  unless_exception((value)muster_for_n_dynamic_exn(n, fn, ctx));
+  unless_exception((value)run_n_dynamic(__func__, n, fn, ctx));
 }
 
 size_t muster_workers(void) {

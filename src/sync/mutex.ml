@@ -57,6 +57,7 @@ let state b =
 let holder = function Free -> 0 | Held h -> h | Busy b -> b.holder
 let is_mine t = holder (Atomic.get t) = Strand.current ()
 
+(* [fn] is who was called: also of what does its work for it. *)
 let misuse fn what = invalid_arg ("Muster.Mutex." ^ fn ^ ": the mutex is " ^ what)
 
 (* {2 Duties}
@@ -99,22 +100,24 @@ let rec work_off t duty =
 
 (* {2 Unlock} *)
 
-let unlock_as t me =
+let unlock_as fn t me =
   match Atomic.get t with
   | Held h as seen when h = me && replace t seen Free -> ()
   | seen when holder seen = me -> Outcome.firmly work_off t (ref Unlock)
   | seen ->
-    misuse "unlock"
+    misuse fn
       (if holder seen = 0 then "not locked" else "locked by another task or thread")
 
 (* An asynchronous exception does not leave it locked. *)
-let unlock t =
-  match unlock_as t (Strand.current ()) with
+let unlock_of fn t =
+  match unlock_as fn t (Strand.current ()) with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    if is_mine t then unlock_as t (Strand.current ());
+    if is_mine t then unlock_as fn t (Strand.current ());
     Outcome.raise failure
+
+let unlock t = unlock_of "unlock" t
 
 (* {2 Lock} *)
 
@@ -174,13 +177,15 @@ let await t me ~wait =
     (fun () -> try_and_sleep t me ~wait turn)
     (fun _ -> Outcome.firmly work_off t turn)
 
-let[@inline never] contend t me =
-  if holder (Atomic.get t) = me then misuse "lock" "already locked by this task or thread";
+let[@inline never] contend fn t me =
+  if holder (Atomic.get t) = me then misuse fn "already locked by this task or thread";
   await t me ~wait:Waiter.wait
 
-let lock t =
+let[@inline] lock_of fn t =
   let me = Strand.current () in
-  if not (replace t Free (Held me)) then contend t me
+  if not (replace t Free (Held me)) then contend fn t me
+
+let lock t = lock_of "lock" t
 
 let try_lock t = take t (Strand.current ()) ~woken:false
 
@@ -188,6 +193,8 @@ let relock t =
   let me = Strand.current () in
   if not (replace t Free (Held me)) then await t me ~wait:Waiter.wait_firmly
 
+let unprotect t = unlock_of "protect" t
+
 let protect t f =
-  lock t;
-  Outcome.finally unlock t f
+  lock_of "protect" t;
+  Outcome.finally unprotect t f

@@ -26,6 +26,8 @@ type t = state Atomic.t
 let in_transit = max_int
 let free = { inside = 0; writer = 0; queue = Fifo.empty }
 let create () = Atomic.make free
+
+(* [fn] is who was called: also of what does its work for it. *)
 let misuse fn what = invalid_arg ("Muster.Rwlock." ^ fn ^ ": the lock is " ^ what)
 let is_live e = Waiter.is_waiting e.waiter
 let enter_writer s writer = { s with inside = -1; writer }
@@ -93,20 +95,22 @@ let refuse_writer fn t =
   if (Atomic.get t).writer = Strand.current () then
     misuse fn "already locked for writing by this task or thread"
 
-let lock_read t =
+let lock_read_of fn t =
   if not (try_lock_read t) then begin
-    refuse_writer "lock_read" t;
+    refuse_writer fn t;
     wait t ~writes:false
   end
+
+let lock_read t = lock_read_of "lock_read" t
 
 let rec accept t me =
   let seen = Atomic.get t in
   if not (Atomic.compare_and_set t seen { seen with writer = me }) then accept t me
 
-let lock_write t =
+let lock_write_of fn t =
   let me = Strand.current () in
   if not (try_to_write t me) then begin
-    refuse_writer "lock_write" t;
+    refuse_writer fn t;
     wait t ~writes:true;
     match accept t me with
     | () -> ()
@@ -116,16 +120,17 @@ let lock_write t =
       Outcome.raise failure
   end
 
+let lock_write t = lock_write_of "lock_write" t
+
 (* {2 Unlock} *)
 
-let out_of_reading s =
-  if s.inside <= 0 then misuse "unlock_read" "not locked for reading";
+let out_of_reading fn s =
+  if s.inside <= 0 then misuse fn "not locked for reading";
   let_out ~writes:false s
 
-let out_of_writing s =
-  if s.writer = 0 then misuse "unlock_write" "not locked for writing";
-  if s.writer <> Strand.current () then
-    misuse "unlock_write" "locked for writing by another task or thread";
+let out_of_writing fn s =
+  if s.writer = 0 then misuse fn "not locked for writing";
+  if s.writer <> Strand.current () then misuse fn "locked for writing by another task or thread";
   let_out ~writes:true s
 
 let rec leave_fast t out =
@@ -137,16 +142,21 @@ let rec leave_fast t out =
   Atomic.compare_and_set t seen state || leave_fast t out
 
 let leave t out = if not (leave_fast t out) then change t out
-let unlock_read t = leave t out_of_reading
-let unlock_write t = leave t out_of_writing
+let unlock_read t = leave t (fun s -> out_of_reading "unlock_read" s)
+let unlock_write t = leave t (fun s -> out_of_writing "unlock_write" s)
 
 (* {2 Protect} *)
 
 (* Whoever may be struck on the way out has what it owes at hand. *)
-let protect t ~lock ~out f =
+let protect t fn ~lock ~out f =
   let duty = ref (Change (out, [])) and go_out duty = Outcome.firmly work_off t duty in
-  lock t;
+  lock fn t;
   Outcome.finally go_out duty f
 
-let protect_read t f = protect t ~lock:lock_read ~out:out_of_reading f
-let protect_write t f = protect t ~lock:lock_write ~out:out_of_writing f
+let protect_read t f =
+  let fn = "protect_read" in
+  protect t fn ~lock:lock_read_of ~out:(fun s -> out_of_reading fn s) f
+
+let protect_write t f =
+  let fn = "protect_write" in
+  protect t fn ~lock:lock_write_of ~out:(fun s -> out_of_writing fn s) f

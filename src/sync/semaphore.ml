@@ -30,29 +30,32 @@ type duty =
   | Release
   | Grant of Waiter.t  (** the permit in hand *)
 
-let after seen =
+(* [fn] is who was called. *)
+let after fn seen =
   match seen with
-  | Permits n when n = max_int -> invalid "release" "there are max_int permits already"
+  | Permits n when n = max_int -> invalid fn "there are max_int permits already"
   | Permits n -> (Permits (n + 1), Done)
   | Waiters queue -> (
     match Fifo.pop queue with
     | None -> assert false
     | Some (w, queue) -> ((if Fifo.is_empty queue then Permits 0 else Waiters queue), Grant w))
 
-let rec work_off t duty =
+let rec work_off fn t duty =
   match !duty with
   | Done -> ()
-  | Grant w -> duty := if Waiter.has_granted w then Done else Release; work_off t duty
+  | Grant w -> duty := if Waiter.has_granted w then Done else Release; work_off fn t duty
   | Release ->
     let seen = Atomic.get t in
-    let state, left = after seen in
+    let state, left = after fn seen in
     if Atomic.compare_and_set t seen state then duty := left;
-    work_off t duty
+    work_off fn t duty
+
+let release_firmly t duty = Outcome.firmly (fun t duty -> work_off "release" t duty) t duty
 
 let release t =
   match Atomic.get t with
   | Permits n as seen when n < max_int && Atomic.compare_and_set t seen (Permits (n + 1)) -> ()
-  | Permits _ | Waiters _ -> Outcome.firmly work_off t (ref Release)
+  | Permits _ | Waiters _ -> release_firmly t (ref Release)
 
 let rec join t w =
   let push queue = Waiters (Fifo.push ~is_live:Waiter.is_waiting queue w) in
@@ -62,7 +65,7 @@ let rec join t w =
   | Waiters queue as seen -> if not (Atomic.compare_and_set t seen (push queue)) then join t w
   | Permits n as seen ->
     let duty = ref (Grant w) in
-    if Atomic.compare_and_set t seen (Permits (n - 1)) then Outcome.firmly work_off t duty
+    if Atomic.compare_and_set t seen (Permits (n - 1)) then release_firmly t duty
     else join t w
 
 let rec try_acquire t =
@@ -74,6 +77,7 @@ let acquire t = if not (try_acquire t) then Waiter.wait (join t)
 let get_value t = match Atomic.get t with Permits n -> n | Waiters _ -> 0
 
 let with_permit t f =
+  let work_off t duty = work_off "with_permit" t duty in
   let duty = ref Release and give_back duty = Outcome.firmly work_off t duty in
   acquire t;
   Outcome.finally give_back duty f

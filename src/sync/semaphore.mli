@@ -36,5 +36,5 @@ val with_permit : t -> (unit -> 'a) -> 'a
 (** [with_permit s f] is [f ()] with a permit taken meanwhile, which is given back whether [f]
     returns or raises.
 
-    {b Raises} what [f] raises.
+    {b Raises} what [f] raises; as {!release} does.
     {b Cancels}: as {!acquire}, and where [f] does. *)

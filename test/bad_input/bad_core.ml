@@ -19,17 +19,19 @@ let with_pool f = Pool.with_ ~domains:1 f
 let is_closing pool =
   match Pool.run pool ignore with () -> false | exception Invalid_argument _ -> true
 
-(* A thread beside one that is in the pool, which has begun to close. *)
-let beside_closing f =
+(* In a pool that has begun to close. *)
+let in_closing f =
   let pool = Pool.create ~name:"closing" ~domains:1 () and closer = ref None in
   let run scope =
     closer := Some (Domain.spawn (fun () -> Pool.close pool));
-    in_thread (fun () ->
-        while not (is_closing pool) do Thread.delay 0.001 done;
-        f scope)
+    in_thread (fun () -> while not (is_closing pool) do Thread.delay 0.001 done);
+    f scope
   in
   let close () = Option.iter Domain.join !closer in
   Fun.protect (fun () -> Pool.run pool (fun () -> Task.scope run)) ~finally:close
+
+(* A thread beside one that is there. *)
+let beside_closing f = in_closing (fun scope -> in_thread (fun () -> f scope))
 
 let index ~worker:_ _ = ()
 let slice ~worker:_ ~start:_ ~count:_ = ()
@@ -128,6 +130,11 @@ let tasks =
       [
         fine "Task.async, of a thread beside one in a pool that closes" 1 (fun () ->
             beside_closing (fun _ -> Task.await (Task.async (fun () -> 1))));
+        fine "Task.async, in a pool that closes" 1 (fun () ->
+            in_closing (fun _ -> Task.await (Task.async (fun () -> 1))));
+        fine "Task.async, with the default pool closed" 1 (fun () ->
+            Pool.close (Pool.default ());
+            Task.await (Task.async (fun () -> 1)));
         invalid "Task.first []" (fun () -> Task.first []) "Task.first: empty list";
         fine "Task.all []" [] (fun () -> Task.all []);
         fine "Task.await, of a task of a closed pool" 1 (fun () ->
@@ -165,7 +172,7 @@ let pool_create =
   @ List.map too_much [ (1 lsl 28) + 1; max_int ]
   @ [
       invalid "Pool.with_ ~domains:(0)" (fun () -> Pool.with_ ~domains:0 ignore)
-        "Pool.create: domains = 0 is less than 1";
+        "Pool.with_: domains = 0 is less than 1";
       fine "Pool.create ~domains:max_int" true (fun () ->
           Pool.with_ ~domains:max_int (fun pool -> Pool.size pool >= 1));
       fine "Pool.create ~name:\"\"" true (fun () ->

@@ -59,7 +59,7 @@ let pools =
     setup (-1);
     setup min_int;
     raises "Task.teardown_pool, in a task of it" teardown_within
-      "Muster.Pool.close: called from a task of pool \"busy\", which it would wait for";
+      "Task.teardown_pool: called from a task of pool \"busy\", which it would wait for";
     fine "Task.setup_pool ~num_domains:max_int" max_int (fun () ->
         let pool = Task.setup_pool ~num_domains:max_int () in
         let asked = Task.get_num_domains pool in

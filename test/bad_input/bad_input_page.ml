@@ -47,7 +47,14 @@ let () =
      The tables are printed from what `test/bad_input` checks (`dune promote` after a change). It also\n\
      reads the interfaces: every function of them is in a table, or in a list of those that can be\n\
      given nothing bad.\n\n\
-     Two mistakes are not noticed, and wait for ever: a reader of an `Rwlock` that asks to read again\n\
-     behind a writer, or to write; and the computation of a `Lazy` that forces it in another task and\n\
-     waits for that.\n";
+     These mistakes are not noticed, and wait for ever:\n\n\
+     - a reader of an `Rwlock` that asks to read again behind a writer, or to write;\n\
+     - the computation of a `Lazy` that forces it in another task and waits for that;\n\
+     - two tasks that await each other, and a longer ring of them;\n\
+     - `Pool.close` within `Task.blocking` in a task of that pool, and in a thread that a task of it\n\
+    \  joins: only a call on the task's own thread is refused;\n\
+     - `Chan.select` that both sends to a rendezvous and receives from it, with nobody else there: it\n\
+    \  does not deal with itself.\n\n\
+     So does whatever waits for what nobody does: a message, a permit, a latch's count, the last party\n\
+     of a barrier.\n";
   List.iter print_table Bad_input.tables

@@ -71,7 +71,7 @@ let mutexes =
         invalid "Mutex.lock, held by the caller" (fun () -> Mutex.lock (mutex ()))
           (in_mutex "lock" mine);
         invalid "Mutex.protect, held by the caller" (fun () -> Mutex.protect (mutex ()) ignore)
-          (in_mutex "lock" mine);
+          (in_mutex "protect" mine);
         invalid "Mutex.unlock, held by nobody" (fun () -> Mutex.unlock (Mutex.create ()))
           (in_mutex "unlock" "not locked");
         invalid "Mutex.unlock, twice"
@@ -88,7 +88,12 @@ let mutexes =
           (in_mutex "unlock" another's);
         invalid "Mutex.protect, unlocked by the function"
           (fun () -> let m = Mutex.create () in Mutex.protect m (fun () -> Mutex.unlock m))
-          (in_mutex "unlock" "not locked");
+          (in_mutex "protect" "not locked");
+        invalid "Mutex.protect, given to another thread by the function"
+          (fun () ->
+            let m = Mutex.create () in
+            Mutex.protect m (fun () -> Mutex.unlock m; in_thread (fun () -> Mutex.lock m)))
+          (in_mutex "protect" another's);
         fine "Mutex.try_lock, held by the caller" false (fun () -> Mutex.try_lock (mutex ()));
         fine "Mutex.unlock, after the exception" true (fun () ->
             let m = mutex () in
@@ -130,13 +135,17 @@ let semaphores =
           invalid "Semaphore.release, beyond max_int"
             (fun () -> Semaphore.release (Semaphore.make max_int))
             "Semaphore.release: there are max_int permits already";
+          invalid "Semaphore.with_permit, back beyond max_int"
+            (fun () ->
+              let s = Semaphore.make max_int in
+              Semaphore.with_permit s (fun () -> Semaphore.release s))
+            "Semaphore.with_permit: there are max_int permits already";
           fine "Semaphore.release, never acquired" 1 (fun () ->
               let s = Semaphore.make 0 in
               Semaphore.release s;
               Semaphore.get_value s);
         ];
-    harmless =
-      [ "Semaphore.acquire"; "Semaphore.try_acquire"; "Semaphore.get_value"; "Semaphore.with_permit" ];
+    harmless = [ "Semaphore.acquire"; "Semaphore.try_acquire"; "Semaphore.get_value" ];
   }
 
 let barriers =
@@ -168,20 +177,21 @@ let read () = let l = Rwlock.create () in Rwlock.lock_read l; l
 let in_rwlock fn what = Printf.sprintf "Rwlock.%s: the lock is %s" fn what
 
 let rwlocks =
-  let writer call fn f =
-    invalid (Printf.sprintf "Rwlock.%s, of the writer" call) (fun () -> f (written ()))
+  let writer fn f =
+    invalid (Printf.sprintf "Rwlock.%s, of the writer" fn) (fun () -> f (written ()))
       (in_rwlock fn "already locked for writing by this task or thread")
   in
   let unlock call fn f what = invalid ("Rwlock." ^ fn ^ ", " ^ call) f (in_rwlock fn what) in
   let not_read = "not locked for reading" and not_written = "not locked for writing" in
+  let another's = "locked for writing by another task or thread" in
   {
     title = "Rwlock";
     rows =
       [
-        writer "lock_read" "lock_read" Rwlock.lock_read;
-        writer "lock_write" "lock_write" Rwlock.lock_write;
-        writer "protect_read" "lock_read" (fun l -> Rwlock.protect_read l ignore);
-        writer "protect_write" "lock_write" (fun l -> Rwlock.protect_write l ignore);
+        writer "lock_read" Rwlock.lock_read;
+        writer "lock_write" Rwlock.lock_write;
+        writer "protect_read" (fun l -> Rwlock.protect_read l ignore);
+        writer "protect_write" (fun l -> Rwlock.protect_write l ignore);
         unlock "nobody reads" "unlock_read" (fun () -> Rwlock.(unlock_read (create ()))) not_read;
         unlock "of the writer" "unlock_read" (fun () -> Rwlock.unlock_read (written ())) not_read;
         unlock "nobody writes" "unlock_write" (fun () -> Rwlock.(unlock_write (create ())))
@@ -189,7 +199,19 @@ let rwlocks =
         unlock "of a reader" "unlock_write" (fun () -> Rwlock.unlock_write (read ())) not_written;
         unlock "of another thread" "unlock_write"
           (fun () -> let l = written () in in_thread (fun () -> Rwlock.unlock_write l))
-          "locked for writing by another task or thread";
+          another's;
+        unlock "unlocked by the function" "protect_read"
+          (fun () -> let l = Rwlock.create () in Rwlock.(protect_read l (fun () -> unlock_read l)))
+          not_read;
+        unlock "unlocked by the function" "protect_write"
+          (fun () -> let l = Rwlock.create () in Rwlock.(protect_write l (fun () -> unlock_write l)))
+          not_written;
+        unlock "given to another thread by the function" "protect_write"
+          (fun () ->
+            let l = Rwlock.create () in
+            let give () = Rwlock.unlock_write l; in_thread (fun () -> Rwlock.lock_write l) in
+            Rwlock.protect_write l give)
+          another's;
         fine "Rwlock.try_lock_read, of the writer" false (fun () -> Rwlock.try_lock_read (written ()));
         fine "Rwlock.try_lock_write, of the writer" false (fun () ->
             Rwlock.try_lock_write (written ()));

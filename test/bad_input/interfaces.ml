@@ -1,4 +1,4 @@
-(* The functions that the interfaces declare, read from their sources. *)
+(* The functions that the interfaces declare, C's too, read from their sources. *)
 
 let lines path = In_channel.with_open_bin path In_channel.input_all |> String.split_on_char '\n'
 
@@ -44,7 +44,17 @@ let file_of ~root alias =
   | [ "Muster_collections"; name ] -> file "src/collections" name
   | _ -> failwith (alias ^ ": no such interface")
 
+(* A declaration begins its line: what is indented belongs to a comment. *)
+let functions_of_c path =
+  let declared line =
+    let before = List.hd (String.split_on_char '(' line) in
+    let name = List.hd (List.rev (String.split_on_char ' ' before)) in
+    if line <> "" && line.[0] <> ' ' && starts "muster_" name then Some name else None
+  in
+  List.filter_map declared (lines path)
+
 let all ~root =
   let at file = Filename.concat root file in
   values ~aliases:(file_of ~root) "" (at "src/muster.mli")
   @ values ~aliases:(file_of ~root) "Domainslib." (at "src/domainslib/domainslib.mli")
+  @ functions_of_c (at "src/kernel/muster.h")

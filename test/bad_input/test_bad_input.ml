@@ -26,9 +26,7 @@ let every_function () =
   none "no row" (List.filter (fun name -> not (List.mem name considered)) declared)
 
 let no_other () =
-  let is_known name =
-    List.mem name (Lazy.force declared) || String.starts_with ~prefix:"muster_" name
-  in
+  let is_known name = List.mem name (Lazy.force declared) in
   none "no such function" (List.filter (fun name -> not (is_known name)) considered)
 
 let harmless_has_no_row () =
