@@ -45,7 +45,8 @@ val protect_read : t -> (unit -> 'a) -> 'a
 (** [protect_read l f] is [f ()] as a reader, which the caller ceases to be whether [f] returns or
     raises.
 
-    {b Raises} what [f] raises; as {!lock_read} and {!unlock_read} do. {b Cancels}: as {!lock_read}, and where [f] does. *)
+    {b Raises} what [f] raises; as {!lock_read} and {!unlock_read} do.
+    {b Cancels}: as {!lock_read}, and where [f] does. *)
 
 val protect_write : t -> (unit -> 'a) -> 'a
 (** The same as the writer. *)
