@@ -19,6 +19,7 @@ help:
 	@echo 'make soak           random graphs beside busy processes, with signals, faults; memory flat; an hour'
 	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
 	@echo 'make model          the model checker on the core as it ships, channels and locks (minutes)'
+	@echo 'make litmus         each litmus test of the order of reads and writes a million times (ROUNDS=n)'
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
 	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'
@@ -81,6 +82,13 @@ faults:
 model:
 	@$(RUN) test/model/test_model.exe -- --full $(ARGS)
 
+LITMUS = litmus litmus_chan litmus_loops litmus_sync litmus_tasks
+litmus: ROUNDS = 1000000
+litmus:
+	@$(SETUP) dune build --profile release ./test/litmus
+	@failed=0; for it in $(LITMUS); do \
+	  MUSTER_LEAST_ROUNDS=$(ROUNDS) _build/default/test/litmus/test_$$it.exe || failed=1; done; exit $$failed
+
 coverage:
 	@$(SETUP) --coverage tools/coverage $(ARGS)
 
@@ -101,4 +109,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress soak faults model coverage tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress soak faults model litmus coverage tsan fmt doc install clean

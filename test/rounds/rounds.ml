@@ -1,11 +1,16 @@
 module Machine = Muster_core.Machine
 module Pool = Muster.Pool
 
-type case = { name : string; body : unit -> unit }
+type case = { name : string; limit : int; body : unit -> unit }
 
-let case name body = { name; body }
+let case ?(limit = max_int) name body = { name; limit; body }
 let scale = Option.fold (Sys.getenv_opt "MUSTER_ROUNDS") ~none:1. ~some:float_of_string
-let times n = max 1 (int_of_float (float n *. scale))
+let least = Option.fold (Sys.getenv_opt "MUSTER_LEAST_ROUNDS") ~none:1 ~some:int_of_string
+
+(* [least], or the limit of the case that is played. *)
+let floor = ref least
+
+let times n = max !floor (int_of_float (float n *. scale))
 let check what holds = if not holds then failwith what
 let played = ref 0
 
@@ -71,15 +76,17 @@ let race_exactly ?(before = ignore) ?(after = ignore) rounds parties =
 
 let race ?before ?after n parties = race_exactly ?before ?after (times n) parties
 
-let repeat n f =
-  let rounds = times n in
-  for round = 0 to rounds - 1 do f round done;
-  played := !played + rounds
+let repeat ?(group = 1) n f =
+  let calls = (times n + group - 1) / group in
+  for call = 0 to calls - 1 do f call done;
+  played := !played + (calls * group)
 
 let pauses n = for _ = 1 to n do Domain.cpu_relax () done
 let loiter round = pauses (round land 63)
 let with_pool domains f () = Pool.with_ ~domains ~oversubscribe:true f
-let in_task domains n f = with_pool domains (fun pool -> Pool.run pool (fun () -> repeat n f))
+
+let in_task ?group domains n f =
+  with_pool domains (fun pool -> Pool.run pool (fun () -> repeat ?group n f))
 
 (* {2 The program} *)
 
@@ -90,9 +97,10 @@ let insist_on domains =
   if not (Array.for_all (fun it -> Array.mem it environment) settings) then
     Unix.execve Sys.executable_name Sys.argv (Array.append settings environment)
 
-let run { name; body } =
-  ignore (Unix.alarm 240);
+let run { name; limit; body } =
+  ignore (Unix.alarm (if least = 1 then 240 else 7200));
   played := 0;
+  floor := min least limit;
   let since = Unix.gettimeofday () in
   let verdict =
     match body () with
