@@ -6,7 +6,7 @@
    and then reads; in store buffering (SB) each side tells and then looks whether the other has told:
    not both may find that it has not.
 
-   MUSTER_ROUNDS=300 makes it millions of rounds. *)
+   make litmus plays a million rounds of each. *)
 
 module Core = Muster_core
 module Promise = Core.Promise
@@ -154,6 +154,16 @@ let async_await =
       Task.await task;
       check "sent, so given; awaited, so done" (!result = round))
 
+let await_raises =
+  let given = ref 0 and result = ref 0 in
+  in_task 2 30_000 (fun round ->
+      given := round;
+      let task = Task.async (fun () -> result := !given; raise Failed) in
+      loiter round;
+      match Task.await task with
+      | () -> check "raises" false
+      | exception Failed -> check "raised, so done" (!result = round))
+
 (* MP across three: what the task's maker did is seen by another one that awaits it. *)
 let await_elsewhere pool =
   let shown = Atomic.make None and data = ref 0 in
@@ -174,6 +184,22 @@ let all_of_several =
       ignore (Task.all (List.init 3 (fun i () -> loiter round; cells.(i) <- round)));
       check "returned, so all done" (Array.for_all (fun cell -> cell = round) cells))
 
+(* Each that has begun has ended, where one of them raises. *)
+let all_raise =
+  let begun = Array.make 3 (-1) and cells = Array.make 3 0 in
+  in_task 3 10_000 (fun round ->
+      let task i () =
+        begun.(i) <- round;
+        loiter (round + i);
+        cells.(i) <- round;
+        if i = 1 then raise Failed
+      in
+      match Task.all (List.init 3 task) with
+      | _ -> check "raises" false
+      | exception Failed ->
+        check "raised, so done" (cells.(1) = round);
+        for i = 0 to 2 do check "begun, so ended" (begun.(i) <> round || cells.(i) = round) done)
+
 let first_of_several =
   let cells = Array.make 3 0 in
   in_task 3 10_000 (fun round ->
@@ -188,6 +214,16 @@ let run_in_a_pool pool =
     cells.(i) <- round;
     let seen = Pool.run pool (fun () -> cells.(i) <- cells.(i) + 1; cells.(i)) in
     check "run, so given; returned, so done" (seen = round + 1 && cells.(i) = round + 1)
+  in
+  race 3_000 [ caller 0; caller 1 ]
+
+let run_raises pool =
+  let cells = [| 0; 0 |] in
+  let caller i round =
+    cells.(i) <- round;
+    match Pool.run pool (fun () -> cells.(i) <- cells.(i) + 1; raise Failed) with
+    | () -> check "raises" false
+    | exception Failed -> check "raised, so done" (cells.(i) = round + 1)
   in
   race 3_000 [ caller 0; caller 1 ]
 
@@ -228,6 +264,14 @@ let region pool =
       Team.broadcast pool (fun worker -> cells.(worker) <- !given);
       check "begun, so given; returned, so done" (Array.for_all (fun c -> c = round) cells))
 
+let region_raises pool =
+  let given = ref 0 and cells = Array.make (Pool.size pool) 0 in
+  repeat 30_000 (fun round ->
+      given := round;
+      match Team.broadcast pool (fun worker -> cells.(worker) <- !given; if worker = 1 then raise Failed) with
+      | () -> check "raises" false
+      | exception Failed -> check "raised, so done" (cells.(1) = round && Array.for_all (fun c -> c <= round) cells))
+
 (* MP from worker to worker, through the caller between two regions. *)
 let region_after_region pool =
   let size = Pool.size pool in
@@ -257,13 +301,18 @@ let () =
       case "both: fork and join" fork_join;
       case "both: join by exception" fork_raises;
       case "task: async and await" async_await;
+      case "task: await, raises" await_raises;
       case "task: another domain awaits" (with_pool 2 await_elsewhere);
       case "task: all" all_of_several;
+      case "task: all, raises" all_raise;
       case "task: first" first_of_several;
       case "pool: run, from two domains" (with_pool 2 run_in_a_pool);
-      case "pool: close" closed;
+      case "pool: run, raises" (with_pool 2 run_raises);
+      (* A round starts domains and ends them. *)
+      case "pool: close" ~limit:100_000 closed;
       case "loop: for" loop;
       case "loop: reduce" reduction;
       case "region: broadcast" (with_pool 2 region);
+      case "region: raises" (with_pool 2 region_raises);
       case "region: one after another" (with_pool 3 region_after_region);
       case "region: one worker's calls" (with_pool 3 one_worker_at_a_time) ]

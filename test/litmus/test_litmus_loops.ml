@@ -5,7 +5,8 @@ module Pool = Muster.Pool
 open Rounds
 module A1 = Muster.Bigarray.Array1
 
-let n = 96
+(* As few as are shared now and then, since the rounds are to be many. *)
+let n = 32
 let given = ref 0
 let cells = Array.make n 0
 let all_are round = Array.for_all (fun cell -> cell = round) cells
@@ -22,14 +23,14 @@ let of_char c = touch (Char.code c)
 
 (* [operation] calls [touch] for each index. *)
 let operation call =
-  in_task 2 250 (fun round ->
+  in_task 2 750 (fun round ->
       given := round;
       call ();
       check "called, so given; returned, so done" (all_are round))
 
 (* Blocks that the operation's functions made elsewhere are read here. *)
 let makes call =
-  in_task 2 250 (fun round ->
+  in_task 2 750 (fun round ->
       given := round;
       let block i = touch i; ref (round + i) in
       check "returned, so made" (call block = n * (2 * round + n - 1) / 2 && all_are round))
@@ -46,10 +47,6 @@ let array_filter block = sum (Muster.Array.filter_map (fun i -> Some (block i)) 
 let array_concat block = sum (Muster.Array.concat_map (fun i -> [| block i |]) indices)
 
 let array_fold block = !(Muster.Array.fold add (ref 0) (Muster.Array.map block indices))
-
-let array_scan block =
-  let prefixes = Muster.Array.scan add (Muster.Array.map block indices) in
-  !(prefixes.(n - 1))
 
 let array_groups block =
   let groups = Muster.Array.group_by (fun i -> touch i; i land 3) indices in
@@ -70,18 +67,18 @@ let seq_count () = ignore (Muster.Seq.count (fun i -> touch i; true) (List.to_se
 
 (* A comparison sees what the caller did, and its result is sorted plainly. *)
 let sort =
-  let keys = Array.init 2_000 (fun i -> ref i) in
-  in_task 2 30 (fun round ->
-      Array.iteri (fun i key -> key := (i * (1 + (2 * round))) mod 1999) keys;
+  let keys = Array.init 500 (fun i -> ref i) in
+  in_task 2 100 (fun round ->
+      Array.iteri (fun i key -> key := (i * (1 + (2 * round))) mod 499) keys;
       let by_key a b = Int.compare !a !b in
       let a = Array.copy keys in
       Muster.Array.sort by_key a;
       let in_order = ref true in
-      for i = 1 to 1_999 do in_order := !in_order && by_key a.(i - 1) a.(i) <= 0 done;
+      for i = 1 to 499 do in_order := !in_order && by_key a.(i - 1) a.(i) <= 0 done;
       check "sorted" !in_order)
 
 let search =
-  in_task 2 250 (fun round ->
+  in_task 2 750 (fun round ->
       given := round;
       let found = Muster.Array.find_map (fun i -> touch i; if i = n - 1 then Some (ref round) else None) in
       check "found, so made" (!(Option.get (found indices)) = round && all_are round))
@@ -89,7 +86,7 @@ let search =
 exception Failed of int ref
 
 let raises =
-  in_task 2 250 (fun round ->
+  in_task 2 750 (fun round ->
       given := round;
       let f i = touch i; if i = n - 1 then raise (Failed (ref round)) in
       match Muster.Array.iter f indices with
@@ -98,12 +95,14 @@ let raises =
 
 (* {2 Loops with results} *)
 
-let prefixes =
-  in_task 2 50 (fun round ->
+(* Of fewer elements there is one block, and nothing to share. *)
+let prefixes scan =
+  let last = 1_099 in
+  let numbers = Array.init (last + 1) (fun i -> ref i) in
+  in_task 2 100 (fun round ->
       given := round;
       let op a b = check "called, so given" (!given = round); ref (!a + !b) in
-      let prefixes = Muster.parallel_scan op (Array.init 2_000 (fun i -> ref i)) in
-      check "returned, so done" (!(prefixes.(1_999)) = 1_999_000))
+      check "returned, so done" (!((scan op numbers).(last)) = last * (last + 1) / 2))
 
 let find =
   in_task 2 500 (fun round ->
@@ -112,6 +111,45 @@ let find =
       match Muster.parallel_find ~grain:1 ~start:0 ~finish:(n - 1) f with
       | Some found -> check "found, so done" (!found = round && all_are round)
       | None -> check "found" false)
+
+(* What ran has ended, the call that raises and those beside it. [run] is given what to call for each
+   index. *)
+let ends_raising run =
+  let begun = Array.make n (-1) in
+  fun round ->
+    given := round;
+    let body i =
+      begun.(i) <- !given;
+      touch i;
+      if i land 7 = 5 then raise (Failed (ref round))
+    in
+    match run body with
+    | _ -> check "raises" false
+    | exception Failed content ->
+      check "raised, so done" (!content = round && Array.mem round cells);
+      for i = 0 to n - 1 do check "begun, so ended" (begun.(i) <> round || cells.(i) = round) done
+
+let loop_raises run = in_task 2 750 (ends_raising run)
+let for_raises body = Muster.parallel_for ~grain:1 ~start:0 ~finish:(n - 1) body
+
+let reduce_raises body =
+  Muster.parallel_reduce ~grain:1 ~start:0 ~finish:(n - 1) ~combine:(fun () () -> ()) ~init:() body
+
+let find_raises body =
+  Muster.parallel_find ~grain:1 ~start:0 ~finish:(n - 1) (fun i -> body i; None)
+
+let scan_raises =
+  let last = 1_099 in
+  let numbers = Array.init (last + 1) Fun.id and begun = ref 0 in
+  in_task 2 100 (fun round ->
+      given := round;
+      let op a b =
+        if b = last then begin begun := !given; raise (Failed (ref round)) end;
+        a + b
+      in
+      match Muster.parallel_scan op numbers with
+      | _ -> check "raises" false
+      | exception Failed content -> check "raised, so done" (!content = round && !begun = round))
 
 (* {2 C kernels} *)
 
@@ -140,13 +178,50 @@ let ported_await pool =
         (!(D.Task.await pool task) = round && cells.(round mod n) = round))
 
 let ported_loop pool =
-  repeat 250 (fun round ->
+  repeat 750 (fun round ->
       given := round;
       D.Task.parallel_for ~start:0 ~finish:(n - 1) ~body:touch pool;
       check "returned, so done" (all_are round);
       given := -round;
       let sum = D.Task.parallel_for_reduce ~start:0 ~finish:(n - 1) ~body:touched pool ( + ) 0 in
       check "returned, so done" (all_are (-round) && sum = n * (n - 1) / 2))
+
+let ported_await_raises pool =
+  repeat 2_000 (fun round ->
+      given := round;
+      let at = round mod n in
+      let task = D.Task.async pool (fun () -> touch at; raise (Failed (ref round))) in
+      loiter round;
+      match D.Task.await pool task with
+      | () -> check "raises" false
+      | exception Failed content -> check "raised, so done" (!content = round && cells.(at) = round))
+
+let ported_loop_raises pool =
+  let run body = D.Task.parallel_for ~chunk_size:1 ~start:0 ~finish:(n - 1) ~body pool in
+  repeat 750 (ends_raising run)
+
+let ported_lookup () =
+  let name = "litmus" and told = Atomic.make false in
+  let make round =
+    given := round;
+    let pool = D.Task.setup_pool ~name ~num_domains:0 () in
+    relax_until (fun () -> Atomic.get told);
+    D.Task.teardown_pool pool
+  in
+  let find round =
+    relax_until (fun () -> D.Task.lookup_pool name <> None);
+    check "found, so written" (!given = round);
+    Atomic.set told true
+  in
+  race 200 ~before:(fun _ -> Atomic.set told false) [ make; find ]
+
+let ported_teardown () =
+  repeat 50 (fun round ->
+      given := round;
+      let pool = D.Task.setup_pool ~num_domains:1 () in
+      for i = 0 to 3 do ignore (D.Task.async pool (fun () -> touch i)) done;
+      D.Task.teardown_pool pool;
+      for i = 0 to 3 do check "torn down, so done" (cells.(i) = round) done)
 
 let ported_chan _ =
   let chan = D.Chan.make_bounded 1 in
@@ -164,7 +239,7 @@ let () =
       case "array: filter_map" (makes array_filter);
       case "array: concat_map" (makes array_concat);
       case "array: fold" (makes array_fold);
-      case "array: scan" (makes array_scan);
+      case "array: scan" (prefixes Muster.Array.scan);
       case "array: group_by" (makes array_groups);
       case "array: sort" sort;
       case "array: find_map" search;
@@ -181,12 +256,21 @@ let () =
       case "list: fold" (makes list_fold);
       case "seq: iter" (operation seq_iter);
       case "seq: count" (operation seq_count);
-      case "loop: scan" prefixes;
+      case "loop: scan" (prefixes Muster.parallel_scan);
       case "loop: find" find;
+      case "loop: for, raises" (loop_raises for_raises);
+      case "loop: reduce, raises" (loop_raises reduce_raises);
+      case "loop: scan, raises" scan_raises;
+      case "loop: find, raises" (loop_raises find_raises);
       case "kernel: slices" (kernel C_loops.slices ~long:false 2_000);
       case "kernel: slices without the lock" (kernel C_loops.slices ~long:true 100);
       case "kernel: indices" (kernel C_loops.indices ~long:false 2_000);
       case "kernel: indices without the lock" (kernel C_loops.indices ~long:true 100);
       case "domainslib: await" (ported ported_await);
+      case "domainslib: await, raises" (ported ported_await_raises);
       case "domainslib: loops" (ported ported_loop);
+      case "domainslib: loops, raise" (ported ported_loop_raises);
+      case "domainslib: setup_pool and lookup_pool" ported_lookup;
+      (* A round starts domains and ends them. *)
+      case "domainslib: teardown_pool" ~limit:100_000 ported_teardown;
       case "domainslib: channels" (ported ported_chan) ]

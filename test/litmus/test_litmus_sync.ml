@@ -110,6 +110,38 @@ let handed_over ~take () =
 
 let poll permits = relax_until (fun () -> Semaphore.try_acquire permits)
 
+(* A ring of two cells: the third acquire of [room] comes after the first release, so a cell is
+   written again when what it had was read. *)
+let two_permits ~take =
+  let room = Semaphore.make 2 and full = Semaphore.make 0 and ring = [| 0; 0 |] in
+  let produce round =
+    for i = 0 to 3 do
+      take room;
+      ring.(i land 1) <- (4 * round) + i;
+      Semaphore.release full
+    done
+  in
+  let consume round =
+    for i = 0 to 3 do
+      take full;
+      let content = ring.(i land 1) in
+      Semaphore.release room;
+      check "not yet written again" (content = (4 * round) + i)
+    done
+  in
+  (produce, consume)
+
+let two_permits_of ~take () =
+  let produce, consume = two_permits ~take in
+  race 3_000 [ produce; consume ]
+
+let two_permits_of_tasks =
+  let produce, consume = two_permits ~take:Semaphore.acquire in
+  in_task 2 500 (fun round ->
+      let producer = Task.async (fun () -> produce round) in
+      consume round;
+      Task.await producer)
+
 (* All have come, so all have written; all have left the second time, so all have read. *)
 let meet barrier i round =
   cells.(i) <- round;
@@ -158,17 +190,29 @@ let readers ~enter () =
   race 3_000 [ write; read; read ]
 
 let lock_read () = Rwlock.lock_read rwlock
+let locked f = lock_read (); f (); Rwlock.unlock_read rwlock
+let protected_read f = Rwlock.protect_read rwlock f
+
+let read_and_raise f =
+  match Rwlock.protect_read rwlock (fun () -> f (); raise Exit) with
+  | () -> check "raises" false
+  | exception Exit -> ()
+
+(* What a writer did is seen by readers after it. *)
+let protected_readers () =
+  let cells = [| 0; 0; 0 |] in
+  let write round = Rwlock.protect_write rwlock (fun () -> Stdlib.Array.fill cells 0 3 round) in
+  let read _ =
+    let whole () = Stdlib.Array.for_all (fun cell -> cell = cells.(0)) cells in
+    check "one write's" (Rwlock.protect_read rwlock whole)
+  in
+  race 3_000 [ write; read; read ]
 let try_lock_read () = relax_until (fun () -> Rwlock.try_lock_read rwlock)
 
 (* What a reader did is seen by the writer after it. *)
-let reader_before_writer () =
+let reader_before_writer ~reading () =
   let told = Atomic.make 0 in
-  let read i round =
-    Rwlock.lock_read rwlock;
-    Atomic.incr told;
-    cells.(i) <- round;
-    Rwlock.unlock_read rwlock
-  in
+  let read i round = reading (fun () -> Atomic.incr told; cells.(i) <- round) in
   let write round =
     relax_until (fun () -> Atomic.get told = 2);
     Rwlock.protect_write rwlock (fun () ->
@@ -250,6 +294,9 @@ let () =
       case "semaphore: one permit, try_acquire"
         (alone ~enter:try_acquire ~leave:release);
       case "semaphore: one permit, tasks" (alone_in_tasks ~enter:acquire ~leave:release);
+      case "semaphore: two permits" (two_permits_of ~take:Semaphore.acquire);
+      case "semaphore: two permits, try_acquire" (two_permits_of ~take:poll);
+      case "semaphore: two permits, tasks" two_permits_of_tasks;
       case "semaphore: with_permit" permitted;
       case "semaphore: SB" semaphore_sb;
       case "barrier: MP, all to all" barrier;
@@ -263,7 +310,10 @@ let () =
       case "rwlock: writers, tasks" (alone_in_tasks ~enter:lock_write ~leave:unlock_write);
       case "rwlock: MP, writer to readers" (readers ~enter:lock_read);
       case "rwlock: MP, writer to try_lock_read" (readers ~enter:try_lock_read);
-      case "rwlock: MP, readers to writer" reader_before_writer;
+      case "rwlock: MP, writer to protect_read" protected_readers;
+      case "rwlock: MP, readers to writer" (reader_before_writer ~reading:locked);
+      case "rwlock: MP, protect_read to writer" (reader_before_writer ~reading:protected_read);
+      case "rwlock: MP, protect_read, raises" (reader_before_writer ~reading:read_and_raise);
       case "rwlock: SB" (sb ~enter:lock_write ~leave:unlock_write);
       case "lazy: MP, force" (forced ~force:Lazy.force ~parties:3);
       case "lazy: MP, map" (forced ~force:mapped ~parties:3);

@@ -12,10 +12,11 @@ let data = ref 0 and given = ref 0
 
 (* {2 Cancellation} *)
 
+(* They yield, since who cancels may have to run on the same CPU. *)
 let until_cancelled = function
-  | `Checks -> while true do Task.check (); pauses 4 done
+  | `Checks -> relax_until (fun () -> Task.check (); false)
   | `Waits -> Chan.recv (Chan.bounded 0)
-  | `Forks -> while true do ignore (Muster.both ignore ignore) done
+  | `Forks -> relax_until (fun () -> ignore (Muster.both ignore ignore); false)
 
 (* What was done before the cancel is seen by who is cancelled; what that one did then, by who
    awaits it. *)
@@ -139,16 +140,21 @@ let cancel_scope =
       | () -> check "raises" false
       | exception Task.Cancelled -> check "raised, so done" (!result = round))
 
-(* The branches may not have begun. *)
+(* Many pass at the same time, as each takes its time. The branches may not have begun. *)
 let deadline =
-  let branches = [| 0; 0 |] in
-  in_task 2 25 (fun round ->
-      let branch i () = branches.(i) <- round; until_cancelled `Checks in
-      let body () = data := round; ignore (Muster.both (branch 0) (branch 1)) in
-      match Task.with_deadline 0.002 body with
-      | () -> check "raises" false
-      | exception Task.Deadline_exceeded ->
-        check "raised, so written" (!data = round && Array.for_all (fun b -> b <= round) branches))
+  let group = 32 in
+  let cells = Array.make group 0 and branches = Array.make (2 * group) 0 in
+  in_task 2 800 ~group (fun round ->
+      let one k () =
+        let branch i () = branches.((2 * k) + i) <- round; until_cancelled `Waits in
+        let body () = cells.(k) <- round; ignore (Muster.both (branch 0) (branch 1)) in
+        match Task.with_deadline 0.002 body with
+        | () -> check "raises" false
+        | exception Task.Deadline_exceeded ->
+          let seen i = branches.((2 * k) + i) <= round in
+          check "raised, so written" (cells.(k) = round && seen 0 && seen 1)
+      in
+      ignore (Task.all (List.init group one)))
 
 let in_time =
   in_task 2 2_000 (fun round ->
@@ -174,15 +180,20 @@ let blocking_raises =
 
 (* {2 Failures that nobody awaits} *)
 
+(* Many in one pool: they are reported when it is closed. *)
 let uncaught () =
-  let seen = ref (-1) and expected = ref 0 in
-  repeat 30 (fun round ->
+  let group = 64 in
+  let cells = Array.make group 0 and seen = Array.make group (-1) and expected = ref 0 in
+  repeat 640 ~group (fun round ->
       expected := round;
-      Task.set_uncaught_handler (fun _ _ -> seen := if !expected = round then !data else -1);
-      let fail () = data := round; raise Exit in
+      Task.set_uncaught_handler (fun exn _ ->
+          match exn with
+          | Failed k -> seen.(!k) <- (if !expected = round then cells.(!k) else -1)
+          | _ -> check "its exception" false);
+      let fail k () = cells.(k) <- round; raise (Failed (ref k)) in
       Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
-          Pool.run pool (fun () -> ignore (Task.async fail)));
-      check "reported, so done" (!seen = round))
+          Pool.run pool (fun () -> for k = 0 to group - 1 do ignore (Task.async (fail k)) done));
+      check "reported, so done" (Array.for_all (fun cell -> cell = round) seen))
 
 (* {2 Pools} *)
 
