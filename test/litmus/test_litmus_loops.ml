@@ -210,8 +210,9 @@ let ported_lookup () =
   in
   let find round =
     relax_until (fun () -> D.Task.lookup_pool name <> None);
-    check "found, so written" (!given = round);
-    Atomic.set told true
+    let seen = !given in
+    Atomic.set told true;
+    check "found, so written" (seen = round)
   in
   race 200 ~before:(fun _ -> Atomic.set told false) [ make; find ]
 

@@ -212,7 +212,7 @@ let try_lock_read () = relax_until (fun () -> Rwlock.try_lock_read rwlock)
 (* What a reader did is seen by the writer after it. *)
 let reader_before_writer ~reading () =
   let told = Atomic.make 0 in
-  let read i round = reading (fun () -> Atomic.incr told; cells.(i) <- round) in
+  let read i round = reading (fun () -> Atomic.incr told; loiter round; cells.(i) <- round) in
   let write round =
     relax_until (fun () -> Atomic.get told = 2);
     Rwlock.protect_write rwlock (fun () ->

@@ -205,8 +205,9 @@ let found () =
   in
   let find round =
     relax_until (fun () -> Pool.find name <> None);
-    check "found, so written" (!given = round);
-    Atomic.set told true
+    let seen = !given in
+    Atomic.set told true;
+    check "found, so written" (seen = round)
   in
   race 200 ~before:(fun _ -> Atomic.set told false) [ make; find ]
 
