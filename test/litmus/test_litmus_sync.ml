@@ -209,10 +209,12 @@ let protected_readers () =
   race 3_000 [ write; read; read ]
 let try_lock_read () = relax_until (fun () -> Rwlock.try_lock_read rwlock)
 
-(* What a reader did is seen by the writer after it. *)
+(* What a reader did is seen by the writer after it. Some readers yield while they hold the lock, since the
+   writer may have to run on the same CPU. *)
 let reader_before_writer ~reading () =
   let told = Atomic.make 0 in
-  let read i round = reading (fun () -> Atomic.incr told; loiter round; cells.(i) <- round) in
+  let hold round = if round land 7 = 0 then relax_until ~turns:104 (fun () -> false) in
+  let read i round = reading (fun () -> Atomic.incr told; hold round; cells.(i) <- round) in
   let write round =
     relax_until (fun () -> Atomic.get told = 2);
     Rwlock.protect_write rwlock (fun () ->
