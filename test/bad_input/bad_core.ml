@@ -139,6 +139,16 @@ let tasks =
         fine "Task.all []" [] (fun () -> Task.all []);
         fine "Task.await, of a task of a closed pool" 1 (fun () ->
             Task.await (in_pool (fun _ -> Task.async (fun () -> 1))));
+        invalid "Task.await, of the task itself" (fun () ->
+            in_pool (fun _ ->
+                let itself = Atomic.make None in
+                let rec work () =
+                  match Atomic.get itself with Some t -> Task.await t | None -> Domain.cpu_relax (); work ()
+                in
+                let t = Task.async work in
+                Atomic.set itself (Some t);
+                Task.await t))
+          "Task.await: the task that awaits is the awaited one";
         fine "Task.cancel, twice" () (fun () ->
             let t = Task.async ignore in
             Task.cancel t;
