@@ -55,7 +55,8 @@ end
 (* What is misuse says so in one way or another. *)
 let refused f = match f () with () -> false | exception Invalid_argument _ -> true
 
-(* [try_lock] is left out: whether it succeeds is up to the machine. *)
+(* [try_lock] has a test of its own, below: beside calls that hold the mutex for a moment, whether it succeeds
+   is up to the machine. *)
 module Mutex_api = struct
   type t = { mutex : Mutex.t; mutable n : int }
 
@@ -199,15 +200,22 @@ module Pool_api = struct
 end
 
 (* Each program runs 50 times on two new domains, or 3 times in threads. *)
-let cases ?(domains = 2) ?(threads = 20) name (module Api : Spec) =
-  let module Domains = Lin_domain.Make (Api) in
-  let module Threads = Lin_thread.Make (Api) in
-  let case count test how =
+let runs_of_domains = 50
+let runs_of_threads = 3
+
+let both_ways name tests =
+  let case (how, count, test) =
     let name = Printf.sprintf "%s, two %s" name how in
     (* Making a program smaller takes a minute or two. *)
     Check.test ~seconds:240 ~name (fun () -> test ~count:(Check.times count) ~name)
   in
-  (name, [ case domains Domains.lin_test "domains"; case threads Threads.lin_test "threads" ])
+  (name, List.map case tests)
+
+let cases ?(domains = 2) ?(threads = 20) name (module Api : Spec) =
+  let module Domains = Lin_domain.Make (Api) in
+  let module Threads = Lin_thread.Make (Api) in
+  both_ways name
+    [ ("domains", domains, Domains.lin_test); ("threads", threads, Threads.lin_test) ]
 
 let chan name make =
   let module Api = Chan_api (struct
@@ -215,14 +223,142 @@ let chan name make =
   end) in
   cases name (module Api)
 
+(* {2 Sides with roles}: each of the two has commands of its own. *)
+
+module type Roles = sig
+  include Internal.CmdSpec [@@alert "-internal"]
+
+  val first : cmd list QCheck.Gen.t
+  (** Before the sides begin, by one thread. *)
+
+  val left : cmd QCheck.Gen.t
+  val right : cmd QCheck.Gen.t
+end
+
+module With_roles (Api : Roles) = struct
+  module Domains = Lin_domain.Make_internal (Api) [@alert "-internal"]
+  module Threads = Lin_thread.Make_internal (Api) [@alert "-internal"]
+
+  (* What is left out of a program leaves each side its role. *)
+  let programs =
+    let side gen = QCheck.Gen.(list_size (int_range 1 12) gen) in
+    let program = QCheck.Gen.triple Api.first (side Api.left) (side Api.right) in
+    let shrink = QCheck.Shrink.(triple list_spine list_spine list_spine) in
+    QCheck.(set_gen program (set_shrink shrink (Domains.arb_cmds_triple 1 1)))
+
+  let test ~runs ~retries holds ~count ~name =
+    let law program = Seq.for_all (fun _ -> holds program) (Seq.init runs Fun.id) in
+    QCheck.Test.make ~count ~retries ~name programs law
+
+  let cases ~domains ~threads name =
+    both_ways name
+      [
+        ("domains", domains, test ~runs:runs_of_domains ~retries:3 Domains.lin_prop);
+        ("threads", threads, test ~runs:runs_of_threads ~retries:25 Threads.lin_prop);
+      ]
+end
+
+(* The left side owns the deque, the right one is its only thief; the ring never grows, so nothing is out
+   of sight (Deque_model). An entry knows whether somebody has claimed it, since a thief may get one that
+   was popped. *)
+module Deque_roles = struct
+  module Deque = Muster_core.Deque
+
+  type entry = { value : int; claimed : bool Atomic.t }
+  type t = entry Deque.t
+  type cmd = Push of int | Pop | Sweep | Steal
+  type res = int option
+
+  let show_cmd = function
+    | Push v -> Printf.sprintf "push %d" v
+    | Pop -> "pop"
+    | Sweep -> "sweep"
+    | Steal -> "steal"
+
+  let show_res = Option.fold ~none:"nothing" ~some:string_of_int
+  let equal_res = Option.equal Int.equal
+  let push = Program.below 100 (fun v -> Push v)
+  let one_of cmds = QCheck.gen (Program.one_of show_cmd cmds)
+  let left = one_of Program.[ (4, push); (4, always Pop); (1, always Sweep) ]
+  let right = Program.always Steal
+  let gen_cmd = one_of [ (4, left); (1, right) ]
+  let shrink_cmd = QCheck.Shrink.nil
+  let first = QCheck.Gen.(list_size (int_bound 4) gen_cmd)
+  let entry value = { value; claimed = Atomic.make false }
+  let init () = Deque.create ~capacity:16 (entry (-1))
+  let cleanup _ = ()
+
+  let rec claim_next take d =
+    let { value; claimed } = take d in
+    if value < 0 then None
+    else if Atomic.compare_and_set claimed false true then Some value
+    else claim_next take d
+
+  let run cmd d =
+    match cmd with
+    | Push v -> Deque.push d (entry v); None
+    | Sweep -> Deque.sweep d; None
+    | Pop -> claim_next Deque.pop d
+    | Steal -> claim_next Deque.steal d
+end
+
+(* Who gets the mutex keeps it until an [unlock] of its own. So [try_lock] must fail just while the other
+   side, or this one, has it. *)
+module Try_lock_roles = struct
+  type side = Left | Right
+  type t = { mutex : Mutex.t; mutable left : bool; mutable right : bool }
+  type cmd = Try_lock of side | Unlock of side
+  type res = bool
+
+  let show_side = function Left -> "left" | Right -> "right"
+
+  let show_cmd = function
+    | Try_lock side -> "try_lock, " ^ show_side side
+    | Unlock side -> "unlock, " ^ show_side side
+
+  let show_res = string_of_bool
+  let equal_res = Bool.equal
+
+  let of_side side =
+    let commands = Program.[ (3, always (Try_lock side)); (2, always (Unlock side)) ] in
+    QCheck.gen (Program.one_of show_cmd commands)
+
+  let left = of_side Left
+  let right = of_side Right
+  let gen_cmd = left
+  let shrink_cmd = QCheck.Shrink.nil
+  let first = QCheck.Gen.return []
+  let init () = { mutex = Mutex.create (); left = false; right = false }
+  let cleanup _ = ()
+  let has s = function Left -> s.left | Right -> s.right
+  let note s side held = match side with Left -> s.left <- held | Right -> s.right <- held
+
+  let try_lock s side =
+    let got = Mutex.try_lock s.mutex in
+    if got then note s side true;
+    got
+
+  let unlock s side =
+    let held = has s side in
+    if held then (note s side false; Mutex.unlock s.mutex);
+    held
+
+  let run cmd s = match cmd with Try_lock side -> try_lock s side | Unlock side -> unlock s side
+end
+
+module Deques = With_roles (Deque_roles)
+module Try_locks = With_roles (Try_lock_roles)
+
 let () =
   Alcotest.run "against themselves"
     [
       cases "inbox" (module Inbox_api);
+      Deques.cases ~domains:6 ~threads:40 "deque";
       chan "rendezvous" (fun () -> Chan.bounded 0);
       chan "bounded" (fun () -> Chan.bounded 2);
       chan "unbounded" Chan.unbounded;
       cases "mutex" (module Mutex_api);
+      Try_locks.cases ~domains:4 ~threads:40 "try_lock";
       cases "rwlock" (module Rwlock_api);
       cases "semaphore" (module Semaphore_api);
       cases "latch" (module Latch_api);
