@@ -244,6 +244,17 @@ let promise_unheard () =
   race 2_000 ~before [ run; look; (fun _ -> Uncaught.collect ()) ];
   Uncaught.flush ~owner:Promise.Nobody ()
 
+(* So many that one at a time looks through them, now and then; in the end they are heard. *)
+let promises_unheard () =
+  let home = Promise.home ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
+  let fail () = raise (Failed (block 0)) in
+  let promises = Array.init 80 (fun _ -> Promise.make home fail) in
+  Array.iter (fun promise -> ignore (Promise.run promise)) promises;
+  let collect _ = Uncaught.collect () in
+  race 2_000 [ collect; collect ];
+  Array.iter (fun promise -> try Promise.result promise with Failed _ -> ()) promises;
+  Uncaught.collect ()
+
 (* {2 Leftmost} *)
 
 let leftmost () =
@@ -297,6 +308,7 @@ let () =
       case "promise: failure or stop" promise_fails;
       case "promise: stopped while it is run" promise_stopped;
       case "promise: a failure nobody awaits" promise_unheard;
+      case "unheard: many failures, two look" promises_unheard;
       case "leftmost: three note, one looks" leftmost;
       case "waiter: a grant from another domain" waiter;
       case "waiter: two grant" waiter_granted_twice ]

@@ -1,6 +1,7 @@
 (* Loops, reductions and regions. Bodies write plainly what the caller reads after the call, and
    read what it wrote before; so do the bodies of one call after another. *)
 
+module Latch = Muster.Latch
 module Pool = Muster.Pool
 module Team = Muster.Team
 open Rounds
@@ -114,6 +115,20 @@ let region_raises pool =
       | () -> check "raises" false
       | exception Wrong content -> check "worker 0's" (!content = round))
 
+(* Shares that wait for each other: their mailboxes are free before they end, so they end late. *)
+let shares_that_wait pool =
+  let size = Pool.size pool in
+  let cells = Array.make size 0 in
+  repeat 500 (fun round ->
+      let latch = Latch.create size in
+      let share worker =
+        add cells worker 1;
+        Latch.count_down latch;
+        Latch.await latch;
+        check "all came" (all_are (round + 1) cells)
+      in
+      Team.broadcast pool share)
+
 (* A worker that runs a task has a region posted, and both go on. *)
 let region_beside_tasks pool =
   let cells = Array.make 32 0 and shares = Array.make (Pool.size pool) 0 in
@@ -143,4 +158,5 @@ let () =
       case "region: for_n_dynamic" (with_pool 3 dynamic);
       case "region: three callers" (with_pool 3 regions_of_several_callers);
       case "region: raises" (with_pool 3 region_raises);
+      case "late: shares that wait for each other" (with_pool 3 shares_that_wait);
       case "region: beside tasks" (with_pool 2 region_beside_tasks) ]

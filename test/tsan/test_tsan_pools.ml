@@ -128,6 +128,36 @@ let ending pool =
       Team.broadcast pool (fun _ -> pauses 10));
   check "domains came back" (started () > before)
 
+module Core = Muster_core
+
+let with_core_pool f () = Core.Pool.with_ ~domains:2 ~oversubscribe:true f
+
+exception Struck of int ref
+
+(* What struck a resident is raised in whoever comes by first. *)
+let stray pool =
+  let raised = Atomic.make 0 in
+  let leave round = Core.Worker.leave_stray pool (Struck (ref round)) in
+  let take round =
+    relax_until (fun () ->
+        match Core.Worker.take_stray pool with
+        | () -> false
+        | exception Struck content -> check "its content" (!content = round); Atomic.incr raised; true)
+  in
+  race 1_000 [ leave; take ];
+  check "each once" (Atomic.get raised = times 1_000)
+
+(* Two find that a refusal is long past; two ask for residents. *)
+let refused_and_needed pool =
+  let open Core in
+  let before _ = Atomic.set pool.Place.refused 1 in
+  let ask _ =
+    Staff.try_again pool;
+    Publish.need pool 1 ~ms:1;
+    check "needed" (Publish.still_needed pool <= 1)
+  in
+  race 500 ~before [ ask; ask ]
+
 (* Pools that do not insist share one budget, which callers change. *)
 let budget () =
   let use _ = Pool.with_ ~domains:2 (fun pool -> ignore (Pool.run pool (fun () -> fib 12))) in
@@ -159,5 +189,7 @@ let () =
       case "callers: come and go under a guard's eyes" watched;
       case "sleep: woken for each task" (with_pool 2 sleeping);
       case "sleep: domains end and come back" (with_pool 2 ending);
+      case "hire: refused and needed" (with_core_pool refused_and_needed);
+      case "stray: left by one, raised by another" (with_core_pool stray);
       case "governor: pools that share the CPUs" budget;
       case "governor: loops, forks, tasks, regions" (with_pool 3 mixed) ]

@@ -163,6 +163,15 @@ let between_tasks =
          ignore (Task.async (fun () -> relax_until (fun () -> Atomic.get shown <> None); grant ())));
       check "granted after" (Task.await waiting = round))
 
+(* An exception ends a wait, while others sweep what waits for the same task. *)
+let given_up () =
+  let promise = ref (Core.Promise.make Core.Promise.nowhere ignore) in
+  let before _ = promise := Core.Promise.make Core.Promise.nowhere ignore in
+  let strike ~ready:_ ~register = register ignore; pauses 20; raise Exit in
+  let wait _ = for _ = 1 to 4 do try Core.Visit.waiting_for !promise strike with Exit -> () done in
+  let sweep _ = for _ = 1 to 16 do Core.Promise.on_done !promise ignore done in
+  race 2_000 ~before [ wait; sweep ]
+
 let () =
   main
     [ case "both: trees, 2 domains" (both_tree 2);
@@ -178,4 +187,5 @@ let () =
       case "async: all, with failures" failures_of_all;
       case "async: failures nobody awaits" (with_pool 2 uncaught);
       case "waiter: a task waits, a domain grants" (with_pool 2 handed_over);
-      case "waiter: between tasks" between_tasks ]
+      case "waiter: between tasks" between_tasks;
+      case "wait: given up" given_up ]
