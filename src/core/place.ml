@@ -40,7 +40,7 @@ type t = {
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** a visitor that has a domain of its own *)
-  domain : unit Domain.t option Atomic.t;  (** the resident's, or the last one's *)
+  domains : unit Domain.t list Atomic.t;  (** the resident's, and those before it that nobody has joined *)
   own : own;
   published : counts Atomic.t;  (** as of the owner's last pause *)
 }
@@ -164,7 +164,7 @@ let make pool index =
       index; resident;
       owner = Compat.padded (Atomic.make 0); pool; deque = Deque.create ~capacity:16 none;
       mailbox = Compat.padded (Atomic.make (if resident then Gone else Idle));
-      on_domain = Atomic.make false; domain = Atomic.make None;
+      on_domain = Atomic.make false; domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false); away = Compat.padded (Atomic.make false);
       own = make_own pool.home index; published = Compat.padded (Atomic.make (zero ())) }
 

@@ -143,8 +143,7 @@ let close_of fn pool =
   finish_what_is_left pool;
   wait_until_left pool;
   (* Several may close at the same time, and each has to wait. *)
-  Array.iter (fun w -> Option.iter join (Atomic.get w.domain)) pool.workers;
-  Array.iter (fun w -> Atomic.set w.domain None) pool.workers;
+  Array.iter join_all pool.workers;
   forget pool;
   Uncaught.flush ~owner:pool.home.owner ()
 

@@ -75,21 +75,8 @@ let note_leave w =
   else if not (Atomic.get w.pool.closing) then
     Staff.decide ~pool:w.pool.name what "there is no CPU for it"
 
-(* An asynchronous exception may strike who hires, before the domain begins (which then goes home)
-   or after (then nobody may have noted it, and nobody will join it). Both move it from [Called];
-   only who hires moves it on. *)
-type hiring = Called | Began | Called_off | Unnoted
-
-(* The one who hired it may not have noted its domain yet. *)
-let rec await_note w hiring =
-  let is_mine domain = Domain.get_id domain = Domain.self () in
-  if
-    Atomic.get hiring <> Unnoted
-    && not (Option.fold (Atomic.get w.domain) ~none:false ~some:is_mine)
-  then begin
-    Domain.cpu_relax ();
-    await_note w hiring
-  end
+(* An asynchronous exception may strike who hires before the domain begins, which then goes home. *)
+type hiring = Called | Began | Called_off
 
 (* Work may have come after this one's last look, and its publisher may have counted on this one. *)
 let call_another pool =
@@ -109,7 +96,23 @@ let call_another pool =
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
    that cannot be written) is no matter of who joins it. *)
 let join domain = Uncaught.protect (fun () -> Domain.join domain)
-let join_if_any domain () = Option.iter join domain
+let is_own domain = Domain.get_id domain = Domain.self ()
+
+(* The domains that were here before are joined at the end, when that costs nothing, and by one whose place is
+   anybody's again: as long as it has it, others may wait for what it would do. (Not who hires joins them: it
+   may be the same domain, about to end.) Whoever hired this one may not have noted it yet, and is not waited for
+   either: a signal's handler may have come before the note, and wait for this worker. *)
+let note_others w before =
+  before := List.filter (fun domain -> not (is_own domain)) (Atomic.get w.domains)
+
+let join_others w before =
+  List.iter join !before;
+  change w.domains (List.filter (fun domain -> not (List.memq domain !before)))
+
+let rec join_all w =
+  let domains = Atomic.get w.domains in
+  List.iter join domains;
+  if not (Atomic.compare_and_set w.domains domains []) then join_all w
 
 let rec lock_mailbox w =
   let locked = Atomic.get w.mailbox == Gone || Atomic.compare_and_set w.mailbox Idle Gone in
@@ -151,9 +154,7 @@ let take_leave w =
   let_go w;
   surely w.pool tell_of_leave w.pool ()
 
-(* Joins the one who was there before, at the end, when that costs nothing. (Not who hires: it
-   may be the same domain, about to end.) *)
-let work_as_resident w ~before hiring =
+let work_as_resident w =
   w.own.settled <- false;
   w.own.bored <- false;
   w.own.looked_at <- 0;
@@ -163,20 +164,21 @@ let work_as_resident w ~before hiring =
   w.own.depth <- 0;
   surely w.pool move_in w ();
   surely w.pool serve w ();
-  surely w.pool join_if_any before ();
-  surely w.pool await_note w hiring;
+  let before = ref [] in
+  surely w.pool note_others w before;
   take_leave w;
+  surely w.pool join_others w before;
   (* Last: to leave may be to serve a share, in a fiber. *)
   Machine.free_stacks ~keep:0
 
-let resident w ~before hiring () =
-  if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before hiring
+let resident w hiring () =
+  if Atomic.compare_and_set hiring Called Began then work_as_resident w
 
 let hire_at pool w hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
   if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
-  let domain = Machine.spawn (resident w ~before:(Atomic.get w.domain) hiring) in
-  Atomic.set w.domain (Some domain);
+  let domain = Machine.spawn (resident w hiring) in
+  change w.domains (List.cons domain);
   ignore (Atomic.fetch_and_add pool.started 1)
 
 type hired =
@@ -192,8 +194,7 @@ let spawn_at pool w hiring =
     if Atomic.compare_and_set hiring Called Called_off then begin
       Atomic.set w.owner 0;
       ignore (Atomic.fetch_and_add pool.residents (-1))
-    end
-    else Atomic.set hiring Unnoted;
+    end;
     (match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
 
 (* An asynchronous exception leaves no place claimed: from the claim to the handler nothing allocates or
