@@ -40,9 +40,14 @@ type t = {
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** a visitor that has a domain of its own *)
-  domains : unit Domain.t list Atomic.t;  (** the resident's, and those before it that nobody has joined *)
+  domains : joinable list Atomic.t;  (** the resident's, and those before it that nobody has joined *)
   own : own;
   published : counts Atomic.t;  (** as of the owner's last pause *)
+}
+
+and joinable = {
+  domain : unit Domain.t;
+  told : bool Atomic.t;  (** what its end raised: it is joined by whoever comes by, and raises in each *)
 }
 
 (** The owner's alone, off the cache lines that others read. *)

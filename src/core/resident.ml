@@ -95,24 +95,27 @@ let call_another pool =
 
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
    that cannot be written) is no matter of who joins it. *)
-let join domain = Uncaught.protect (fun () -> Domain.join domain)
-let is_own domain = Domain.get_id domain = Domain.self ()
+let join { domain; told } =
+  Uncaught.protect (fun () ->
+      try Domain.join domain with exn when Atomic.exchange told true -> ignore exn)
+
+let is_own { domain; _ } = Domain.get_id domain = Domain.self ()
 
 (* The domains that were here before are joined at the end, when that costs nothing, and by one whose place is
    anybody's again: as long as it has it, others may wait for what it would do. (Not who hires joins them: it
    may be the same domain, about to end.) Whoever hired this one may not have noted it yet, and is not waited for
    either: a signal's handler may have come before the note, and wait for this worker. *)
 let note_others w before =
-  before := List.filter (fun domain -> not (is_own domain)) (Atomic.get w.domains)
+  before := List.filter (fun joinable -> not (is_own joinable)) (Atomic.get w.domains)
 
 let join_others w before =
   List.iter join !before;
-  change w.domains (List.filter (fun domain -> not (List.memq domain !before)))
+  change w.domains (List.filter (fun joinable -> not (List.memq joinable !before)))
 
 let rec join_all w =
-  let domains = Atomic.get w.domains in
-  List.iter join domains;
-  if not (Atomic.compare_and_set w.domains domains []) then join_all w
+  let all = Atomic.get w.domains in
+  List.iter join all;
+  if not (Atomic.compare_and_set w.domains all []) then join_all w
 
 let rec lock_mailbox w =
   let locked = Atomic.get w.mailbox == Gone || Atomic.compare_and_set w.mailbox Idle Gone in
@@ -178,7 +181,7 @@ let hire_at pool w hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
   if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
   let domain = Machine.spawn (resident w hiring) in
-  change w.domains (List.cons domain);
+  change w.domains (List.cons { domain; told = Atomic.make false });
   ignore (Atomic.fetch_and_add pool.started 1)
 
 type hired =
