@@ -99,7 +99,10 @@ module Canary = struct
   let is_dead () = false
 end
 
-let spawn = Domain.spawn
+(* A signal's handler that comes once the domain is there, and before anybody else knows it. *)
+let spawned = ref ignore
+let () = Atomic.at_start := (fun () -> spawned := ignore) :: !Atomic.at_start
+let spawn f = let domain = Domain.spawn f in !spawned (); domain
 let free_stacks ~keep:_ = ()
 let free_stacks_at_end = ignore
 let note_own_signals = ignore

@@ -139,7 +139,17 @@ let closing_alone =
       no_visitor t;
       [ closes t; sends_or_is_refused t ])
 
+(* It waits for what the hired one does, and for it to leave. *)
+let handler_of_who_hires =
+  let faults t = [ is_left t; ("a task did not run once", t.runs.(0) <> 1) ] in
+  model ~residents:0 ~domains:1 ~faults "a handler of who hires waits for the hired" (fun t ->
+      no_visitor t;
+      Atomic.set t.pool.closing true;
+      let has_left () = Atomic.get t.pool.residents = 0 in
+      Machine.spawned := (fun () -> if not (has_left ()) then Atomic.block has_left);
+      [ (fun () -> Publish.send t.pool (task ~ends:false t 0)) ])
+
 let quick =
-  [ sent_to_nobody; sent_to_one_who_leaves; sent_beside_a_caller; all_leave; closing; refusing; closing_alone ]
+  [ handler_of_who_hires; sent_to_nobody; sent_to_one_who_leaves; sent_beside_a_caller; all_leave; closing; refusing; closing_alone ]
 
 let slow = [ broadcast ~residents:0; two_sent_to_nobody ]
