@@ -157,7 +157,8 @@ let take_leave w =
   let_go w;
   surely w.pool tell_of_leave w.pool ()
 
-let work_as_resident w =
+(* [before] is made by who hires: between two steps nothing is allocated. *)
+let work_as_resident w ~before =
   w.own.settled <- false;
   w.own.bored <- false;
   w.own.looked_at <- 0;
@@ -167,20 +168,19 @@ let work_as_resident w =
   w.own.depth <- 0;
   surely w.pool move_in w ();
   surely w.pool serve w ();
-  let before = ref [] in
   surely w.pool note_others w before;
   take_leave w;
   surely w.pool join_others w before;
   (* Last: to leave may be to serve a share, in a fiber. *)
   Machine.free_stacks ~keep:0
 
-let resident w hiring () =
-  if Atomic.compare_and_set hiring Called Began then work_as_resident w
+let resident w ~before hiring () =
+  if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before
 
 let hire_at pool w hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
   if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
-  let domain = Machine.spawn (resident w hiring) in
+  let domain = Machine.spawn (resident w ~before:(ref []) hiring) in
   change w.domains (List.cons { domain; told = Atomic.make false });
   ignore (Atomic.fetch_and_add pool.started 1)
 
