@@ -64,7 +64,7 @@ let bad_arguments () =
   let most = string_of_int max_int in
   refuses "slices" ("is above " ^ most) (fun () -> above_max ~dynamic:false);
   refuses "n_dynamic" ("is above " ^ most) (fun () -> above_max ~dynamic:true);
-  check_equal "_exn" "muster_for_slices: fn is NULL" (null_exn ());
+  check_equal "_exn" "muster_for_slices_exn: fn is NULL" (null_exn ());
   use_all ()
 
 let any_contexts = in_pool (fun () -> check_int "contexts" 0 (any_context ()))
