@@ -47,7 +47,7 @@ type t = {
 
 and joinable = {
   domain : unit Domain.t;
-  told : bool Atomic.t;  (** what its end raised: it is joined by whoever comes by, and raises in each *)
+  told : bool Atomic.t;  (** what its end raised: several may join it, and it raises in each *)
 }
 
 (** The owner's alone, off the cache lines that others read. *)

@@ -75,7 +75,8 @@ let note_leave w =
   else if not (Atomic.get w.pool.closing) then
     Staff.decide ~pool:w.pool.name what "there is no CPU for it"
 
-(* An asynchronous exception may strike who hires before the domain begins, which then goes home. *)
+(* An asynchronous exception may strike who hires while the domain begins. One compare-and-set from [Called] decides:
+   the domain's, and it works, or that of who hires, and it goes home. *)
 type hiring = Called | Began | Called_off
 
 (* Work may have come after this one's last look, and its publisher may have counted on this one. *)
