@@ -31,13 +31,11 @@ let per_fork options fib n =
   let expected = Sys.opaque_identity (Fib.sequential n) in
   let check () =
     let got = fib n in
-    if got <> expected then
-      failwith (Printf.sprintf "fib %d is %d, not %d" n expected got)
+    if got <> expected then failwith (Printf.sprintf "fib %d is %d, not %d" n expected got)
   in
   Measure.per_call ~budget:(budget options) check /. float_of_int (expected - 1)
 
-let alone options n =
-  { who = sequential; run = (fun () -> per_fork options Fib.sequential n) }
+let alone options n = { who = sequential; run = (fun () -> per_fork options Fib.sequential n) }
 
 let closures_alone options n =
   {
@@ -61,8 +59,7 @@ let fork options =
   {
     name = "fork";
     title =
-      Printf.sprintf
-        "A fork at every call of fib %d, no cut-off, per fork (Domainslib: fib %d)" n
+      Printf.sprintf "A fork at every call of fib %d, no cut-off, per fork (Domainslib: fib %d)" n
         rival_n;
     quantity = Time;
     contenders =
@@ -94,8 +91,7 @@ let task options =
   in
   {
     name = "task";
-    title =
-      Printf.sprintf "Two asyncs and two awaits at every call of fib %d, per call" n;
+    title = Printf.sprintf "Two asyncs and two awaits at every call of fib %d, per call" n;
     quantity = Time;
     contenders = alone options n :: on_domains options contenders;
     bars =

@@ -38,8 +38,8 @@ let loops options =
       ];
     bars =
       [
-        at_most "`muster_for_slices` against `Team.for_slices` with the same body in C" 1.1
-          options ~subject:"muster.h" ~against:"team";
+        at_most "`muster_for_slices` against `Team.for_slices` with the same body in C" 1.1 options
+          ~subject:"muster.h" ~against:"team";
       ];
   }
 
@@ -57,8 +57,9 @@ let nbody options =
     { who = { name; domains }; run = (fun () -> Pools.muster ~domains on) }
   in
   let bar peer =
-    at_most ("Fork Union's n-body in C against " ^ peer) 1.1 options ~subject:"muster.h"
-      ~against:peer
+    at_most
+      ("Fork Union's n-body in C against " ^ peer)
+      1.1 options ~subject:"muster.h" ~against:peer
   in
   {
     name = "c-nbody";

@@ -9,13 +9,13 @@ let chosen only experiments =
   let known name = List.exists (named name) experiments in
   match List.find_opt (fun name -> not (known name)) only with
   | Some name ->
-      let names = List.map (fun (e : Experiment.t) -> e.name) experiments in
-      let names = String.concat ", " names in
-      Error (Printf.sprintf "--only %s: no such experiment; there are %s" name names)
+    let names = List.map (fun (e : Experiment.t) -> e.name) experiments in
+    let names = String.concat ", " names in
+    Error (Printf.sprintf "--only %s: no such experiment; there are %s" name names)
   | None when only = [] -> Ok experiments
   | None ->
-      let wanted e = List.exists (fun name -> named name e) only in
-      Ok (List.filter wanted experiments)
+    let wanted e = List.exists (fun name -> named name e) only in
+    Ok (List.filter wanted experiments)
 
 let write_json ~facts outcomes file =
   Options.write file (Yojson.Safe.pretty_to_string (Report.json ~facts outcomes) ^ "\n")
@@ -25,8 +25,7 @@ let write_svg ~domains outcomes file =
   | Some svg -> Options.write file svg
   | None -> Printf.eprintf "bench: --svg %s: nothing to draw was measured\n" file
 
-let domainslib =
-  if Option.is_some Rival.runner then "installed" else "not installed: skipped"
+let domainslib = if Option.is_some Rival.runner then "installed" else "not installed: skipped"
 
 let facts ~domains ~repeat ~quick =
   Machine.facts ()
@@ -34,8 +33,7 @@ let facts ~domains ~repeat ~quick =
       ("Domainslib", domainslib);
       ("domains", string_of_int domains);
       ("rounds", string_of_int repeat);
-      ( "sizes",
-        if quick then "quick: too small for the bars to mean anything" else "full" );
+      ("sizes", if quick then "quick: too small for the bars to mean anything" else "full");
     ]
 
 let print ~markdown ~quick ~facts outcomes =
@@ -49,12 +47,12 @@ let bench domains repeat only json svg quick markdown rivals =
   match chosen only (all { domains; quick; rivals }) with
   | Error reason -> `Error (false, reason)
   | Ok experiments ->
-      let facts = facts ~domains ~repeat ~quick in
-      let outcomes = List.map (Outcome.run ~repeat) experiments in
-      print ~markdown ~quick ~facts outcomes;
-      Option.iter (write_json ~facts outcomes) json;
-      Option.iter (write_svg ~domains outcomes) svg;
-      `Ok (if List.exists Outcome.failed outcomes then 1 else 0)
+    let facts = facts ~domains ~repeat ~quick in
+    let outcomes = List.map (Outcome.run ~repeat) experiments in
+    print ~markdown ~quick ~facts outcomes;
+    Option.iter (write_json ~facts outcomes) json;
+    Option.iter (write_svg ~domains outcomes) svg;
+    `Ok (if List.exists Outcome.failed outcomes then 1 else 0)
 
 let domains =
   let doc = "Run on $(docv) domains or threads (by default, the CPUs' number)." in
@@ -76,8 +74,7 @@ let quick =
   let doc = "Use sizes so small that all takes seconds: shows that everything runs." in
   Arg.(value & flag & info [ "quick" ] ~doc)
 
-let markdown =
-  Arg.(value & flag & info [ "markdown" ] ~doc:"Print the tables as Markdown.")
+let markdown = Arg.(value & flag & info [ "markdown" ] ~doc:"Print the tables as Markdown.")
 
 let rivals =
   let doc = "Run the programs in $(docv) beside Muster; bench/rivals/run builds them." in

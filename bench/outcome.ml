@@ -18,8 +18,8 @@ let watched = Unix.isatty Unix.stderr
 
 let say_turn experiment ~round ~repeat { name; domains } =
   if watched then
-    Printf.eprintf "bench: %s, round %d of %d: %s on %d\n%!" experiment (round + 1) repeat
-      name domains
+    Printf.eprintf "bench: %s, round %d of %d: %s on %d\n%!" experiment (round + 1) repeat name
+      domains
 
 let run ~repeat experiment =
   let control = Gc.get () in
@@ -33,9 +33,7 @@ let run ~repeat experiment =
   { experiment; samples = List.map (fun (c, sample) -> (c.who, sample)) samples }
 
 let sample outcome who = List.assoc_opt who outcome.samples
-
-let failed outcome =
-  List.exists (fun (_, s) -> Float.is_nan (Measure.minimum s)) outcome.samples
+let failed outcome = List.exists (fun (_, s) -> Float.is_nan (Measure.minimum s)) outcome.samples
 
 let speed_up outcome ~over own =
   let versus other = Measure.minimum other /. Measure.minimum own in

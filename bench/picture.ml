@@ -161,9 +161,7 @@ let program_bars ~domains outcomes (name, label) =
 
 let program_panel ~domains outcomes =
   let some_bars = function [] -> None | bars -> Some bars in
-  let groups =
-    List.filter_map (fun p -> some_bars (program_bars ~domains outcomes p)) programs
-  in
+  let groups = List.filter_map (fun p -> some_bars (program_bars ~domains outcomes p)) programs in
   let largest = List.fold_left (fun m bar -> Float.max m bar.value) in
   let most = List.fold_left largest (float_of_int domains) groups in
   let tick i = (float_of_int i, string_of_int i) in
@@ -187,5 +185,4 @@ let svg ~domains outcomes =
   (* Without it, a viewer that knows no schemes shows dark text on its dark page. *)
   let page = Svg.bar ~cls:"page" ~x:0. ~y:0. ~width ~height in
   let title = "What a fork costs and what the programs gain, measured" in
-  if panels = [] then None
-  else Some (Svg.document ~width ~height ~title ~style (page :: shapes))
+  if panels = [] then None else Some (Svg.document ~width ~height ~title ~style (page :: shapes))

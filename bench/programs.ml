@@ -7,17 +7,11 @@ open Experiment
 
 (* 1, 2, 4, … and the number asked for. *)
 let domain_counts options =
-  let rec powers d =
-    if d >= options.domains then [ options.domains ] else d :: powers (2 * d)
-  in
+  let rec powers d = if d >= options.domains then [ options.domains ] else d :: powers (2 * d) in
   powers 1
 
 (* The answer is read after the clock has stopped, and must be the first contender's. *)
-type 'a program = {
-  prepare : unit -> 'a;
-  digest : 'a -> string;
-  expected : string option ref;
-}
+type 'a program = { prepare : unit -> 'a; digest : 'a -> string; expected : string option ref }
 
 let program ~prepare ~digest = { prepare; digest; expected = ref None }
 
@@ -27,8 +21,8 @@ let timed { prepare; digest; expected } run =
   let got = digest state in
   match !expected with
   | None ->
-      expected := Some got;
-      cost
+    expected := Some got;
+    cost
   | Some answer when String.equal answer got -> cost
   | Some answer -> failwith (Printf.sprintf "answers %s, not %s" got answer)
 
@@ -40,8 +34,7 @@ let speed_up options what =
     limit = At_least 1.9;
   }
 
-let compare options ~name ~title ?(bar = true) ?(also = []) ~alone ~muster ~domainslib
-    program =
+let compare options ~name ~title ?(bar = true) ?(also = []) ~alone ~muster ~domainslib program =
   let contenders domains =
     Pools.contenders ~domains
       ~muster:(fun pool -> timed program (muster pool))
@@ -52,8 +45,8 @@ let compare options ~name ~title ?(bar = true) ?(also = []) ~alone ~muster ~doma
     title;
     quantity = Time;
     contenders =
-      ({ who = sequential; run = (fun () -> timed program alone) }
-      :: List.concat_map contenders (domain_counts options))
+      { who = sequential; run = (fun () -> timed program alone) }
+      :: List.concat_map contenders (domain_counts options)
       @ also;
     bars = (if bar then [ speed_up options title ] else []);
   }
@@ -96,9 +89,7 @@ let spectral_norm options =
 (* ---- Life ---- *)
 
 let rival_generation pool board next =
-  Rival.parallel_for pool ~start:0
-    ~finish:(Array.length board - 1)
-    (Life.next_row_of board next)
+  Rival.parallel_for pool ~start:0 ~finish:(Array.length board - 1) (Life.next_row_of board next)
 
 let fingerprint board =
   Digest.to_hex (Digest.bytes (Bytes.concat Bytes.empty (Array.to_list board)))
@@ -112,8 +103,7 @@ let life options =
     ~title:(Printf.sprintf "Life, %d x %d cells, %d generations" size size iterations)
     ~alone:(fun board -> board := Life.sequential ~iterations !board)
     ~muster:(fun _ board -> board := Life.parallel ~iterations !board)
-    ~domainslib:(fun pool board ->
-      board := Life.after (rival_generation pool) ~iterations !board)
+    ~domainslib:(fun pool board -> board := Life.after (rival_generation pool) ~iterations !board)
 
 (* ---- n-body ---- *)
 
@@ -138,8 +128,7 @@ let nbody options =
   nbody_with options ~name:"nbody" ~what:"accumulated locally" ~pull:Nbody.pull_locally
 
 let nbody_shared options =
-  nbody_with options ~name:"nbody-shared" ~what:"with false sharing"
-    ~pull:Nbody.pull_in_place
+  nbody_with options ~name:"nbody-shared" ~what:"with false sharing" ~pull:Nbody.pull_in_place
 
 (* ---- Fork Union's n-body ---- *)
 

@@ -46,8 +46,7 @@ let slices options =
     name = "slices";
     title = "`Team.for_slices` over 128 trivial iterations, per region";
     quantity = Time;
-    contenders =
-      against_loops options region @ (outside options region :: rivals options "slices");
+    contenders = against_loops options region @ (outside options region :: rivals options "slices");
     bars =
       [
         {
@@ -97,9 +96,7 @@ let dynamic options =
 let empty pool () = Team.broadcast pool ignore
 
 let broadcast_contender ?oversubscribe options domains =
-  let run () =
-    Pools.muster ?oversubscribe ~domains (fun pool -> cost options (empty pool))
-  in
+  let run () = Pools.muster ?oversubscribe ~domains (fun pool -> cost options (empty pool)) in
   { who = muster domains; run }
 
 let broadcast options =
@@ -130,14 +127,12 @@ let crowded options domains =
     title = Printf.sprintf "An empty `Team.broadcast` on %d domains, per region" domains;
     quantity = Time;
     contenders =
-      broadcast_contender ~oversubscribe:true options domains
-      :: rivals options "broadcast" ~domains;
+      broadcast_contender ~oversubscribe:true options domains :: rivals options "broadcast" ~domains;
     bars =
       [
         {
           claim =
-            Printf.sprintf "`Team.broadcast` on %d domains against Fork Union's in C++"
-              domains;
+            Printf.sprintf "`Team.broadcast` on %d domains against Fork Union's in C++" domains;
           subject = here;
           against = Some { name = "fork-union-c++"; domains };
           limit = At_most 1.5;

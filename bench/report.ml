@@ -59,9 +59,7 @@ let bars ~quick outcomes =
 let number value = if Float.is_nan value then `Null else `Float value
 
 let json_contender outcome ((who : who), sample) =
-  let versus over =
-    Option.fold ~none:`Null ~some:number (Outcome.speed_up outcome ~over sample)
-  in
+  let versus over = Option.fold ~none:`Null ~some:number (Outcome.speed_up outcome ~over sample) in
   `Assoc
     [
       ("name", `String who.name);
@@ -98,7 +96,4 @@ let json_experiment outcome =
 
 let json ~facts outcomes =
   `Assoc
-    [
-      ("machine", Machine.json facts);
-      ("experiments", `List (List.map json_experiment outcomes));
-    ]
+    [ ("machine", Machine.json facts); ("experiments", `List (List.map json_experiment outcomes)) ]

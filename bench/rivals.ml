@@ -19,8 +19,8 @@ let lines program args =
   match Unix.close_process_in input with
   | WEXITED 0 -> String.split_on_char '\n' (String.trim output)
   | WEXITED _ | WSIGNALED _ | WSTOPPED _ ->
-      let call = String.concat " " (program :: args) in
-      failwith (Printf.sprintf "%s failed or took more than %.0f s" call patience)
+    let call = String.concat " " (program :: args) in
+    failwith (Printf.sprintf "%s failed or took more than %.0f s" call patience)
 
 let pair program line =
   match String.split_on_char ' ' line with
@@ -37,9 +37,7 @@ let of_program program =
 let discover dir =
   let programs = Sys.readdir dir in
   Array.sort String.compare programs;
-  List.concat_map
-    (fun file -> of_program (Filename.concat dir file))
-    (Array.to_list programs)
+  List.concat_map (fun file -> of_program (Filename.concat dir file)) (Array.to_list programs)
 
 let of_experiment peers experiment =
   List.filter (fun peer -> String.equal peer.experiment experiment) peers

@@ -16,7 +16,6 @@ val discover : string -> t
     @raise Failure if a program fails or prints something else. *)
 
 val of_experiment : t -> string -> peer list
-
 val name : peer -> string
 
 val run : peer -> threads:int -> size:int -> float

@@ -2,7 +2,6 @@
     sheet, with a dark version for viewers that ask for it. *)
 
 type t
-
 type anchor = Start | Middle | End
 
 val text : ?anchor:anchor -> cls:string -> x:float -> y:float -> string -> t
@@ -11,6 +10,5 @@ val text : ?anchor:anchor -> cls:string -> x:float -> y:float -> string -> t
 val bar : cls:string -> x:float -> y:float -> width:float -> height:float -> t
 val vertical : cls:string -> x:float -> top:float -> bottom:float -> t
 
-val document :
-  width:float -> height:float -> title:string -> style:string -> t list -> string
+val document : width:float -> height:float -> title:string -> style:string -> t list -> string
 (** [title] is what a screen reader says. *)

@@ -29,12 +29,10 @@ let reason (cpu : Cpu.report) =
 
 let plan (cpu : Cpu.report) =
   let in_place =
-    if cpu.available > 1 then ""
-    else " Everything runs in the caller, as in a sequential program."
+    if cpu.available > 1 then "" else " Everything runs in the caller, as in a sequential program."
   in
-  Printf.sprintf "The default pool will run %s: %s.%s"
-    (plural cpu.available "worker")
-    (reason cpu) in_place
+  Printf.sprintf "The default pool will run %s: %s.%s" (plural cpu.available "worker") (reason cpu)
+    in_place
 
 (* {2 The policies} *)
 
@@ -51,13 +49,13 @@ let of_load ~cpus ~online runnable =
   let room = min cpus (1 + max 0 (online - runnable)) in
   let wanted =
     Printf.sprintf "%s for %s, this program's among them"
-      (plural runnable "runnable thread") (plural online "CPU")
+      (plural runnable "runnable thread")
+      (plural online "CPU")
   in
-  if room = cpus then
-    Printf.sprintf "It would use %s now: %s." (plural cpus "CPU") wanted
+  if room = cpus then Printf.sprintf "It would use %s now: %s." (plural cpus "CPU") wanted
   else
-    Printf.sprintf "It would use %d of %s now: %s. When one is free, it takes it back."
-      room (plural cpus "CPU") wanted
+    Printf.sprintf "It would use %d of %s now: %s. When one is free, it takes it back." room
+      (plural cpus "CPU") wanted
 
 let beside_others (facts : Facts.t) =
   let sight = facts.sight and cpus = facts.cpu.available in
@@ -65,11 +63,10 @@ let beside_others (facts : Facts.t) =
   | _ when cpus = 1 -> "It has no worker that could step aside for other programs."
   | Off, _ -> "MUSTER_GOVERNOR=off: it uses its CPUs whatever other programs run."
   | Random, _ -> "MUSTER_GOVERNOR=random: it uses any number of CPUs, which is for tests."
-  | On, Some runnable when sight.whole_machine ->
-    of_load ~cpus ~online:sight.online runnable
+  | On, Some runnable when sight.whole_machine -> of_load ~cpus ~online:sight.online runnable
   | On, _ when sight.run_queue_wait ->
-    "It would lend a CPU to others when workers wait for one twice within 20 ms, and try \
-     later whether it is free again."
+    "It would lend a CPU to others when workers wait for one twice within 20 ms, and try later \
+     whether it is free again."
   | On, _ -> "It uses its CPUs whatever other programs run."
 
 let heap (facts : Facts.t) =
@@ -78,14 +75,14 @@ let heap (facts : Facts.t) =
   | Parameters -> "Minor heaps stay as OCAMLRUNPARAM has set them."
   | Runtime_default ->
     Printf.sprintf
-      "Minor heaps begin with %d words, as each collection stops all workers, and grow to \
-       %d where %g %% or more of what is allocated survives."
+      "Minor heaps begin with %d words, as each collection stops all workers, and grow to %d where \
+       %g %% or more of what is allocated survives."
       Heap.first Heap.largest (100. *. Heap.survival)
 
 let idle =
   Printf.sprintf
-    "A worker without work sleeps after 60 us; its domain ends after %d ms, and another \
-     starts on use."
+    "A worker without work sleeps after 60 us; its domain ends after %d ms, and another starts on \
+     use."
     Worker.patience_ms
 
 (* {2 Warnings} *)
@@ -98,8 +95,7 @@ let ignored_override (cpu : Cpu.report) =
   | Ignored value ->
     [
       Printf.sprintf
-        "MUSTER_DOMAINS=%s is ignored: it is not a whole number from 1. Correct it, or \
-         unset it."
+        "MUSTER_DOMAINS=%s is ignored: it is not a whole number from 1. Correct it, or unset it."
         value;
     ]
   | Unset | Domains _ -> []
@@ -109,12 +105,10 @@ let tight_quota (cpu : Cpu.report) =
   | Some { cpus = Some quota; file } when quota < float_of_int cpu.affinity ->
     [
       Printf.sprintf
-        "The cgroup quota of %s is less than the %s of the affinity mask. Muster heeds \
-         it; a program that counts with Domain.recommended_domain_count sees %d and is \
-         stopped for part of every period. The quota stands in %s."
-        (cpus quota)
-        (plural cpu.affinity "CPU")
-        cpu.affinity file;
+        "The cgroup quota of %s is less than the %s of the affinity mask. Muster heeds it; a \
+         program that counts with Domain.recommended_domain_count sees %d and is stopped for part \
+         of every period. The quota stands in %s."
+        (cpus quota) (plural cpu.affinity "CPU") cpu.affinity file;
     ]
   | _ -> []
 
@@ -122,10 +116,12 @@ let tight_quota (cpu : Cpu.report) =
 let more_workers_than_cpus (cpu : Cpu.report) =
   let quota = Option.bind cpu.quota (fun reading -> reading.cpus) in
   let time = usable_time cpu (Option.value quota ~default:infinity) in
-  when_ (float_of_int cpu.available > time && cpu.available > 1) (fun () ->
+  when_
+    (float_of_int cpu.available > time && cpu.available > 1)
+    (fun () ->
       Printf.sprintf
-        "%s on %s: whenever one is not running, the others wait for it at every minor \
-         collection. %s"
+        "%s on %s: whenever one is not running, the others wait for it at every minor collection. \
+         %s"
         (plural cpu.available "worker") (cpus time)
         (match cpu.override with
         | Domains _ -> "Unset MUSTER_DOMAINS, or lower it."
@@ -133,34 +129,35 @@ let more_workers_than_cpus (cpu : Cpu.report) =
 
 let small_minor_heap (facts : Facts.t) =
   let smallest = List.fold_left min max_int facts.pool.minor_heaps in
-  when_ (facts.pool.workers > 1 && smallest < 262_144) (fun () ->
+  when_
+    (facts.pool.workers > 1 && smallest < 262_144)
+    (fun () ->
       Printf.sprintf
-        "A minor heap has %d words: every minor collection stops all workers, and small \
-         heaps have many. Leave s= out of OCAMLRUNPARAM, or give s=1M."
+        "A minor heap has %d words: every minor collection stops all workers, and small heaps have \
+         many. Leave s= out of OCAMLRUNPARAM, or give s=1M."
         smallest)
 
 let fewer_workers_than_planned (facts : Facts.t) =
   when_ (facts.pool.workers < facts.cpu.available) (fun () ->
       Printf.sprintf
-        "Only %s of %d could be started. Look at the limits on threads and memory \
-         (ulimit -a)."
+        "Only %s of %d could be started. Look at the limits on threads and memory (ulimit -a)."
         (plural facts.pool.workers "worker")
         facts.cpu.available)
 
 let thread_sanitizer (facts : Facts.t) =
   when_ facts.ocaml.thread_sanitizer (fun () ->
-      "This OCaml is built with ThreadSanitizer: programs are several times slower. \
-       Measure with another one.")
+      "This OCaml is built with ThreadSanitizer: programs are several times slower. Measure with \
+       another one.")
 
 let unheeded_neighbours (facts : Facts.t) =
   let { Facts.governor; runnable; online; whole_machine; _ } = facts.sight in
   match runnable with
-  | Some threads
-    when governor = Off && whole_machine && threads > online && facts.cpu.available > 1 ->
+  | Some threads when governor = Off && whole_machine && threads > online && facts.cpu.available > 1
+    ->
     [
       Printf.sprintf
-        "%s want to run on %s, and MUSTER_GOVERNOR=off keeps workers from stepping \
-         aside: every minor collection waits for those that do not run. Unset it."
+        "%s want to run on %s, and MUSTER_GOVERNOR=off keeps workers from stepping aside: every \
+         minor collection waits for those that do not run. Unset it."
         (plural threads "thread") (plural online "CPU");
     ]
   | _ -> []

@@ -10,16 +10,15 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "$(iname) reports the CPUs that this process may use, by the affinity mask and by \
-       the quotas of its cgroups, each with the file that says so; the OCaml that it is \
-       built with, and its settings. It says how many workers the default pool runs here \
-       and why, starts that pool to see whether it is so, and warns of what makes \
-       programs slower.";
+      "$(iname) reports the CPUs that this process may use, by the affinity mask and by the quotas \
+       of its cgroups, each with the file that says so; the OCaml that it is built with, and its \
+       settings. It says how many workers the default pool runs here and why, starts that pool to \
+       see whether it is so, and warns of what makes programs slower.";
     `P
-      "It also says what a pool can see of the machine's other work, how many CPUs it \
-       would use beside it now, what becomes of minor heaps and of idle workers, and what \
-       the pool decided during a short trial, each with the reason. Muster.Pool.stats \
-       tells a program the same of its own pools.";
+      "It also says what a pool can see of the machine's other work, how many CPUs it would use \
+       beside it now, what becomes of minor heaps and of idle workers, and what the pool decided \
+       during a short trial, each with the reason. Muster.Pool.stats tells a program the same of \
+       its own pools.";
     `P "It changes nothing, and exits with 0 whether or not it warns.";
   ]
 
@@ -34,7 +33,5 @@ let envs =
 
 let command =
   let doc = "show what a pool finds on this machine, and what it makes of it" in
-  let as_json =
-    Arg.(value & flag & info [ "json" ] ~doc:"Print all of it as one JSON object.")
-  in
+  let as_json = Arg.(value & flag & info [ "json" ] ~doc:"Print all of it as one JSON object.") in
   Cmd.v (Cmd.info "doctor" ~doc ~man ~envs) Term.(const run $ as_json)

@@ -36,9 +36,7 @@ type t = {
 let muster_version = if Build.version = "" then "dev" else Build.version
 
 let parameters () =
-  match Sys.getenv_opt "OCAMLRUNPARAM" with
-  | None -> Sys.getenv_opt "CAMLRUNPARAM"
-  | given -> given
+  match Sys.getenv_opt "OCAMLRUNPARAM" with None -> Sys.getenv_opt "CAMLRUNPARAM" | given -> given
 
 let sets_minor_heap parameters =
   List.exists (String.starts_with ~prefix:"s=") (String.split_on_char ',' parameters)
@@ -58,14 +56,12 @@ let minor_heap () = (Gc.get ()).minor_heap_size
 
 (* It allocates, as workers look around when they collect. *)
 let rec build depth = if depth = 0 then `Leaf else `Node (build (depth - 1), build (depth - 1))
-
 let trial_ms = 60
 
 let try_out () =
   let until = Machine.now () + (trial_ms * 1_000_000) in
   while Machine.now () < until do
-    Muster.parallel_for ~start:1 ~finish:64 (fun _ ->
-        ignore (Sys.opaque_identity (build 10)))
+    Muster.parallel_for ~start:1 ~finish:64 (fun _ -> ignore (Sys.opaque_identity (build 10)))
   done
 
 let sight ~affinity =

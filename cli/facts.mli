@@ -16,7 +16,6 @@ type source = Runtime_default | Parameters
 (** [MUSTER_GOVERNOR] *)
 type governor = On | Off | Random
 
-(** What a pool can see of the machine's other work. *)
 type sight = {
   run_queue_wait : bool;  (** how long a thread waited for a CPU *)
   runnable : int option;  (** threads that want to run now, the doctor's own included *)
@@ -24,6 +23,7 @@ type sight = {
   whole_machine : bool;  (** the process may use them all, so [runnable] is about its CPUs *)
   governor : governor;
 }
+(** What a pool can see of the machine's other work. *)
 
 type pool = {
   workers : int;

@@ -4,11 +4,7 @@ let optional f = function None -> `Null | Some x -> f x
 let strings texts = `List (List.map (fun text -> `String text) texts)
 
 let reading (reading : Cpu.reading) =
-  `Assoc
-    [
-      ("file", `String reading.file);
-      ("cpus", optional (fun n -> `Float n) reading.cpus);
-    ]
+  `Assoc [ ("file", `String reading.file); ("cpus", optional (fun n -> `Float n) reading.cpus) ]
 
 let override : Cpu.override -> Yojson.Basic.t = function
   | Unset -> `Null
@@ -40,10 +36,7 @@ let ocaml (ocaml : Facts.ocaml) =
 
 let minor_heap (facts : Facts.t) =
   `Assoc
-    [
-      ("words", `Int facts.minor_heap);
-      ("from", `String (Advice.source facts.minor_heap_source));
-    ]
+    [ ("words", `Int facts.minor_heap); ("from", `String (Advice.source facts.minor_heap_source)) ]
 
 let governor : Facts.governor -> Yojson.Basic.t = function
   | On -> `String "on"
@@ -61,10 +54,7 @@ let sight (sight : Facts.sight) =
     ]
 
 let decision { Muster.Pool.seconds_ago; what; why } =
-  `Assoc
-    [
-      ("seconds_ago", `Float seconds_ago); ("what", `String what); ("why", `String why);
-    ]
+  `Assoc [ ("seconds_ago", `Float seconds_ago); ("what", `String what); ("why", `String why) ]
 
 let trial (stats : Muster.Pool.stats) =
   `Assoc

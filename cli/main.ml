@@ -5,8 +5,8 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "$(mname) runs the examples of Muster, a multicore toolkit for OCaml 5, and says \
-       what its pool will do on this machine.";
+      "$(mname) runs the examples of Muster, a multicore toolkit for OCaml 5, and says what its \
+       pool will do on this machine.";
     `S Manpage.s_examples;
     `Pre "  $(mname) run fib --size 38\n  $(mname) run closure\n  $(mname) doctor --json";
   ]
@@ -14,7 +14,8 @@ let man =
 let muster =
   let doc = "run Muster's examples, and see what its pool will do here" in
   let default = Term.(ret (const (`Help (`Plain, None)))) in
-  Cmd.group (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man) ~default
-    [ Run.command; Doctor.command ]
+  Cmd.group
+    (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man)
+    ~default [ Run.command; Doctor.command ]
 
 let () = exit (Cmd.eval' muster)

@@ -20,9 +20,8 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "Runs an example of Muster: the sequential program, then the parallel one, checks \
-       that their answers agree, and prints the times. Without $(i,COMMAND), lists the \
-       examples.";
+      "Runs an example of Muster: the sequential program, then the parallel one, checks that their \
+       answers agree, and prints the times. Without $(i,COMMAND), lists the examples.";
   ]
 
 let command =

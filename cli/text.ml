@@ -19,9 +19,7 @@ let override : Cpu.override -> string = function
   | Ignored value -> Printf.sprintf "%S, ignored" value
 
 let cpus (cpu : Cpu.report) =
-  let before =
-    [ line "affinity" (Advice.plural cpu.affinity "CPU"); line "quota" (quota cpu) ]
-  in
+  let before = [ line "affinity" (Advice.plural cpu.affinity "CPU"); line "quota" (quota cpu) ] in
   let after =
     [
       line "MUSTER_DOMAINS" (override cpu.override);
@@ -32,9 +30,7 @@ let cpus (cpu : Cpu.report) =
 
 let ocaml (facts : Facts.t) =
   let ocaml = facts.ocaml in
-  let version =
-    Printf.sprintf "%s (%s, %s)" ocaml.version ocaml.architecture ocaml.system
-  in
+  let version = Printf.sprintf "%s (%s, %s)" ocaml.version ocaml.architecture ocaml.system in
   let minor_heap =
     Printf.sprintf "%d words, %s" facts.minor_heap (Advice.source facts.minor_heap_source)
   in
@@ -61,8 +57,7 @@ let trial (pool : Facts.pool) =
   let { Muster.Pool.workers; size; waits; waited_seconds; _ } = pool.trial in
   Printf.sprintf "  Tried just now: %s, with %s; after some work %d of %d there, %s for a CPU%s.\n"
     (Advice.plural pool.workers "worker")
-    (worker_heaps pool) workers size
-    (Advice.plural waits "wait")
+    (worker_heaps pool) workers size (Advice.plural waits "wait")
     (if waits = 0 then "" else Printf.sprintf " (%.1f ms)" (1e3 *. waited_seconds))
 
 let decision { Muster.Pool.what; why; _ } = Printf.sprintf "    %s: %s\n" what why

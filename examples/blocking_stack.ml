@@ -15,11 +15,11 @@ let push stack x =
 let rec take stack =
   match stack.contents with
   | x :: rest ->
-      stack.contents <- rest;
-      x
+    stack.contents <- rest;
+    x
   | [] ->
-      Condition.wait stack.nonempty stack.mutex;
-      take stack
+    Condition.wait stack.nonempty stack.mutex;
+    take stack
 
 let pop stack = Mutex.protect stack.mutex (fun () -> take stack)
 
@@ -41,9 +41,7 @@ let sequential n =
 (* A lone worker pushes everything before it pops. *)
 let parallel pool n =
   let stack = create () and total = Atomic.make 0 in
-  let pop_all ~parts part =
-    ignore (Atomic.fetch_and_add total (pop_part stack ~parts part n 0))
-  in
+  let pop_all ~parts part = ignore (Atomic.fetch_and_add total (pop_part stack ~parts part n 0)) in
   let producers = max 1 (Muster.Pool.size pool / 2) in
   let consumers = Muster.Pool.size pool - producers in
   Muster.Team.broadcast pool (fun worker ->
@@ -60,9 +58,6 @@ let rows n =
   ]
 
 let example =
-  let size =
-    Example.size ~max:100_000_000 ~default:1_000_000 "Push and pop $(docv) numbers."
-  in
-  Example.command ~name:"blocking_stack"
-    ~doc:"a stack on mutex and condition, shared by a team" ~size
-    (Cmdliner.Term.const rows)
+  let size = Example.size ~max:100_000_000 ~default:1_000_000 "Push and pop $(docv) numbers." in
+  Example.command ~name:"blocking_stack" ~doc:"a stack on mutex and condition, shared by a team"
+    ~size (Cmdliner.Term.const rows)

@@ -31,9 +31,7 @@ let parallel kernel pool ~iterations system =
 let parallel_slices = parallel slices
 let parallel_dynamic = parallel dynamic
 let sequential = advance sequential
-
-let positions { bodies; _ } =
-  Array.init (3 * Array2.dim1 bodies) (fun i -> bodies.{i / 3, i mod 3})
+let positions { bodies; _ } = Array.init (3 * Array2.dim1 bodies) (fun i -> bodies.{i / 3, i mod 3})
 
 let rows iterations size =
   let advanced run =
@@ -47,14 +45,10 @@ let rows iterations size =
       ~sequential:(fun () -> advanced sequential)
       ~parallel:(fun pool -> advanced (parallel pool))
   in
-  [
-    row "muster_for_slices" parallel_slices; row "muster_for_n_dynamic" parallel_dynamic;
-  ]
+  [ row "muster_for_slices" parallel_slices; row "muster_for_n_dynamic" parallel_dynamic ]
 
 let example =
   let size = Example.size ~max:1_000_000 ~default:128 "Simulate $(docv) bodies." in
-  let iterations =
-    Example.option ~default:10_000 "iterations" "Advance by $(docv) time steps."
-  in
+  let iterations = Example.option ~default:10_000 "iterations" "Advance by $(docv) time steps." in
   Example.command ~name:"c_nbody" ~doc:"Fork Union's n-body with the kernel in C" ~size
     Cmdliner.Term.(const rows $ iterations)

@@ -50,9 +50,7 @@ let outcome program arguments =
 
 let contains text part =
   let n = String.length part in
-  let rec at i =
-    i + n <= String.length text && (String.sub text i n = part || at (i + 1))
-  in
+  let rec at i = i + n <= String.length text && (String.sub text i n = part || at (i + 1)) in
   at 0
 
 let expect ~code ~saying program arguments =
@@ -69,8 +67,7 @@ let runs pool_options (name, arguments) =
 
 let refuses (name, _, _) =
   let refuse argument () =
-    expect ~code:Cmdliner.Cmd.Exit.cli_error ~saying:"is not a whole number" (exe name)
-      [ argument ]
+    expect ~code:Cmdliner.Cmd.Exit.cli_error ~saying:"is not a whole number" (exe name) [ argument ]
   in
   List.map
     (fun argument -> Alcotest.test_case (name ^ " " ^ argument) `Quick (refuse argument))
@@ -102,7 +99,4 @@ let tests =
       ] );
   ]
 
-let () =
-  match Sys.argv with
-  | [| _; "wrong" |] -> wrong ()
-  | _ -> Alcotest.run "examples" tests
+let () = match Sys.argv with [| _; "wrong" |] -> wrong () | _ -> Alcotest.run "examples" tests

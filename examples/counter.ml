@@ -32,5 +32,5 @@ let rows n =
 
 let example =
   let size = Example.size ~default:10_000_000 "Increment $(docv) times in all." in
-  Example.command ~name:"counter" ~doc:"an atomic counter, and one that loses increments"
-    ~size (Cmdliner.Term.const rows)
+  Example.command ~name:"counter" ~doc:"an atomic counter, and one that loses increments" ~size
+    (Cmdliner.Term.const rows)

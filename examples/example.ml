@@ -41,11 +41,9 @@ let run_row name { domains; oversubscribe } (Row row) =
   Pool.with_ ?domains ~oversubscribe @@ fun pool ->
   let got, parallel = timed (fun () -> row.parallel pool) in
   let agrees = row.agree expected got in
-  if agrees then
-    print_line ~title ~domains:(Pool.size pool) ~sequential ~parallel (row.show got)
+  if agrees then print_line ~title ~domains:(Pool.size pool) ~sequential ~parallel (row.show got)
   else
-    Printf.eprintf
-      "%s: the parallel answer (%s) differs from the sequential answer (%s)\n%!" title
+    Printf.eprintf "%s: the parallel answer (%s) differs from the sequential answer (%s)\n%!" title
       (row.show got) (row.show expected);
   agrees
 
@@ -73,8 +71,8 @@ let size ?(max = largest) ~default doc = option_between 1 max ~default "size" do
 
 let domains =
   let doc =
-    "Run on $(docv) domains, the main one included, but on no more than the CPUs that \
-     this process may use. By default: as many as those CPUs."
+    "Run on $(docv) domains, the main one included, but on no more than the CPUs that this process \
+     may use. By default: as many as those CPUs."
   in
   let count = int_between 1 largest in
   Arg.(value & opt (some count) None & info [ "domains" ] ~docv:"N" ~doc)

@@ -20,11 +20,7 @@ val row :
     answer briefly. *)
 
 val command :
-  name:string ->
-  doc:string ->
-  size:int Cmdliner.Term.t ->
-  (int -> row list) Cmdliner.Term.t ->
-  t
+  name:string -> doc:string -> size:int Cmdliner.Term.t -> (int -> row list) Cmdliner.Term.t -> t
 (** [command ~name ~doc ~size rows] is the example, its command taking the options
     [--size], [--domains] and [--oversubscribe]. For each row of [rows size] it runs the
     sequential twin, then the parallel program on a new pool, and prints both times and

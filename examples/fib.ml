@@ -33,8 +33,7 @@ let rows cutoff n =
 let example =
   let size = Example.size ~max:80 ~default:42 "Compute the Fibonacci number $(docv)." in
   let cutoff =
-    Example.option ~min:0 ~default:0 "cutoff"
-      "Fork only above $(docv); 0 forks at every call."
+    Example.option ~min:0 ~default:0 "cutoff" "Fork only above $(docv); 0 forks at every call."
   in
   Example.command ~name:"fib" ~doc:"naive Fibonacci with a fork at every call" ~size
     Cmdliner.Term.(const rows $ cutoff)

@@ -115,9 +115,6 @@ let rows iterations size =
 
 let example =
   let size = Example.size ~max:1_000_000 ~default:128 "Simulate $(docv) bodies." in
-  let iterations =
-    Example.option ~default:10_000 "iterations" "Advance by $(docv) time steps."
-  in
-  Example.command ~name:"fork_union_nbody"
-    ~doc:"Fork Union's n-body, two regions a time step" ~size
+  let iterations = Example.option ~default:10_000 "iterations" "Advance by $(docv) time steps." in
+  Example.command ~name:"fork_union_nbody" ~doc:"Fork Union's n-body, two regions a time step" ~size
     Cmdliner.Term.(const rows $ iterations)

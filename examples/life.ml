@@ -71,8 +71,6 @@ let rows iterations size =
 
 let example =
   let size = Example.size ~max:32_768 ~default:1024 "Play on $(docv) by $(docv) cells." in
-  let iterations =
-    Example.option ~default:512 "iterations" "Compute $(docv) generations."
-  in
+  let iterations = Example.option ~default:512 "iterations" "Compute $(docv) generations." in
   Example.command ~name:"life" ~doc:"Conway's Game of Life, rows in parallel" ~size
     Cmdliner.Term.(const rows $ iterations)

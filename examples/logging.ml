@@ -12,7 +12,10 @@ module Log = (val Logs.src_log source)
 let reporter buffer =
   let ppf = Format.formatter_of_buffer buffer in
   let report _source level ~over k write =
-    let finish _ = over (); k () in
+    let finish _ =
+      over ();
+      k ()
+    in
     write (fun ?header:_ ?(tags = Logs.Tag.empty) format ->
         Format.fprintf ppf "[%a] " Logs.pp_level level;
         Option.iter (Format.fprintf ppf "task %d: ") (Logs.Tag.find task tags);
@@ -33,9 +36,7 @@ let rec collatz steps n =
   if n = 1 then steps else collatz (steps + 1) (if n mod 2 = 0 then n / 2 else (3 * n) + 1)
 
 let longest first count =
-  let rec from best n =
-    if n = first + count then best else from (max best (collatz 0 n)) (n + 1)
-  in
+  let rec from best n = if n = first + count then best else from (max best (collatz 0 n)) (n + 1) in
   from 0 first
 
 let job i =
@@ -44,7 +45,10 @@ let job i =
   let steps = longest (1 + (i * 1_000)) 1_000 in
   Log.info (fun m -> m ~tags "has found %d steps" steps)
 
-let sequential n () = for i = 0 to n - 1 do job i done
+let sequential n () =
+  for i = 0 to n - 1 do
+    job i
+  done
 
 let parallel n () =
   let mutex = Mutex.create () in

@@ -56,8 +56,6 @@ let rows size =
   ]
 
 let example =
-  let size =
-    Example.size ~max:16_384 ~default:1024 "Decompose $(docv) by $(docv) numbers."
-  in
+  let size = Example.size ~max:16_384 ~default:1024 "Decompose $(docv) by $(docv) numbers." in
   Example.command ~name:"lu" ~doc:"LU decomposition, rows in parallel" ~size
     (Cmdliner.Term.const rows)

@@ -90,15 +90,12 @@ let rows iterations size =
     Example.row label
       ~show:(fun bodies -> Printf.sprintf "kinetic energy %.12g" (energy bodies))
       ~sequential:(fun () -> advanced (sequential ~pull ~iterations))
-      ~parallel:(fun pool ->
-        Muster.Pool.run pool (fun () -> advanced (parallel ~pull ~iterations)))
+      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> advanced (parallel ~pull ~iterations)))
   in
   [ row "false sharing" pull_in_place; row "accumulate locally" pull_locally ]
 
 let example =
   let size = Example.size ~max:1_000_000 ~default:1024 "Simulate $(docv) bodies." in
-  let iterations =
-    Example.option ~default:100 "iterations" "Advance by $(docv) time steps."
-  in
+  let iterations = Example.option ~default:100 "iterations" "Advance by $(docv) time steps." in
   Example.command ~name:"nbody" ~doc:"n-body, with false sharing and without" ~size
     Cmdliner.Term.(const rows $ iterations)

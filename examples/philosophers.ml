@@ -51,5 +51,5 @@ let rows n =
 
 let example =
   let size = Example.size ~max:100_000_000 ~default:1_000_000 "Serve $(docv) meals." in
-  Example.command ~name:"philosophers" ~doc:"dining philosophers, on mutexes that suspend"
-    ~size (Cmdliner.Term.const rows)
+  Example.command ~name:"philosophers" ~doc:"dining philosophers, on mutexes that suspend" ~size
+    (Cmdliner.Term.const rows)

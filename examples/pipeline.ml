@@ -11,9 +11,7 @@ type block = { first : int; flags : Bytes.t }
 let size = 262_144
 
 (* The numbers from 2 to [n]. *)
-let block_at n first =
-  { first; flags = Bytes.make (min size (n - first + 1)) '\001' }
-
+let block_at n first = { first; flags = Bytes.make (min size (n - first + 1)) '\001' }
 let blocks n = Seq.unfold (fun first -> if first > n then None else Some (first, first + size)) 2
 
 let strike p { first; flags } =
@@ -49,7 +47,10 @@ let stage input primes =
     List.iter (fun p -> strike p block) primes;
     Chan.send output block
   in
-  let run () = Chan.iter strike_all input; Chan.close output in
+  let run () =
+    Chan.iter strike_all input;
+    Chan.close output
+  in
   ignore (Muster.Task.async run);
   output
 
@@ -70,7 +71,9 @@ let parallel ~stages pool n =
 
 let rows stages n =
   [
-    Example.row (Printf.sprintf "%d stages" stages) ~show:string_of_int
+    Example.row
+      (Printf.sprintf "%d stages" stages)
+      ~show:string_of_int
       ~sequential:(fun () -> sequential n)
       ~parallel:(fun pool -> parallel ~stages pool n);
   ]

@@ -35,8 +35,7 @@ let rec partition a pivot i j =
 
 (* A median of three is in the range and no unique maximum, so both scans stop inside
    the range and neither side is empty. *)
-let split a low high =
-  partition a (median a.(low) a.(low + ((high - low) / 2)) a.(high)) low high
+let split a low high = partition a (median a.(low) a.(low + ((high - low) / 2)) a.(high)) low high
 
 let insertion_sort (a : int array) low high =
   for i = low + 1 to high do
@@ -66,9 +65,7 @@ let rec sort_parallel a low high =
   else
     let cut = split a low high in
     let (), () =
-      Muster.both
-        (fun () -> sort_parallel a low cut)
-        (fun () -> sort_parallel a (cut + 1) high)
+      Muster.both (fun () -> sort_parallel a low cut) (fun () -> sort_parallel a (cut + 1) high)
     in
     ()
 
@@ -91,5 +88,5 @@ let rows size =
 
 let example =
   let size = Example.size ~max:100_000_000 ~default:4_000_000 "Sort $(docv) integers." in
-  Example.command ~name:"quicksort" ~doc:"recursive quicksort, both sides in parallel"
-    ~size (Cmdliner.Term.const rows)
+  Example.command ~name:"quicksort" ~doc:"recursive quicksort, both sides in parallel" ~size
+    (Cmdliner.Term.const rows)

@@ -19,6 +19,4 @@ let all =
   ]
 
 let find wanted =
-  List.find_map
-    (fun (name, _, command) -> if name = wanted then Some command else None)
-    all
+  List.find_map (fun (name, _, command) -> if name = wanted then Some command else None) all

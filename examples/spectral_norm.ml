@@ -46,13 +46,12 @@ let parallel n = norm multiply_parallel n
 
 let rows n =
   [
-    Example.row "rows by parallel_for"
-      ~show:(Printf.sprintf "%.9f")
+    Example.row "rows by parallel_for" ~show:(Printf.sprintf "%.9f")
       ~sequential:(fun () -> sequential n)
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel n));
   ]
 
 let example =
   let size = Example.size ~max:1_000_000 ~default:4096 "Take $(docv) rows and columns." in
-  Example.command ~name:"spectral_norm" ~doc:"spectral norm of a matrix, rows in parallel"
-    ~size (Cmdliner.Term.const rows)
+  Example.command ~name:"spectral_norm" ~doc:"spectral norm of a matrix, rows in parallel" ~size
+    (Cmdliner.Term.const rows)

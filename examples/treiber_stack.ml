@@ -18,11 +18,11 @@ let rec pop stack =
   match Atomic.get stack with
   | [] -> None
   | x :: rest as seen ->
-      if Atomic.compare_and_set stack seen rest then Some x
-      else begin
-        Domain.cpu_relax ();
-        pop stack
-      end
+    if Atomic.compare_and_set stack seen rest then Some x
+    else begin
+      Domain.cpu_relax ();
+      pop stack
+    end
 
 let popped stack = Option.value (pop stack) ~default:0
 
@@ -50,8 +50,6 @@ let rows n =
   ]
 
 let example =
-  let size =
-    Example.size ~max:100_000_000 ~default:1_000_000 "Push and pop $(docv) numbers."
-  in
+  let size = Example.size ~max:100_000_000 ~default:1_000_000 "Push and pop $(docv) numbers." in
   Example.command ~name:"treiber_stack" ~doc:"a lock-free stack, shared by tasks" ~size
     (Cmdliner.Term.const rows)

@@ -1,6 +1,7 @@
 module Chan = Muster_sync.Chan
 module Cpu = Muster_core.Cpu
 module Pool = Muster_core.Pool
+
 module Task = struct
   include Muster_core.Task
 
@@ -24,7 +25,6 @@ let name_of = function
   | _ -> None
 
 let () = Printexc.register_printer name_of
-
 let both = Muster_core.Fork.both
 let parallel_for = Muster_loop.Loop.parallel_for
 let parallel_reduce = Muster_loop.Reduce.parallel_reduce

@@ -347,14 +347,13 @@ module Pool : sig
   val find : string -> t option
   (** An open pool of that name. {b Order}: see {!create}. *)
 
-  (** Something that the pool decided, and why. *)
   type decision = {
     seconds_ago : float;
     what : string;  (** such as ["lend a CPU: use 1 of 2 CPUs"] *)
     why : string;  (** ["a worker waited 3.8 ms for a CPU: 3 runnable threads for 2 CPUs"] *)
   }
+  (** Something that the pool decided, and why. *)
 
-  (** Counts are since the pool's creation. *)
   type stats = {
     size : int;  (** {!size} *)
     tasks : int;  (** run from a deque or from outside; not those that ran in place *)
@@ -384,6 +383,7 @@ module Pool : sig
         (** the last ones, of at most 32 that the process remembers, newest last: how many workers
             there are, CPUs lent and taken back, domains started and ended, minor heaps sized *)
   }
+  (** Counts are since the pool's creation. *)
 
   val stats : t -> stats
   (** What the pool did and does, and why. Workers add what they counted when they pause, and every

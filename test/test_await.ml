@@ -31,18 +31,16 @@ let check_await_in_every_state ~domains await =
   check_int "done" 1 (await finished);
   check_int "not started" 2 (await (Task.async (slow 2)));
   if domains > 1 then check_int "running" 3 (await (running_task 3));
-  check_raises "failed" (Boom 4) (fun () ->
-      ignore (await (Task.async (fun () -> raise (Boom 4)))))
+  check_raises "failed" (Boom 4) (fun () -> ignore (await (Task.async (fun () -> raise (Boom 4)))))
 
 let in_tasks await () =
-  let check domains =
-    run_on domains (fun () -> check_await_in_every_state ~domains await)
-  in
+  let check domains = run_on domains (fun () -> check_await_in_every_state ~domains await) in
   List.iter check domain_counts
 
 (* Everywhere *)
 
 let in_a_task_of_its_own task = Task.await (Task.async (fun () -> Task.await task))
+
 let in_both task =
   let wait () = Task.await task in
   fst (Muster.both wait wait)
@@ -93,10 +91,10 @@ let in_a_generator task =
   let pending = ref None in
   let effc : type b. b Effect.t -> ((b, int) continuation -> int) option = function
     | Ask ->
-        Some
-          (fun k ->
-            pending := Some (fun () -> continue k 0);
-            0)
+      Some
+        (fun k ->
+          pending := Some (fun () -> continue k 0);
+          0)
     | _ -> None
   in
   let body () =
@@ -156,9 +154,7 @@ let whole_library_below_c () =
 let many_waits_below_c () =
   let check domains =
     run_on domains @@ fun () ->
-    let rec chain n =
-      if n = 0 then 0 else 1 + below_c (Task.async (fun () -> chain (n - 1)))
-    in
+    let rec chain n = if n = 0 then 0 else 1 + below_c (Task.async (fun () -> chain (n - 1))) in
     let chains = List.init 8 (fun _ -> Task.async (fun () -> chain 20)) in
     List.iter (fun task -> check_int "chain" 20 (Task.await task)) chains
   in
@@ -199,10 +195,7 @@ let failure_reaches_both () =
   List.iter (fun wait -> check_bool "raised" true (Task.await wait)) waits
 
 let everywhere name await =
-  [
-    case (name ^ ", in a task") (in_tasks await);
-    case (name ^ ", outside") (outside await);
-  ]
+  [ case (name ^ ", in a task") (in_tasks await); case (name ^ ", outside") (outside await) ]
 
 let () =
   Alcotest.run "await"

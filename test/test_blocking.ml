@@ -11,7 +11,9 @@ let with_pipe f =
   let from, into = Unix.pipe ~cloexec:true () in
   Fun.protect
     (fun () -> f from into)
-    ~finally:(fun () -> Unix.close from; Unix.close into)
+    ~finally:(fun () ->
+      Unix.close from;
+      Unix.close into)
 
 let read from = ignore (Unix.read from (Bytes.create 1) 0 1)
 let write into = ignore (Unix.write into (Bytes.make 1 '!') 0 1)
@@ -22,7 +24,11 @@ let write into = ignore (Unix.write into (Bytes.make 1 '!') 0 1)
 let keeps_the_worker_busy pool =
   with_pipe @@ fun from into ->
   Pool.run pool (fun () ->
-      let reader = Task.async (fun () -> Task.blocking (fun () -> read from); 42) in
+      let reader =
+        Task.async (fun () ->
+            Task.blocking (fun () -> read from);
+            42)
+      in
       let writer = Task.async (fun () -> write into) in
       check_int "read" 42 (Task.await reader);
       Task.await writer)
@@ -30,7 +36,10 @@ let keeps_the_worker_busy pool =
 let sleeps_beside_work pool =
   let others = Atomic.make 0 in
   Pool.run pool (fun () ->
-      let sleep () = Task.blocking (fun () -> Unix.sleepf 0.3); Atomic.get others in
+      let sleep () =
+        Task.blocking (fun () -> Unix.sleepf 0.3);
+        Atomic.get others
+      in
       let sleeper = Task.async sleep in
       let work () = Atomic.incr others in
       let tasks = List.init 100 (fun _ -> Task.async work) in
@@ -53,14 +62,20 @@ let calls_that_wait_for_each_other pool =
         if i > 0 then write (snd pipes.(i - 1)))
   in
   Pool.run pool (fun () -> ignore (Task.all (List.init n call)));
-  Array.iter (fun (from, into) -> Unix.close from; Unix.close into) pipes
+  Array.iter
+    (fun (from, into) ->
+      Unix.close from;
+      Unix.close into)
+    pipes
 
 let stdlib_locks pool =
   let mutex = Mutex.create () and condition = Condition.create () in
   let is_set = ref false in
   let wait () =
     Mutex.protect mutex (fun () ->
-        while not !is_set do Condition.wait condition mutex done)
+        while not !is_set do
+          Condition.wait condition mutex
+        done)
   in
   let set () =
     Mutex.protect mutex (fun () -> is_set := true);
@@ -99,7 +114,9 @@ let sees_what_came_before pool =
   Pool.run pool (fun () ->
       for i = 1 to 200 do
         before := i;
-        Task.blocking (fun () -> check_int "before" i !before; during := i);
+        Task.blocking (fun () ->
+            check_int "before" i !before;
+            during := i);
         check_int "during" i !during
       done)
 
@@ -254,7 +271,6 @@ let close_does_not_wait_for_the_cancelled () =
   write into
 
 let child ?interrupt name = Child.run ?interrupt ~limit:20. "child/child.exe" [ name ]
-
 let nothing_is_left () = Child.check_success (child "blocking-leaves-nothing")
 
 let ends_at_once () =
@@ -276,7 +292,11 @@ let beside_a_raising_finaliser () =
   with_domains 2 @@ fun pool ->
   let leave_one () = Gc.finalise (fun _ -> raise Exit) (ref 0) in
   for i = 1 to 5 do
-    check_int "result" i (Pool.run pool (fun () -> Task.blocking (fun () -> leave_one (); i)));
+    check_int "result" i
+      (Pool.run pool (fun () ->
+           Task.blocking (fun () ->
+               leave_one ();
+               i)));
     Unix.sleepf 0.02;
     try Gc.full_major () with Exit -> ()
   done

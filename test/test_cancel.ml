@@ -7,7 +7,6 @@ module List = Stdlib.List
 exception Failed of int
 
 let in_pool = run_on
-
 let sizes = [ 1; 2; 3; 8 ]
 let on_all f () = List.iter (fun domains -> in_pool domains f) sizes
 let is_cancelled f = match f () with _ -> false | exception Task.Cancelled -> true
@@ -16,14 +15,23 @@ let check_cancelled what f = check_bool what true (is_cancelled f)
 (* Runs [f] until it is cancelled; tells whether it began. *)
 let endless began f () =
   Atomic.set began true;
-  let rec again () = f (); again () in
+  let rec again () =
+    f ();
+    again ()
+  in
   again ()
 
-let until flag = while not (Atomic.get flag) do Unix.sleepf 0.0005 done
+let until flag =
+  while not (Atomic.get flag) do
+    Unix.sleepf 0.0005
+  done
 
 (* {2 Task.cancel} *)
 
-let spin n = for _ = 1 to n do ignore (Sys.opaque_identity n) done
+let spin n =
+  for _ = 1 to n do
+    ignore (Sys.opaque_identity n)
+  done
 
 (* The hook tells that the task was cancelled before it ended: so no value comes. *)
 let at_the_very_end () =
@@ -33,11 +41,15 @@ let at_the_very_end () =
     let body () =
       Task.on_cancel (fun () -> Atomic.set hooked true);
       Atomic.set began true;
-      while not (Atomic.get go) do Domain.cpu_relax () done;
+      while not (Atomic.get go) do
+        Domain.cpu_relax ()
+      done;
       spin (i land 31)
     in
     let t = Task.async body in
-    while not (Atomic.get began) do Domain.cpu_relax () done;
+    while not (Atomic.get began) do
+      Domain.cpu_relax ()
+    done;
     Atomic.set go true;
     spin (i / 32 land 63);
     Task.cancel t;
@@ -45,7 +57,9 @@ let at_the_very_end () =
     let cancelled = is_cancelled (fun () -> Task.await t) in
     if was_hooked && not cancelled then failf "round %d: a value after the hook" i
   in
-  for i = 1 to if flipped then 500 else 5_000 do race i done
+  for i = 1 to if flipped then 500 else 5_000 do
+    race i
+  done
 
 let before_it_begins () =
   in_pool 1 (fun () ->
@@ -77,8 +91,11 @@ let steps =
     ("a fork that is quiet", fun () -> ignore (fib 25));
     ("async", fun () -> ignore (Task.async ignore));
     ("await", fun () -> Task.await (Task.async ignore));
-    ("await of what is done", let t = Task.async ignore in fun () -> Task.await t);
-    ("chunk", fun () -> parallel_for ~start:1 ~finish:max_int (fun _ -> ignore (Sys.opaque_identity 1)));
+    ( "await of what is done",
+      let t = Task.async ignore in
+      fun () -> Task.await t );
+    ( "chunk",
+      fun () -> parallel_for ~start:1 ~finish:max_int (fun _ -> ignore (Sys.opaque_identity 1)) );
     ( "chunk of a reduction",
       fun () ->
         ignore (parallel_reduce ~start:1 ~finish:max_int ~combine:( + ) ~init:0 (fun i -> i)) );
@@ -96,7 +113,9 @@ let stops_itself step () =
       let t =
         Task.async (fun () ->
             Task.cancel (Option.get (Atomic.get self));
-            while true do step () done)
+            while true do
+              step ()
+            done)
       in
       Atomic.set self (Some t);
       check_cancelled "await" (fun () -> Task.await t))
@@ -105,9 +124,17 @@ let wakes_who_waits () =
   in_pool 3 (fun () ->
       let go = Atomic.make false and began = Atomic.make false in
       let blocked = Atomic.make false in
-      let blocker = Task.async (fun () -> Atomic.set blocked true; until go) in
+      let blocker =
+        Task.async (fun () ->
+            Atomic.set blocked true;
+            until go)
+      in
       until blocked;
-      let t = Task.async (fun () -> Atomic.set began true; Task.await blocker) in
+      let t =
+        Task.async (fun () ->
+            Atomic.set began true;
+            Task.await blocker)
+      in
       until began;
       Task.cancel t;
       check_cancelled "await" (fun () -> Task.await t);
@@ -118,7 +145,12 @@ let wakes_who_waits () =
 let value_is_dropped () =
   in_pool 2 (fun () ->
       let began = Atomic.make false and go = Atomic.make false in
-      let t = Task.async (fun () -> Atomic.set began true; until go; 42) in
+      let t =
+        Task.async (fun () ->
+            Atomic.set began true;
+            until go;
+            42)
+      in
       until began;
       Task.cancel t;
       Atomic.set go true;
@@ -127,7 +159,12 @@ let value_is_dropped () =
 let exception_is_not () =
   in_pool 2 (fun () ->
       let began = Atomic.make false and go = Atomic.make false in
-      let t = Task.async (fun () -> Atomic.set began true; until go; raise (Failed 1)) in
+      let t =
+        Task.async (fun () ->
+            Atomic.set began true;
+            until go;
+            raise (Failed 1))
+      in
       until began;
       Task.cancel t;
       Atomic.set go true;
@@ -186,7 +223,11 @@ let hooks () =
       Task.await quiet;
       Task.cancel quiet;
       check_int "after the end" 0 (Atomic.get fired);
-      let work () = Task.on_cancel hook; Task.on_cancel hook; endless began Task.check () in
+      let work () =
+        Task.on_cancel hook;
+        Task.on_cancel hook;
+        endless began Task.check ()
+      in
       let t = Task.async work in
       until began;
       Task.cancel t;
@@ -203,7 +244,11 @@ let hook_of_who_was_told () =
         try Task.check () with Task.Cancelled -> Task.on_cancel (fun () -> Atomic.incr fired)
       in
       let c = Chan.bounded 1 in
-      let t = Task.async (fun () -> Task.cancel (Chan.recv c); work ()) in
+      let t =
+        Task.async (fun () ->
+            Task.cancel (Chan.recv c);
+            work ())
+      in
       Chan.send c t;
       check_cancelled "await" (fun () -> Task.await t);
       check_int "not called" 0 (Atomic.get fired))
@@ -211,13 +256,16 @@ let hook_of_who_was_told () =
 (* What hooks may do in the midst of what was cancelled: looks at its own cancellation, and waits. *)
 let checkpoints =
   let unit () = () in
-  [ ("check", Task.check); ("both", fun () -> ignore (both unit unit));
+  [
+    ("check", Task.check);
+    ("both", fun () -> ignore (both unit unit));
     ("parallel_for", fun () -> parallel_for ~grain:1 ~start:1 ~finish:100 ignore);
     ("await", fun () -> Task.await (Task.async unit));
     ("a scope", fun () -> Task.scope (fun s -> Task.await (Task.fork s unit)));
     ("send", fun () -> Chan.send (Chan.unbounded ()) ());
     ("map", fun () -> ignore (Array.map succ (Stdlib.Array.make 5_000 0)));
-    ("yields", fun () -> Task.blocking unit) ]
+    ("yields", fun () -> Task.blocking unit);
+  ]
 
 (* The [Cancelled] is the body's, whoever tells the hook. *)
 let hooks_take_nothing () =
@@ -243,7 +291,10 @@ let hooks_take_nothing () =
   in
   let check domains (name, act) (way, f) =
     let done_ = Atomic.make 0 in
-    let hook () = act (); Atomic.incr done_ in
+    let hook () =
+      act ();
+      Atomic.incr done_
+    in
     in_pool domains (fun () -> check_cancelled (name ^ ", " ^ way) (fun () -> f hook));
     check_int (name ^ ", " ^ way ^ ", to its end") 1 (Atomic.get done_)
   in
@@ -255,7 +306,9 @@ let hooks_take_nothing () =
 
 let handlers_take_nothing () =
   let called = Atomic.make 0 in
-  Task.set_uncaught_handler (fun _ _ -> Task.check (); Atomic.incr called);
+  Task.set_uncaught_handler (fun _ _ ->
+      Task.check ();
+      Atomic.incr called);
   List.iter
     (fun domains ->
       in_pool domains (fun () ->
@@ -306,7 +359,11 @@ let awaits_itself () =
       in_pool domains (fun () ->
           let itself = Atomic.make None in
           let work () = Task.await (Option.get (Atomic.get itself)) in
-          let t = Task.async (fun () -> wait_until (fun () -> Atomic.get itself <> None); work ()) in
+          let t =
+            Task.async (fun () ->
+                wait_until (fun () -> Atomic.get itself <> None);
+                work ())
+          in
           Atomic.set itself (Some t);
           match Task.await t with
           | () -> failf "nothing was raised"
@@ -377,7 +434,10 @@ let first_failure_cancels () =
     (fun () ->
       let others = Atomic.make 0 and began = Atomic.make false in
       let other () =
-        try endless began Task.check () with Task.Cancelled as exn -> Atomic.incr others; raise exn
+        try endless began Task.check ()
+        with Task.Cancelled as exn ->
+          Atomic.incr others;
+          raise exn
       in
       check_raises "scope" (Failed 1) (fun () ->
           Task.scope (fun s ->
@@ -390,7 +450,10 @@ let body_is_cancelled () =
       let began = Atomic.make false in
       check_raises "scope" (Failed 1) (fun () ->
           Task.scope (fun s ->
-              ignore (Task.fork s (fun () -> until began; raise (Failed 1)));
+              ignore
+                (Task.fork s (fun () ->
+                     until began;
+                     raise (Failed 1)));
               endless began Task.check ())))
 
 let body_fails () =
@@ -399,7 +462,12 @@ let body_fails () =
       let ran = Atomic.make 0 in
       check_raises "scope" (Failed 2) (fun () ->
           Task.scope (fun s ->
-              for _ = 1 to 10 do ignore (Task.fork s (fun () -> Atomic.incr ran; Task.check ())) done;
+              for _ = 1 to 10 do
+                ignore
+                  (Task.fork s (fun () ->
+                       Atomic.incr ran;
+                       Task.check ()))
+              done;
               raise (Failed 2)));
       check_bool "at most 10" true (Atomic.get ran <= 10))
     ()
@@ -455,7 +523,9 @@ let cancel_many () =
   let ran = Atomic.make 0 and since = ref 0. in
   check_raises "scope" Exit (fun () ->
       Task.scope (fun s ->
-          for _ = 1 to 100_000 do ignore (Task.fork s (fun () -> Atomic.incr ran)) done;
+          for _ = 1 to 100_000 do
+            ignore (Task.fork s (fun () -> Atomic.incr ran))
+          done;
           since := Unix.gettimeofday ();
           raise Exit));
   let ms = 1000. *. (Unix.gettimeofday () -. !since) in
@@ -505,7 +575,11 @@ let cancel_scope () =
 let from_anywhere () =
   check_int "outside every pool" 3 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 3))));
   let in_thread = ref 0 in
-  let th = Thread.create (fun () -> in_thread := Task.scope (fun s -> Task.await (Task.fork s (fun () -> 4)))) () in
+  let th =
+    Thread.create
+      (fun () -> in_thread := Task.scope (fun s -> Task.await (Task.fork s (fun () -> 4))))
+      ()
+  in
   Thread.join th;
   check_int "in a systhread" 4 !in_thread;
   let d = Domain.spawn (fun () -> Task.scope (fun s -> Task.await (Task.fork s (fun () -> 5)))) in
@@ -518,7 +592,10 @@ let deadline_passes () =
     (fun () ->
       let since = Unix.gettimeofday () in
       check_raises "endless" Task.Deadline_exceeded (fun () ->
-          Task.with_deadline 0.02 (fun () -> while true do Task.check () done));
+          Task.with_deadline 0.02 (fun () ->
+              while true do
+                Task.check ()
+              done));
       check_bool "not before" true (Unix.gettimeofday () -. since >= 0.02))
     ()
 
@@ -527,18 +604,29 @@ let deadline_of_children () =
     (fun () ->
       check_raises "awaits an endless task" Task.Deadline_exceeded (fun () ->
           Task.with_deadline 0.02 (fun () ->
-              Task.await (Task.async (fun () -> while true do Task.check () done))));
+              Task.await
+                (Task.async (fun () ->
+                     while true do
+                       Task.check ()
+                     done))));
       check_raises "an endless loop" Task.Deadline_exceeded (fun () ->
           Task.with_deadline 0.02 (fun () -> parallel_for ~start:0 ~finish:max_int ignore));
       check_raises "forks" Task.Deadline_exceeded (fun () ->
-          Task.with_deadline 0.02 (fun () -> while true do ignore (fib 22) done)))
+          Task.with_deadline 0.02 (fun () ->
+              while true do
+                ignore (fib 22)
+              done)))
     ()
 
 (* Nobody runs: only a sleeper can notice. *)
 let deadline_of_sleepers () =
   in_pool 2 (fun () ->
       let go = Atomic.make false and began = Atomic.make false in
-      let blocker = Task.async (fun () -> Atomic.set began true; until go) in
+      let blocker =
+        Task.async (fun () ->
+            Atomic.set began true;
+            until go)
+      in
       until began;
       check_raises "waits" Task.Deadline_exceeded (fun () ->
           Task.with_deadline 0.02 (fun () -> Task.await blocker));
@@ -555,9 +643,13 @@ let deadline_of_nobody_here domains () =
   let start pool = Pool.run pool (fun () -> ignore (Task.async waits)) in
   let wait_for_it () =
     let limit = Unix.gettimeofday () +. 10. in
-    while not (Atomic.get noticed || Unix.gettimeofday () > limit) do Unix.sleepf 0.01 done
+    while not (Atomic.get noticed || Unix.gettimeofday () > limit) do
+      Unix.sleepf 0.01
+    done
   in
-  with_domains domains (fun pool -> start pool; wait_for_it ());
+  with_domains domains (fun pool ->
+      start pool;
+      wait_for_it ());
   check_bool "noticed" true (Atomic.exchange noticed false);
   with_domains domains start;
   check_bool "noticed by close" true (Atomic.get noticed)
@@ -581,14 +673,26 @@ let deadlines_nest () =
       let inner = ref 0 in
       check_raises "the outer passes first" Task.Deadline_exceeded (fun () ->
           Task.with_deadline 0.02 (fun () ->
-              match Task.with_deadline 60. (fun () -> while true do Task.check () done) with
+              match
+                Task.with_deadline 60. (fun () ->
+                    while true do
+                      Task.check ()
+                    done)
+              with
               | () -> ()
-              | exception Task.Cancelled -> inner := 1; raise Task.Cancelled
+              | exception Task.Cancelled ->
+                inner := 1;
+                raise Task.Cancelled
               | exception Task.Deadline_exceeded -> inner := 2));
       check_int "the inner was cancelled" 1 !inner;
       check_int "the inner passes first" 8
         (Task.with_deadline 60. (fun () ->
-             match Task.with_deadline 0.01 (fun () -> while true do Task.check () done) with
+             match
+               Task.with_deadline 0.01 (fun () ->
+                   while true do
+                     Task.check ()
+                   done)
+             with
              | () -> 0
              | exception Task.Deadline_exceeded -> fib 6)))
     ()
@@ -603,7 +707,14 @@ let first_cancels_losers () =
   in_pool 2 (fun () ->
       let began = Atomic.make false in
       let loser () = endless began Task.check () in
-      check_int "winner" 1 (Task.first [ loser; (fun () -> until began; 1) ]))
+      check_int "winner" 1
+        (Task.first
+           [
+             loser;
+             (fun () ->
+               until began;
+               1);
+           ]))
 
 let case name f = case ~seconds:30 name f
 
@@ -612,7 +723,9 @@ let case name f = case ~seconds:30 name f
 (* 20 us, in which nothing is allocated. *)
 let spin () =
   let until = Unix.gettimeofday () +. 2e-5 in
-  while Unix.gettimeofday () < until do () done
+  while Unix.gettimeofday () < until do
+    ()
+  done
 
 let rec tree depth leaf =
   if depth = 0 then leaf ()
@@ -622,7 +735,10 @@ let rec tree depth leaf =
    more is done than the 10 ms allow. *)
 let deadline_of_the_busy work pool =
   let steps = Atomic.make 0 in
-  let step () = Atomic.incr steps; spin () in
+  let step () =
+    Atomic.incr steps;
+    spin ()
+  in
   Pool.run pool (fun () ->
       check_raises "late" Task.Deadline_exceeded (fun () ->
           Task.with_deadline 0.01 (fun () -> work step)));
@@ -630,14 +746,24 @@ let deadline_of_the_busy work pool =
 
 let busy_ways =
   [
-    ("awaits", fun step -> for _ = 1 to 30_000 do Task.await (Task.async step) done);
+    ( "awaits",
+      fun step ->
+        for _ = 1 to 30_000 do
+          Task.await (Task.async step)
+        done );
     ("Task.all", fun step -> ignore (Task.all (List.init 30_000 (fun _ -> step))));
     ( "short loops",
-      fun step -> for _ = 1 to 15_000 do Muster.parallel_for ~start:1 ~finish:2 (fun _ -> step ()) done );
+      fun step ->
+        for _ = 1 to 15_000 do
+          Muster.parallel_for ~start:1 ~finish:2 (fun _ -> step ())
+        done );
     ("both", tree 15);
     ( "a sort",
       fun step ->
-        let compare a b = step (); Int.compare a b in
+        let compare a b =
+          step ();
+          Int.compare a b
+        in
         Muster.Array.sort compare (Array.init 3_000 (fun i -> i * 7919 mod 3001)) );
   ]
 
@@ -652,8 +778,16 @@ let deadlines_of_the_busy =
 let told_once_across_pools () =
   with_domains 1 @@ fun other ->
   let cleaned = ref false in
-  let clean () = Task.check (); Task.await (Task.async ignore); cleaned := true in
-  let endless () = while true do Task.check () done in
+  let clean () =
+    Task.check ();
+    Task.await (Task.async ignore);
+    cleaned := true
+  in
+  let endless () =
+    while true do
+      Task.check ()
+    done
+  in
   check_raises "deadline" Task.Deadline_exceeded (fun () ->
       Task.with_deadline 0.02 (fun () ->
           Fun.protect ~finally:clean (fun () -> Pool.run other endless)));

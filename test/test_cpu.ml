@@ -74,10 +74,10 @@ let hybrid () =
     proc ~groups:"1:cpu:/\n0::/\n"
       ~mounts:[ mount_v1 ~controllers:"cpu" "/cg/cpu"; mount_v2 "/cg/unified" ]
   in
-  check_quota "in v1" (v1_files "/cg/cpu" "100000" "50000" @ machine) ~quota:(Some 2.)
-    ~available:2;
-  check_quota "in v2" (("/cg/unified/cpu.max", "90000 30000") :: machine) ~quota:(Some 3.)
-    ~available:3
+  check_quota "in v1" (v1_files "/cg/cpu" "100000" "50000" @ machine) ~quota:(Some 2.) ~available:2;
+  check_quota "in v2"
+    (("/cg/unified/cpu.max", "90000 30000") :: machine)
+    ~quota:(Some 3.) ~available:3
 
 let nested () =
   let machine quotas =
@@ -123,9 +123,7 @@ let foreign_mount () =
   let check root =
     let mounts = [ mount_v2 ~root "/t"; mount_v2 "/m" ] in
     let files = [ ("/t/cpu.max", "100000 100000"); ("/m/mine/cpu.max", "3000 1000") ] in
-    check_quota root
-      (files @ proc ~groups:"0::/mine\n" ~mounts)
-      ~quota:(Some 3.) ~available:3
+    check_quota root (files @ proc ~groups:"0::/mine\n" ~mounts) ~quota:(Some 3.) ~available:3
   in
   check "/theirs";
   check "/min"
@@ -177,8 +175,7 @@ let override () =
   List.iter (fun value -> check value 2 (Ignored value)) [ "0"; "-1"; "abc"; "2.5" ]
 
 (* OCaml 5.2 cannot be told. *)
-let limit_of n =
-  if (Sys.ocaml_release.major, Sys.ocaml_release.minor) >= (5, 3) then n else 128
+let limit_of n = if (Sys.ocaml_release.major, Sys.ocaml_release.minor) >= (5, 3) then n else 128
 
 let runtime_limit () =
   let check parameters expected =

@@ -10,10 +10,14 @@ type gate = { lock : Mutex.t; opened : Condition.t; mutable is_open : bool }
 
 let wait gate =
   Mutex.protect gate.lock (fun () ->
-      while not gate.is_open do Condition.wait gate.opened gate.lock done)
+      while not gate.is_open do
+        Condition.wait gate.opened gate.lock
+      done)
 
 let open_gate gate =
-  Mutex.protect gate.lock (fun () -> gate.is_open <- true; Condition.broadcast gate.opened)
+  Mutex.protect gate.lock (fun () ->
+      gate.is_open <- true;
+      Condition.broadcast gate.opened)
 
 (* At least as many as the places for callers (a pool has 15): who finds none runs in place, and
    counts as well. *)
@@ -25,14 +29,21 @@ let crowded domains f =
   with_domains domains (fun pool ->
       let gate = { lock = Mutex.create (); opened = Condition.create (); is_open = false } in
       let inside = Atomic.make 0 in
-      let stand () = Pool.run pool (fun () -> Atomic.incr inside; wait gate; Task.check ()) in
+      let stand () =
+        Pool.run pool (fun () ->
+            Atomic.incr inside;
+            wait gate;
+            Task.check ())
+      in
       let failure = Atomic.make None in
       let stand () = try stand () with exn -> Atomic.set failure (Some exn) in
       let crowd = List.init callers (fun _ -> Thread.create stand ()) in
       wait_until (fun () -> Atomic.get inside = callers);
       Fun.protect
         (fun () -> f pool gate)
-        ~finally:(fun () -> open_gate gate; List.iter Thread.join crowd);
+        ~finally:(fun () ->
+          open_gate gate;
+          List.iter Thread.join crowd);
       check_equal "what the crowd met" None (Atomic.get failure))
 
 (* From a domain that is in no pool, and from one whose other threads are. *)
@@ -40,9 +51,7 @@ let from_both f pool =
   in_domain (fun () -> f pool);
   in_thread (fun () -> f pool)
 
-let crowd_case name f =
-  case name (fun () -> crowded 1 (fun pool _ -> from_both f pool))
-
+let crowd_case name f = case name (fun () -> crowded 1 (fun pool _ -> from_both f pool))
 let in_it f pool = Pool.run pool (fun () -> f ())
 
 (* {2 Calls} *)
@@ -59,10 +68,15 @@ let forks () =
 
 let loops () =
   let seen = counters 1000 in
-  Muster.parallel_for ~start:0 ~finish:999 (fun i -> burn 1e-6; Atomic.incr seen.(i));
+  Muster.parallel_for ~start:0 ~finish:999 (fun i ->
+      burn 1e-6;
+      Atomic.incr seen.(i));
   each_once "for" seen;
   let sum = Muster.parallel_reduce ~start:1 ~finish:1000 ~combine:( + ) ~init:0 in
-  check_int "reduce" 500_500 (sum (fun i -> burn 1e-6; i));
+  check_int "reduce" 500_500
+    (sum (fun i ->
+         burn 1e-6;
+         i));
   check_equal "find" (Some 700)
     (Muster.parallel_find ~start:0 ~finish:999 (fun i ->
          burn 1e-6;
@@ -70,12 +84,21 @@ let loops () =
   let a = Array.init 3000 Fun.id in
   let scanned = Muster.parallel_scan ( + ) a in
   check_int "scan" (2999 * 1500) scanned.(2999);
-  check_equal "map" (Array.map succ a) (Muster.Array.map (fun x -> burn 1e-6; x + 1) a);
+  check_equal "map" (Array.map succ a)
+    (Muster.Array.map
+       (fun x ->
+         burn 1e-6;
+         x + 1)
+       a);
   check_raises "raises" Exit (fun () ->
       Muster.parallel_for ~start:0 ~finish:99 (fun i -> if i = 50 then raise Exit))
 
 let tasks () =
-  let task = Task.async (fun () -> burn 1e-4; 5) in
+  let task =
+    Task.async (fun () ->
+        burn 1e-4;
+        5)
+  in
   check_int "await" 5 (Task.await task);
   check_raises "raises" Exit (fun () -> Task.await (Task.async (fun () -> raise Exit)));
   check_equal "all" [ 0; 1; 2 ] (Task.all (List.init 3 (fun i () -> i)));
@@ -98,7 +121,11 @@ let scopes () =
   ignore (Task.all [ Task.check; Task.check ])
 
 let teams pool =
-  let count loop = let n = Atomic.make 0 in loop n; Atomic.get n in
+  let count loop =
+    let n = Atomic.make 0 in
+    loop n;
+    Atomic.get n
+  in
   let one n ~worker:_ _ = Atomic.incr n in
   check_int "for_n" 100 (count (fun n -> Team.for_n pool 100 (one n)));
   check_int "for_n_dynamic" 100 (count (fun n -> Team.for_n_dynamic pool 100 (one n)));
@@ -133,7 +160,9 @@ let left_over () =
   let ran = Atomic.make 0 in
   crowded 1 (fun pool _ ->
       Pool.run pool (fun () ->
-          for _ = 1 to 10 do ignore (Task.async (fun () -> Atomic.incr ran)) done));
+          for _ = 1 to 10 do
+            ignore (Task.async (fun () -> Atomic.incr ran))
+          done));
   check_int "ran" 10 (Atomic.get ran)
 
 let () =

@@ -113,7 +113,10 @@ let recording_is_the_callers_own () =
     done
   in
   let other = Domain.spawn (fun () -> outcome beside) in
-  let resumed () = Muster.Chan.recv chan; raise (Boom 1) in
+  let resumed () =
+    Muster.Chan.recv chan;
+    raise (Boom 1)
+  in
   for _ = 1 to 200 do
     Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:1 ~finish:8 ignore);
     check_bool "on" true (Printexc.backtrace_status ());
@@ -128,9 +131,7 @@ let recording_is_the_callers_own () =
 
 let raises_from_everywhere pool =
   let check (name, f) =
-    match f () with
-    | () -> failf "%s: no exception" name
-    | exception Boom _ -> ()
+    match f () with () -> failf "%s: no exception" name | exception Boom _ -> ()
   in
   for _ = 1 to 20 do
     List.iter check (ways pool);

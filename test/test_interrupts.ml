@@ -95,7 +95,10 @@ let interrupted_within f ~state =
   let before = Sys.signal Sys.sigint (Signal_handle raise_if_armed) in
   let sh = [| "/bin/sh"; "-c"; "sleep 0.02; kill -INT $0"; string_of_int (Unix.getpid ()) |] in
   let child = Unix.create_process "/bin/sh" sh Unix.stdin Unix.stdout Unix.stderr in
-  (try Atomic.set armed true; f () with _ -> ());
+  (try
+     Atomic.set armed true;
+     f ()
+   with _ -> ());
   Atomic.set armed false;
   let state = state () in
   let rec reap () =
@@ -131,7 +134,11 @@ let interrupted_region pool team =
   let body worker =
     if worker > 0 then begin
       add 1;
-      match Unix.sleepf 0.06 with () -> add (-1) | exception exn -> add (-1); raise exn
+      match Unix.sleepf 0.06 with
+      | () -> add (-1)
+      | exception exn ->
+        add (-1);
+        raise exn
     end
   in
   let left () = Atomic.get running in
@@ -152,9 +159,13 @@ exception Strike
 (* Calls [strike] every so many seconds, in a signal's handler, while [f] runs. *)
 let with_strikes seconds strike f =
   let before = Sys.signal Sys.sigalrm (Signal_handle (fun _ -> strike ())) in
-  let every it_interval = ignore (Unix.setitimer ITIMER_REAL { it_interval; it_value = it_interval }) in
+  let every it_interval =
+    ignore (Unix.setitimer ITIMER_REAL { it_interval; it_value = it_interval })
+  in
   every seconds;
-  Fun.protect f ~finally:(fun () -> every 0.; Sys.set_signal Sys.sigalrm before)
+  Fun.protect f ~finally:(fun () ->
+      every 0.;
+      Sys.set_signal Sys.sigalrm before)
 
 let without_strikes f x =
   ignore (Thread.sigmask SIG_BLOCK [ Sys.sigalrm ]);
@@ -198,12 +209,16 @@ let strike_in_a_cancelled_scope () =
   in
   let strike () =
     if Atomic.exchange armed false then begin
-      ignore (Thread.create (without_strikes (fun () -> Unix.sleepf 0.02; Atomic.set over true)) ());
+      ignore
+        (Thread.create
+           (without_strikes (fun () ->
+                Unix.sleepf 0.02;
+                Atomic.set over true))
+           ());
       raise Strike
     end
   in
-  with_strikes 0.01 strike (fun () ->
-      check_raises "scope" Strike (fun () -> Task.scope code));
+  with_strikes 0.01 strike (fun () -> check_raises "scope" Strike (fun () -> Task.scope code));
   ignore (Muster.both ignore ignore);
   Task.await (Task.async ignore)
 
@@ -219,12 +234,23 @@ let strikes_in_nested_runs () =
   let outer = Pool.create ~domains:2 ~oversubscribe:true () in
   let inner = Pool.create ~domains:2 ~oversubscribe:true () in
   let again () = Pool.run outer (fun () -> ignore (Sys.opaque_identity (ref 0))) in
-  let nested () = Pool.run outer (fun () -> Pool.run inner (fun () -> for _ = 1 to 20 do again () done)) in
+  let nested () =
+    Pool.run outer (fun () ->
+        Pool.run inner (fun () ->
+            for _ = 1 to 20 do
+              again ()
+            done))
+  in
   let armed = Atomic.make false and left = ref 0 in
   let stop = Unix.gettimeofday () +. if flipped then 1. else 2. in
-  with_strikes 0.0002 (fun () -> if Atomic.get armed then raise Strike) (fun () ->
+  with_strikes 0.0002
+    (fun () -> if Atomic.get armed then raise Strike)
+    (fun () ->
       while Unix.gettimeofday () < stop do
-        (try Atomic.set armed true; nested () with Strike -> ());
+        (try
+           Atomic.set armed true;
+           nested ()
+         with Strike -> ());
         Atomic.set armed false;
         let is_away (pool : Pool.t) = Atomic.get pool.workers.(0).away in
         if is_away outer || is_away inner then incr left
@@ -241,12 +267,16 @@ let strikes_at_rest () =
   let work () =
     Atomic.set armed true;
     let task = Task.async (fun () -> Unix.sleepf 0.0004) in
-    for _ = 1 to 10 do ignore (Fork.both (fun () -> Unix.sleepf 0.0001) ignore) done;
+    for _ = 1 to 10 do
+      ignore (Fork.both (fun () -> Unix.sleepf 0.0001) ignore)
+    done;
     Task.await task
   in
   let stop = Unix.gettimeofday () +. if flipped then 1. else 3. in
   Task.set_uncaught_handler (fun _ _ -> ());
-  with_strikes 0.0003 (fun () -> if Atomic.get armed then raise Strike) (fun () ->
+  with_strikes 0.0003
+    (fun () -> if Atomic.get armed then raise Strike)
+    (fun () ->
       while Unix.gettimeofday () < stop do
         (try Pool.run pool work with Strike -> ());
         Atomic.set armed false
@@ -268,7 +298,11 @@ let handler_waits_on_a_sleep pool =
   let sleeps_twice () =
     let long = Task.async (doze 0.3) and short = Task.async (doze 0.1) in
     wait_until (fun () -> Atomic.get begun = 2);
-    Sys.set_signal Sys.sigalrm (Signal_handle (fun _ -> incr handled; Task.await short));
+    Sys.set_signal Sys.sigalrm
+      (Signal_handle
+         (fun _ ->
+           incr handled;
+           Task.await short));
     ignore (Unix.setitimer ITIMER_REAL { it_value = 0.02; it_interval = 0. });
     Task.await long
   in
@@ -294,7 +328,13 @@ let alarms_of_the_collector () =
   Task.set_uncaught_handler (fun _ _ -> ());
   let here = Domain.self () and stop = Atomic.make false in
   let collect () =
-    let rec go_on () = try while not (Atomic.get stop) do Gc.full_major () done with Strike -> go_on () in
+    let rec go_on () =
+      try
+        while not (Atomic.get stop) do
+          Gc.full_major ()
+        done
+      with Strike -> go_on ()
+    in
     go_on ()
   in
   let collector = Domain.spawn collect in
@@ -313,7 +353,9 @@ let alarms_of_the_collector () =
     (try Pool.run pool work with Strike -> ());
     firmly (fun () -> Pool.close pool)
   in
-  for _ = 1 to if flipped then 10 else 40 do firmly round done;
+  for _ = 1 to if flipped then 10 else 40 do
+    firmly round
+  done;
   Atomic.set stop true;
   Domain.join collector
 

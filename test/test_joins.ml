@@ -49,7 +49,9 @@ let tasks_need_its_lock pool =
   Muster.Mutex.lock lock;
   task (fun () -> Chan.send first ());
   let locks = ref None in
-  task (fun () -> Task.await (Option.get !locks); Chan.send both ());
+  task (fun () ->
+      Task.await (Option.get !locks);
+      Chan.send both ());
   locks := Some (Task.async (fun () -> Muster.Mutex.protect lock (fun () -> Chan.send both ())));
   Chan.recv first;
   Muster.Mutex.unlock lock;
@@ -64,7 +66,10 @@ let waits_outside () =
     task (fun () -> Atomic.set flag true);
     wait_until (fun () -> Atomic.get flag)
   in
-  Pool.run pool (fun () -> task (fun () -> in_thread poll; Chan.send chan 7));
+  Pool.run pool (fun () ->
+      task (fun () ->
+          in_thread poll;
+          Chan.send chan 7));
   check_int "received" 7 (in_thread (fun () -> Chan.recv chan))
 
 let cancelled_across_pools pool =
@@ -73,7 +78,9 @@ let cancelled_across_pools pool =
       Pool.run pool @@ fun () ->
       Task.scope (fun s ->
           Task.cancel_scope s;
-          run_on 2 (fun () -> Task.check (); went_on := true)));
+          run_on 2 (fun () ->
+              Task.check ();
+              went_on := true)));
   check_bool "went on" false !went_on
 
 let () =

@@ -56,7 +56,12 @@ let for_agrees _ r =
   let ours = outcome (fun () -> Muster.parallel_for ?grain ~start ~finish body) in
   let parallel = Array.map Atomic.get runs in
   Array.iter (fun count -> Atomic.set count 0) runs;
-  let theirs = outcome (fun () -> for i = r.start to r.finish do body i done) in
+  let theirs =
+    outcome (fun () ->
+        for i = r.start to r.finish do
+          body i
+        done)
+  in
   let sequential = Array.map Atomic.get runs in
   let is_sound p s = p = s || (s = 0 && p <= 1 && Result.is_error theirs) in
   ours = theirs && Array.for_all2 is_sound parallel sequential
@@ -97,9 +102,7 @@ let array_of ~print generator =
   let length = oneof [ int_range 0 5; int_range 0 500 ] in
   QCheck.make ~print:(QCheck.Print.array print) (array_size length generator)
 
-let some_strings =
-  array_of ~print:Fun.id QCheck.Gen.(map letter (int_range 0 25))
-
+let some_strings = array_of ~print:Fun.id QCheck.Gen.(map letter (int_range 0 25))
 let scan_agrees _ a = Muster.parallel_scan ( ^ ) a = sequential_scan ( ^ ) a
 
 let scan_leaves_its_argument _ a =
@@ -111,12 +114,11 @@ let scan_raises _ (a, bad) =
   let op x y = if y = bad || x = bad then raise (Boom 0) else min x y in
   match Muster.parallel_scan op a with
   | result ->
-      let is_unused = Array.length a < 2 || not (Array.mem bad a) in
-      is_unused && result = sequential_scan min a
+    let is_unused = Array.length a < 2 || not (Array.mem bad a) in
+    is_unused && result = sequential_scan min a
   | exception Boom 0 -> Array.mem bad a
 
-let some_ints =
-  QCheck.(pair (array_of ~print:Print.int Gen.(int_range 0 50)) (int_range 0 50))
+let some_ints = QCheck.(pair (array_of ~print:Print.int Gen.(int_range 0 50)) (int_range 0 50))
 
 (* Long enough for blocks. The exception tells which operands met, as the values say what they are
    the sums of. *)
@@ -151,6 +153,7 @@ let product (a, b, c, d) (e, f, g, h) =
   (dot a e b g, dot a f b h, dot c e d g, dot c f d h)
 
 let one = (1, 0, 0, 1)
+
 let some_matrices =
   let entry = QCheck.Gen.int_range 0 100 in
   let print = QCheck.Print.(quad int int int int) in
@@ -303,8 +306,16 @@ let leaves_cover_the_range () =
       check start finish;
       check ~grain:1_000 start finish)
     [
-      (0, 0); (0, 511); (0, 512); (-5, 100_000); (0, max_int); (min_int, -1); (min_int, 0);
-      (-1, max_int); (min_int, max_int - 1); (min_int, max_int);
+      (0, 0);
+      (0, 511);
+      (0, 512);
+      (-5, 100_000);
+      (0, max_int);
+      (min_int, -1);
+      (min_int, 0);
+      (-1, max_int);
+      (min_int, max_int - 1);
+      (min_int, max_int);
     ]
 
 (* No sweep reaches the right half, but another worker begins with it. *)
@@ -325,17 +336,18 @@ let bad_grain () =
     refuses "parallel_for" (fun () -> Muster.parallel_for ~grain ~start ~finish ignore);
     refuses "parallel_reduce" (fun () ->
         Muster.parallel_reduce ~grain ~start ~finish ~combine:( + ) ~init:0 Fun.id);
-    refuses "parallel_find" (fun () ->
-        Muster.parallel_find ~grain ~start ~finish (fun _ -> None));
-    refuses "parallel_for" (fun () ->
-        Muster.parallel_for ~grain ~start:1 ~finish:0 ignore)
+    refuses "parallel_find" (fun () -> Muster.parallel_find ~grain ~start ~finish (fun _ -> None));
+    refuses "parallel_for" (fun () -> Muster.parallel_for ~grain ~start:1 ~finish:0 ignore)
   in
   List.iter check [ 0; -1; min_int ]
 
 (* However large the grain, what lies far right of an exception is not called. *)
 let large_grain_stops () =
   let calls = Atomic.make 0 in
-  let body i = Atomic.incr calls; if i = 10 then raise Exit in
+  let body i =
+    Atomic.incr calls;
+    if i = 10 then raise Exit
+  in
   check_raises "for" Exit (fun () ->
       Muster.parallel_for ~grain:max_int ~start:0 ~finish:1_000_000 body);
   check_bool "few calls" true (Atomic.get calls < 100_000)

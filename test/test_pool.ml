@@ -4,7 +4,6 @@ open Harness
 module Pool = Muster.Pool
 module Task = Muster.Task
 
-
 let rec fib n =
   if n < 2 then n
   else
@@ -38,10 +37,8 @@ let fewer_than_one_domain () =
   let refuse domains =
     let mentions = [ "create"; string_of_int domains ] in
     check_invalid ~mentions "create" (fun () -> Pool.create ~domains ());
-    check_invalid ~mentions "oversubscribed" (fun () ->
-        Pool.create ~domains ~oversubscribe:true ());
-    check_invalid ~mentions:[ string_of_int domains ] "with_" (fun () ->
-        Pool.with_ ~domains ignore)
+    check_invalid ~mentions "oversubscribed" (fun () -> Pool.create ~domains ~oversubscribe:true ());
+    check_invalid ~mentions:[ string_of_int domains ] "with_" (fun () -> Pool.with_ ~domains ignore)
   in
   List.iter refuse [ 0; -1; min_int ]
 
@@ -49,7 +46,9 @@ let fewer_than_one_domain () =
 let gc_set () =
   let before = Gc.get () in
   Gc.set { before with minor_heap_size = 100_000 };
-  Fun.protect ~finally:(fun () -> Gc.set before) (fun () ->
+  Fun.protect
+    ~finally:(fun () -> Gc.set before)
+    (fun () ->
       let chosen = (Gc.get ()).minor_heap_size in
       Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
           wait_until (fun () -> List.mem chosen (Pool.stats pool).minor_heap_words)))
@@ -66,7 +65,12 @@ let gc_set_beside_workers () =
     Unix.sleepf 0.001;
     check_int "stack_limit" stack_limit (Gc.get ()).stack_limit
   in
-  Fun.protect ~finally:(fun () -> Gc.set before) (fun () -> for i = 1 to 500 do set_beside i done)
+  Fun.protect
+    ~finally:(fun () -> Gc.set before)
+    (fun () ->
+      for i = 1 to 500 do
+        set_beside i
+      done)
 
 (* What the program sets afterwards stands, though its loops allocate. *)
 let gc_set_afterwards () =
@@ -74,10 +78,14 @@ let gc_set_afterwards () =
   let work () =
     Muster.parallel_for ~start:1 ~finish:2_000_000 (fun i -> ignore (Sys.opaque_identity (ref i)))
   in
-  Fun.protect ~finally:(fun () -> Gc.set before) (fun () ->
+  Fun.protect
+    ~finally:(fun () -> Gc.set before)
+    (fun () ->
       with_domains 2 (fun pool ->
           Gc.set { (Gc.get ()) with minor_heap_size = 262_144 };
-          for _ = 1 to 10 do Pool.run pool work done;
+          for _ = 1 to 10 do
+            Pool.run pool work
+          done;
           check_int "words" 262_144 (Gc.get ()).minor_heap_size))
 
 (* Domains that come and go draw nothing from the program's generator. *)
@@ -110,7 +118,11 @@ let every_domain_taken () =
 
 (* All domains but three are the program's, then none. *)
 let refused_once () =
-  let child = Child.run ~env:[ ("OCAMLRUNPARAM", "d=4"); ("MUSTER_GOVERNOR", "off") ] "child/child.exe" [ "refused-once" ] in
+  let child =
+    Child.run
+      ~env:[ ("OCAMLRUNPARAM", "d=4"); ("MUSTER_GOVERNOR", "off") ]
+      "child/child.exe" [ "refused-once" ]
+  in
   Child.check_success child;
   check_equal "domains used" "1 3" (String.trim child.output)
 
@@ -233,8 +245,8 @@ let close_beside_runs () =
     let rec use () =
       match Pool.run pool (fun () -> fib 10) with
       | answer ->
-          check_int "fib 10" 55 answer;
-          use ()
+        check_int "fib 10" 55 answer;
+        use ()
       | exception Invalid_argument _ -> ()
     in
     let users = List.init 2 (fun _ -> Domain.spawn use) in
@@ -274,12 +286,20 @@ let close_beside_threads () =
     let pool = Pool.create ~domains:2 ~oversubscribe:true () in
     let used = Atomic.make false and closing = Atomic.make false in
     let in_domain_when flag f =
-      Domain.spawn (fun () -> wait_until (fun () -> Atomic.get flag); f ())
+      Domain.spawn (fun () ->
+          wait_until (fun () -> Atomic.get flag);
+          f ())
     in
     let closer = in_domain_when used (fun () -> Pool.close pool) in
-    let watch () = wait_until (fun () -> is_closing pool); Atomic.set closing true in
+    let watch () =
+      wait_until (fun () -> is_closing pool);
+      Atomic.set closing true
+    in
     let watcher = in_domain_when used watch in
-    let ready () = Atomic.set used true; Atomic.get closing in
+    let ready () =
+      Atomic.set used true;
+      Atomic.get closing
+    in
     second_thread_within pool ~first_leaves ~ready (fun () ->
         check_int "a task" 55 (Task.await (Task.async (fun () -> fib 10)));
         check_int "forks" 55 (fib 10));
@@ -292,7 +312,9 @@ let close_beside_threads () =
 let thread_left_behind () =
   Pool.with_ ~name:"theirs" ~domains:2 ~oversubscribe:true @@ fun pool ->
   let where () = (Option.get (Muster_core.Place.owned_place ())).pool.name in
-  second_thread_within pool ~first_leaves:true ~ready:(fun () -> true) (fun () ->
+  second_thread_within pool ~first_leaves:true
+    ~ready:(fun () -> true)
+    (fun () ->
       check_equal "of a task" "theirs" (Task.await (Task.async where));
       let left, right = Muster.both where where in
       check_equal "of forks" ("theirs", "theirs") (left, right))
@@ -303,12 +325,16 @@ let outside_beside_another () =
   let entered = Atomic.make false and stop = Atomic.make false in
   let sits () =
     Atomic.set entered true;
-    while not (Atomic.get stop) do Thread.delay 1e-3 done
+    while not (Atomic.get stop) do
+      Thread.delay 1e-3
+    done
   in
   let where () = (Option.get (Muster_core.Place.owned_place ())).pool.name in
   in_domain @@ fun () ->
   let thread = Thread.create (fun () -> Pool.run pool sits) () in
-  while not (Atomic.get entered) do Thread.delay 1e-3 done;
+  while not (Atomic.get entered) do
+    Thread.delay 1e-3
+  done;
   let theirs = Task.await (Task.async where) in
   Atomic.set stop true;
   Thread.join thread;
@@ -320,7 +346,11 @@ let crowds_of_two_pools () =
   Pool.with_ ~name:"b" ~domains:3 ~oversubscribe:true @@ fun b ->
   let n = 16 in
   let entered = Atomic.make 0 and left = Atomic.make 0 in
-  let wait_for count = while Atomic.get count < 2 * n do Thread.delay 1e-3 done in
+  let wait_for count =
+    while Atomic.get count < 2 * n do
+      Thread.delay 1e-3
+    done
+  in
   let where () = (Muster_core.Pool.current ()).name in
   let caller i =
     let pool, name = if i land 1 = 0 then (a, "a") else (b, "b") in
@@ -353,10 +383,16 @@ let close_joins_every_domain () =
 
 let several_close_at_once () =
   let ended = Atomic.make false in
-  let at_the_end () = Unix.sleepf 0.1; Atomic.set ended true in
+  let at_the_end () =
+    Unix.sleepf 0.1;
+    Atomic.set ended true
+  in
   let pool = Pool.create ~domains:2 ~oversubscribe:true () in
   Muster.Team.broadcast pool (fun worker -> if worker > 0 then Domain.at_exit at_the_end);
-  let closes () = Pool.close pool; check_bool "its domain has ended" true (Atomic.get ended) in
+  let closes () =
+    Pool.close pool;
+    check_bool "its domain has ended" true (Atomic.get ended)
+  in
   let others = List.init 2 (fun _ -> Domain.spawn (fun () -> outcome closes)) in
   closes ();
   let join domain = match Domain.join domain with Ok () -> () | Error exn -> raise exn in
@@ -386,21 +422,24 @@ let flips_at_random =
 
 (* Figures of the machine are the machine's; these hold on any, where nothing flips them. *)
 let stats_agree () =
-  if not flips_at_random then
-  Pool.with_ ~name:"told" ~domains:3 ~oversubscribe:true @@ fun pool ->
-  Muster.Team.broadcast pool (fun _ -> for _ = 1 to 3 do Gc.minor () done);
-  (* A worker tells of its heap when it pauses. *)
-  wait_until (fun () -> List.length (Pool.stats pool).minor_heap_words = 3);
-  let s = Pool.stats pool in
-  check_int "size" 3 s.size;
-  check_int "all there" 3 s.workers;
-  check_int "all allowed" 3 s.allowed;
-  check_int "started" 2 s.domains_started;
-  check_int "none ended" 0 s.domains_ended;
-  check_int "no waits: it does not look" 0 s.waits;
-  check_bool "collections" true (s.minor_collections > 0 && s.minor_gc_seconds > 0.);
-  check_bool "why three" true
-    (List.exists (fun (d : Pool.decision) -> d.what = "3 workers" && d.why <> "") s.decisions)
+  if not flips_at_random then (
+    Pool.with_ ~name:"told" ~domains:3 ~oversubscribe:true @@ fun pool ->
+    Muster.Team.broadcast pool (fun _ ->
+        for _ = 1 to 3 do
+          Gc.minor ()
+        done);
+    (* A worker tells of its heap when it pauses. *)
+    wait_until (fun () -> List.length (Pool.stats pool).minor_heap_words = 3);
+    let s = Pool.stats pool in
+    check_int "size" 3 s.size;
+    check_int "all there" 3 s.workers;
+    check_int "all allowed" 3 s.allowed;
+    check_int "started" 2 s.domains_started;
+    check_int "none ended" 0 s.domains_ended;
+    check_int "no waits: it does not look" 0 s.waits;
+    check_bool "collections" true (s.minor_collections > 0 && s.minor_gc_seconds > 0.);
+    check_bool "why three" true
+      (List.exists (fun (d : Pool.decision) -> d.what = "3 workers" && d.why <> "") s.decisions))
 
 (* Idle domains end, and the pool says why. *)
 (* Tasks that were awaited leave entries behind, for which nobody has to come. *)
@@ -432,7 +471,9 @@ let hired_by_two_at_once () =
     let here = Atomic.make 0 in
     let leave () =
       Atomic.incr here;
-      while Atomic.get here < 2 do Domain.cpu_relax () done;
+      while Atomic.get here < 2 do
+        Domain.cpu_relax ()
+      done;
       Pool.run pool (fun () -> ignore (Task.async ignore))
     in
     let other = Domain.spawn leave in
@@ -450,7 +491,11 @@ let close_beside_raising_ends () =
   let in_a_resident f =
     Pool.run pool (fun () ->
         let ran = Atomic.make false in
-        let task = Muster.Task.async (fun () -> f (); Atomic.set ran true) in
+        let task =
+          Muster.Task.async (fun () ->
+              f ();
+              Atomic.set ran true)
+        in
         wait_until (fun () -> Atomic.get ran);
         Muster.Task.await task)
   in
@@ -505,7 +550,11 @@ let () =
           case "so does each of several" several_close_at_once;
           case "though functions of Domain.at_exit raise" close_beside_raising_ends;
         ] );
-      ("stats",
-        [ case "tell of no domain in a pool of one" stats_of_one_worker; case "grow" stats_grow; case "agree" stats_agree;
-          case "tell of idleness" stats_tell_of_idleness ]);
+      ( "stats",
+        [
+          case "tell of no domain in a pool of one" stats_of_one_worker;
+          case "grow" stats_grow;
+          case "agree" stats_agree;
+          case "tell of idleness" stats_tell_of_idleness;
+        ] );
     ]

@@ -4,7 +4,6 @@ open Harness
 module Pool = Muster.Pool
 module Task = Muster.Task
 
-
 let rec fib n =
   if n < 2 then n
   else
@@ -20,8 +19,7 @@ let sum_by_tasks n =
   let tasks = List.init n (fun i -> Task.async (fun () -> i + 1)) in
   List.fold_left (fun sum task -> sum + Task.await task) 0 tasks
 
-let sum_by_reduce n =
-  Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id
+let sum_by_reduce n = Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id
 
 let sum_by_team pool n =
   let sum = Atomic.make 0 in
@@ -54,9 +52,7 @@ let several_domains () =
   List.iter check [ 1; 2; 3 ]
 
 let several_threads () =
-  let check size =
-    with_domains size (fun pool -> ignore (in_threads 6 (rounds pool 20)))
-  in
+  let check size = with_domains size (fun pool -> ignore (in_threads 6 (rounds pool 20))) in
   List.iter check [ 1; 2; 3 ]
 
 let domain_of_threads count use i =
@@ -72,7 +68,11 @@ let domains_and_threads () =
    shares its domain: that one blocks, so somebody else has to come for it. Residents go all the
    time where the governor flips (tools/test). *)
 let threads_are_left_nothing () =
-  let calls pool _ = for _ = 1 to 50 do check_int "fib" 55 (Pool.run pool (fun () -> fib 10)) done in
+  let calls pool _ =
+    for _ = 1 to 50 do
+      check_int "fib" 55 (Pool.run pool (fun () -> fib 10))
+    done
+  in
   let caller pool () = ignore (in_threads 4 (calls pool)) in
   for _ = 1 to 5 do
     with_domains 3 (fun pool ->
@@ -198,7 +198,10 @@ let resident_waits_for_an_outside_task () =
   Pool.run pool @@ fun () ->
   Task.scope @@ fun s ->
   let holds = Atomic.make false and sent = Atomic.make false in
-  let hold () = Atomic.set holds true; wait_until (fun () -> Atomic.get sent) in
+  let hold () =
+    Atomic.set holds true;
+    wait_until (fun () -> Atomic.get sent)
+  in
   let held = Task.fork s hold in
   wait_until (fun () -> Atomic.get holds);
   let send () =
@@ -216,7 +219,8 @@ let thread_beside_pools_that_close () =
     while not (Atomic.get stop) do
       check_int "async" 2 (Task.await (Task.async (fun () -> 2)));
       check_int "scope" 3 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 3))));
-      check_equal "all" [ 1; 2 ] (Task.all [ (fun () -> 1); (fun () -> Task.await (Task.async (fun () -> 2))) ]);
+      check_equal "all" [ 1; 2 ]
+        (Task.all [ (fun () -> 1); (fun () -> Task.await (Task.async (fun () -> 2))) ]);
       check_int "both" 5 (fib 5)
     done
   in
@@ -240,13 +244,19 @@ let beside_another_thread f =
   in
   Pool.run pool (fun () ->
       ignore (Thread.create beside ());
-      while not (Atomic.get ended) do Thread.delay 1e-3 done);
+      while not (Atomic.get ended) do
+        Thread.delay 1e-3
+      done);
   match !result with Ok () -> () | Error exn -> raise exn
 
 let loops_beside_another_thread () =
   let stopped name loop =
     let stop = Unix.gettimeofday () +. 10. in
-    let loops () = while Unix.gettimeofday () < stop do loop () done in
+    let loops () =
+      while Unix.gettimeofday () < stop do
+        loop ()
+      done
+    in
     let check () =
       check_raises name Task.Deadline_exceeded (fun () -> Task.with_deadline 0.02 loops)
     in
@@ -262,7 +272,9 @@ let served_beside_forks step () =
   let begun = Atomic.make false and stop = Atomic.make false in
   let fork_on () =
     Atomic.set begun true;
-    while not (Atomic.get stop) do step () done
+    while not (Atomic.get stop) do
+      step ()
+    done
   in
   Pool.run pool @@ fun () ->
   Task.scope @@ fun s ->
@@ -274,51 +286,57 @@ let served_beside_forks step () =
 (* While it waits, the caller takes on what nobody has begun. *)
 let share_that_waits () =
   (* It takes three workers who stay. *)
-  if not flipped then
-  with_domains 3 @@ fun pool ->
-  Pool.run pool @@ fun () ->
-  let domain () = (Domain.self () :> int) in
-  let places = Array.make 3 0 in
-  Muster.Team.broadcast pool (fun worker -> places.(worker) <- domain ());
-  (* Both residents get a task that lasts; the one of place 1 is released. *)
-  let stop = counters 3 and here = counters 3 in
-  let busy () =
-    let place = if domain () = places.(1) then 1 else 2 in
-    Atomic.incr here.(place);
-    wait_until (fun () -> Atomic.get stop.(place) > 0)
-  in
-  let tasks = List.init 2 (fun _ -> Task.async busy) in
-  wait_until (fun () -> Atomic.get here.(1) = 1 && Atomic.get here.(2) = 1);
-  Atomic.set stop.(1) 1;
-  Unix.sleepf 0.02;
-  let latch = Muster.Latch.create 1 and begun = Atomic.make false in
-  Muster.Team.for_slices pool 3 (fun ~worker ~start:_ ~count:_ ->
-      match worker with
-      | 0 -> wait_until (fun () -> Atomic.get begun)
-      | 1 -> Atomic.set begun true; Unix.sleepf 0.02; Muster.Latch.await latch
-      | _ -> Muster.Latch.count_down latch);
-  Atomic.set stop.(2) 1;
-  List.iter Task.await tasks
+  if not flipped then (
+    with_domains 3 @@ fun pool ->
+    Pool.run pool @@ fun () ->
+    let domain () = (Domain.self () :> int) in
+    let places = Array.make 3 0 in
+    Muster.Team.broadcast pool (fun worker -> places.(worker) <- domain ());
+    (* Both residents get a task that lasts; the one of place 1 is released. *)
+    let stop = counters 3 and here = counters 3 in
+    let busy () =
+      let place = if domain () = places.(1) then 1 else 2 in
+      Atomic.incr here.(place);
+      wait_until (fun () -> Atomic.get stop.(place) > 0)
+    in
+    let tasks = List.init 2 (fun _ -> Task.async busy) in
+    wait_until (fun () -> Atomic.get here.(1) = 1 && Atomic.get here.(2) = 1);
+    Atomic.set stop.(1) 1;
+    Unix.sleepf 0.02;
+    let latch = Muster.Latch.create 1 and begun = Atomic.make false in
+    Muster.Team.for_slices pool 3 (fun ~worker ~start:_ ~count:_ ->
+        match worker with
+        | 0 -> wait_until (fun () -> Atomic.get begun)
+        | 1 ->
+          Atomic.set begun true;
+          Unix.sleepf 0.02;
+          Muster.Latch.await latch
+        | _ -> Muster.Latch.count_down latch);
+    Atomic.set stop.(2) 1;
+    List.iter Task.await tasks)
 
 (* What its callers did elsewhere comes through the inbox. *)
 let woken_from_outside_by_all () =
-  if not flipped then
-  with_domains 4 @@ fun pool ->
-  let seen = Atomic.make [] and left = Muster.Latch.create 60 in
-  let rec note domain =
-    let before = Atomic.get seen in
-    if not (List.mem domain before || Atomic.compare_and_set seen before (domain :: before)) then
-      note domain
-  in
-  let call () =
-    Task.blocking (fun () -> Unix.sleepf 0.4);
-    Unix.sleepf 0.02;
-    note (Domain.self () :> int);
-    Muster.Latch.count_down left
-  in
-  Pool.run pool (fun () -> for _ = 1 to 60 do ignore (Task.async call) done);
-  Muster.Latch.await left;
-  if List.length (Atomic.get seen) < 2 then failf "one resident has done it all"
+  if not flipped then (
+    with_domains 4 @@ fun pool ->
+    let seen = Atomic.make [] and left = Muster.Latch.create 60 in
+    let rec note domain =
+      let before = Atomic.get seen in
+      if not (List.mem domain before || Atomic.compare_and_set seen before (domain :: before)) then
+        note domain
+    in
+    let call () =
+      Task.blocking (fun () -> Unix.sleepf 0.4);
+      Unix.sleepf 0.02;
+      note (Domain.self () :> int);
+      Muster.Latch.count_down left
+    in
+    Pool.run pool (fun () ->
+        for _ = 1 to 60 do
+          ignore (Task.async call)
+        done);
+    Muster.Latch.await left;
+    if List.length (Atomic.get seen) < 2 then failf "one resident has done it all")
 
 let () =
   Alcotest.run "sharing"
@@ -336,7 +354,8 @@ let () =
           case "run within run" run_within_run;
           case "a resident waits for an outside task" resident_waits_for_an_outside_task;
           case "loops of a systhread beside another" loops_beside_another_thread;
-          case "an outside task beside both" (served_beside_forks (fun () -> ignore (Muster.both ignore ignore)));
+          case "an outside task beside both"
+            (served_beside_forks (fun () -> ignore (Muster.both ignore ignore)));
           case "an outside task beside loops"
             (served_beside_forks (fun () -> Muster.parallel_for ~start:1 ~finish:50 ignore));
           case "a share that waits" share_that_waits;

@@ -23,7 +23,8 @@ let soak seed () =
 (* Ctrl-C ends it with what there is so far. *)
 let interrupted_soak () =
   let child =
-    Child.run ~limit:200. ~interrupt:Sys.sigint "stress/stress.exe" [ "--soak"; "--seconds"; "100000" ]
+    Child.run ~limit:200. ~interrupt:Sys.sigint "stress/stress.exe"
+      [ "--soak"; "--seconds"; "100000" ]
   in
   Child.check_success child;
   check_bool "summary" true (contains child.output ~sub:", interrupted, 0 wrong answers")
@@ -38,7 +39,8 @@ let () =
   Alcotest.run "stress"
     [
       ("a fixed seed", [ on 1 1; on 2 2; on 3 3; on 8 8 ]);
-      ("soak", List.map (fun seed -> case ~seconds:220 (string_of_int seed) (soak seed)) [ 4; 5; 6; 7 ]);
+      ( "soak",
+        List.map (fun seed -> case ~seconds:220 (string_of_int seed) (soak seed)) [ 4; 5; 6; 7 ] );
       ("Ctrl-C", [ case ~seconds:220 "ends a soak" interrupted_soak ]);
       ("a new seed", [ on 2 random_seed; on 3 random_seed ]);
     ]

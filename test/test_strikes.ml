@@ -9,7 +9,6 @@ module Task = Muster.Task
 exception Struck
 
 let strikes = Atomic.make 0
-
 let seconds = if flipped then 1. else 2.5
 let stop = Atomic.make 0.
 let under_fire () = Unix.gettimeofday () < Atomic.get stop
@@ -20,7 +19,10 @@ let struck_at = Domain.DLS.new_key (fun () -> ref 0)
 
 let is_first () =
   let before = Domain.DLS.get struck_at and now = Muster_core.Machine.thread_cpu () in
-  now - !before > 1_000_000 && (before := now; true)
+  now - !before > 1_000_000
+  &&
+  (before := now;
+   true)
 
 (* The last signal may have been taken, and this not run, as the timer stops: it raises nothing then. *)
 let strike _ =
@@ -43,11 +45,17 @@ let repeat_under_fire f =
   firmly (fun () ->
       firmly (fun () ->
           every 0.002;
-          while under_fire () do f () done));
+          while under_fire () do
+            f ()
+          done));
   every 0.;
   check_bool "there were some" true (Atomic.get strikes > before)
 
-let compute n = for i = 1 to n do ignore (Sys.opaque_identity i) done
+let compute n =
+  for i = 1 to n do
+    ignore (Sys.opaque_identity i)
+  done
+
 let whatever f = try f () with Struck -> ()
 
 (* Each waits for the two before it, of which one may be running. *)
@@ -62,7 +70,9 @@ let chain n ended =
   let close_by i () =
     Fun.protect (body i) ~finally:(fun () -> ignore (Atomic.fetch_and_add ended 1))
   in
-  for i = 0 to n - 1 do tasks.(i) <- Some (Task.async (close_by i)) done
+  for i = 0 to n - 1 do
+    tasks.(i) <- Some (Task.async (close_by i))
+  done
 
 (* The caller takes no signals and is in no pool: residents do it all, and are struck. A task that is
    struck before its first step, or after its last, ends too, but does not count. *)
@@ -104,14 +114,17 @@ let case_of_traffic () =
     whatever (fun () -> try f () with Muster.Chan.Closed -> ());
     firmly (fun () -> Muster.Chan.close chan)
   in
-  let send () = for i = 1 to 5 do Muster.Chan.send chan i done in
+  let send () =
+    for i = 1 to 5 do
+      Muster.Chan.send chan i
+    done
+  in
   let receive () = Muster.Chan.iter ignore chan in
   Task.scope (fun s ->
       List.iter (fun f -> ignore (Task.fork s (party f))) [ send; receive; send; receive ]);
   in_tasks (fun () -> Task.blocking (fun () -> compute 100))
 
-let case_of_scopes () =
-  Task.with_deadline 1000. (fun () -> in_tasks (fun () -> compute 300))
+let case_of_scopes () = Task.with_deadline 1000. (fun () -> in_tasks (fun () -> compute 300))
 
 (* In the pool, from outside, and by way of another pool. *)
 let callers () =
@@ -137,7 +150,12 @@ let callers () =
 let broadcasts () =
   with_domains 3 @@ fun pool ->
   let broadcast () = whatever (fun () -> Muster.Team.broadcast pool ignore) in
-  let beside () = firmly (fun () -> while under_fire () do broadcast () done) in
+  let beside () =
+    firmly (fun () ->
+        while under_fire () do
+          broadcast ()
+        done)
+  in
   Atomic.set stop infinity;
   let other = Domain.spawn beside in
   repeat_under_fire broadcast;
@@ -147,4 +165,7 @@ let () =
   Task.set_uncaught_handler (fun _ _ -> ());
   ignore (Pool.default ());
   Alcotest.run "strikes"
-    [ ("anywhere", [ case "residents" residents; case "callers" callers; case "broadcasts" broadcasts ]) ]
+    [
+      ( "anywhere",
+        [ case "residents" residents; case "callers" callers; case "broadcasts" broadcasts ] );
+    ]

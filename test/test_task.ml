@@ -11,8 +11,7 @@ let on_each_count f () = List.iter (fun domains -> run_on domains f) domain_coun
 
 (* both *)
 
-let both_gives_both () =
-  check_equal "pair" (1, "b") (Muster.both (fun () -> 1) (fun () -> "b"))
+let both_gives_both () = check_equal "pair" (1, "b") (Muster.both (fun () -> 1) (fun () -> "b"))
 
 let rec fib n =
   if n < 2 then n
@@ -84,9 +83,7 @@ let million_queued () =
   List.iter (fun domains -> check_int "sum" expected (sum domains)) [ 1; 2 ]
 
 let await_chain () =
-  let rec chain n =
-    if n = 0 then 0 else 1 + Task.await (Task.async (fun () -> chain (n - 1)))
-  in
+  let rec chain n = if n = 0 then 0 else 1 + Task.await (Task.async (fun () -> chain (n - 1))) in
   check_int "chain" 10_000 (chain 10_000)
 
 (* Each task awaits the one before it, the last is awaited first. *)
@@ -104,14 +101,12 @@ let all_in_order () =
   check_equal "empty" [] (Task.all []);
   check_equal "one" [ 7 ] (Task.all [ (fun () -> 7) ])
 
-let leftmost raising =
-  List.init 40 (fun i () -> if List.mem i raising then raise (Boom i) else i)
+let leftmost raising = List.init 40 (fun i () -> if List.mem i raising then raise (Boom i) else i)
 
 let all_raises_leftmost () =
   for round = 0 to 20 do
     let raising = [ 10 + round; 5 + round; 39 ] in
-    check_raises "leftmost" (Boom (5 + round)) (fun () ->
-        ignore (Task.all (leftmost raising)))
+    check_raises "leftmost" (Boom (5 + round)) (fun () -> ignore (Task.all (leftmost raising)))
   done
 
 let all_ends_before_raising () =
@@ -151,11 +146,9 @@ let first_leftmost_though_last () =
     Unix.sleepf 0.02;
     raise (Boom 1)
   in
-  check_raises "leftmost" (Boom 1) (fun () ->
-      ignore (Task.first [ slow; failing 2; failing 3 ]))
+  check_raises "leftmost" (Boom 1) (fun () -> ignore (Task.first [ slow; failing 2; failing 3 ]))
 
-let first_of_none () =
-  check_invalid ~mentions:[ "first" ] "empty" (fun () -> Task.first [])
+let first_of_none () = check_invalid ~mentions:[ "first" ] "empty" (fun () -> Task.first [])
 
 let first_in_time () =
   let slow () =
@@ -220,12 +213,17 @@ let await_within_loop () =
 (* On one worker nothing is stolen, and every task lies in the deque until it is awaited. *)
 let results_are_let_go () =
   run_on 1 @@ fun () ->
-  let live () = Gc.full_major (); (Gc.stat ()).live_words in
+  let live () =
+    Gc.full_major ();
+    (Gc.stat ()).live_words
+  in
   let before = live () in
   List.iter
     (fun task -> ignore (Task.await task))
     (List.init 100 (fun _ -> Task.async (fun () -> Bytes.make 1_000_000 'x')));
-  for _ = 1 to 2_000 do Task.await (Task.async ignore) done;
+  for _ = 1 to 2_000 do
+    Task.await (Task.async ignore)
+  done;
   let words = live () - before in
   if words > 1_000_000 then failf "%d words are left" words
 

@@ -274,8 +274,7 @@ let from_several_domains pool =
   use_often pool 20 ();
   List.iter Domain.join domains
 
-let from_several_threads pool =
-  ignore (in_threads 4 (fun _ -> use_often pool 5 ()))
+let from_several_threads pool = ignore (in_threads 4 (fun _ -> use_often pool 5 ()))
 
 let while_the_pool_is_busy pool =
   let stop = Atomic.make false in
@@ -337,9 +336,7 @@ let smallest_index_wins team pool (n, step) =
 
 let random_sizes =
   let on domains =
-    let property name team =
-      property ~domains name indices_raise (smallest_index_wins team)
-    in
+    let property name team = property ~domains name indices_raise (smallest_index_wins team) in
     [ property "for_n" Team.for_n; property "for_n_dynamic" Team.for_n_dynamic ]
   in
   List.concat_map on [ 1; 2; 3; 8 ]

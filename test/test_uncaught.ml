@@ -91,7 +91,9 @@ let report_has_the_origin () =
 
 let raising_handler_does_no_harm () =
   let calls = Atomic.make 0 in
-  Task.set_uncaught_handler (fun _ _ -> Atomic.incr calls; failwith "the handler itself");
+  Task.set_uncaught_handler (fun _ _ ->
+      Atomic.incr calls;
+      failwith "the handler itself");
   with_domains 2 (fun pool ->
       Pool.run pool (fun () ->
           for i = 1 to 10 do
@@ -128,10 +130,14 @@ let closing_beside_failures () =
   let fail_on () =
     let kept = ref [] in
     let fail () = kept := Task.async (fun () -> raise (Boom 0)) :: !kept in
-    for _ = 1 to 100_000 do fail () done;
+    for _ = 1 to 100_000 do
+      fail ()
+    done;
     Atomic.set many true;
     while not (Atomic.get stop) do
-      for _ = 1 to 10 do fail () done;
+      for _ = 1 to 10 do
+        fail ()
+      done;
       Task.await (Task.async ignore)
     done;
     ignore (Sys.opaque_identity !kept)
@@ -140,9 +146,15 @@ let closing_beside_failures () =
   wait_until (fun () -> Atomic.get many);
   let idle = Pool.create ~domains:1 () in
   let closed = Atomic.make false in
-  let closer = Domain.spawn (fun () -> Pool.close idle; Atomic.set closed true) in
+  let closer =
+    Domain.spawn (fun () ->
+        Pool.close idle;
+        Atomic.set closed true)
+  in
   let limit = Unix.gettimeofday () +. 5. in
-  while (not (Atomic.get closed)) && Unix.gettimeofday () < limit do Unix.sleepf 0.001 done;
+  while (not (Atomic.get closed)) && Unix.gettimeofday () < limit do
+    Unix.sleepf 0.001
+  done;
   let in_time = Atomic.get closed in
   Atomic.set stop true;
   Domain.join domain;

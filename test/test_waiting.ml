@@ -106,7 +106,9 @@ let bounded_address_space () =
   if not Sys.win32 then
     List.iter
       (fun kilobytes ->
-        let command = Printf.sprintf "ulimit -v %d && exec child/child.exe end-after-work" kilobytes in
+        let command =
+          Printf.sprintf "ulimit -v %d && exec child/child.exe end-after-work" kilobytes
+        in
         check_int command 0 (Sys.command (command ^ " >/dev/null")))
       [ 400_000; 450_000; 600_000; 800_000; 1_500_000 ]
 
@@ -134,9 +136,7 @@ let interrupted_ends name is_expected () =
   check_bool "status and output" true (is_expected child)
 
 let killed_by_signal (child : Child.t) = child.status = WSIGNALED Sys.sigint
-
-let caught_break (child : Child.t) =
-  child.status = WEXITED 0 && contains child.output ~sub:"break"
+let caught_break (child : Child.t) = child.status = WEXITED 0 && contains child.output ~sub:"break"
 
 let () =
   Alcotest.run "waiting"

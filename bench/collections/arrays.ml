@@ -93,9 +93,7 @@ let cases n =
     case "iter, 20 ns" "Array.iter" Case.Note
       (fun () -> iter (fun x -> ignore (body x)) a)
       (fun () -> Array.iter (fun x -> ignore (body x)) a);
-    case "fold" "fold_left" Case.Note
-      (fun () -> fold plus 0 a)
-      (fun () -> Array.fold_left plus 0 a);
+    case "fold" "fold_left" Case.Note (fun () -> fold plus 0 a) (fun () -> Array.fold_left plus 0 a);
     case "for_all" "Array.for_all" Case.Note
       (fun () -> for_all (fun x -> x >= 0) a)
       (fun () -> Array.for_all (fun x -> x >= 0) a);

@@ -48,22 +48,33 @@ let row options case =
   let bar, passed = verdict case minima in
   let each sample = Clock.show (Measure.minimum sample) in
   let passed = match passed with None -> "" | Some p -> if p then "pass" else "FAIL" in
-  [ Printf.sprintf "%s, n = %d" case.name case.n; case.against; each theirs; each ours;
-    Printf.sprintf "%.2f" minima; Printf.sprintf "%.2f" median; bar; passed ]
+  [
+    Printf.sprintf "%s, n = %d" case.name case.n;
+    case.against;
+    each theirs;
+    each ours;
+    Printf.sprintf "%.2f" minima;
+    Printf.sprintf "%.2f" median;
+    bar;
+    passed;
+  ]
 
 let of_length n = Arrays.cases n @ Sorting.cases n @ Lists.cases n
 
 let cases options =
   let large = if options.quick then 10_000 else Case.large in
   let is_wanted case =
-    options.only = [] || List.exists (fun prefix -> String.starts_with ~prefix case.name) options.only
+    options.only = []
+    || List.exists (fun prefix -> String.starts_with ~prefix case.name) options.only
   in
   List.filter is_wanted (List.concat_map of_length [ large; Case.small ])
 
 let main domains repeat quick only =
   let options = { domains; repeat; quick; only } in
   print_string (Table.to_text (Machine.table (Machine.facts ())));
-  let header = [ "operation"; "stdlib's"; "stdlib"; "Muster"; "times faster"; "median"; "bar"; "" ] in
+  let header =
+    [ "operation"; "stdlib's"; "stdlib"; "Muster"; "times faster"; "median"; "bar"; "" ]
+  in
   let rows = List.map (row options) (cases options) in
   let title = Printf.sprintf "%d domains, minima of %d rounds" domains repeat in
   print_string (Table.to_text { title; header; rows })

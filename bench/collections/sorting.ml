@@ -28,7 +28,8 @@ let cases n =
   let case name make cmp bar =
     let inputs = inputs n make in
     let one name ours theirs =
-      Case.make name n ~against:"the same" bar ~ours:(in_turn inputs (ours cmp))
+      Case.make name n ~against:"the same" bar
+        ~ours:(in_turn inputs (ours cmp))
         ~theirs:(in_turn inputs (theirs cmp))
     in
     [

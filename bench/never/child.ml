@@ -36,12 +36,12 @@ let rec read_all input ~until text =
   match Unix.select [ input ] [] [] (Float.max 0. left) with
   | [], _, _ -> raise Overtime
   | _ ->
-      let piece = Bytes.create 4096 in
-      let length = Unix.read input piece 0 (Bytes.length piece) in
-      if length > 0 then begin
-        Buffer.add_subbytes text piece 0 length;
-        read_all input ~until text
-      end
+    let piece = Bytes.create 4096 in
+    let length = Unix.read input piece 0 (Bytes.length piece) in
+    if length > 0 then begin
+      Buffer.add_subbytes text piece 0 length;
+      read_all input ~until text
+    end
 
 let explain status =
   match status with
@@ -52,8 +52,8 @@ let figures command text status =
   match (status, Figures.parse text) with
   | Unix.WEXITED 0, Some figures -> figures
   | _ ->
-      let command = String.concat " " command in
-      failwith (Printf.sprintf "%s: %s: %s" command (explain status) (String.trim text))
+    let command = String.concat " " command in
+    failwith (Printf.sprintf "%s: %s: %s" command (explain status) (String.trim text))
 
 let run ?(confine = anywhere) program arguments =
   let command = confine (program :: arguments) in
@@ -69,7 +69,7 @@ let run ?(confine = anywhere) program arguments =
   match read_all input ~until text with
   | () -> figures command (Buffer.contents text) (reap ())
   | exception interruption ->
-      Unix.kill pid Sys.sigkill;
-      ignore (reap ());
-      if interruption = Overtime then failwith (String.concat " " command ^ ": overtime")
-      else raise interruption
+    Unix.kill pid Sys.sigkill;
+    ignore (reap ());
+    if interruption = Overtime then failwith (String.concat " " command ^ ": overtime")
+    else raise interruption

@@ -24,7 +24,7 @@ let pinned () =
   | exception Sys_error _ -> Error "no /proc/self/status"
   | None -> Error "no affinity mask in /proc/self/status"
   | Some cpu when succeeds (Printf.sprintf "taskset -c %s true" cpu) ->
-      Ok (fun command -> "/usr/bin/env" :: "taskset" :: "-c" :: cpu :: command)
+    Ok (fun command -> "/usr/bin/env" :: "taskset" :: "-c" :: cpu :: command)
   | Some _ -> Error "no taskset"
 
 (* ---- Control groups ---- *)
@@ -44,17 +44,13 @@ let has_cpu list = List.mem "cpu" (String.split_on_char ',' list)
 (* From a line of /proc/self/mountinfo: fields 4 and 5 are the root within the file system
    and where that is mounted, those after the dash its type, source and options. *)
 let hierarchy line =
-  let rec after_dash = function
-    | "-" :: rest -> rest
-    | _ :: rest -> after_dash rest
-    | [] -> []
-  in
+  let rec after_dash = function "-" :: rest -> rest | _ :: rest -> after_dash rest | [] -> [] in
   match String.split_on_char ' ' line with
   | _ :: _ :: _ :: _root :: place :: rest -> (
-      match after_dash rest with
-      | [ "cgroup"; _; options ] when has_cpu options -> Some (V1, place)
-      | "cgroup2" :: _ -> Some (V2, place)
-      | _ -> None)
+    match after_dash rest with
+    | [ "cgroup"; _; options ] when has_cpu options -> Some (V1, place)
+    | "cgroup2" :: _ -> Some (V2, place)
+    | _ -> None)
   | _ -> None
 
 (* The process's own group, from a line [N:CONTROLLERS:PATH] of /proc/self/cgroup. *)
@@ -101,21 +97,19 @@ let make cpus (version, parent) =
   match Unix.mkdir directory 0o755 with
   | exception Unix.Unix_error _ -> None
   | () -> (
-      let trial = List.map Filename.quote (entering directory [ "true" ]) in
-      match List.iter limit (limits cpus version) with
-      | () when succeeds (String.concat " " trial) -> Some directory
-      | () | (exception Unix.Unix_error _) ->
-          remove directory;
-          None)
+    let trial = List.map Filename.quote (entering directory [ "true" ]) in
+    match List.iter limit (limits cpus version) with
+    | () when succeeds (String.concat " " trial) -> Some directory
+    | () | (exception Unix.Unix_error _) ->
+      remove directory;
+      None)
 
 let with_quota cpus f =
   match List.filter_map hierarchy (lines "/proc/self/mountinfo") with
   | exception Sys_error _ -> Error "no /proc/self/mountinfo"
   | [] -> Error "no control groups"
   | hierarchies -> (
-      match List.find_map (make cpus) (List.concat_map parents hierarchies) with
-      | None -> Error "may make no control group with a quota"
-      | Some directory ->
-          Fun.protect
-            ~finally:(fun () -> remove directory)
-            (fun () -> Ok (f (entering directory))))
+    match List.find_map (make cpus) (List.concat_map parents hierarchies) with
+    | None -> Error "may make no control group with a quota"
+    | Some directory ->
+      Fun.protect ~finally:(fun () -> remove directory) (fun () -> Ok (f (entering directory))))

@@ -53,10 +53,8 @@ let trees_per_task = 16
 
 let phase kind =
   let total =
-    Muster.parallel_reduce ~start:1
-      ~finish:(Phase.before_trees / trees_per_task)
-      ~combine:( + ) ~init:0
-      (fun _ -> Trees.build_and_drop trees_per_task)
+    Muster.parallel_reduce ~start:1 ~finish:(Phase.before_trees / trees_per_task)
+      ~combine:( + ) ~init:0 (fun _ -> Trees.build_and_drop trees_per_task)
   in
   ignore (Sys.opaque_identity total);
   [ ("time", [ Phase.time kind ]) ]

@@ -34,9 +34,7 @@ let rec forest both tasks =
 let trees =
   let tasks = 256 in
   let alone () = string_of_int (forest { both = In_turn.both } tasks) in
-  let on pool =
-    string_of_int (on_pool pool (fun () -> forest { both = Muster.both } tasks))
-  in
+  let on pool = string_of_int (on_pool pool (fun () -> forest { both = Muster.both } tasks)) in
   { name = "trees"; prepare = (fun () -> { alone; on }) }
 
 (* ---- Loops over the rows of a matrix ---- *)
@@ -44,19 +42,15 @@ let trees =
 let spectral_norm =
   let n = 2048 in
   let alone () = Float.to_string (Spectral_norm.sequential n) in
-  let on pool =
-    Float.to_string (on_pool pool (fun () -> Spectral_norm.parallel n))
-  in
+  let on pool = Float.to_string (on_pool pool (fun () -> Spectral_norm.parallel n)) in
   { name = "spectral-norm"; prepare = (fun () -> { alone; on }) }
 
 (* ---- A real job ---- *)
 
 let fingerprint answer =
   let heaviest = List.map string_of_int (Closure.Answer.heaviest answer 1000) in
-  Printf.sprintf "%d edges, %d unmet, heaviest: %s"
-    (Closure.Answer.edges answer)
-    (Closure.Answer.unmet answer)
-    (String.concat " " heaviest)
+  Printf.sprintf "%d edges, %d unmet, heaviest: %s" (Closure.Answer.edges answer)
+    (Closure.Answer.unmet answer) (String.concat " " heaviest)
 
 let closure =
   let packages = 50_000 in
@@ -95,19 +89,19 @@ let of_label = function
   | "sequential" -> Some Sequential
   | "default" -> Some Default
   | text -> (
-      match int_of_string_opt text with
-      | Some domains -> Some (Asked domains)
-      | None -> of_fixed_label text)
+    match int_of_string_opt text with
+    | Some domains -> Some (Asked domains)
+    | None -> of_fixed_label text)
 
 let start { alone; on } = function
   | Sequential -> alone
   | Default -> fun () -> on None
   | Asked domains ->
-      let pool = Pool.create ~name:"never" ~domains () in
-      fun () -> on (Some pool)
+    let pool = Pool.create ~name:"never" ~domains () in
+    fun () -> on (Some pool)
   | Fixed domains ->
-      let pool = Pool.create ~name:"never" ~domains ~oversubscribe:true () in
-      fun () -> on (Some pool)
+    let pool = Pool.create ~name:"never" ~domains ~oversubscribe:true () in
+    fun () -> on (Some pool)
 
 let run job how ~seconds =
   let twins = job.prepare () in

@@ -28,17 +28,13 @@ let tiny caller ~iterations ~rounds =
       ~parallel:(fun () -> mean (fun () -> muster ~iterations trivial))
   in
   Muster.Team.broadcast (Muster.Pool.default ()) ignore;
-  match caller with
-  | Main -> measure ()
-  | Task -> Muster.Pool.run (Muster.Pool.default ()) measure
+  match caller with Main -> measure () | Task -> Muster.Pool.run (Muster.Pool.default ()) measure
 
 (* ---- Some work ---- *)
 
 type body = Even | Growing | Lopsided | Seldom
 
-let bodies =
-  [ ("even", Even); ("growing", Growing); ("lopsided", Lopsided); ("seldom", Seldom) ]
-
+let bodies = [ ("even", Even); ("growing", Growing); ("lopsided", Lopsided); ("seldom", Seldom) ]
 let iterations = 64
 
 let spin units =
@@ -63,8 +59,7 @@ let body_of body units =
   Sys.opaque_identity (fun i -> spin units.(i))
 
 (* The shortest of many, which nothing interrupted. *)
-let shortest loop =
-  List.fold_left Float.min infinity (List.init 200 (fun _ -> Clock.time loop))
+let shortest loop = List.fold_left Float.min infinity (List.init 200 (fun _ -> Clock.time loop))
 
 (* A short iteration overlaps with its neighbours in the processor, a long one does not: so
    it is the loop as a whole that is made to last. *)
@@ -94,9 +89,7 @@ let after_pauses loop =
 
 let sweep kind ~microseconds ~rounds =
   let body = fitted kind ~microseconds in
-  let measure =
-    match kind with Seldom -> after_pauses | Even | Growing | Lopsided -> mean
-  in
+  let measure = match kind with Seldom -> after_pauses | Even | Growing | Lopsided -> mean in
   Muster.Team.broadcast (Muster.Pool.default ()) ignore;
   in_turn ~rounds
     ~sequential:(fun () -> measure (fun () -> plain ~iterations body))

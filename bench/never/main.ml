@@ -20,8 +20,8 @@ let chosen ~option all name only =
   let known wanted = List.exists (fun it -> String.equal (name it) wanted) all in
   match List.find_opt (fun wanted -> not (known wanted)) only with
   | Some unknown ->
-      let names = String.concat ", " (List.map name all) in
-      Error (Printf.sprintf "--%s %s: there are %s" option unknown names)
+    let names = String.concat ", " (List.map name all) in
+    Error (Printf.sprintf "--%s %s: there are %s" option unknown names)
   | None -> Ok (List.filter (fun it -> only = [] || List.mem (name it) only) all)
 
 let facts (options : Turns.options) =
@@ -37,9 +37,7 @@ let measure (options : Turns.options) situations ~json ~markdown =
   let facts = facts options in
   let rows = List.concat_map (Situations.run options) situations in
   let show = if markdown then Table.to_markdown else Table.to_text in
-  List.iter
-    (fun table -> print_endline (show table))
-    [ Row.table rows; Machine.table facts ];
+  List.iter (fun table -> print_endline (show table)) [ Row.table rows; Machine.table facts ];
   print_endline (Row.summary rows);
   Option.iter (write_json ~facts rows) json;
   rows
@@ -50,12 +48,12 @@ let never repeat quick only programs before json markdown strict =
   match (situations, jobs) with
   | Error reason, _ | _, Error reason -> `Error (false, reason)
   | Ok situations, Ok jobs ->
-      let repeat = Option.value repeat ~default:(if quick then 2 else 5) in
-      let program name = List.exists (fun job -> Job.name job = name) jobs in
-      let options = { Turns.repeat; quick; program; before } in
-      let rows = measure options situations ~json ~markdown in
-      let missed = strict && List.exists (fun row -> Row.verdict row = Missed) rows in
-      `Ok (if missed || List.exists Row.failed rows then 1 else 0)
+    let repeat = Option.value repeat ~default:(if quick then 2 else 5) in
+    let program name = List.exists (fun job -> Job.name job = name) jobs in
+    let options = { Turns.repeat; quick; program; before } in
+    let rows = measure options situations ~json ~markdown in
+    let missed = strict && List.exists (fun row -> Row.verdict row = Missed) rows in
+    `Ok (if missed || List.exists Row.failed rows then 1 else 0)
 
 (* ---- The command line ---- *)
 
@@ -71,15 +69,13 @@ let quick =
 
 let only =
   let doc =
-    "Only the situation $(docv) (can be repeated), one of "
-    ^ names Situations.name Situations.all
+    "Only the situation $(docv) (can be repeated), one of " ^ names Situations.name Situations.all
   in
   Arg.(value & opt_all string [] & info [ "only" ] ~docv:"SITUATION" ~doc)
 
 let programs =
   let doc =
-    "Of the programs, measure only $(docv) (can be repeated), one of "
-    ^ names Job.name Job.all
+    "Of the programs, measure only $(docv) (can be repeated), one of " ^ names Job.name Job.all
   in
   Arg.(value & opt_all string [] & info [ "program" ] ~docv:"PROGRAM" ~doc)
 
@@ -92,8 +88,7 @@ let markdown = Arg.(value & flag & info [ "markdown" ] ~doc:"Print Markdown.")
 let strict = Arg.(value & flag & info [ "strict" ] ~doc:"Exit with 1 if a bar is missed.")
 
 let never =
-  Term.(
-    const never $ repeat $ quick $ only $ programs $ before $ json $ markdown $ strict)
+  Term.(const never $ repeat $ quick $ only $ programs $ before $ json $ markdown $ strict)
 
 (* ---- The children ---- *)
 
@@ -121,10 +116,8 @@ let children =
   let int = Options.positive in
   [
     child "job" Term.(const run_job $ word 0 jobs $ word 1 how $ word 2 Arg.float);
-    child "tiny"
-      Term.(const tiny $ word 0 (Arg.enum Loops.callers) $ word 1 int $ word 2 int);
-    child "sweep"
-      Term.(const sweep $ word 0 (Arg.enum Loops.bodies) $ word 1 int $ word 2 int);
+    child "tiny" Term.(const tiny $ word 0 (Arg.enum Loops.callers) $ word 1 int $ word 2 int);
+    child "sweep" Term.(const sweep $ word 0 (Arg.enum Loops.bodies) $ word 1 int $ word 2 int);
     child "phase" Term.(const Idle.phase $ word 0 (Arg.enum Phase.all));
     child "idle-cpu" Term.(const idle $ word 0 Arg.float);
     child "await-cpu" Term.(const await $ word 0 Arg.float);
@@ -139,9 +132,7 @@ let neighbour =
   in
   let triple = Arg.(t3 float int int) in
   let shift = Arg.(value & opt (some triple) None & info [ "shift" ]) in
-  Cmd.v
-    (Cmd.info "neighbour" ~docs:Manpage.s_none)
-    Term.(const busy $ shift $ word 0 Arg.float)
+  Cmd.v (Cmd.info "neighbour" ~docs:Manpage.s_none) Term.(const busy $ shift $ word 0 Arg.float)
 
 let cmd =
   let doc = "is a program with Muster ever slower than the sequential one?" in

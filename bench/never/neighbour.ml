@@ -27,8 +27,7 @@ let start ?every ~count output index =
   let shift =
     match every with
     | None -> []
-    | Some every ->
-        [ "--shift"; Printf.sprintf "%g,%d,%d" every index count ]
+    | Some every -> [ "--shift"; Printf.sprintf "%g,%d,%d" every index count ]
   in
   Child.start Child.this ("neighbour" :: string_of_float most_seconds :: shift) ~output
 

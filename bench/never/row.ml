@@ -6,14 +6,7 @@ type got =
   | Failed of string
 
 type limit = At_most of float | Below of float
-
-type t = {
-  situation : string;
-  detail : string;
-  program : string;
-  got : got;
-  limit : limit;
-}
+type t = { situation : string; detail : string; program : string; got : got; limit : limit }
 
 let by which row =
   match row.got with
@@ -51,9 +44,7 @@ let show row figure =
 
 let show_limit row =
   let words, bound =
-    match row.limit with
-    | At_most bound -> ("at most ", bound)
-    | Below bound -> ("below ", bound)
+    match row.limit with At_most bound -> ("at most ", bound) | Below bound -> ("below ", bound)
   in
   match row.got with
   | Skipped _ | Failed _ -> ""
@@ -71,9 +62,7 @@ let times row =
   | Amount _ | Skipped _ | Failed _ -> ("", "")
 
 let cells row =
-  let figure which =
-    Option.fold ~none:"" ~some:(fun pair -> show row (which pair)) (figures row)
-  in
+  let figure which = Option.fold ~none:"" ~some:(fun pair -> show row (which pair)) (figures row) in
   let time, against = times row in
   [
     String.concat ": " (List.filter (( <> ) "") [ row.situation; row.detail ]);
@@ -89,8 +78,7 @@ let cells row =
 let table rows =
   {
     Table.title = "Never slower than the sequential program";
-    header =
-      [ "situation"; "program"; "time"; "against"; "median"; "by minima"; "bar"; "" ];
+    header = [ "situation"; "program"; "time"; "against"; "median"; "by minima"; "bar"; "" ];
     rows = List.map cells rows;
   }
 
@@ -106,13 +94,11 @@ let summary rows =
 let json row =
   let number value = if Float.is_finite value then `Float value else `Null in
   let runs sample = `List (List.map number (Measure.runs sample)) in
-  let part which =
-    Option.fold ~none:`Null ~some:(fun pair -> number (which pair)) (figures row)
-  in
+  let part which = Option.fold ~none:`Null ~some:(fun pair -> number (which pair)) (figures row) in
   let samples =
     match row.got with
     | Ratio { subject; against } | More { subject; against } ->
-        [ ("runs", runs subject); ("against", runs against) ]
+      [ ("runs", runs subject); ("against", runs against) ]
     | Amount sample -> [ ("runs", runs sample) ]
     | Skipped _ | Failed _ -> []
   in

@@ -60,9 +60,8 @@ let pinned =
     match Confines.pinned () with
     | Error why -> skipped ~situation why
     | Ok confine ->
-        for_each_job options ~situation
-          (against_sequential options ~situation ~confine ~limit:(At_most 1.05)
-             [ Default; Asked 8 ])
+      for_each_job options ~situation
+        (against_sequential options ~situation ~confine ~limit:(At_most 1.05) [ Default; Asked 8 ])
   in
   { name = situation; doc = "pinned to one CPU, default pool and 8 asked for"; rows }
 
@@ -73,9 +72,7 @@ let quota =
       for_each_job options ~situation
         (against_sequential options ~situation ~confine ~limit:(At_most 1.1) [ Default ])
     in
-    match Confines.with_quota 1. under with
-    | Ok rows -> rows
-    | Error why -> skipped ~situation why
+    match Confines.with_quota 1. under with Ok rows -> rows | Error why -> skipped ~situation why
   in
   { name = situation; doc = "a control group with a quota of 1 CPU"; rows }
 
@@ -83,8 +80,7 @@ let quiet =
   let situation = "quiet" in
   let limit = if Muster.Cpu.available () > 1 then Row.Below 1. else At_most 1.1 in
   let rows options =
-    for_each_job options ~situation
-      (against_sequential options ~situation ~limit [ Default ])
+    for_each_job options ~situation (against_sequential options ~situation ~limit [ Default ])
   in
   { name = situation; doc = "nothing else: what the default pool gains"; rows }
 
@@ -147,8 +143,8 @@ let changing =
   {
     name = situation;
     doc =
-      "beside busy processes, of which one comes or goes every 200 ms for 10 s, against \
-       the better of 1 and 2 workers that stay";
+      "beside busy processes, of which one comes or goes every 200 ms for 10 s, against the better \
+       of 1 and 2 workers that stay";
     rows = (fun options -> for_each_job options ~situation (rows options));
   }
 
@@ -171,8 +167,8 @@ let tiny =
   let rows options caller iterations =
     let detail = Printf.sprintf "%d iterations" iterations in
     let arguments = [ "tiny"; caller; string_of_int iterations ] in
-    loops options ~situation ~program:("in " ^ caller) ~detail arguments
-      (fun subject against -> (Row.More { subject; against }, Row.At_most 60.))
+    loops options ~situation ~program:("in " ^ caller) ~detail arguments (fun subject against ->
+        (Row.More { subject; against }, Row.At_most 60.))
   in
   {
     name = situation;
@@ -183,8 +179,7 @@ let tiny =
 (* A pause between two loops lets the workers fall asleep; to wake them may take longer
    than the loop, which therefore need not gain. *)
 let sweep_limit body microseconds =
-  if microseconds >= 20 && body <> "seldom" && Muster.Cpu.available () > 1 then
-    Row.Below 1.
+  if microseconds >= 20 && body <> "seldom" && Muster.Cpu.available () > 1 then Row.Below 1.
   else At_most 1.1
 
 let sweep =
@@ -198,8 +193,7 @@ let sweep =
   {
     name = situation;
     doc = "loops of 1 us to 100 us of work";
-    rows =
-      (fun options -> product (rows options) Loops.bodies [ 1; 2; 5; 10; 20; 50; 100 ]);
+    rows = (fun options -> product (rows options) Loops.bodies [ 1; 2; 5; 10; 20; 50; 100 ]);
   }
 
 (* ---- What an idle pool costs ---- *)
@@ -250,9 +244,7 @@ let first_region =
     let arguments = [ "first-region"; string_of_float after; string_of_int times ] in
     amount options ~situation ~detail:("after " ^ detail) ~limit arguments
   in
-  let pauses =
-    [ ("1 ms", 1e-3, 101, 30e3); ("100 ms", 0.1, 11, 100e3); ("10 s", 10., 1, 2e6) ]
-  in
+  let pauses = [ ("1 ms", 1e-3, 101, 30e3); ("100 ms", 0.1, 11, 100e3); ("10 s", 10., 1, 2e6) ] in
   {
     name = situation;
     doc = "the first Team.broadcast after 1 ms, 100 ms and 10 s of idleness";
@@ -265,8 +257,8 @@ let quiet_bars =
     match options.before with
     | None -> skipped ~situation "needs --before, see bench/README.md"
     | Some before ->
-        attempt ~situation ~program:"" (fun () ->
-            Earlier.rows ~situation ~repeat:options.repeat ~before)
+      attempt ~situation ~program:"" (fun () ->
+          Earlier.rows ~situation ~repeat:options.repeat ~before)
   in
   {
     name = situation;

@@ -1,17 +1,12 @@
-type options = {
-  repeat : int;
-  quick : bool;
-  program : string -> bool;
-  before : string option;
-}
+type options = { repeat : int; quick : bool; program : string -> bool; before : string option }
 
 let watched = Unix.isatty Unix.stderr
 let clear_line = "\r\027[K"
 
 let say ~situation ~program ~contender ~round ~repeat =
   if watched then
-    Printf.eprintf "%snever: %s, %s, round %d of %d: %s%!" clear_line situation program
-      (round + 1) repeat contender
+    Printf.eprintf "%snever: %s, %s, round %d of %d: %s%!" clear_line situation program (round + 1)
+      repeat contender
 
 let say_nothing () = if watched then Printf.eprintf "%s%!" clear_line
 

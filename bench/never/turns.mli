@@ -39,11 +39,7 @@ val time : Figures.t -> float
 (** {1 Rows} *)
 
 val attempt :
-  situation:string ->
-  ?detail:string ->
-  program:string ->
-  (unit -> Row.t list) ->
-  Row.t list
+  situation:string -> ?detail:string -> program:string -> (unit -> Row.t list) -> Row.t list
 (** [attempt rows] is [rows ()], or a row that says why that failed: the others are
     measured all the same. *)
 

@@ -21,7 +21,8 @@ let row_of_product { left; right; result } i =
     row
 
 let random_product size () =
-  let left = Lu.random size and right = Array.map (fun row -> Array.sub row 0 size) (Lu.random (size + 1)) in
+  let left = Lu.random size
+  and right = Array.map (fun row -> Array.sub row 0 size) (Lu.random (size + 1)) in
   { left; right; result = Array.make_matrix size size 0. }
 
 (* Some four of [size] indices, others in every round. *)

@@ -28,7 +28,12 @@ let run library { name; _ } ~domains ~runs ~quick =
   let number = string_of_int in
   let command =
     [|
-      Sys.executable_name; "child"; library; name; number (domains - 1); number runs;
+      Sys.executable_name;
+      "child";
+      library;
+      name;
+      number (domains - 1);
+      number runs;
       string_of_bool quick;
     |]
   in
@@ -112,8 +117,7 @@ let bench =
     $ number "runs" ~default:3 "Runs of a program in one process."
     $ number "domains" ~default:domains "Workers, the caller's included."
     $ flag "quick" "Sizes that only show that everything runs."
-    $ only
-    $ flag "markdown" "Print Markdown."
+    $ only $ flag "markdown" "Print Markdown."
     $ flag "strict" "Exit with 1 if a bar is missed.")
 
 let child =

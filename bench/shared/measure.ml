@@ -15,8 +15,7 @@ let median sample =
   let sorted = Array.copy sample in
   Array.sort Float.compare sorted;
   let n = Array.length sorted in
-  if Array.exists Float.is_nan sorted then nan
-  else (sorted.((n - 1) / 2) +. sorted.(n / 2)) /. 2.
+  if Array.exists Float.is_nan sorted then nan else (sorted.((n - 1) / 2) +. sorted.(n / 2)) /. 2.
 
 let median_ratio a b = median (Array.map2 ( /. ) a b)
 

@@ -12,8 +12,7 @@ let padded i w cell =
   let space = String.make (w - width cell) ' ' in
   if i = 0 then cell ^ space else space ^ cell
 
-let line widths cells =
-  List.mapi (fun i (w, c) -> padded i w c) (List.combine widths cells)
+let line widths cells = List.mapi (fun i (w, c) -> padded i w c) (List.combine widths cells)
 
 let to_text table =
   let widths = widths table in

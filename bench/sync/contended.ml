@@ -15,14 +15,25 @@ let stdlib () =
   let m = Stdlib.Mutex.create () in
   { name = "Stdlib.Mutex"; protect = (fun f -> Stdlib.Mutex.protect m f) }
 
-let work n = for _ = 1 to n do ignore (Sys.opaque_identity (ref 0)) done
+let work n =
+  for _ = 1 to n do
+    ignore (Sys.opaque_identity (ref 0))
+  done
 
 type shape = { domains : int; tasks : int; inside : int; outside : int }
 
 let run shape lock ~calls =
   let count = ref 0 in
-  let step () = work shape.inside; incr count in
-  let task () = for _ = 1 to calls do lock.protect step; work shape.outside done in
+  let step () =
+    work shape.inside;
+    incr count
+  in
+  let task () =
+    for _ = 1 to calls do
+      lock.protect step;
+      work shape.outside
+    done
+  in
   ignore (Muster.Task.all (List.init shape.tasks (fun _ -> task)));
   assert (!count = calls * shape.tasks)
 
@@ -54,7 +65,8 @@ let row ~repeat ~calls shape =
   let samples = List.map snd (measure ~repeat shape ~calls) in
   let stdlib = List.nth samples 2 in
   let show sample =
-    Printf.sprintf "%s (%.2f)" (Clock.show (Measure.median sample))
+    Printf.sprintf "%s (%.2f)"
+      (Clock.show (Measure.median sample))
       (Measure.median_ratio sample stdlib)
   in
   Printf.sprintf "%d domains, %d tasks, %d inside, %d outside" shape.domains shape.tasks

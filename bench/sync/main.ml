@@ -10,7 +10,9 @@ let uncontended ~repeat ~calls =
   Gc.full_major ();
   let rows () = List.map (Uncontended.row ~repeat ~calls) Uncontended.all in
   let show where rows =
-    print ("nobody else wants it, " ^ where) [ ""; "Muster"; "Stdlib"; "ratio"; "" ]
+    print
+      ("nobody else wants it, " ^ where)
+      [ ""; "Muster"; "Stdlib"; "ratio"; "" ]
       (List.map snd rows);
     List.for_all fst rows
   in

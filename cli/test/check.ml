@@ -16,13 +16,10 @@ let outcome arguments =
 
 let contains text part =
   let n = String.length part in
-  let rec at i =
-    i + n <= String.length text && (String.sub text i n = part || at (i + 1))
-  in
+  let rec at i = i + n <= String.length text && (String.sub text i n = part || at (i + 1)) in
   at 0
 
-let says text part =
-  if not (contains text part) then Alcotest.failf "no %S in:\n%s" part text
+let says text part = if not (contains text part) then Alcotest.failf "no %S in:\n%s" part text
 
 let expect ?(code = 0) arguments parts () =
   let got, printed = outcome arguments in
@@ -97,8 +94,8 @@ let plan () =
   in
   check (report 2) "2 workers: 2 CPUs by affinity, no cgroup quota.";
   check (report 1)
-    "1 worker: 1 CPU by affinity, no cgroup quota. Everything runs in the caller, as in \
-     a sequential program.";
+    "1 worker: 1 CPU by affinity, no cgroup quota. Everything runs in the caller, as in a \
+     sequential program.";
   check
     (report 64 ~cpu_max:"150000 100000")
     "2 workers: 64 CPUs by affinity, a cgroup quota of 1.5 CPUs (/cg/cpu.max).";
@@ -111,13 +108,7 @@ let plan () =
 let here = lazy (Facts.gather ())
 
 let quiet : Facts.sight =
-  {
-    run_queue_wait = true;
-    runnable = Some 1;
-    online = 2;
-    whole_machine = true;
-    governor = On;
-  }
+  { run_queue_wait = true; runnable = Some 1; online = 2; whole_machine = true; governor = On }
 
 let facts ?(minor_heap = 262_144) ?workers ?(sight = quiet) (cpu : Cpu.report) =
   let workers = Option.value workers ~default:cpu.available in
@@ -152,15 +143,14 @@ let policies () =
 let warnings () =
   let check what facts parts =
     let texts = Advice.warnings facts in
-    Alcotest.(check int) (String.concat "\n" (what :: texts)) (List.length parts)
-      (List.length texts);
+    Alcotest.(check int)
+      (String.concat "\n" (what :: texts))
+      (List.length parts) (List.length texts);
     List.iter2 says texts parts
   in
   check "nothing to warn of" (facts (report 2)) [];
   check "ample quota" (facts (report 2 ~cpu_max:"400000 100000")) [];
-  check "tight quota"
-    (facts (report 8 ~cpu_max:"200000 100000"))
-    [ "quota of 2 CPUs is less" ];
+  check "tight quota" (facts (report 8 ~cpu_max:"200000 100000")) [ "quota of 2 CPUs is less" ];
   check "rounded quota"
     (facts (report 8 ~cpu_max:"150000 100000"))
     [ "quota of 1.5 CPUs is less"; "2 workers on 1.5 CPUs" ];
@@ -180,8 +170,7 @@ let shown () =
   List.iter (says text)
     [ "8 CPUs"; "/cg/cpu.max: 2 CPUs"; "262144 words of"; "Warnings\n  - "; "and why:\n    " ];
   let json = Yojson.Basic.to_string (Json.of_facts facts) in
-  List.iter (says json)
-    [ {|{"file":"/cg/cpu.max","cpus":2.0}|}; {|"muster_domains":null|} ]
+  List.iter (says json) [ {|{"file":"/cg/cpu.max","cpus":2.0}|}; {|"muster_domains":null|} ]
 
 let case name run = Alcotest.test_case name `Quick run
 let prints name arguments parts = case name (expect arguments parts)

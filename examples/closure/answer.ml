@@ -1,9 +1,4 @@
-type t = {
-  stanzas : int;
-  packages : Stanza.t array;
-  graph : Graph.t;
-  weight : Weigh.weight;
-}
+type t = { stanzas : int; packages : Stanza.t array; graph : Graph.t; weight : Weigh.weight }
 
 let same_package (a : Stanza.t) (b : Stanza.t) =
   let version (s : Stanza.t) = Text.sub s.name.text s.version in

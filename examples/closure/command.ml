@@ -20,11 +20,11 @@ let choose paths generate =
   match (paths, generate) with
   | [], Some packages -> Generated packages
   | [], None -> (
-      match Index.on_this_machine () with
-      | [] ->
-          print_endline "apt keeps no package index here: runs on a generated one.";
-          Generated Generate.default_packages
-      | lists -> Files lists)
+    match Index.on_this_machine () with
+    | [] ->
+      print_endline "apt keeps no package index here: runs on a generated one.";
+      Generated Generate.default_packages
+    | lists -> Files lists)
   | paths, _ -> Files paths
 
 let largest ~oversubscribe asked =
@@ -44,30 +44,29 @@ let job source ~domains ~oversubscribe ~top ~repeat =
   let measured () = Runs.measure ~oversubscribe ~domains ~repeat texts in
   match measured () with
   | answer, runs ->
-      Report.weights answer ~top;
-      Report.times runs;
-      Ok ()
+    Report.weights answer ~top;
+    Report.times runs;
+    Ok ()
   | exception Text.Malformed { text; at; reason } ->
-      let index = List.find (fun (index : Index.t) -> index.text == text) indexes in
-      let line = Text.line_of text at in
-      Error (2, Printf.sprintf "%s: line %d: %s" index.path line reason)
+    let index = List.find (fun (index : Index.t) -> index.text == text) indexes in
+    let line = Text.line_of text at in
+    Error (2, Printf.sprintf "%s: line %d: %s" index.path line reason)
   | exception Runs.Different { domains; what } ->
-      let run = plural domains "domain" in
-      Error (1, Printf.sprintf "%s: %s is not what the sequential program finds" run what)
+    let run = plural domains "domain" in
+    Error (1, Printf.sprintf "%s: %s is not what the sequential program finds" run what)
 
 let main paths generate domains oversubscribe top repeat =
   let outcome =
     match job (choose paths generate) ~domains ~oversubscribe ~top ~repeat with
     | outcome -> outcome
-    | exception Index.Unreadable { path; reason } ->
-        Error (2, Printf.sprintf "%s: %s" path reason)
+    | exception Index.Unreadable { path; reason } -> Error (2, Printf.sprintf "%s: %s" path reason)
   in
   match outcome with
   | Ok () -> 0
   | Error (status, message) ->
-      flush stdout;
-      Printf.eprintf "closure: %s\n%!" message;
-      status
+    flush stdout;
+    Printf.eprintf "closure: %s\n%!" message;
+    status
 
 let at_least least =
   let parse text =
@@ -79,8 +78,8 @@ let at_least least =
 
 let index =
   let doc =
-    "Read the package index $(docv), plain or compressed, instead of this machine's. Can \
-     be given several times: of a package in several, the newest version counts."
+    "Read the package index $(docv), plain or compressed, instead of this machine's. Can be given \
+     several times: of a package in several, the newest version counts."
   in
   Arg.(value & opt_all string [] & info [ "index" ] ~docv:"FILE" ~doc)
 
@@ -90,8 +89,8 @@ let generate =
 
 let domains =
   let doc =
-    "Run on 1, 2, … and up to $(docv) domains. The default is the number of CPUs the \
-     process may use, and without $(b,--oversubscribe) also the most."
+    "Run on 1, 2, … and up to $(docv) domains. The default is the number of CPUs the process may \
+     use, and without $(b,--oversubscribe) also the most."
   in
   Arg.(value & opt (some (at_least 1)) None & info [ "domains" ] ~docv:"N" ~doc)
 
@@ -111,16 +110,15 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "Reads the package index that apt keeps on a Debian or Ubuntu machine, resolves \
-       the dependencies of every package, and finds for each how many packages and how \
-       many megabytes it pulls in. It does so with a plain sequential program and on 1, \
-       2, … domains, checks that the answers are equal, and prints them and the times. \
-       Where apt keeps no index, a generated one takes its place.";
+      "Reads the package index that apt keeps on a Debian or Ubuntu machine, resolves the \
+       dependencies of every package, and finds for each how many packages and how many megabytes \
+       it pulls in. It does so with a plain sequential program and on 1, 2, … domains, checks that \
+       the answers are equal, and prints them and the times. Where apt keeps no index, a generated \
+       one takes its place.";
     `P
-      "A package's weight is its own size and that of all it depends on, directly or \
-       not, by $(b,Depends) and $(b,Pre-Depends). Of alternatives the first that is met \
-       by a package of the index counts, else the first that is met by one that \
-       provides it.";
+      "A package's weight is its own size and that of all it depends on, directly or not, by \
+       $(b,Depends) and $(b,Pre-Depends). Of alternatives the first that is met by a package of \
+       the index counts, else the first that is met by one that provides it.";
   ]
 
 let exits =
@@ -131,5 +129,4 @@ let exits =
 let cmd =
   let doc = "what every package of this machine's index pulls in" in
   let info = Cmd.info "closure" ~doc ~man ~exits in
-  Cmd.v info
-    Term.(const main $ index $ generate $ domains $ oversubscribe $ top $ repeat)
+  Cmd.v info Term.(const main $ index $ generate $ domains $ oversubscribe $ top $ repeat)

@@ -19,6 +19,7 @@ let name i =
 (* Packages with numbers close together share a few virtual ones. *)
 let virtual_name random i =
   Printf.sprintf "virtual-%s-%d" (word (i / 20)) (Random.State.int random 5)
+
 let upstream i = Printf.sprintf "%d.%d" (i mod 7) (i mod 29)
 let version i = Printf.sprintf "%s.%d-%d" (upstream i) (i mod 5) (1 + (i mod 3))
 let older_version i = Printf.sprintf "%s~rc%d-1" (upstream i) (i mod 5)
@@ -61,11 +62,11 @@ let clause random ~packages i =
   let some_virtual () = virtual_name random (target ()) in
   match Random.State.int random 1000 with
   | n when n < 25 ->
-      let first = one () in
-      first ^ " | " ^ one ()
+    let first = one () in
+    first ^ " | " ^ one ()
   | n when n < 35 ->
-      let first = one () in
-      first ^ " | " ^ some_virtual ()
+    let first = one () in
+    first ^ " | " ^ some_virtual ()
   | n when n < 55 -> some_virtual ()
   | _ -> one ()
 

@@ -11,8 +11,8 @@ let architecture_fits (relation : Relation.t) (package : Stanza.t) =
   match Text.sub relation.name.text relation.architecture with
   | "any" | "native" -> true
   | wanted ->
-      let actual = Text.sub package.name.text package.architecture in
-      actual = wanted || actual = "all"
+    let actual = Text.sub package.name.text package.architecture in
+    actual = wanted || actual = "all"
 
 let find_package (catalogue : Catalogue.t) (relation : Relation.t) =
   let number = Catalogue.find catalogue relation.name in
@@ -29,8 +29,7 @@ let offer_meets (relation : Relation.t) (offer : Offer.t) =
   match relation.bound with
   | Any -> true
   | _ ->
-      (not (Text.is_empty offer.version))
-      && Relation.meets relation offer.name.text offer.version
+    (not (Text.is_empty offer.version)) && Relation.meets relation offer.name.text offer.version
 
 let find_provider (catalogue : Catalogue.t) (table : Offer.table) relation =
   let rec go item =
@@ -38,8 +37,7 @@ let find_provider (catalogue : Catalogue.t) (table : Offer.table) relation =
     else
       let offer = table.offers.(item) in
       if
-        offer_meets relation offer
-        && architecture_fits relation catalogue.packages.(offer.provider)
+        offer_meets relation offer && architecture_fits relation catalogue.packages.(offer.provider)
       then Some offer.provider
       else go (Names.next table.names item)
   in

@@ -27,8 +27,8 @@ let on_this_machine () =
   match Sys.readdir lists with
   | exception Sys_error _ -> []
   | files ->
-      Array.to_list files |> List.filter is_package_list |> List.sort String.compare
-      |> List.map (Filename.concat lists)
+    Array.to_list files |> List.filter is_package_list |> List.sort String.compare
+    |> List.map (Filename.concat lists)
 
 (* apt's helper goes by the file's name, so it is no help where the name does not tell. It takes
    a gzip file that was cut off for a whole one, so there it comes second. *)
@@ -39,8 +39,7 @@ let commands format path =
     if format.extension = ".gz" then [ tool; helper ] else [ helper ]
   else [ tool ]
 
-let rec wait pid =
-  try snd (Unix.waitpid [] pid) with Unix.Unix_error (EINTR, _, _) -> wait pid
+let rec wait pid = try snd (Unix.waitpid [] pid) with Unix.Unix_error (EINTR, _, _) -> wait pid
 
 (* The tool's own messages are dropped: the reader gets one line, from us. *)
 let output_of argv ~input =
@@ -49,36 +48,36 @@ let output_of argv ~input =
   let close_ours () = List.iter Unix.close [ null; to_us ] in
   match Unix.create_process argv.(0) argv input to_us null with
   | exception (Unix.Unix_error _ as error) ->
-      close_ours ();
-      Unix.close from_tool;
-      raise error
+    close_ours ();
+    Unix.close from_tool;
+    raise error
   | pid ->
-      close_ours ();
-      let channel = Unix.in_channel_of_descr from_tool in
-      set_binary_mode_in channel true;
-      let finally () = close_in channel in
-      let output = Fun.protect ~finally (fun () -> In_channel.input_all channel) in
-      (output, wait pid)
+    close_ours ();
+    let channel = Unix.in_channel_of_descr from_tool in
+    set_binary_mode_in channel true;
+    let finally () = close_in channel in
+    let output = Fun.protect ~finally (fun () -> In_channel.input_all channel) in
+    (output, wait pid)
 
 (* By the first command that is installed. *)
 let rec read_by commands ~input path format =
   match commands with
   | [] -> unreadable path "it takes %s to read, which is not installed" format.tool
   | argv :: others -> (
-      let tool = Filename.basename argv.(0) in
-      match output_of argv ~input with
-      | output, WEXITED 0 -> output
-      | _, WEXITED 127 | (exception Unix.Unix_error (ENOENT, _, _)) ->
-          read_by others ~input path format
-      | _, _ -> unreadable path "%s cannot decompress it" tool
-      | exception Unix.Unix_error (error, _, _) ->
-          unreadable path "cannot start %s: %s" tool (Unix.error_message error))
+    let tool = Filename.basename argv.(0) in
+    match output_of argv ~input with
+    | output, WEXITED 0 -> output
+    | _, WEXITED 127 | (exception Unix.Unix_error (ENOENT, _, _)) ->
+      read_by others ~input path format
+    | _, _ -> unreadable path "%s cannot decompress it" tool
+    | exception Unix.Unix_error (error, _, _) ->
+      unreadable path "cannot start %s: %s" tool (Unix.error_message error))
 
 let read_compressed format path input =
   match Unix.lseek input 0 SEEK_SET with
   | _ -> read_by (commands format path) ~input path format
   | exception Unix.Unix_error _ ->
-      unreadable path "it is compressed, and can be read only once: decompress it first"
+    unreadable path "it is compressed, and can be read only once: decompress it first"
 
 let format_of text =
   List.find_opt (fun format -> String.starts_with ~prefix:format.magic text) formats

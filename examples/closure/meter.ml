@@ -4,9 +4,7 @@ let create run = { run; times = [] }
 let times t = List.rev t.times
 let on_terminal = lazy (Unix.isatty Unix.stderr)
 let clear_line = "\r\027[K"
-
-let show t name percent =
-  Printf.eprintf "%s%s: %s %d %%%!" clear_line t.run name percent
+let show t name percent = Printf.eprintf "%s%s: %s %d %%%!" clear_line t.run name percent
 
 (* The domain whose step reaches a new percentage shows it: a hundred lines at most,
    however many steps there are. *)

@@ -4,9 +4,9 @@ type t = { text : string; span : Text.span; hash : int }
 let hash text span =
   let h = ref 0x0bf29ce484222325 in
   for i = Text.start span to Text.stop span - 1 do
-    h := (!h lxor Char.code text.[i]) * 0x100000001b3
+    h := !h lxor Char.code text.[i] * 0x100000001b3
   done;
-  (!h lxor (!h lsr 32)) land max_int
+  !h lxor (!h lsr 32) land max_int
 
 let make text span = { text; span; hash = hash text span }
 

@@ -1,11 +1,5 @@
 type bound = Any | Earlier | At_most | Exactly | At_least | Later
-
-type t = {
-  name : Name.t;
-  architecture : Text.span;
-  bound : bound;
-  version : Text.span;
-}
+type t = { name : Name.t; architecture : Text.span; bound : bound; version : Text.span }
 
 (* [<] and [>] are old spellings of [<=] and [>=] (Debian Policy 7.1). *)
 let bound_of text span =
@@ -28,8 +22,7 @@ let parse_bound text ~start ~stop =
   done;
   let bound = bound_of text (Text.span ~start:(Text.start inside) ~stop:!after) in
   let version = Text.trim text ~start:!after ~stop:(Text.stop inside) in
-  if Text.is_empty version then
-    Text.malformed text start "a version bound has no version";
+  if Text.is_empty version then Text.malformed text start "a version bound has no version";
   (bound, version)
 
 let is_name_character = function
@@ -54,9 +47,7 @@ let parse text span =
   let qualified = name_end < stop && text.[name_end] = ':' in
   let word = if qualified then word_end text ~start:(name_end + 1) ~stop else name_end in
   let name = name_of text ~start ~stop:name_end in
-  let architecture =
-    if qualified then Text.span ~start:(name_end + 1) ~stop:word else Text.none
-  in
+  let architecture = if qualified then Text.span ~start:(name_end + 1) ~stop:word else Text.none in
   let rest = Text.trim text ~start:word ~stop in
   if Text.is_empty rest then { name; architecture; bound = Any; version = Text.none }
   else
@@ -76,8 +67,7 @@ let iter_clauses text field f =
   let rec go start =
     if start < field_stop then begin
       let stop = Text.index text ~start ~stop:field_stop ',' in
-      if not (Text.is_empty (Text.trim text ~start ~stop)) then
-        f (alternatives text ~start ~stop);
+      if not (Text.is_empty (Text.trim text ~start ~stop)) then f (alternatives text ~start ~stop);
       go (stop + 1)
     end
   in

@@ -40,8 +40,8 @@ let median values =
 
 let summary (answer : Answer.t) =
   let packages = Array.length answer.packages in
-  Printf.printf "%d stanzas, %d packages, %d dependencies (%d more cannot be met)\n"
-    answer.stanzas packages (Answer.edges answer) (Answer.unmet answer);
+  Printf.printf "%d stanzas, %d packages, %d dependencies (%d more cannot be met)\n" answer.stanzas
+    packages (Answer.edges answer) (Answer.unmet answer);
   if packages > 0 then
     let sum = Array.fold_left ( + ) 0 answer.weight.count in
     Printf.printf "A package pulls in %.1f in the mean, %d in the median\n"
@@ -79,20 +79,19 @@ let totals serial self run =
   let against other = ratio (Runs.total other) total in
   [ against serial; (match run.domains with None -> "" | Some _ -> against self) ]
 
-let speed_ups serial (run : Runs.run) =
-  List.map2 ratio (phase_seconds serial) (phase_seconds run)
+let speed_ups serial (run : Runs.run) = List.map2 ratio (phase_seconds serial) (phase_seconds run)
 
 let times runs =
   match runs with
   | serial :: (self :: _ as parallel) ->
-      let columns = phase_names serial @ [ "total" ] in
-      print_string "\nTime by phase, the shortest of the repeats:\n";
-      row "" columns [ "vs serial"; "vs self" ];
-      let time run =
-        row (run_name run) (List.map seconds (phase_seconds run)) (totals serial self run)
-      in
-      List.iter time runs;
-      print_string "\nSpeed-up by phase, vs serial:\n";
-      row "" columns [];
-      List.iter (fun run -> row (run_name run) (speed_ups serial run) []) parallel
+    let columns = phase_names serial @ [ "total" ] in
+    print_string "\nTime by phase, the shortest of the repeats:\n";
+    row "" columns [ "vs serial"; "vs self" ];
+    let time run =
+      row (run_name run) (List.map seconds (phase_seconds run)) (totals serial self run)
+    in
+    List.iter time runs;
+    print_string "\nSpeed-up by phase, vs serial:\n";
+    row "" columns [];
+    List.iter (fun run -> row (run_name run) (speed_ups serial run) []) parallel
   | _ -> ()

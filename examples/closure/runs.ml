@@ -7,12 +7,9 @@ let counts largest =
   let rec powers n =
     if n >= largest then [] else n :: (if n > largest / 2 then [] else powers (2 * n))
   in
-  if largest <= 8 then List.init largest succ
-  else List.init 8 succ @ powers 16 @ [ largest ]
+  if largest <= 8 then List.init largest succ else List.init 8 succ @ powers 16 @ [ largest ]
 
-let most ~oversubscribe wanted =
-  Muster.Pool.with_ ~domains:wanted ~oversubscribe Muster.Pool.size
-
+let most ~oversubscribe wanted = Muster.Pool.with_ ~domains:wanted ~oversubscribe Muster.Pool.size
 let total run = List.fold_left (fun sum (_, seconds) -> sum +. seconds) 0. run.times
 
 let sequential texts =
@@ -20,8 +17,7 @@ let sequential texts =
   let answer = Sequential.run meter texts in
   (answer, { domains = None; times = Meter.times meter })
 
-let run_name domains =
-  Printf.sprintf "%d domain%s" domains (if domains = 1 then "" else "s")
+let run_name domains = Printf.sprintf "%d domain%s" domains (if domains = 1 then "" else "s")
 
 (* A pool for each run: the sequential program has no idle domains beside it. *)
 let parallel ~oversubscribe texts expected wanted =
@@ -31,9 +27,7 @@ let parallel ~oversubscribe texts expected wanted =
     (domains, meter, Parallel.run pool meter texts)
   in
   let domains, meter, answer = Muster.Pool.with_ ~domains:wanted ~oversubscribe job in
-  Option.iter
-    (fun what -> raise (Different { domains; what }))
-    (Answer.difference expected answer);
+  Option.iter (fun what -> raise (Different { domains; what })) (Answer.difference expected answer);
   { domains = Some domains; times = Meter.times meter }
 
 let shorter (phase, a) (_, b) = (phase, Float.min a b)

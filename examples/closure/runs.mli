@@ -15,11 +15,7 @@ val most : oversubscribe:bool -> int -> int
 (** How many domains a pool has that is made for so many. *)
 
 val measure :
-  oversubscribe:bool ->
-  domains:int list ->
-  repeat:int ->
-  string list ->
-  Answer.t * run list
+  oversubscribe:bool -> domains:int list -> repeat:int -> string list -> Answer.t * run list
 (** [measure ~oversubscribe ~domains ~repeat texts] runs everything [repeat] times, in
     turn, and keeps for each phase of each run its shortest time.
 

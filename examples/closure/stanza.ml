@@ -17,9 +17,8 @@ let rec after_blank_line text at =
   match String.index_from_opt text at '\n' with
   | None -> String.length text
   | Some newline ->
-      let next = newline + 1 in
-      if next < String.length text && text.[next] = '\n' then next + 1
-      else after_blank_line text next
+    let next = newline + 1 in
+    if next < String.length text && text.[next] = '\n' then next + 1 else after_blank_line text next
 
 let cut ~size text =
   let length = String.length text in
@@ -33,15 +32,7 @@ let cut ~size text =
 
 (* The fields that matter, in the order of a draft's array. *)
 let fields =
-  [|
-    "package";
-    "version";
-    "architecture";
-    "installed-size";
-    "depends";
-    "pre-depends";
-    "provides";
-  |]
+  [| "package"; "version"; "architecture"; "installed-size"; "depends"; "pre-depends"; "provides" |]
 
 let package, version, architecture, installed_size = (0, 1, 2, 3)
 let depends, pre_depends, provides = (4, 5, 6)
@@ -69,8 +60,7 @@ let field_named text start stop =
     | ('P' | 'p'), 8 -> provides
     | _ -> ignored
   in
-  if candidate <> ignored && is_field text start stop fields.(candidate) then candidate
-  else ignored
+  if candidate <> ignored && is_field text start stop fields.(candidate) then candidate else ignored
 
 (* A stanza being read: where each field's value lies, and the field that a
    continuation line would go on with. *)
@@ -94,8 +84,7 @@ let colon_of text start stop =
     incr at
   done;
   if !at = start || !at >= stop || text.[!at] <> ':' then
-    Text.malformed text start "expected \"Field: value\", found %S"
-      (excerpt text start stop);
+    Text.malformed text start "expected \"Field: value\", found %S" (excerpt text start stop);
   !at
 
 let read_field draft text start stop =
@@ -121,8 +110,7 @@ let size_of text span =
   else
     match int_of_string_opt (Text.sub text span) with
     | Some size when size >= 0 -> size
-    | _ ->
-        Text.malformed text (Text.start span) "bad Installed-Size %S" (Text.sub text span)
+    | _ -> Text.malformed text (Text.start span) "bad Installed-Size %S" (Text.sub text span)
 
 let required draft text field =
   let value = draft.values.(field) in
@@ -155,16 +143,14 @@ let parse { text; start; stop } =
       | '\n' -> blank eol stanzas
       | (' ' | '\t' | '\r') when is_blank_line text at eol -> blank eol stanzas
       | ' ' | '\t' ->
-          read_continuation draft text at eol;
-          lines (eol + 1) stanzas
+        read_continuation draft text at eol;
+        lines (eol + 1) stanzas
       | _ ->
-          read_field draft text at eol;
-          lines (eol + 1) stanzas
+        read_field draft text at eol;
+        lines (eol + 1) stanzas
   and blank eol stanzas =
     let stanzas = close stanzas in
     reset draft;
     lines (eol + 1) stanzas
-  and close stanzas =
-    if draft.start = not_started then stanzas else finish draft text :: stanzas
-  in
+  and close stanzas = if draft.start = not_started then stanzas else finish draft text :: stanzas in
   Array.of_list (List.rev (lines start []))

@@ -25,9 +25,9 @@ let rec compare_text a b =
   if at_text a || at_text b then
     match Int.compare (weight_here a) (weight_here b) with
     | 0 ->
-        advance a;
-        advance b;
-        compare_text a b
+      advance a;
+      advance b;
+      compare_text a b
     | order -> order
   else 0
 
@@ -52,9 +52,9 @@ let compare_number a b =
 let rec compare_parts a b =
   match compare_text a b with
   | 0 -> (
-      match compare_number a b with
-      | 0 -> if a.at < a.stop || b.at < b.stop then compare_parts a b else 0
-      | order -> order)
+    match compare_number a b with
+    | 0 -> if a.at < a.stop || b.at < b.stop then compare_parts a b else 0
+    | order -> order)
   | order -> order
 
 type parts = { text : string; start : int; colon : int; hyphen : int; stop : int }
@@ -82,9 +82,9 @@ let compare_spans a_text a_span b_text b_span =
   let a = split a_text a_span and b = split b_text b_span in
   match compare_number (epoch a) (epoch b) with
   | 0 -> (
-      match compare_parts (upstream a) (upstream b) with
-      | 0 -> compare_parts (revision a) (revision b)
-      | order -> order)
+    match compare_parts (upstream a) (upstream b) with
+    | 0 -> compare_parts (revision a) (revision b)
+    | order -> order)
   | order -> order
 
 let whole text = Text.span ~start:0 ~stop:(String.length text)

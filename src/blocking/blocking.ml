@@ -24,7 +24,10 @@ let by_crew f =
   let backtrace = Machine.backtrace_status () and caller = Machine.thread_id () in
   let result = ref None in
   let register waiter =
-    let tell ended () = result := ended; ignore (Waiter.grant waiter) in
+    let tell ended () =
+      result := ended;
+      ignore (Waiter.grant waiter)
+    in
     Crew.run (fun () ->
         Machine.record_backtrace backtrace;
         Outcome.firmly tell (outcome ~caller f) ())

@@ -43,16 +43,13 @@ type hand = {
   mutable listed : bool;  (** whether it has put itself into [idle]; its own *)
 }
 
-type state =
-  | Away
-  | Here of { waiting : job list; idle : hand list; hands : int }
+type state = Away | Here of { waiting : job list; idle : hand list; hands : int }
 
 let state = Atomic.make Away
 let none = ignore
 
 (* How long an idle thread stays, like an idle worker's domain (Worker.patience_ms). *)
 let patience_ms = 150
-
 let foreman = Sleeper.create ()
 
 external stop_ticks : unit -> unit = "muster_stop_ticks"
@@ -92,8 +89,12 @@ let run_job hand job =
    again wherever an exception came out of it. *)
 let rec work hand =
   let job = Atomic.get hand.job in
-  if job != none then (run_job hand job; work hand)
-  else if not hand.listed then (finish hand; work hand)
+  if job != none then (
+    run_job hand job;
+    work hand)
+  else if not hand.listed then (
+    finish hand;
+    work hand)
   else if Sleeper.doze hand.sleeper patience_ms || not (leave hand) then work hand
 
 (* A finaliser of the program's, or another function that the collector calls, raises in whatever thread
@@ -146,7 +147,9 @@ let may_leave () =
 
 let rec lead () =
   match !taken with
-  | job :: rest -> start job rest; lead ()
+  | job :: rest ->
+    start job rest;
+    lead ()
   | [] ->
     take_waiting ();
     if !taken <> [] then lead ()
@@ -157,7 +160,11 @@ let rec lead () =
 
 (* Hands inherit that signals are blocked. One may strike before. *)
 let rec run_domain () =
-  match Machine.block_signals (); lead (); stop_ticks () with
+  match
+    Machine.block_signals ();
+    lead ();
+    stop_ticks ()
+  with
   | () -> ()
   | exception _ -> run_domain ()
 

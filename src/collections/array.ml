@@ -15,13 +15,19 @@ let[@inline] search f a chunk = Chunks.search (code f) 0 (length a - 1) chunk
 
    These loops are functions of their own, whose free variables are in registers. *)
 
-let[@inline never] init_chunk f r lo hi = for i = lo to hi do put r i (f i) done
+let[@inline never] init_chunk f r lo hi =
+  for i = lo to hi do
+    put r i (f i)
+  done
 
 let init n f =
   if n < 2 || n > Sys.max_array_length then Stdlib.Array.init n f
   else Fresh.build (code f) n f (fun r lo hi -> init_chunk f r lo hi)
 
-let[@inline never] map_chunk f a r lo hi = for i = lo to hi do put r i (f (unsafe_get a i)) done
+let[@inline never] map_chunk f a r lo hi =
+  for i = lo to hi do
+    put r i (f (unsafe_get a i))
+  done
 
 let map f a =
   if length a < 2 then Stdlib.Array.map f a
@@ -30,7 +36,9 @@ let map f a =
     Fresh.build (code f) (length a) value (fun r lo hi -> map_chunk f a r lo hi)
 
 let[@inline never] mapi_chunk f a r lo hi =
-  for i = lo to hi do put r i (f i (unsafe_get a i)) done
+  for i = lo to hi do
+    put r i (f i (unsafe_get a i))
+  done
 
 let mapi f a =
   if length a < 2 then Stdlib.Array.mapi f a
@@ -39,7 +47,9 @@ let mapi f a =
     Fresh.build (code f) (length a) value (fun r lo hi -> mapi_chunk f a r lo hi)
 
 let[@inline never] map2_chunk f a b r lo hi =
-  for i = lo to hi do put r i (f (unsafe_get a i) (unsafe_get b i)) done
+  for i = lo to hi do
+    put r i (f (unsafe_get a i) (unsafe_get b i))
+  done
 
 let map2 f a b =
   if length a < 2 || length a <> length b then Stdlib.Array.map2 f a b
@@ -50,54 +60,65 @@ let map2 f a b =
 let map_inplace f a =
   if length a < 2 then Stdlib.Array.map_inplace f a
   else
-    run f a (fun lo hi -> for i = lo to hi do unsafe_set a i (f (unsafe_get a i)) done)
+    run f a (fun lo hi ->
+        for i = lo to hi do
+          unsafe_set a i (f (unsafe_get a i))
+        done)
 
 let mapi_inplace f a =
   if length a < 2 then Stdlib.Array.mapi_inplace f a
   else
-    run f a (fun lo hi -> for i = lo to hi do unsafe_set a i (f i (unsafe_get a i)) done)
+    run f a (fun lo hi ->
+        for i = lo to hi do
+          unsafe_set a i (f i (unsafe_get a i))
+        done)
 
 let pair x y = (x, y)
-
-let combine a b =
-  if length a <> length b then Stdlib.Array.combine a b else map2 pair a b
-
+let combine a b = if length a <> length b then Stdlib.Array.combine a b else map2 pair a b
 let split a = if length a < 2 then Stdlib.Array.split a else (map fst a, map snd a)
 
 (* {2 Effects} *)
 
 let iter f a =
   if length a < 2 then Stdlib.Array.iter f a
-  else run f a (fun lo hi -> for i = lo to hi do f (unsafe_get a i) done)
+  else
+    run f a (fun lo hi ->
+        for i = lo to hi do
+          f (unsafe_get a i)
+        done)
 
 let iteri f a =
   if length a < 2 then Stdlib.Array.iteri f a
-  else run f a (fun lo hi -> for i = lo to hi do f i (unsafe_get a i) done)
+  else
+    run f a (fun lo hi ->
+        for i = lo to hi do
+          f i (unsafe_get a i)
+        done)
 
 let iter2 f a b =
   if length a < 2 || length a <> length b then Stdlib.Array.iter2 f a b
   else
-    run f a (fun lo hi -> for i = lo to hi do f (unsafe_get a i) (unsafe_get b i) done)
+    run f a (fun lo hi ->
+        for i = lo to hi do
+          f (unsafe_get a i) (unsafe_get b i)
+        done)
 
 (* {2 Reductions} *)
 
 let[@inline never] fold_chunk op a lo hi =
   let acc = ref (unsafe_get a lo) in
-  for i = lo + 1 to hi do acc := op !acc (unsafe_get a i) done;
+  for i = lo + 1 to hi do
+    acc := op !acc (unsafe_get a i)
+  done;
   !acc
 
-let reduce_keyed code op a =
-  Leaves.reduce ~code (length a) (fun lo hi -> fold_chunk op a lo hi) op
+let reduce_keyed code op a = Leaves.reduce ~code (length a) (fun lo hi -> fold_chunk op a lo hi) op
 
 let fold op init a =
-  if length a <= Leaves.shortest then fold_left op init a
-  else op init (reduce_keyed (code op) op a)
+  if length a <= Leaves.shortest then fold_left op init a else op init (reduce_keyed (code op) op a)
 
 let reduce_by code op a =
-  match length a with
-  | 0 -> None
-  | 1 -> Some (unsafe_get a 0)
-  | _ -> Some (reduce_keyed code op a)
+  match length a with 0 -> None | 1 -> Some (unsafe_get a 0) | _ -> Some (reduce_keyed code op a)
 
 let reduce op a = reduce_by (code op) op a
 
@@ -124,7 +145,9 @@ let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 
 let[@inline never] count_chunk p a lo hi =
   let count = ref 0 in
-  for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get a i)) done;
+  for i = lo to hi do
+    count := !count + Bool.to_int (p (unsafe_get a i))
+  done;
   !count
 
 let count_shared p a =
@@ -132,8 +155,7 @@ let count_shared p a =
   run p a (fun lo hi -> ignore (Atomic.fetch_and_add total (count_chunk p a lo hi)));
   Atomic.get total
 
-let count p a =
-  if length a < 2 then count_chunk p a 0 (length a - 1) else count_shared p a
+let count p a = if length a < 2 then count_chunk p a 0 (length a - 1) else count_shared p a
 
 (* {2 Searches} *)
 
@@ -154,18 +176,24 @@ let[@inline never] rec find_chunk p a lo hi =
 
 let[@inline never] index_chunk p a lo hi =
   let i = ref lo in
-  while !i <= hi && not (p (unsafe_get a !i)) do incr i done;
+  while !i <= hi && not (p (unsafe_get a !i)) do
+    incr i
+  done;
   if !i <= hi then Some !i else None
 
 let[@inline never] failing_chunk p a lo hi =
   let i = ref lo in
-  while !i <= hi && p (unsafe_get a !i) do incr i done;
+  while !i <= hi && p (unsafe_get a !i) do
+    incr i
+  done;
   if !i <= hi then Some () else None
 
 (* Where [p] is [wanted] for the pair. *)
 let[@inline never] pair_chunk p (wanted : bool) a b lo hi =
   let i = ref lo in
-  while !i <= hi && p (unsafe_get a !i) (unsafe_get b !i) <> wanted do incr i done;
+  while !i <= hi && p (unsafe_get a !i) (unsafe_get b !i) <> wanted do
+    incr i
+  done;
   if !i <= hi then Some () else None
 
 let search_index p a = search p a (fun lo hi -> index_chunk p a lo hi)
@@ -179,25 +207,19 @@ let find_map f a =
   else search f a (fun lo hi -> find_mapi_chunk (fun _ x -> f x) a lo hi)
 
 let find_opt p a =
-  if length a < 2 then Stdlib.Array.find_opt p a
-  else search p a (fun lo hi -> find_chunk p a lo hi)
+  if length a < 2 then Stdlib.Array.find_opt p a else search p a (fun lo hi -> find_chunk p a lo hi)
 
-let find_index p a =
-  if length a < 2 then Stdlib.Array.find_index p a else search_index p a
-
-let exists p a =
-  if length a < 2 then Stdlib.Array.exists p a else Option.is_some (search_index p a)
+let find_index p a = if length a < 2 then Stdlib.Array.find_index p a else search_index p a
+let exists p a = if length a < 2 then Stdlib.Array.exists p a else Option.is_some (search_index p a)
 
 let for_all p a =
   if length a < 2 then Stdlib.Array.for_all p a
   else Option.is_none (search p a (fun lo hi -> failing_chunk p a lo hi))
 
-let has_pair p wanted a b =
-  Option.is_some (search p a (fun lo hi -> pair_chunk p wanted a b lo hi))
+let has_pair p wanted a b = Option.is_some (search p a (fun lo hi -> pair_chunk p wanted a b lo hi))
 
 let exists2 p a b =
-  if length a < 2 || length a <> length b then Stdlib.Array.exists2 p a b
-  else has_pair p true a b
+  if length a < 2 || length a <> length b then Stdlib.Array.exists2 p a b else has_pair p true a b
 
 let for_all2 p a b =
   if length a < 2 || length a <> length b then Stdlib.Array.for_all2 p a b
@@ -208,16 +230,16 @@ let mem x a =
   else Option.is_some (search_index (fun y -> Stdlib.compare y x = 0) a)
 
 let memq x a =
-  if length a < 2 then Stdlib.Array.memq x a
-  else Option.is_some (search_index (fun y -> x == y) a)
+  if length a < 2 then Stdlib.Array.memq x a else Option.is_some (search_index (fun y -> x == y) a)
 
 (* {2 Some of the elements} *)
 
 let[@inline never] mark_chunk p a marks lo hi =
-  for i = lo to hi do Select.mark marks i (p (unsafe_get a i)) done
+  for i = lo to hi do
+    Select.mark marks i (p (unsafe_get a i))
+  done
 
-let marks p a =
-  Select.marks (code p) (length a) (fun marks lo hi -> mark_chunk p a marks lo hi)
+let marks p a = Select.marks (code p) (length a) (fun marks lo hi -> mark_chunk p a marks lo hi)
 
 let[@inline never] move_chunk a r at (found : Select.found) =
   for j = 0 to found.count - 1 do
@@ -268,8 +290,7 @@ let concat_map f a =
   else
     Pieces.collect (code f) (length a) (fun lo hi ->
         let rec from acc i =
-          if i > hi then concat (List.rev acc)
-          else from (f (unsafe_get a i) :: acc) (i + 1)
+          if i > hi then concat (List.rev acc) else from (f (unsafe_get a i) :: acc) (i + 1)
         in
         from [] lo)
 
@@ -283,7 +304,11 @@ let sort_uniq cmp a =
   let sorted = copy a in
   sort cmp sorted;
   let is_first i = i = 0 || cmp (unsafe_get sorted (i - 1)) (unsafe_get sorted i) <> 0 in
-  let chunk marks lo hi = for i = lo to hi do Select.mark marks i (is_first i) done in
+  let chunk marks lo hi =
+    for i = lo to hi do
+      Select.mark marks i (is_first i)
+    done
+  in
   pack (Select.marks (code cmp) (length a) chunk) sorted
 
 (* {2 Groups} *)
@@ -294,4 +319,6 @@ let group_by key a =
 
 let histogram ~bins f a =
   Groups.histogram "Array" ~bins (code f) (length a) (fun t table lo hi ->
-      for i = lo to hi do Groups.add t table (f (unsafe_get a i)) done)
+      for i = lo to hi do
+        Groups.add t table (f (unsafe_get a i))
+      done)

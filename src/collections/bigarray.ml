@@ -66,7 +66,10 @@ module Array1 = struct
     else begin
       let r = create kind layout n and from = first layout in
       let set = writer r in
-      run f n (fun lo hi -> for i = lo to hi do set i (f (from + i)) done);
+      run f n (fun lo hi ->
+          for i = lo to hi do
+            set i (f (from + i))
+          done);
       r
     end
 
@@ -77,13 +80,18 @@ module Array1 = struct
       let r = create kind layout n in
       let set = writer r in
       run of_array n (fun lo hi ->
-          for i = lo to hi do set i (Stdlib.Array.unsafe_get a i) done);
+          for i = lo to hi do
+            set i (Stdlib.Array.unsafe_get a i)
+          done);
       r
     end
 
   let map_into f a r =
     let get = reader a and set = writer r in
-    run f (dim a) (fun lo hi -> for i = lo to hi do set i (f (get i)) done)
+    run f (dim a) (fun lo hi ->
+        for i = lo to hi do
+          set i (f (get i))
+        done)
 
   let map_to kind f a =
     let r = create kind (layout a) (dim a) in
@@ -96,7 +104,10 @@ module Array1 = struct
   let mapi f a =
     let r = like a (dim a) and from = first (layout a) in
     let get = reader a and set = writer r in
-    run f (dim a) (fun lo hi -> for i = lo to hi do set i (f (from + i) (get i)) done);
+    run f (dim a) (fun lo hi ->
+        for i = lo to hi do
+          set i (f (from + i) (get i))
+        done);
     r
 
   let check_same fn a b =
@@ -107,35 +118,48 @@ module Array1 = struct
     check_same "map2" a b;
     let r = like a (dim a) in
     let get = reader a and other = reader b and set = writer r in
-    run f (dim a) (fun lo hi -> for i = lo to hi do set i (f (get i) (other i)) done);
+    run f (dim a) (fun lo hi ->
+        for i = lo to hi do
+          set i (f (get i) (other i))
+        done);
     r
 
   let map_to_array f a =
     let get = reader a in
-    let put_chunk r lo hi = for i = lo to hi do Fresh.put r i (f (get i)) done in
-    if dim a = 0 then [||]
-    else Fresh.build (code f) (dim a) (fun i -> f (get i)) put_chunk
+    let put_chunk r lo hi =
+      for i = lo to hi do
+        Fresh.put r i (f (get i))
+      done
+    in
+    if dim a = 0 then [||] else Fresh.build (code f) (dim a) (fun i -> f (get i)) put_chunk
 
   (* {2 Effects} *)
 
   let iter f a =
     let get = reader a in
-    run f (dim a) (fun lo hi -> for i = lo to hi do f (get i) done)
+    run f (dim a) (fun lo hi ->
+        for i = lo to hi do
+          f (get i)
+        done)
 
   let iteri f a =
     let get = reader a and from = first (layout a) in
-    run f (dim a) (fun lo hi -> for i = lo to hi do f (from + i) (get i) done)
+    run f (dim a) (fun lo hi ->
+        for i = lo to hi do
+          f (from + i) (get i)
+        done)
 
   (* {2 Reductions} *)
 
   let fold_chunk op get lo hi =
     let acc = ref (get lo) in
-    for i = lo + 1 to hi do acc := op !acc (get i) done;
+    for i = lo + 1 to hi do
+      acc := op !acc (get i)
+    done;
     !acc
 
   let reduce_by code op a =
-    if dim a = 0 then None
-    else Some (Leaves.reduce ~code (dim a) (fold_chunk op (reader a)) op)
+    if dim a = 0 then None else Some (Leaves.reduce ~code (dim a) (fold_chunk op (reader a)) op)
 
   let reduce op a = reduce_by (code op) op a
   let fold op init a = match reduce op a with None -> init | Some total -> op init total
@@ -164,7 +188,9 @@ module Array1 = struct
     let total = Atomic.make 0 and get = reader a in
     run p (dim a) (fun lo hi ->
         let count = ref 0 in
-        for i = lo to hi do count := !count + Bool.to_int (p (get i)) done;
+        for i = lo to hi do
+          count := !count + Bool.to_int (p (get i))
+        done;
         ignore (Atomic.fetch_and_add total !count));
     Atomic.get total
 
@@ -173,9 +199,7 @@ module Array1 = struct
   let rec find_chunk f get from lo hi =
     if lo > hi then None
     else
-      match f (from + lo) (get lo) with
-      | None -> find_chunk f get from (lo + 1) hi
-      | found -> found
+      match f (from + lo) (get lo) with None -> find_chunk f get from (lo + 1) hi | found -> found
 
   (* [key]: the user's function, which [f] calls. *)
   let find_keyed key f a = search key a (find_chunk f (reader a) (first (layout a)))
@@ -184,16 +208,15 @@ module Array1 = struct
   let find_opt p a = find_keyed p (fun _ v -> if p v then Some v else None) a
   let find_index p a = find_keyed p (fun i v -> if p v then Some i else None) a
   let exists p a = Option.is_some (find_index p a)
-
-  let for_all p a =
-    Option.is_none (find_keyed p (fun _ v -> if p v then None else Some ()) a)
-
+  let for_all p a = Option.is_none (find_keyed p (fun _ v -> if p v then None else Some ()) a)
   let mem x a = exists (fun y -> Stdlib.compare y x = 0) a
 
   (* {2 Some of the elements} *)
 
   let move_chunk get set at (found : Select.found) =
-    for j = 0 to found.count - 1 do set (at + j) (get (Select.index found j)) done
+    for j = 0 to found.count - 1 do
+      set (at + j) (get (Select.index found j))
+    done
 
   let pack ?others marks a =
     let get = reader a in
@@ -207,7 +230,9 @@ module Array1 = struct
   let marks p a =
     let get = reader a in
     Select.marks (code p) (dim a) (fun marks lo hi ->
-        for i = lo to hi do Select.mark marks i (p (get i)) done)
+        for i = lo to hi do
+          Select.mark marks i (p (get i))
+        done)
 
   let filter p a = pack (marks p a) a
 
@@ -244,7 +269,11 @@ module Array1 = struct
     sort cmp sorted;
     let get = reader sorted in
     let is_first i = i = 0 || cmp (get (i - 1)) (get i) <> 0 in
-    let chunk marks lo hi = for i = lo to hi do Select.mark marks i (is_first i) done in
+    let chunk marks lo hi =
+      for i = lo to hi do
+        Select.mark marks i (is_first i)
+      done
+    in
     pack (Select.marks (code cmp) (dim a) chunk) sorted
 
   let gather a indices =
@@ -260,5 +289,7 @@ module Array1 = struct
   let histogram ~bins f a =
     let get = reader a in
     Groups.histogram "Bigarray.Array1" ~bins (code f) (dim a) (fun t table lo hi ->
-        for i = lo to hi do Groups.add t table (f (get i)) done)
+        for i = lo to hi do
+          Groups.add t table (f (get i))
+        done)
 end

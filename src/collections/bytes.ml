@@ -17,23 +17,31 @@ let build code n chunk =
   Chunks.run code 0 (n - 1) (chunk r);
   r
 
-let[@inline never] init_chunk f r lo hi = for i = lo to hi do unsafe_set r i (f i) done
+let[@inline never] init_chunk f r lo hi =
+  for i = lo to hi do
+    unsafe_set r i (f i)
+  done
 
 let init n f = if n < 2 then Std.init n f else build (code f) n (init_chunk f)
 
 let[@inline never] map_chunk f b r lo hi =
-  for i = lo to hi do unsafe_set r i (f (unsafe_get b i)) done
+  for i = lo to hi do
+    unsafe_set r i (f (unsafe_get b i))
+  done
 
 let map f b = if length b < 2 then Std.map f b else build (code f) (length b) (map_chunk f b)
 
 let[@inline never] mapi_chunk f b r lo hi =
-  for i = lo to hi do unsafe_set r i (f i (unsafe_get b i)) done
+  for i = lo to hi do
+    unsafe_set r i (f i (unsafe_get b i))
+  done
 
-let mapi f b =
-  if length b < 2 then Std.mapi f b else build (code f) (length b) (mapi_chunk f b)
+let mapi f b = if length b < 2 then Std.mapi f b else build (code f) (length b) (mapi_chunk f b)
 
 let[@inline never] map2_chunk f a b r lo hi =
-  for i = lo to hi do unsafe_set r i (f (unsafe_get a i) (unsafe_get b i)) done
+  for i = lo to hi do
+    unsafe_set r i (f (unsafe_get a i) (unsafe_get b i))
+  done
 
 let map2 f a b =
   if length a <> length b then
@@ -41,7 +49,9 @@ let map2 f a b =
   build (code f) (length a) (map2_chunk f a b)
 
 let[@inline never] to_array_chunk f b r lo hi =
-  for i = lo to hi do Fresh.put r i (f (unsafe_get b i)) done
+  for i = lo to hi do
+    Fresh.put r i (f (unsafe_get b i))
+  done
 
 let map_to_array f b =
   if length b = 0 then [||]
@@ -49,11 +59,17 @@ let map_to_array f b =
 
 (* {2 Effects} *)
 
-let[@inline never] iter_chunk f b lo hi = for i = lo to hi do f (unsafe_get b i) done
+let[@inline never] iter_chunk f b lo hi =
+  for i = lo to hi do
+    f (unsafe_get b i)
+  done
 
 let iter f b = if length b < 2 then Std.iter f b else run f b (iter_chunk f b)
 
-let[@inline never] iteri_chunk f b lo hi = for i = lo to hi do f i (unsafe_get b i) done
+let[@inline never] iteri_chunk f b lo hi =
+  for i = lo to hi do
+    f i (unsafe_get b i)
+  done
 
 let iteri f b = if length b < 2 then Std.iteri f b else run f b (iteri_chunk f b)
 
@@ -61,20 +77,18 @@ let iteri f b = if length b < 2 then Std.iteri f b else run f b (iteri_chunk f b
 
 let[@inline never] fold_chunk op b lo hi =
   let acc = ref (unsafe_get b lo) in
-  for i = lo + 1 to hi do acc := op !acc (unsafe_get b i) done;
+  for i = lo + 1 to hi do
+    acc := op !acc (unsafe_get b i)
+  done;
   !acc
 
 let reduce_keyed code op b = Leaves.reduce ~code (length b) (fold_chunk op b) op
 
 let fold op init b =
-  if length b <= Leaves.shortest then fold_left op init b
-  else op init (reduce_keyed (code op) op b)
+  if length b <= Leaves.shortest then fold_left op init b else op init (reduce_keyed (code op) op b)
 
 let reduce_by code op b =
-  match length b with
-  | 0 -> None
-  | 1 -> Some (unsafe_get b 0)
-  | _ -> Some (reduce_keyed code op b)
+  match length b with 0 -> None | 1 -> Some (unsafe_get b 0) | _ -> Some (reduce_keyed code op b)
 
 let reduce op b = reduce_by (code op) op b
 let min cmp b = reduce_by (code cmp) (Leaves.least cmp) b
@@ -94,11 +108,14 @@ let scan op b =
   if n < 2 then copy b
   else
     let make () = create n in
-    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op b) ~scan:(scan_chunk op b) op
+    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op b) ~scan:(scan_chunk op b)
+      op
 
 let[@inline never] count_chunk p b lo hi =
   let count = ref 0 in
-  for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get b i)) done;
+  for i = lo to hi do
+    count := !count + Bool.to_int (p (unsafe_get b i))
+  done;
   !count
 
 let count_shared p b =
@@ -106,15 +123,16 @@ let count_shared p b =
   run p b (fun lo hi -> ignore (Atomic.fetch_and_add total (count_chunk p b lo hi)));
   Atomic.get total
 
-let count p b =
-  if length b < 2 then count_chunk p b 0 (length b - 1) else count_shared p b
+let count p b = if length b < 2 then count_chunk p b 0 (length b - 1) else count_shared p b
 
 (* {2 Searches} *)
 
 (* Where [p] is [wanted]. *)
 let[@inline never] index_chunk p (wanted : bool) b lo hi =
   let i = ref lo in
-  while !i <= hi && p (unsafe_get b !i) <> wanted do incr i done;
+  while !i <= hi && p (unsafe_get b !i) <> wanted do
+    incr i
+  done;
   if !i <= hi then Some !i else None
 
 (* The character is what [p] saw: it may have changed since. *)
@@ -127,17 +145,15 @@ let[@inline never] rec find_chunk p b lo hi =
 let search_index p wanted b = search p b (index_chunk p wanted b)
 let find_opt p b = search p b (find_chunk p b)
 let find_index p b = search_index p true b
-
-let exists p b =
-  if length b < 2 then Std.exists p b else Option.is_some (search_index p true b)
-
-let for_all p b =
-  if length b < 2 then Std.for_all p b else Option.is_none (search_index p false b)
+let exists p b = if length b < 2 then Std.exists p b else Option.is_some (search_index p true b)
+let for_all p b = if length b < 2 then Std.for_all p b else Option.is_none (search_index p false b)
 
 (* Without a call for each character. *)
 let[@inline never] char_chunk (c : char) b lo hi =
   let i = ref lo in
-  while !i <= hi && unsafe_get b !i <> c do incr i done;
+  while !i <= hi && unsafe_get b !i <> c do
+    incr i
+  done;
   if !i <= hi then Some !i else None
 
 let index_opt b c =
@@ -148,15 +164,15 @@ let index b c =
   if length b < 2 then Std.index b c
   else match index_opt b c with Some i -> i | None -> raise Not_found
 
-let contains b c =
-  if length b < 2 then Std.contains b c else Option.is_some (index_opt b c)
-
+let contains b c = if length b < 2 then Std.contains b c else Option.is_some (index_opt b c)
 let mem c b = contains b c
 
 (* {2 Some of the elements} *)
 
 let[@inline never] mark_chunk p b marks lo hi =
-  for i = lo to hi do Select.mark marks i (p (unsafe_get b i)) done
+  for i = lo to hi do
+    Select.mark marks i (p (unsafe_get b i))
+  done
 
 let[@inline never] move_chunk b r at (found : Select.found) =
   for j = 0 to found.count - 1 do
@@ -167,7 +183,6 @@ let pack ?others marks b =
   Select.pack ?others marks ~empty ~make:(fun n _ -> create n) ~move:(move_chunk b)
 
 let marks p b = Select.marks (code p) (length b) (mark_chunk p b)
-
 let filter p b = if length b < 2 then of_seq (Seq.filter p (to_seq b)) else pack (marks p b) b
 
 let partition p b =
@@ -219,7 +234,8 @@ let group_by key b =
   Stdlib.Array.map (fun (key, indices) -> (key, elements indices)) groups
 
 let[@inline never] histogram_chunk f b t table lo hi =
-  for i = lo to hi do Groups.add t table (f (unsafe_get b i)) done
+  for i = lo to hi do
+    Groups.add t table (f (unsafe_get b i))
+  done
 
-let histogram ~bins f b =
-  Groups.histogram "Bytes" ~bins (code f) (length b) (histogram_chunk f b)
+let histogram ~bins f b = Groups.histogram "Bytes" ~bins (code f) (length b) (histogram_chunk f b)

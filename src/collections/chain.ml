@@ -14,11 +14,11 @@ let whole list = { first = list; last = [] }
 let link a b =
   match (a, b) with
   | { first = []; _ }, c | c, { first = []; _ } -> c
-  | _ -> Compat.hang a.last b.first; { first = a.first; last = b.last }
+  | _ ->
+    Compat.hang a.last b.first;
+    { first = a.first; last = b.last }
 
-let join = function
-  | [ chain ] -> chain.first
-  | chains -> (List.fold_left link empty chains).first
+let join = function [ chain ] -> chain.first | chains -> (List.fold_left link empty chains).first
 
 (* {2 Long ones}
 
@@ -27,7 +27,6 @@ let join = function
    that are shorter may be needed no more before a collection. *)
 
 let long = 1 lsl 15
-
 let rec last_of = function [] -> [] | [ _ ] as last -> last | _ :: list -> last_of list
 
 let settled list =
@@ -37,8 +36,7 @@ let settled list =
   { first; last }
 
 (* A part of a long list, if [index], which is its place there, says so. *)
-let settle ~index chain =
-  if index < long || chain.first = [] then chain else settled chain.first
+let settle ~index chain = if index < long || chain.first = [] then chain else settled chain.first
 
 let of_list ~index list =
   if index < long || list = [] then { first = list; last = last_of list } else settled list

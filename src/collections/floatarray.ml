@@ -17,43 +17,51 @@ let build code n chunk =
   Chunks.run code 0 (n - 1) (chunk r);
   r
 
-let[@inline never] init_chunk f r lo hi = for i = lo to hi do unsafe_set r i (f i) done
+let[@inline never] init_chunk f r lo hi =
+  for i = lo to hi do
+    unsafe_set r i (f i)
+  done
 
 let init n f = if n < 2 then Std.init n f else build (code f) n (init_chunk f)
 
 let[@inline never] map_chunk f a r lo hi =
-  for i = lo to hi do unsafe_set r i (f (unsafe_get a i)) done
+  for i = lo to hi do
+    unsafe_set r i (f (unsafe_get a i))
+  done
 
 let map f a = if length a < 2 then Std.map f a else build (code f) (length a) (map_chunk f a)
-
-let map_inplace f a =
-  if length a < 2 then Std.map_inplace f a else run f a (map_chunk f a a)
+let map_inplace f a = if length a < 2 then Std.map_inplace f a else run f a (map_chunk f a a)
 
 let[@inline never] mapi_chunk f a r lo hi =
-  for i = lo to hi do unsafe_set r i (f i (unsafe_get a i)) done
+  for i = lo to hi do
+    unsafe_set r i (f i (unsafe_get a i))
+  done
 
-let mapi f a =
-  if length a < 2 then Std.mapi f a else build (code f) (length a) (mapi_chunk f a)
-
-let mapi_inplace f a =
-  if length a < 2 then Std.mapi_inplace f a else run f a (mapi_chunk f a a)
+let mapi f a = if length a < 2 then Std.mapi f a else build (code f) (length a) (mapi_chunk f a)
+let mapi_inplace f a = if length a < 2 then Std.mapi_inplace f a else run f a (mapi_chunk f a a)
 
 let[@inline never] map2_chunk f a b r lo hi =
-  for i = lo to hi do unsafe_set r i (f (unsafe_get a i) (unsafe_get b i)) done
+  for i = lo to hi do
+    unsafe_set r i (f (unsafe_get a i) (unsafe_get b i))
+  done
 
 let map2 f a b =
   if length a < 2 || length a <> length b then Std.map2 f a b
   else build (code f) (length a) (map2_chunk f a b)
 
 let[@inline never] to_array_chunk f a r lo hi =
-  for i = lo to hi do Fresh.put r i (f (unsafe_get a i)) done
+  for i = lo to hi do
+    Fresh.put r i (f (unsafe_get a i))
+  done
 
 let map_to_array f a =
   if length a < 2 then Std.map_to_array f a
   else Fresh.build (code f) (length a) (fun i -> f (unsafe_get a i)) (to_array_chunk f a)
 
 let[@inline never] from_array_chunk f a r lo hi =
-  for i = lo to hi do unsafe_set r i (f (Stdlib.Array.unsafe_get a i)) done
+  for i = lo to hi do
+    unsafe_set r i (f (Stdlib.Array.unsafe_get a i))
+  done
 
 let map_from_array f a =
   let n = Stdlib.Array.length a in
@@ -61,39 +69,44 @@ let map_from_array f a =
 
 (* {2 Effects} *)
 
-let[@inline never] iter_chunk f a lo hi = for i = lo to hi do f (unsafe_get a i) done
+let[@inline never] iter_chunk f a lo hi =
+  for i = lo to hi do
+    f (unsafe_get a i)
+  done
 
 let iter f a = if length a < 2 then Std.iter f a else run f a (iter_chunk f a)
 
-let[@inline never] iteri_chunk f a lo hi = for i = lo to hi do f i (unsafe_get a i) done
+let[@inline never] iteri_chunk f a lo hi =
+  for i = lo to hi do
+    f i (unsafe_get a i)
+  done
 
 let iteri f a = if length a < 2 then Std.iteri f a else run f a (iteri_chunk f a)
 
 let[@inline never] iter2_chunk f a b lo hi =
-  for i = lo to hi do f (unsafe_get a i) (unsafe_get b i) done
+  for i = lo to hi do
+    f (unsafe_get a i) (unsafe_get b i)
+  done
 
 let iter2 f a b =
-  if length a < 2 || length a <> length b then Std.iter2 f a b
-  else run f a (iter2_chunk f a b)
+  if length a < 2 || length a <> length b then Std.iter2 f a b else run f a (iter2_chunk f a b)
 
 (* {2 Reductions} *)
 
 let[@inline never] fold_chunk op a lo hi =
   let acc = ref (unsafe_get a lo) in
-  for i = lo + 1 to hi do acc := op !acc (unsafe_get a i) done;
+  for i = lo + 1 to hi do
+    acc := op !acc (unsafe_get a i)
+  done;
   !acc
 
 let reduce_keyed code op a = Leaves.reduce ~code (length a) (fold_chunk op a) op
 
 let fold op init a =
-  if length a <= Leaves.shortest then fold_left op init a
-  else op init (reduce_keyed (code op) op a)
+  if length a <= Leaves.shortest then fold_left op init a else op init (reduce_keyed (code op) op a)
 
 let reduce_by code op a =
-  match length a with
-  | 0 -> None
-  | 1 -> Some (unsafe_get a 0)
-  | _ -> Some (reduce_keyed code op a)
+  match length a with 0 -> None | 1 -> Some (unsafe_get a 0) | _ -> Some (reduce_keyed code op a)
 
 let reduce op a = reduce_by (code op) op a
 let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
@@ -113,11 +126,14 @@ let scan op a =
   if n < 2 then copy a
   else
     let make () = create n in
-    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op a) ~scan:(scan_chunk op a) op
+    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op a) ~scan:(scan_chunk op a)
+      op
 
 let[@inline never] count_chunk p a lo hi =
   let count = ref 0 in
-  for i = lo to hi do count := !count + Bool.to_int (p (unsafe_get a i)) done;
+  for i = lo to hi do
+    count := !count + Bool.to_int (p (unsafe_get a i))
+  done;
   !count
 
 let count_shared p a =
@@ -125,8 +141,7 @@ let count_shared p a =
   run p a (fun lo hi -> ignore (Atomic.fetch_and_add total (count_chunk p a lo hi)));
   Atomic.get total
 
-let count p a =
-  if length a < 2 then count_chunk p a 0 (length a - 1) else count_shared p a
+let count p a = if length a < 2 then count_chunk p a 0 (length a - 1) else count_shared p a
 
 (* {2 Searches} *)
 
@@ -149,7 +164,9 @@ let[@inline never] find_map_chunk f a lo hi =
 (* Where [p] is [wanted]. *)
 let[@inline never] index_chunk p (wanted : bool) a lo hi =
   let i = ref lo in
-  while !i <= hi && p (unsafe_get a !i) <> wanted do incr i done;
+  while !i <= hi && p (unsafe_get a !i) <> wanted do
+    incr i
+  done;
   if !i <= hi then Some !i else None
 
 (* The element is what [p] saw: it may have changed since. *)
@@ -164,22 +181,17 @@ let find_map f a = if length a < 2 then Std.find_map f a else search f a (find_m
 let find_opt p a = if length a < 2 then Std.find_opt p a else search p a (find_chunk p a)
 let search_index p wanted a = search p a (index_chunk p wanted a)
 let find_index p a = if length a < 2 then Std.find_index p a else search_index p true a
-
-let exists p a =
-  if length a < 2 then Std.exists p a else Option.is_some (search_index p true a)
-
-let for_all p a =
-  if length a < 2 then Std.for_all p a else Option.is_none (search_index p false a)
-
-let mem x a =
-  if length a < 2 then Std.mem x a else exists (fun y -> Float.compare y x = 0) a
-
+let exists p a = if length a < 2 then Std.exists p a else Option.is_some (search_index p true a)
+let for_all p a = if length a < 2 then Std.for_all p a else Option.is_none (search_index p false a)
+let mem x a = if length a < 2 then Std.mem x a else exists (fun y -> Float.compare y x = 0) a
 let mem_ieee x a = if length a < 2 then Std.mem_ieee x a else exists (fun y -> x = y) a
 
 (* {2 Some of the elements} *)
 
 let[@inline never] mark_chunk p a marks lo hi =
-  for i = lo to hi do Select.mark marks i (p (unsafe_get a i)) done
+  for i = lo to hi do
+    Select.mark marks i (p (unsafe_get a i))
+  done
 
 let[@inline never] move_chunk a r at (found : Select.found) =
   for j = 0 to found.count - 1 do
@@ -190,9 +202,7 @@ let pack ?others marks a =
   Select.pack ?others marks ~empty:(create 0) ~make:(fun n _ -> create n) ~move:(move_chunk a)
 
 let marks p a = Select.marks (code p) (length a) (mark_chunk p a)
-
-let filter p a =
-  if length a < 2 then of_list (List.filter p (to_list a)) else pack (marks p a) a
+let filter p a = if length a < 2 then of_list (List.filter p (to_list a)) else pack (marks p a) a
 
 let partition p a =
   if length a < 2 then
@@ -249,7 +259,9 @@ let group_by key a =
   Stdlib.Array.map (fun (key, indices) -> (key, elements indices)) groups
 
 let[@inline never] histogram_chunk f a t table lo hi =
-  for i = lo to hi do Groups.add t table (f (unsafe_get a i)) done
+  for i = lo to hi do
+    Groups.add t table (f (unsafe_get a i))
+  done
 
 let histogram ~bins f a =
   Groups.histogram "Floatarray" ~bins (code f) (length a) (histogram_chunk f a)

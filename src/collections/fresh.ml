@@ -24,7 +24,6 @@ type 'a t = {
 let short = 1024
 let long = 1 lsl 16
 let[@inline] put a i v = Compat.set_fresh a i v
-
 let push list it = Place.change list (List.cons it)
 
 (* The array, with its element [i] in it. *)
@@ -39,8 +38,7 @@ let with_element t i v =
   end
 
 let build_racing t code value rest =
-  Chunks.run code 0 (t.n - 1) (fun lo hi ->
-      rest (with_element t lo (value lo)) (lo + 1) hi)
+  Chunks.run code 0 (t.n - 1) (fun lo hi -> rest (with_element t lo (value lo)) (lo + 1) hi)
 
 (* {2 Long ones} *)
 
@@ -54,8 +52,12 @@ let chunk t value rest lo hi =
 let move_early t =
   let made = Atomic.get t.made and early = Array.of_list (Atomic.get t.early) in
   let move (lo, piece) = Array.iteri (fun d v -> put made (lo + d) v) piece in
-  Chunks.run (Machine.code_of move) 0 (Array.length early - 1) (fun lo hi ->
-      for i = lo to hi do move early.(i) done)
+  Chunks.run (Machine.code_of move) 0
+    (Array.length early - 1)
+    (fun lo hi ->
+      for i = lo to hi do
+        move early.(i)
+      done)
 
 let build_beside t code value rest =
   let first = value 0 in
@@ -77,8 +79,6 @@ let build_beside t code value rest =
 (* [n] elements, at least 1: [value i] is that of index [i], and [rest a lo hi] puts those of
    [lo] to [hi] into [a]. *)
 let build code n value rest =
-  let t =
-    { n; made = Atomic.make [||]; early = Atomic.make []; refused = Atomic.make false }
-  in
+  let t = { n; made = Atomic.make [||]; early = Atomic.make []; refused = Atomic.make false } in
   if n <= short then build_racing t code value rest else build_beside t code value rest;
   Atomic.get t.made

@@ -96,12 +96,10 @@ type tables = { name : string; bins : int; idle : int array list Atomic.t }
 let rec take t =
   match Atomic.get t.idle with
   | [] -> Array.make t.bins 0
-  | table :: rest as seen ->
-    if Atomic.compare_and_set t.idle seen rest then table else take t
+  | table :: rest as seen -> if Atomic.compare_and_set t.idle seen rest then table else take t
 
 let[@inline never] out_of_range t bin =
-  Loop.invalid (t.name ^ ".histogram") "bin = %d is not less than bins = %d, or negative" bin
-    t.bins
+  Loop.invalid (t.name ^ ".histogram") "bin = %d is not less than bins = %d, or negative" bin t.bins
 
 let[@inline] add t table bin =
   if bin < 0 || bin >= t.bins then out_of_range t bin;

@@ -10,9 +10,7 @@ include Stdlib.List
 
 (* {2 map} *)
 
-let map f = function
-  | ([] | [ _ ]) as l -> L.map f l
-  | l -> make (Machine.code_of f) map_piece f l
+let map f = function ([] | [ _ ]) as l -> L.map f l | l -> make (Machine.code_of f) map_piece f l
 
 let mapi f = function
   | ([] | [ _ ]) as l -> L.mapi f l
@@ -73,13 +71,8 @@ let partition f = function
 
 (* {2 Searches} *)
 
-let find_mapi f = function
-  | ([] | [ _ ]) as l -> L.find_mapi f l
-  | l -> List_search.find_mapi f l
-
-let find_map f = function
-  | ([] | [ _ ]) as l -> L.find_map f l
-  | l -> List_search.find_map f l
+let find_mapi f = function ([] | [ _ ]) as l -> L.find_mapi f l | l -> List_search.find_mapi f l
+let find_map f = function ([] | [ _ ]) as l -> L.find_map f l | l -> List_search.find_map f l
 
 let find_opt f = function
   | ([] | [ _ ]) as l -> L.find_opt f l
@@ -87,27 +80,16 @@ let find_opt f = function
 
 let find f = function
   | ([] | [ _ ]) as l -> L.find f l
-  | l -> (match List_search.seek f l with Some (_, x) -> x | None -> raise Not_found)
+  | l -> ( match List_search.seek f l with Some (_, x) -> x | None -> raise Not_found)
 
 let find_index f = function
   | ([] | [ _ ]) as l -> L.find_index f l
   | l -> Option.map fst (List_search.seek f l)
 
-let exists f = function
-  | ([] | [ _ ]) as l -> L.exists f l
-  | l -> List_search.exists f l
-
-let for_all f = function
-  | ([] | [ _ ]) as l -> L.for_all f l
-  | l -> List_search.for_all f l
-
-let mem x = function
-  | ([] | [ _ ]) as l -> L.mem x l
-  | l -> List_search.mem x l
-
-let memq x = function
-  | ([] | [ _ ]) as l -> L.memq x l
-  | l -> List_search.memq x l
+let exists f = function ([] | [ _ ]) as l -> L.exists f l | l -> List_search.exists f l
+let for_all f = function ([] | [ _ ]) as l -> L.for_all f l | l -> List_search.for_all f l
+let mem x = function ([] | [ _ ]) as l -> L.mem x l | l -> List_search.mem x l
+let memq x = function ([] | [ _ ]) as l -> L.memq x l | l -> List_search.memq x l
 
 let count f = function
   | [] -> 0
@@ -145,9 +127,7 @@ let by_array cmp l =
   of_array a
 
 (* Four at a time: beside a short sort the stdlib's [length] is felt. *)
-let rec elements n = function
-  | _ :: _ :: _ :: _ :: l -> elements (n + 4) l
-  | l -> n + L.length l
+let rec elements n = function _ :: _ :: _ :: _ :: l -> elements (n + 4) l | l -> n + L.length l
 
 let in_place cmp l code cost n =
   if Site.estimate cost n < Walk.trial && not (Site.is_due ()) then L.stable_sort cmp l

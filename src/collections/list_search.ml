@@ -7,7 +7,9 @@ open List_work
 type 'b event = Found of 'b | Failed of Outcome.failure
 
 (* A piece ends with the first thing that happens in it. *)
-let note first (p : _ Walk.piece) event = Leftmost.note first p.start event; Walk.reach p [] 0
+let note first (p : _ Walk.piece) event =
+  Leftmost.note first p.start event;
+  Walk.reach p [] 0
 
 let search_by walk code look f =
   let first = Leftmost.create () in
@@ -35,7 +37,7 @@ let search code look f l =
 let rec seek_from f p i l n =
   match l with
   | x :: l when n > 0 -> if f x then Some (i, x) else seek_from f p (i + 1) l (n - 1)
-  | l -> (match ended p l n with 0 -> None | n -> seek_from f p i l n)
+  | l -> ( match ended p l n with 0 -> None | n -> seek_from f p i l n)
 
 let seek f l = search (Machine.code_of f) seek_from f l
 
@@ -43,12 +45,12 @@ let rec find_mapi_from f p i l n =
   match l with
   | x :: l when n > 0 -> (
     match f i x with None -> find_mapi_from f p (i + 1) l (n - 1) | found -> found)
-  | l -> (match ended p l n with 0 -> None | n -> find_mapi_from f p i l n)
+  | l -> ( match ended p l n with 0 -> None | n -> find_mapi_from f p i l n)
 
 let rec find_map_from f p l n =
   match l with
-  | x :: l when n > 0 -> (match f x with None -> find_map_from f p l (n - 1) | found -> found)
-  | l -> (match ended p l n with 0 -> None | n -> find_map_from f p l n)
+  | x :: l when n > 0 -> ( match f x with None -> find_map_from f p l (n - 1) | found -> found)
+  | l -> ( match ended p l n with 0 -> None | n -> find_map_from f p l n)
 
 let find_mapi f l = search (Machine.code_of f) find_mapi_from f l
 let find_map f l = search (Machine.code_of f) (fun f p _ l n -> find_map_from f p l n) f l
@@ -58,22 +60,22 @@ let find_map f l = search (Machine.code_of f) (fun f p _ l n -> find_map_from f 
 let rec all f p l n =
   match l with
   | x :: l when n > 0 -> if f x then all f p l (n - 1) else Some ()
-  | l -> (match ended p l n with 0 -> None | n -> all f p l n)
+  | l -> ( match ended p l n with 0 -> None | n -> all f p l n)
 
 let rec none f p l n =
   match l with
   | x :: l when n > 0 -> if f x then Some () else none f p l (n - 1)
-  | l -> (match ended p l n with 0 -> None | n -> none f p l n)
+  | l -> ( match ended p l n with 0 -> None | n -> none f p l n)
 
 let rec lacks y p l n =
   match l with
   | x :: l when n > 0 -> if Stdlib.compare x y = 0 then Some () else lacks y p l (n - 1)
-  | l -> (match ended p l n with 0 -> None | n -> lacks y p l n)
+  | l -> ( match ended p l n with 0 -> None | n -> lacks y p l n)
 
 let rec lacks_this y p l n =
   match l with
   | x :: l when n > 0 -> if x == y then Some () else lacks_this y p l (n - 1)
-  | l -> (match ended p l n with 0 -> None | n -> lacks_this y p l n)
+  | l -> ( match ended p l n with 0 -> None | n -> lacks_this y p l n)
 
 let for_all f l = Option.is_none (search (Machine.code_of f) (fun f p _ l n -> all f p l n) f l)
 let exists f l = Option.is_some (search (Machine.code_of f) (fun f p _ l n -> none f p l n) f l)

@@ -58,7 +58,7 @@ let map_piece f (p : _ Walk.piece) =
     | x :: l when n > 0 ->
       let y = f x in
       y :: go l (n - 1)
-    | l -> (match ended p l n with 0 -> [] | n -> go l n)
+    | l -> ( match ended p l n with 0 -> [] | n -> go l n)
   in
   go p.rest p.left
 
@@ -74,15 +74,12 @@ let mapi_piece f (p : _ Walk.piece) =
     | x :: l when n > 0 ->
       let y = f i x in
       y :: go (i + 1) l (n - 1)
-    | l -> (match ended p l n with 0 -> [] | n -> go i l n)
+    | l -> ( match ended p l n with 0 -> [] | n -> go i l n)
   in
   go p.start p.rest p.left
 
 let pairs =
-  let rec skip n = function
-    | _ :: a, _ :: b when n > 0 -> skip (n - 1) (a, b)
-    | ends -> ends
-  in
+  let rec skip n = function _ :: a, _ :: b when n > 0 -> skip (n - 1) (a, b) | ends -> ends in
   Walk.{ skip; is_end = (function [], _ | _, [] -> true | _ -> false) }
 
 let map2_piece f (p : _ Walk.piece) =
@@ -97,9 +94,9 @@ let map2_piece f (p : _ Walk.piece) =
     | x :: a, y :: b when n > 0 ->
       let z = f x y in
       z :: go a b (n - 1)
-    | ends ->
+    | ends -> (
       Walk.reach p ends n;
-      (match ended p ends n with 0 -> [] | n -> go a b n)
+      match ended p ends n with 0 -> [] | n -> go a b n)
   in
   let a, b = p.rest in
   go a b p.left
@@ -123,25 +120,23 @@ let filter_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
     match l with
     | x :: l when n > 0 -> if f x then x :: go l (n - 1) else go l (n - 1)
-    | l -> (match ended p l n with 0 -> [] | n -> go l n)
+    | l -> ( match ended p l n with 0 -> [] | n -> go l n)
   in
   go p.rest p.left
 
 let filteri_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go i l n =
     match l with
-    | x :: l when n > 0 ->
-      if f i x then x :: go (i + 1) l (n - 1) else go (i + 1) l (n - 1)
-    | l -> (match ended p l n with 0 -> [] | n -> go i l n)
+    | x :: l when n > 0 -> if f i x then x :: go (i + 1) l (n - 1) else go (i + 1) l (n - 1)
+    | l -> ( match ended p l n with 0 -> [] | n -> go i l n)
   in
   go p.start p.rest p.left
 
 let filter_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
     match l with
-    | x :: l when n > 0 -> (
-      match f x with Some y -> y :: go l (n - 1) | None -> go l (n - 1))
-    | l -> (match ended p l n with 0 -> [] | n -> go l n)
+    | x :: l when n > 0 -> ( match f x with Some y -> y :: go l (n - 1) | None -> go l (n - 1))
+    | l -> ( match ended p l n with 0 -> [] | n -> go l n)
   in
   go p.rest p.left
 
@@ -150,7 +145,7 @@ let concat_map_piece f (p : _ Walk.piece) =
     match (ys, l) with
     | y :: ys, _ -> y :: go ys l n
     | [], x :: l when n > 0 -> go (f x) l (n - 1)
-    | [], l -> (match ended p l n with 0 -> [] | n -> go [] l n)
+    | [], l -> ( match ended p l n with 0 -> [] | n -> go [] l n)
   in
   go [] p.rest p.left
 
@@ -175,18 +170,22 @@ let partition_piece f (p : _ Walk.piece) =
    take several elements at a time makes searches slower, by a fifth and more. *)
 let rec iter_from f p l n =
   match l with
-  | x :: l when n > 0 -> f x; iter_from f p l (n - 1)
-  | l -> (match ended p l n with 0 -> () | n -> iter_from f p l n)
+  | x :: l when n > 0 ->
+    f x;
+    iter_from f p l (n - 1)
+  | l -> ( match ended p l n with 0 -> () | n -> iter_from f p l n)
 
 let rec iteri_from f p i l n =
   match l with
-  | x :: l when n > 0 -> f i x; iteri_from f p (i + 1) l (n - 1)
-  | l -> (match ended p l n with 0 -> () | n -> iteri_from f p i l n)
+  | x :: l when n > 0 ->
+    f i x;
+    iteri_from f p (i + 1) l (n - 1)
+  | l -> ( match ended p l n with 0 -> () | n -> iteri_from f p i l n)
 
 let rec count_from f p count l n =
   match l with
   | x :: l when n > 0 -> count_from f p (if f x then count + 1 else count) l (n - 1)
-  | l -> (match ended p l n with 0 -> count | n -> count_from f p count l n)
+  | l -> ( match ended p l n with 0 -> count | n -> count_from f p count l n)
 
 let iter_piece f (p : _ Walk.piece) = iter_from f p p.rest p.left
 let iteri_piece f (p : _ Walk.piece) = iteri_from f p p.start p.rest p.left
@@ -196,8 +195,10 @@ let histogram_piece t f =
   let count table (p : _ Walk.piece) =
     let rec go l n =
       match l with
-      | x :: l when n > 0 -> Groups.add t table (f x); go l (n - 1)
-      | l -> (match ended p l n with 0 -> () | n -> go l n)
+      | x :: l when n > 0 ->
+        Groups.add t table (f x);
+        go l (n - 1)
+      | l -> ( match ended p l n with 0 -> () | n -> go l n)
     in
     go p.rest p.left
   in
@@ -213,8 +214,8 @@ let leaf op = function
 (* Four leaves that make a node of rank 2, where such a one may begin: in one go. *)
 let four_leaves op (p : _ Walk.piece) at nodes =
   match p.rest with
-  | x1 :: x2 :: x3 :: x4 :: x5 :: x6 :: x7 :: x8
-    :: y1 :: y2 :: y3 :: y4 :: y5 :: y6 :: y7 :: y8 :: l
+  | x1 :: x2 :: x3 :: x4 :: x5 :: x6 :: x7 :: x8 :: y1 :: y2 :: y3 :: y4 :: y5 :: y6 :: y7 :: y8
+    :: l
     when at land 3 = 0 && p.left >= 16 ->
     let a = op (op (op x1 x2) x3) x4 in
     let b = op a (op (op (op x5 x6) x7) x8) in
@@ -234,9 +235,9 @@ let one_leaf op (p : _ Walk.piece) at nodes =
 let tally_piece op failed (p : _ Walk.piece) =
   let nodes = ref [] in
   let rec go at =
-    if p.left <= 0 || L.is_empty p.rest then begin
-      if ended p p.rest p.left > 0 then go at
-    end
+    if p.left <= 0 || L.is_empty p.rest then
+      begin if ended p p.rest p.left > 0 then go at
+      end
     else if four_leaves op p at nodes then go (at + 4)
     else begin
       one_leaf op p at nodes;

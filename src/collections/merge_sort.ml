@@ -37,16 +37,12 @@ type 'a job = {
 (* To be sorted by insertion; merged without a cut. *)
 let tiny = 8
 let long = 2048
-
 let rec log2 n = if n <= 1 then 0 else 1 + log2 (n / 2)
 let comparisons n = n * Int.max 1 (log2 n)
-
 let[@inline] target job flip = if flip then job.scratch else job.own
 let[@inline] stopped job index = Leftmost.stops job.failures index
 let note job hi exn = Leftmost.note job.failures (hi - 1) (Outcome.caught exn)
-
-let move src from dst at count =
-  if src != dst && count > 0 then Array.blit src from dst at count
+let move src from dst at count = if src != dst && count > 0 then Array.blit src from dst at count
 
 (* {2 Insertion} *)
 
@@ -73,15 +69,7 @@ let insertion job lo hi flip =
 (* {2 Merging} *)
 
 (* Two runs of [src], to be merged into [dst] from [at] on. *)
-type 'a merge = {
-  src : 'a array;
-  dst : 'a array;
-  i0 : int;
-  i1 : int;
-  j0 : int;
-  j1 : int;
-  at : int;
-}
+type 'a merge = { src : 'a array; dst : 'a array; i0 : int; i1 : int; j0 : int; j1 : int; at : int }
 
 let[@inline] size m = m.i1 - m.i0 + m.j1 - m.j0
 
@@ -113,8 +101,14 @@ let merge_runs job m =
    is moved instead. *)
 let both job hi f move x y =
   let x_begun = ref false and y_begun = ref false in
-  let left () = x_begun := true; f x in
-  let right () = y_begun := true; f y in
+  let left () =
+    x_begun := true;
+    f x
+  in
+  let right () =
+    y_begun := true;
+    f y
+  in
   try ignore (Fork.both left right)
   with exn ->
     note job hi exn;
@@ -194,7 +188,6 @@ and measured job range =
 
 (* A node of cheap comparisons should last longer than a fork with a steal. *)
 let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
-
 let all own = { lo = 0; hi = Array.length own; flip = false }
 
 let make_job cmp own ~code ~grain =

@@ -26,5 +26,4 @@ let[@inline] keep buffer v ~room =
   else Fresh.put buffer.kept buffer.count v;
   buffer.count <- buffer.count + 1
 
-let contents { kept; count } =
-  if count = Array.length kept then kept else Array.sub kept 0 count
+let contents { kept; count } = if count = Array.length kept then kept else Array.sub kept 0 count

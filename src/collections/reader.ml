@@ -14,12 +14,12 @@ open Muster_loop
 let first_block = 16
 let longest = 4096
 
-(** Elements read; what comes after, unless that is the end or a failure. *)
 type 'a block = {
   elements : 'a list;
   next : 'a Stdlib.Seq.t option;
   failure : Outcome.failure option;
 }
+(** Elements read; what comes after, unless that is the end or a failure. *)
 
 let read size s =
   let hook = Compat.hook () in
@@ -34,8 +34,8 @@ let read size s =
   let last, next, failure = go hook s size in
   { elements = (Chain.from hook last).first; next; failure }
 
-(** What to do with a block, and with one element; [start] is the index of the first. *)
 type 'a consumer = { code : int; block : start:int -> 'a list -> unit; one : int -> 'a -> unit }
+(** What to do with a block, and with one element; [start] is the index of the first. *)
 
 let rec blocks c b start size =
   match b with
@@ -59,7 +59,9 @@ let rec one_by_one c s i n =
   else
     match s () with
     | Stdlib.Seq.Nil -> None
-    | Cons (x, s) -> c.one i x; one_by_one c s (i + 1) (n - 1)
+    | Cons (x, s) ->
+      c.one i x;
+      one_by_one c s (i + 1) (n - 1)
 
 (* An element that takes longer is worth reading ahead. *)
 let short = Machine.ticks_of_us 1 / 10

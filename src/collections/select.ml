@@ -35,7 +35,9 @@ let count marks lo hi =
     total := !total + Int64.to_int (Int64.shift_right_logical eight 56);
     i := !i + 8
   done;
-  for j = !i to hi do total := !total + get marks j done;
+  for j = !i to hi do
+    total := !total + get marks j
+  done;
   !total
 
 (* The indices of a block's chosen ones, from the block's start: 16 bits each. *)
@@ -68,8 +70,13 @@ let places marks ~flip n =
   in
   if blocks = 1 then count_block 0
   else
-    Chunks.run code 0 (blocks - 1) (fun lo hi -> for b = lo to hi do count_block b done);
-  for b = 1 to blocks do places.(b) <- places.(b) + places.(b - 1) done;
+    Chunks.run code 0 (blocks - 1) (fun lo hi ->
+        for b = lo to hi do
+          count_block b
+        done);
+  for b = 1 to blocks do
+    places.(b) <- places.(b) + places.(b - 1)
+  done;
   places
 
 (* The marked ones, or with [~others:true] the others, of [n] elements. [make count i] is a result

@@ -9,8 +9,7 @@ let use code s ~one block = Reader.run { code; one; block } s
 
 (* {2 Effects} *)
 
-let iter_all f s =
-  use (Machine.code_of f) s ~one:(fun _ x -> f x) (fun ~start:_ l -> List.iter f l)
+let iter_all f s = use (Machine.code_of f) s ~one:(fun _ x -> f x) (fun ~start:_ l -> List.iter f l)
 
 let iter f s =
   match s () with
@@ -65,10 +64,7 @@ let reduce_keyed code op s =
   Tally.total op !nodes
 
 let reduce op s = reduce_keyed (Machine.code_of op) op s
-
-let fold op init s =
-  match reduce op s with None -> init | Some v -> op init v
-
+let fold op init s = match reduce op s with None -> init | Some v -> op init v
 let min cmp s = reduce_keyed (Machine.code_of cmp) (List_work.least cmp) s
 let max cmp s = reduce_keyed (Machine.code_of cmp) (List_work.greatest cmp) s
 

@@ -38,6 +38,7 @@ val reduce : ('a -> 'a -> 'a) -> 'a t -> 'a option
 val count : ('a -> bool) -> 'a t -> int
 val min : ('a -> 'a -> int) -> 'a t -> 'a option
 val max : ('a -> 'a -> int) -> 'a t -> 'a option
+
 val histogram : bins:int -> ('a -> int) -> 'a t -> int array
 (** As [List]'s. *)
 
@@ -58,5 +59,6 @@ val mem : 'a -> 'a t -> bool
 val sort : ('a -> 'a -> int) -> 'a t -> 'a t
 val stable_sort : ('a -> 'a -> int) -> 'a t -> 'a t
 val sort_uniq : ('a -> 'a -> int) -> 'a t -> 'a t
+
 val group_by : ('a -> 'k) -> 'a t -> ('k * 'a t) t
 (** As [List]'s. *)

@@ -40,7 +40,6 @@ let partition p s =
 
 let filter_map f s = string (Bytes.filter_map f (bytes s))
 let concat_map f s = concat "" (Stdlib.Array.to_list (map_to_array f s))
-
 let sort_uniq cmp s = string (Bytes.sort_uniq cmp (bytes s))
 
 let group_by key s =
@@ -48,4 +47,6 @@ let group_by key s =
 
 let histogram ~bins f s =
   Groups.histogram "String" ~bins (Muster_core.Machine.code_of f) (length s) (fun t table lo hi ->
-      for i = lo to hi do Groups.add t table (f (unsafe_get s i)) done)
+      for i = lo to hi do
+        Groups.add t table (f (unsafe_get s i))
+      done)

@@ -10,14 +10,10 @@ open Muster_core
 
 let run = 4
 
-type 'a node = {
-  at : int;  (** its first leaf *)
-  rank : int;
-  value : 'a;
-}
+type 'a node = { at : int;  (** its first leaf *) rank : int; value : 'a }
 
-(** The last node first; what stopped it, if anything did. *)
 type 'a t = { nodes : 'a node list; failure : Outcome.failure option }
+(** The last node first; what stopped it, if anything did. *)
 
 let rec push f node = function
   | left :: nodes when left.rank = node.rank && (left.at lsr left.rank) land 1 = 0 ->

@@ -14,17 +14,12 @@ open Muster_core
 open Muster_loop
 module Array = Stdlib.Array
 
-(** How to walk. *)
 type 's source = {
   skip : int -> 's -> 's;  (** by so many elements, or to the end *)
   is_end : 's -> bool;
 }
+(** How to walk. *)
 
-(** A piece in work: [rest] is what is there, [left] of how many elements. [start] is the index of
-    the first element, [next] that of what comes after the piece. A worker that has reached the
-    end asks [refill] for more: 0 if there is none, or if others shall have it. Where nothing is
-    left to walk, it asks only if it is timed: else [rest] is not brought up to date, and [left]
-    is not 0. *)
 type 's piece = {
   mutable rest : 's;
   mutable left : int;
@@ -36,6 +31,11 @@ type 's piece = {
   code : int;
   unit : int;
 }
+(** A piece in work: [rest] is what is there, [left] of how many elements. [start] is the index of
+    the first element, [next] that of what comes after the piece. A worker that has reached the
+    end asks [refill] for more: 0 if there is none, or if others shall have it. Where nothing is
+    left to walk, it asks only if it is timed: else [rest] is not brought up to date, and [left]
+    is not 0. *)
 
 type ('s, 'r) job = {
   source : 's source;
@@ -77,7 +77,6 @@ let longest = 4096
 
 (* Without a look whether the task is cancelled, or the worker dismissed. *)
 let longest_alone = 1 lsl 13
-
 let at_least_1 (n : int) = if n < 1 then 1 else n
 
 (* So many elements that cost [cost] last [ticks]. *)
@@ -156,7 +155,10 @@ let rec share job b lo hi =
 
 let run_block job b cost =
   if Site.estimate cost (b.count * b.each) >= worth then share job b 0 b.count
-  else for c = 0 to b.count - 1 do run_piece job b c done
+  else
+    for c = 0 to b.count - 1 do
+      run_piece job b c
+    done
 
 (* The blocks, and where the last one ended. *)
 let rec blocks job from first pieces =
@@ -209,8 +211,7 @@ let shared job from first =
   Pool.with_current ~in_place:go (fun w ->
       if Pool.size w.pool = 1 then alone job from first else go ())
 
-let go_on job (p : _ piece) =
-  if is_over p then ([], p.rest) else shared job p.rest p.next
+let go_on job (p : _ piece) = if is_over p then ([], p.rest) else shared job p.rest p.next
 
 let in_place job p =
   let r = job.work p in
@@ -253,7 +254,10 @@ let from_the_front (job : _ job) from first cost =
 
 let all job from first cost =
   let n = max_int - first in
-  let last p = ignore (confirm cost n p); 0 in
+  let last p =
+    ignore (confirm cost n p);
+    0
+  in
   in_place job (timed (piece job from n first last))
 
 let run_slow first job from =
@@ -287,8 +291,17 @@ let quick (p : _ piece) =
 
 let front source ~code ~unit first from =
   let since = if Site.is_due () then Machine.ticks () else 0 in
-  { rest = from; left = few; start = first; next = first + few; since; refill = quick; source;
-    code; unit }
+  {
+    rest = from;
+    left = few;
+    start = first;
+    next = first + few;
+    since;
+    refill = quick;
+    source;
+    code;
+    unit;
+  }
 
 let run_from first (job : _ job) from =
   let { source; code; unit; _ } : _ job = job in

@@ -2,14 +2,12 @@
 
 open Muster_core
 
-(** How to walk. *)
 type 's source = {
   skip : int -> 's -> 's;  (** by so many elements, or to the end *)
   is_end : 's -> bool;
 }
+(** How to walk. *)
 
-(** A piece: [left] elements from [rest] on, or fewer if there is the end; [start] is the index of
-    the first. *)
 type 's piece = private {
   mutable rest : 's;
   mutable left : int;
@@ -21,6 +19,8 @@ type 's piece = private {
   code : int;
   unit : int;
 }
+(** A piece: [left] elements from [rest] on, or fewer if there is the end; [start] is the index of
+    the first. *)
 
 val ended : 's piece -> 's -> int -> int
 (** [ended p rest left]: work on [p] has come to [rest] with [left] elements to go, of which there are

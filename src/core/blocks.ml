@@ -7,8 +7,12 @@ let padded (block : 'a) : 'a =
   let old = Obj.repr block in
   let size = Obj.size old in
   let wide = Obj.new_block (Obj.tag old) (size + 15) in
-  for i = 0 to size - 1 do Obj.set_field wide i (Obj.field old i) done;
-  for i = size to size + 14 do Obj.set_field wide i (Obj.repr 0) done;
+  for i = 0 to size - 1 do
+    Obj.set_field wide i (Obj.field old i)
+  done;
+  for i = size to size + 14 do
+    Obj.set_field wide i (Obj.repr 0)
+  done;
   Obj.obj wide
 
 (* [Atomic.t] is abstract: the compiler would ask at every access whether it is a float. *)
@@ -29,14 +33,14 @@ let make_fresh n (v : 'a) : 'a array =
 (* What is stored needs no barrier, as no immediate has anything to mark, remember or publish; what
    it replaces needs none, as it is still referenced from another element. *)
 let[@inline] set_fresh (a : 'a array) i (v : 'a) =
-  if Obj.is_int (Obj.repr v) then
-    Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
+  if Obj.is_int (Obj.repr v) then Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
   else Array.unsafe_set a i v
 
 (* A cons cell is a block of head and tail. *)
 type cell = { _head : Obj.t; mutable tail : Obj.t }
 
 let hook () : 'a list = Obj.magic { _head = Obj.repr 0; tail = Obj.repr 0 }
+
 external settle : 'a list -> 'a list = "muster_settle"
 
 let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest

@@ -16,8 +16,8 @@ external untyped_state : unit -> Obj.t ref array = "%dls_get"
    index, an owner and so on has more. *)
 let get (s : 'a slot) : 'a =
   let state = untyped_state () in
-  if s.index < Array.length state && Obj.size (Obj.repr (Array.unsafe_get state s.index)) > 1
-  then Obj.magic (Array.unsafe_get state s.index)
+  if s.index < Array.length state && Obj.size (Obj.repr (Array.unsafe_get state s.index)) > 1 then
+    Obj.magic (Array.unsafe_get state s.index)
   else Domain.DLS.get s.key
 
 let set s v = Domain.DLS.set s.key v
@@ -37,7 +37,6 @@ let index s = s.index
 
 (* For C; -1 where it is not known. *)
 let index_in_state s = s.index
-
 let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
 
 (* A slot that this domain has not touched yet holds the stdlib's sentinel, [ref 0], whose
@@ -45,8 +44,7 @@ let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
    these the compiler would look for floats.) *)
 let[@inline] first_word_set index =
   let state = untyped_state () in
-  index < Array.length state
-  && Atomic.get (first_word (Array.unsafe_get state index)) <> 0
+  index < Array.length state && Atomic.get (first_word (Array.unsafe_get state index)) <> 0
 
 (* The stdlib's own, but that [f k] is no tail call: a function that ends in a call of an unknown one
    begins with a look for signals. *)
@@ -62,12 +60,16 @@ external alloc_stack :
 
 external runstack : ('a, 'b) stack -> ('c -> 'a) -> 'c -> 'b = "%runstack"
 
-external reperform :
-  'a Effect.t -> ('a, 'b) Effect.Deep.continuation -> last_fiber -> 'b = "%reperform"
+external reperform : 'a Effect.t -> ('a, 'b) Effect.Deep.continuation -> last_fiber -> 'b
+  = "%reperform"
 
 let match_with f x { Effect.Deep.retc; exnc; effc } =
   let handle eff k last_fiber =
-    match effc eff with Some f -> f k; () | None -> reperform eff k last_fiber
+    match effc eff with
+    | Some f ->
+      f k;
+      ()
+    | None -> reperform eff k last_fiber
   in
   runstack (alloc_stack retc exnc handle) f x
 

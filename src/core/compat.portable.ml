@@ -16,7 +16,6 @@ let index s = Index s
 (* For C; -1 where it is not known. *)
 let index_in_state _ = -1
 let[@inline] first_word_set (Index s) = Atomic.get (first_word (Domain.DLS.get s)) <> 0
-
 let match_with = Effect.Deep.match_with
 
 include Blocks

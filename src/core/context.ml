@@ -31,7 +31,6 @@ let[@inline] place_after w = if Atomic.get beside != [] then find_after w else c
 
 (* The calling thread's, if it has one. *)
 let[@inline] place () = if Atomic.get beside != [] then find_after (current ()) else current ()
-
 let note_stops () = attend stops true
 
 let[@inline never] is_interruption w =
@@ -39,16 +38,14 @@ let[@inline never] is_interruption w =
 
 (* What the running code is a part of, and what the tasks get that it starts. *)
 let[@inline] context w =
-  if w.own.context == uncancelled || not (is_interruption w) then w.own.context
-  else uncancelled
+  if w.own.context == uncancelled || not (is_interruption w) then w.own.context else uncancelled
 
 let[@inline] home w =
   if w.own.home == w.pool.home || not (is_interruption w) then w.own.home else w.pool.home
 
 let is_stopped w =
   Atomic.get attention <> 0
-  && w.own.context != uncancelled
-  && Promise.is_stopped w.own.context
+  && w.own.context != uncancelled && Promise.is_stopped w.own.context
   && not (is_interruption w)
 
 let shield w =
@@ -69,13 +66,19 @@ let[@inline never] look_at w =
 
 let[@inline] check_at w = if Atomic.get attention <> 0 then look_at w
 
-let deliver_here () = Option.iter deliver (owned_place ()); raise Promise.Cancelled
+let deliver_here () =
+  Option.iter deliver (owned_place ());
+  raise Promise.Cancelled
+
 let[@inline never] look_here () =
   let w = current () in
   if owned w then look_at w else Option.iter look_at (owned_place ())
 
 let[@inline] check_if_any () = if Atomic.get attention <> 0 then look_here ()
-let check () = ignore (Timer.look ()); Option.iter check_at (owned_place ())
+
+let check () =
+  ignore (Timer.look ());
+  Option.iter check_at (owned_place ())
 
 let get () = match owned_place () with Some w -> context w | None -> uncancelled
 
@@ -155,14 +158,15 @@ let carry w f =
     let mine = inherited w in
     fun x ->
       (match owned_place () with
-       | Some w -> enter w mine; check_at w
-       | None -> ());
+      | Some w ->
+        enter w mine;
+        check_at w
+      | None -> ());
       f x
 
 (* {2 Stopping} *)
 
-let call_all_up () =
-  List.iter (fun pool -> Array.iter call_up pool.workers) (Atomic.get open_pools)
+let call_all_up () = List.iter (fun pool -> Array.iter call_up pool.workers) (Atomic.get open_pools)
 
 (* The flag first: who finds it not set has to see the mark at its next look. *)
 let stop p =
@@ -170,4 +174,6 @@ let stop p =
   Outcome.finally call_all_up () (fun () -> Promise.stop p)
 
 (* From now on whoever may be stopped by the clock looks at it at its forks (Publish.hush). *)
-let expect_deadline () = note_stops (); call_all_up ()
+let expect_deadline () =
+  note_stops ();
+  call_all_up ()

@@ -57,10 +57,7 @@ let unescape path =
   | [] -> path
   | plain :: escaped -> String.concat "" (plain :: List.map decode escaped)
 
-let rec after_dash = function
-  | [] -> []
-  | "-" :: rest -> rest
-  | _ :: rest -> after_dash rest
+let rec after_dash = function [] -> [] | "-" :: rest -> rest | _ :: rest -> after_dash rest
 
 (* [id parent device root point options optional... - type source options]: proc(5). *)
 let mount line =
@@ -121,9 +118,7 @@ let reading read (version, directory) =
     | V2, [ quota; period ] -> ratio quota period
     | _ -> None
   in
-  Option.map
-    (fun quota -> { file = directory ^ quota_file; cpus = cpus quota })
-    (text quota_file)
+  Option.map (fun quota -> { file = directory ^ quota_file; cpus = cpus quota }) (text quota_file)
 
 let readings read =
   match (read "/proc/self/cgroup", read "/proc/self/mountinfo") with

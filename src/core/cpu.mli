@@ -49,9 +49,6 @@ type report = {
 val report : unit -> report
 
 val report_of :
-  affinity:int ->
-  getenv:(string -> string option) ->
-  read:(string -> string option) ->
-  report
+  affinity:int -> getenv:(string -> string option) -> read:(string -> string option) -> report
 (** {!report} for a machine with this affinity, environment and these files ([None]: there
     is no such file, or it may not be read). *)

@@ -31,12 +31,7 @@
 
 type 'a ring = 'a Atomic.t array
 
-type 'a t = {
-  empty : 'a;
-  slots : 'a ring Atomic.t;
-  top : int Atomic.t;
-  own : 'a own;
-}
+type 'a t = { empty : 'a; slots : 'a ring Atomic.t; top : int Atomic.t; own : 'a own }
 
 and 'a own = {
   mutable bottom : int;
@@ -92,7 +87,9 @@ let grow d =
     show d wide;
     match move d old next last with
     | () -> ()
-    | exception exn -> move d old next last; raise exn
+    | exception exn ->
+      move d old next last;
+      raise exn
   end
 
 (* For an index below [dirty]: its slot holds a popped entry, or has been stolen. *)
@@ -124,8 +121,7 @@ let rec push_slowly d x =
 
 let[@inline] push d x =
   let b = d.own.bottom in
-  if b < d.own.dirty && replace_popped d b x then d.own.bottom <- b + 1
-  else push_slowly d x
+  if b < d.own.dirty && replace_popped d b x then d.own.bottom <- b + 1 else push_slowly d x
 
 let[@inline] peek d =
   let b = d.own.bottom - 1 in
@@ -145,9 +141,9 @@ let[@inline] drop d x = if peek d == x then forget d
 let rec sweep d =
   if d.own.dirty > d.own.bottom then begin
     let i = d.own.dirty - 1 in
-    if i >= Atomic.get d.top
-       && Atomic.exchange (own_slot d.own i) d.empty != d.empty
-    then (d.own.dirty <- i; sweep d)
+    if i >= Atomic.get d.top && Atomic.exchange (own_slot d.own i) d.empty != d.empty then (
+      d.own.dirty <- i;
+      sweep d)
     else d.own.bottom <- d.own.dirty
   end
 

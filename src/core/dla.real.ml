@@ -11,10 +11,7 @@
    [Waiter.wait] looks for itself who calls: a task suspends, a worker below a C callback helps,
    a thread that is no worker blocks. So one function serves every thread of a domain. *)
 
-type trigger =
-  | Fresh
-  | Waited of Waiter.t
-  | Released
+type trigger = Fresh | Waited of Waiter.t | Released
 
 let grant waiter () = ignore (Waiter.grant waiter)
 
@@ -25,8 +22,7 @@ let release trigger =
 
 let await trigger =
   let register waiter =
-    if not (Atomic.compare_and_set trigger Fresh (Waited waiter)) then
-      ignore (Waiter.grant waiter)
+    if not (Atomic.compare_and_set trigger Fresh (Waited waiter)) then ignore (Waiter.grant waiter)
   in
   if Atomic.get trigger != Released then Waiter.wait register
 

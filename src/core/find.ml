@@ -41,7 +41,10 @@ let steal w =
     else
       let i = if i >= n then 0 else i in
       let task = if i = w.index then none else steal_from w workers.(i) in
-      if task != none then (w.own.victim <- i; task) else from (left - 1) (i + 1)
+      if task != none then (
+        w.own.victim <- i;
+        task)
+      else from (left - 1) (i + 1)
   in
   from n w.own.victim
 
@@ -51,7 +54,10 @@ let take_on_inbox w = w.own.stands_in <- Inbox.moment w.pool.inbox
 let stands_in w =
   let since = w.own.stands_in in
   since != Inbox.never
-  && (since == Inbox.moment w.pool.inbox || (w.own.stands_in <- Inbox.never; false))
+  && (since == Inbox.moment w.pool.inbox
+     ||
+     (w.own.stands_in <- Inbox.never;
+      false))
 
 let serves_inbox w = w.resident || stands_in w || Atomic.get w.pool.residents = 0
 
@@ -73,9 +79,7 @@ let from_inbox w =
    needs somebody to run that task. So where there is [Task.async], the last resident stays as
    a guard when it is dismissed: it sleeps, and takes one task when it finds the oldest in some
    deque unchanged after [watch_ms]. [both] and loops promise no such thing. *)
-let is_guard w =
-  w.index = 1 && Atomic.get w.pool.guards > 0 && Staff.dismissed w
-
+let is_guard w = w.index = 1 && Atomic.get w.pool.guards > 0 && Staff.dismissed w
 let watch_ms = 20
 
 (* The number is read once: guests come and go meanwhile. *)
@@ -106,8 +110,7 @@ let keep_watch w =
 
 (* Having taken one task, a resident is called no more; a visitor goes on until somebody else takes
    something, for perhaps nobody will. *)
-let has_taken w =
-  if w.resident then w.own.called <- false else w.own.suspect <- oldest w
+let has_taken w = if w.resident then w.own.called <- false else w.own.suspect <- oldest w
 
 let look_who_takes w =
   if w.own.called && (not w.resident) && oldest w != w.own.suspect then w.own.called <- false
@@ -120,7 +123,9 @@ let pop w =
   end;
   task
 
-let from_deques w = let task = pop w in if task != none then task else steal w
+let from_deques w =
+  let task = pop w in
+  if task != none then task else steal w
 
 (* Two tasks that answer each other's messages always leave one of them at the bottom of the deque.
    So that they keep nobody waiting for ever, every so often what came first is next: from
@@ -132,7 +137,11 @@ let what_came_first w =
   if task != none then task
   else
     let task = Deque.steal w.deque in
-    if task != none then (keep w task ~records:w.backtrace; rouse w; task) else from_deques w
+    if task != none then (
+      keep w task ~records:w.backtrace;
+      rouse w;
+      task)
+    else from_deques w
 
 let from_where_it_is_due w =
   w.own.turn <- w.own.turn + 1;
@@ -155,8 +164,7 @@ let find w =
   end
 
 let rec some_deque_has_work workers n =
-  n > 0
-  && ((not (Deque.is_empty workers.(n - 1).deque)) || some_deque_has_work workers (n - 1))
+  n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_deque_has_work workers (n - 1))
 
 let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 

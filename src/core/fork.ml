@@ -11,7 +11,10 @@ let take_back p =
 
 let rec spin_done p turns =
   Promise.is_done p
-  || (turns > 0 && (Domain.cpu_relax (); spin_done p (turns - 1)))
+  || turns > 0
+     &&
+     (Domain.cpu_relax ();
+      spin_done p (turns - 1))
 
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
    run beside its own children: it is kept until they have ended. A second one is let
@@ -21,7 +24,9 @@ let wait_done p =
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    while not (Promise.is_done p) do Visit.wait p done;
+    while not (Promise.is_done p) do
+      Visit.wait p
+    done;
     Outcome.raise failure
 
 let result p =
@@ -35,7 +40,9 @@ let abandon p () = if not (take_back p) then wait_done p
 let join p f =
   match take_back p with
   | true -> f ()
-  | false -> wait_done p; result p
+  | false ->
+    wait_done p;
+    result p
   | exception exn ->
     let failure = Outcome.caught exn in
     abandon p ();
@@ -43,7 +50,10 @@ let join p f =
 
 let both_offered w ~wake f g =
   let p = Promise.(make nowhere (Context.carry w g)) in
-  match Publish.offer w ~wake (Promise.any p); f () with
+  match
+    Publish.offer w ~wake (Promise.any p);
+    f ()
+  with
   | a ->
     let b = join p g in
     (a, b)

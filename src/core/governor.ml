@@ -32,13 +32,13 @@ type t = {
   looked_at : int;
 }
 
-(** Times in ns. *)
 type sample = {
   now : int;
   waited : int;  (** in the run queue, since this worker's last look *)
   often_halted : bool;  (** by collections, so that who waits holds up the others (Halts) *)
   runnable : int option;  (** threads of the whole machine that run or could *)
 }
+(** Times in ns. *)
 
 let ms = 1_000_000
 let never = min_int / 2
@@ -49,13 +49,20 @@ let shortest = 10 * ms
 let longest = 1000 * ms
 
 let start =
-  { lent = 0; calm_since = never; wait_at = never; raised_at = never; changed_at = never;
-    patience = shortest; looked_at = never }
+  {
+    lent = 0;
+    calm_since = never;
+    wait_at = never;
+    raised_at = never;
+    changed_at = never;
+    patience = shortest;
+    looked_at = never;
+  }
 
 let stale t now = now - t.looked_at > 50 * ms
 
 let lend t now n =
-  let soon = now - t.raised_at < 2 * t.patience + (50 * ms) in
+  let soon = now - t.raised_at < (2 * t.patience) + (50 * ms) in
   let patience = if soon then min longest (2 * t.patience) else shortest in
   { t with lent = t.lent + n; patience; changed_at = now; calm_since = never; wait_at = never }
 
@@ -71,7 +78,7 @@ let see ~cpus ~online t ({ now; waited; _ } as sample) runnable =
   if runnable > online && tells && t.lent < cpus - 1 then
     lend t now (min (runnable - online) (cpus - 1 - t.lent))
   else if runnable >= online || t.lent = 0 then { t with calm_since = never }
-  else if now - t.calm_since >= t.patience && t.calm_since <> never || stale t now then
+  else if (now - t.calm_since >= t.patience && t.calm_since <> never) || stale t now then
     take_back t now (min t.lent (online - runnable))
   else if t.calm_since = never then { t with calm_since = now }
   else t

@@ -101,7 +101,7 @@ let fit w ~tell =
     let first_time = glance.minor = 0. in
     glance.minor <- minor;
     glance.promoted <- promoted;
-    if not first_time && is_managed current && not (is_programs current) then begin
+    if (not first_time) && is_managed current && not (is_programs current) then begin
       let next = larger current ~survived in
       if next <> current then begin
         set next;

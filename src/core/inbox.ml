@@ -54,6 +54,4 @@ let never = Nil
 let moment q = Atomic.get q.head
 
 let is_empty q =
-  match Atomic.get q.head with
-  | Nil -> assert false
-  | Node { next; _ } -> Atomic.get next == Nil
+  match Atomic.get q.head with Nil -> assert false | Node { next; _ } -> Atomic.get next == Nil

@@ -2,10 +2,7 @@ external thread_id : unit -> int = "muster_thread_id" [@@noalloc]
 external code_of : ('a -> 'b) -> int = "muster_code_of" [@@noalloc]
 external code_of_team : (worker:int -> 'a) -> int = "muster_code_of" [@@noalloc]
 external yield : unit -> unit = "muster_yield" [@@noalloc]
-
-external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagged"
-[@@noalloc]
-
+external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagged" [@@noalloc]
 external ticks_per_us : unit -> int = "muster_ticks_per_us" [@@noalloc]
 external backtrace_status : unit -> bool = "caml_backtrace_status" [@@noalloc]
 
@@ -18,7 +15,6 @@ external runnable : unit -> int = "muster_runnable" [@@noalloc]
 external address_space : unit -> int = "muster_address_space" [@@noalloc]
 external collections : unit -> int = "muster_collections" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
-
 external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]
 external block_signals : unit -> unit = "muster_block_signals" [@@noalloc]
 external note_signals : unit -> unit = "muster_note_signals" [@@noalloc]
@@ -38,17 +34,15 @@ external watch_finalisers : unit -> unit = "muster_watch_finalisers" [@@noalloc]
 
 let () = watch_finalisers ()
 
+external look_up_every : int -> int -> unit = "muster_look_up_every"
+[@@noalloc]
 (** Place of a worker in domain-local storage, or -1; ticks. *)
-external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
 
-let record_backtrace status =
-  if backtrace_status () <> status then Printexc.record_backtrace status
-
+let record_backtrace status = if backtrace_status () <> status then Printexc.record_backtrace status
 let rate = ticks_per_us ()
 let ticks_of_us us = max 1 (us * rate / 1024)
 let join_turns = 100
 let seconds_of_ticks n = float n *. 1024. /. (1e6 *. float rate)
-
 let stacks_of_domain = Domain.DLS.new_key (fun () -> Domain.at_exit (fun () -> free_stacks ~keep:0))
 let free_stacks_at_end () = Domain.DLS.get stacks_of_domain
 
@@ -57,8 +51,9 @@ module Sleeper = struct
 
   external create : unit -> t = "muster_sleeper_create"
 
-  (** For so many ms at most (negative: no limit); whether it was woken. *)
   external sleep : t -> int -> bool = "muster_sleeper_sleep"
+  (** For so many ms at most (negative: no limit); whether it was woken. *)
+
   external doze : t -> int -> bool = "muster_sleeper_doze"
   external wake : t -> unit = "muster_sleeper_wake" [@@noalloc]
 end
@@ -77,5 +72,11 @@ let spawn f =
   let random = Random.get_state () in
   hold_signals ();
   match Domain.spawn f with
-  | domain -> release_signals (); Random.set_state random; domain
-  | exception exn -> release_signals (); Random.set_state random; raise exn
+  | domain ->
+    release_signals ();
+    Random.set_state random;
+    domain
+  | exception exn ->
+    release_signals ();
+    Random.set_state random;
+    raise exn

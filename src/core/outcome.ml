@@ -30,7 +30,9 @@ let firmly f x y =
 
 let finally last x f =
   match f () with
-  | v -> last x; v
+  | v ->
+    last x;
+    v
   | exception exn ->
     let failure = caught exn in
     last x;

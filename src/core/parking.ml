@@ -35,9 +35,7 @@ type t = { sleepers : int Atomic.t; places : place array }
 let awake = 0
 let asleep = 1
 let aside = 2
-
-let place () =
-  { state = Compat.padded (Atomic.make awake); sleeper = Machine.Sleeper.create () }
+let place () = { state = Compat.padded (Atomic.make awake); sleeper = Machine.Sleeper.create () }
 
 let create n =
   { sleepers = Compat.padded (Atomic.make 0); places = Array.init n (fun _ -> place ()) }
@@ -57,7 +55,9 @@ let announce_aside t i = enter t i aside
 (* [how] it sleeps: asleep or aside. *)
 let end_sleep_of t i how =
   Atomic.compare_and_set t.places.(i).state how awake
-  && (if how = asleep then ignore (Atomic.fetch_and_add t.sleepers (-1)); true)
+  &&
+  (if how = asleep then ignore (Atomic.fetch_and_add t.sleepers (-1));
+   true)
 
 (* One that changes from one to the other meanwhile has been up and looks again by itself. *)
 let end_sleep t i =
@@ -74,12 +74,20 @@ let rec try_sleep how t i ~limit_ms =
 
 let doze t i ~limit_ms = try_sleep Machine.Sleeper.doze t i ~limit_ms
 let sleep t i ~limit_ms = try_sleep Machine.Sleeper.sleep t i ~limit_ms
-
 let rouse t i = Machine.Sleeper.wake t.places.(i).sleeper
-let wake t i = end_sleep t i && (rouse t i; true)
+
+let wake t i =
+  end_sleep t i
+  &&
+  (rouse t i;
+   true)
 
 let wake_searcher t i =
-  Atomic.get t.places.(i).state = asleep && end_sleep_of t i asleep && (rouse t i; true)
+  Atomic.get t.places.(i).state = asleep
+  && end_sleep_of t i asleep
+  &&
+  (rouse t i;
+   true)
 
 let wake_one ?(from = 0) ?(upto = max_int) t =
   let last = min upto (Array.length t.places - 1) in

@@ -40,7 +40,8 @@ type t = {
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** a visitor that has a domain of its own *)
-  domains : joinable list Atomic.t;  (** the resident's, and those before it that nobody has joined *)
+  domains : joinable list Atomic.t;
+      (** the resident's, and those before it that nobody has joined *)
   own : own;
   published : counts Atomic.t;  (** as of the owner's last pause *)
 }
@@ -50,7 +51,6 @@ and joinable = {
   told : bool Atomic.t;  (** what its end raised: several may join it, and it raises in each *)
 }
 
-(** The owner's alone, off the cache lines that others read. *)
 and own = {
   mutable in_share : bool;  (** runs the job that its mailbox shows *)
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
@@ -69,7 +69,8 @@ and own = {
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes one task, though dismissed *)
   mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
-  mutable unserved : int;  (** how many items had been taken from the inbox when one lay there, ... *)
+  mutable unserved : int;
+      (** how many items had been taken from the inbox when one lay there, ... *)
   mutable unserved_since : int;  (** ... in ns, when that was so first; 0: it was empty *)
   mutable victim : int;
   mutable turn : int;  (** how many tasks it has looked for *)
@@ -85,8 +86,8 @@ and own = {
   glance : glance;
   counts : counts;
 }
+(** The owner's alone, off the cache lines that others read. *)
 
-(** What the last look saw: clocks in ns, words as the collector counts them. *)
 and glance = {
   mutable wall : int;  (** 0: nothing yet *)
   mutable cpu : int;
@@ -94,6 +95,7 @@ and glance = {
   mutable minor : float;
   mutable promoted : float;
 }
+(** What the last look saw: clocks in ns, words as the collector counts them. *)
 
 and counts = {
   mutable tasks : int;
@@ -155,36 +157,98 @@ let zero () =
 let make_own home index =
   let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
   Compat.padded
-    { in_share = false; careful = false; handled = false; context = uncancelled; home; base = 0;
-      depth = 0; filling = true; stale = false; from_inbox = false; settled = false; bored = false;
-      found = none; records = false; suspect = none; called = false; stands_in = Inbox.never; unserved = 0; unserved_since = 0; victim = index;
-      turn = 0; looked_at = 0; watched = 0; watched_since = 0; points = 0; points_since = 0; dense = false;
-      visitor = 0; strand = 0; numbers = 0; glance; counts = Compat.padded (zero ()) }
+    {
+      in_share = false;
+      careful = false;
+      handled = false;
+      context = uncancelled;
+      home;
+      base = 0;
+      depth = 0;
+      filling = true;
+      stale = false;
+      from_inbox = false;
+      settled = false;
+      bored = false;
+      found = none;
+      records = false;
+      suspect = none;
+      called = false;
+      stands_in = Inbox.never;
+      unserved = 0;
+      unserved_since = 0;
+      victim = index;
+      turn = 0;
+      looked_at = 0;
+      watched = 0;
+      watched_since = 0;
+      points = 0;
+      points_since = 0;
+      dense = false;
+      visitor = 0;
+      strand = 0;
+      numbers = 0;
+      glance;
+      counts = Compat.padded (zero ());
+    }
 
 let make pool index =
   let resident = index > 0 && index < pool.regulars in
   Compat.padded
-    { quiet = 0; look = Compat.padded (Atomic.make 0);
-      collected = Compat.padded (Atomic.make 0); collecting = Compat.padded (Atomic.make 0);
-      index; resident;
-      owner = Compat.padded (Atomic.make 0); pool; deque = Deque.create ~capacity:16 none;
+    {
+      quiet = 0;
+      look = Compat.padded (Atomic.make 0);
+      collected = Compat.padded (Atomic.make 0);
+      collecting = Compat.padded (Atomic.make 0);
+      index;
+      resident;
+      owner = Compat.padded (Atomic.make 0);
+      pool;
+      deque = Deque.create ~capacity:16 none;
       mailbox = Compat.padded (Atomic.make (if resident then Gone else Idle));
-      on_domain = Atomic.make false; domains = Atomic.make [];
-      backtrace = Compat.padded (Atomic.make false); away = Compat.padded (Atomic.make false);
-      own = make_own pool.home index; published = Compat.padded (Atomic.make (zero ())) }
+      on_domain = Atomic.make false;
+      domains = Atomic.make [];
+      backtrace = Compat.padded (Atomic.make false);
+      away = Compat.padded (Atomic.make false);
+      own = make_own pool.home index;
+      published = Compat.padded (Atomic.make (zero ()));
+    }
 
 let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire ~serve_inbox =
   let pool =
-    { name; wanted; insists; minor_heap; workers = [||]; regulars;
-      guests = Compat.padded (Atomic.make 0); posting = Compat.padded (Atomic.make 0);
-      size = Atomic.make 1; reach = Atomic.make 1; allowed = Compat.padded (Atomic.make 0);
-      refused = Atomic.make 0; guards = Compat.padded (Atomic.make 0); needed = Atomic.make 0; needed_until = Atomic.make 0;
-      inbox = Inbox.create none; served = Atomic.make 0; pauses;
-      parking = Parking.create places; searching = Compat.padded (Atomic.make 0);
-      residents = Atomic.make 0; started = Atomic.make 0; ended = Atomic.make 0;
+    {
+      name;
+      wanted;
+      insists;
+      minor_heap;
+      workers = [||];
+      regulars;
+      guests = Compat.padded (Atomic.make 0);
+      posting = Compat.padded (Atomic.make 0);
+      size = Atomic.make 1;
+      reach = Atomic.make 1;
+      allowed = Compat.padded (Atomic.make 0);
+      refused = Atomic.make 0;
+      guards = Compat.padded (Atomic.make 0);
+      needed = Atomic.make 0;
+      needed_until = Atomic.make 0;
+      inbox = Inbox.create none;
+      served = Atomic.make 0;
+      pauses;
+      parking = Parking.create places;
+      searching = Compat.padded (Atomic.make 0);
+      residents = Atomic.make 0;
+      started = Atomic.make 0;
+      ended = Atomic.make 0;
       suspended = Compat.padded (Atomic.make 0);
-      closing = Atomic.make false; inherited = Atomic.make false; stray = Atomic.make None;
-      hire; serve_inbox; home = Promise.nowhere; leaving = Atomic.make [] }
+      closing = Atomic.make false;
+      inherited = Atomic.make false;
+      stray = Atomic.make None;
+      hire;
+      serve_inbox;
+      home = Promise.nowhere;
+      leaving = Atomic.make [];
+    }
   in
   let owner = Pool pool in
   pool.home <- Promise.home ~unheard:(Uncaught.note owner) owner;
@@ -196,8 +260,7 @@ let open_pools : pool list Atomic.t = Atomic.make []
 let nobody =
   let pool =
     make_pool ~name:"" ~wanted:1 ~insists:false ~minor_heap:None ~regulars:1 ~places:1 ~pauses:0
-      ~hire:ignore
-      ~serve_inbox:(fun _ ~until:_ -> ())
+      ~hire:ignore ~serve_inbox:(fun _ ~until:_ -> ())
   in
   let w = make pool 0 in
   pool.workers <- [| w |];
@@ -220,7 +283,6 @@ let rec change cell f =
 
 (* Why a checkpoint (Context) has to look further than at this: none, one or both of two reasons. *)
 let attention = Compat.padded (Atomic.make 0)
-
 let stops = 1 (* something was stopped, or has a deadline: from then on *)
 let shortage = 2 (* some pool has fewer workers than it would like to have (Staff) *)
 

@@ -17,13 +17,12 @@ let size (pool : t) = Atomic.get pool.size
 (* {2 Creation} *)
 
 let push_atomic cell x = change cell (fun old -> x :: old)
+
 let forget pool =
   change open_pools (List.filter (fun p -> p != pool));
   Staff.note_shortage ()
 
-let find name =
-  List.find_opt (fun (p : t) -> p.name = name) (Atomic.get open_pools)
-
+let find name = List.find_opt (fun (p : t) -> p.name = name) (Atomic.get open_pools)
 let pools_made = Atomic.make 0
 
 let choose_size ~oversubscribe wanted =
@@ -116,7 +115,8 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
 
 let refuse_own_close fn (pool : t) =
   if own_place pool <> None then
-    Printf.ksprintf invalid_arg "%s: called from a task of pool %S, which it would wait for" fn pool.name
+    Printf.ksprintf invalid_arg "%s: called from a task of pool %S, which it would wait for" fn
+      pool.name
 
 let finish_what_is_left pool =
   if Atomic.get pool.residents = 0 then
@@ -181,8 +181,7 @@ let rec with_current ~in_place f =
     with_worker ~if_closed "Pool.run" (current ()) ~in_place f
 
 let run pool f =
-  if inside pool then f ()
-  else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
+  if inside pool then f () else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
 
 let with_ ?name ?domains ?oversubscribe f =
   check_create "Pool.with_" ~domains ~minor_heap_words:None;

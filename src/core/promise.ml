@@ -79,9 +79,7 @@ exception Cancelled
 exception Skipped
 
 let shortest = 8
-
-let nothing =
-  { entries = []; length = 0; limit = shortest; stopped = false; linked = false }
+let nothing = { entries = []; length = 0; limit = shortest; stopped = false; linked = false }
 
 let home ?(lineage = Alone) ~unheard owner =
   let rec home = { owner; unheard; lineage; running = Running (home, nothing) } in
@@ -102,7 +100,6 @@ let is_done p = match Atomic.get p with Returned _ | Raised _ -> true | _ -> fal
 (* {2 Entries} *)
 
 let is_for event entry = entry.event = event
-
 let oldest_first entries = ref (List.rev entries)
 
 (* May be called again, if an exception cuts it short: then it fires that entry again, and none before it. A
@@ -210,12 +207,11 @@ and register p = function
     let entry =
       { event = Stop; fire = (fun () -> stop p); is_live = (fun () -> not (is_done p)) }
     in
-    if not (attach outer entry) && was_stopped outer then stop p;
+    if (not (attach outer entry)) && was_stopped outer then stop p;
     register p lineage
 
 let on_stop ~is_live p wake =
-  if attach p { event = Stop; fire = wake; is_live } then link p
-  else if is_stopped p then wake ()
+  if attach p { event = Stop; fire = wake; is_live } then link p else if is_stopped p then wake ()
 
 (* {2 Run} *)
 
@@ -229,8 +225,7 @@ let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
 let somebody_waits { entries; _ } =
   List.exists (fun entry -> is_for End entry && entry.is_live ()) entries
 
-let raised_cancelled =
-  { failure = cancelled; heard = Atomic.make false; token = No_token }
+let raised_cancelled = { failure = cancelled; heard = Atomic.make false; token = No_token }
 
 (* A value that comes after the stop is dropped. *)
 let[@inline] outcome state result =
@@ -261,8 +256,10 @@ let announce p state result =
    meanwhile, [replace] looks for signals, and what is raised there is raised afterwards. *)
 let[@inline never] resolve_watched p result =
   (match replace p result with
-   | state -> announce p state result
-   | exception exn -> announce p (Atomic.exchange p result) result; raise exn);
+  | state -> announce p state result
+  | exception exn ->
+    announce p (Atomic.exchange p result) result;
+    raise exn);
   Atomic.get p
 
 (* Mostly nobody waits, and nothing was stopped. *)
@@ -298,7 +295,9 @@ let run p = run_from (Atomic.get p) p
 
 let[@inline] value = function
   | Returned v -> v
-  | Raised { failure; heard; _ } -> Atomic.set heard true; Outcome.raise failure
+  | Raised { failure; heard; _ } ->
+    Atomic.set heard true;
+    Outcome.raise failure
   | Ready _ | Running _ -> invalid_arg "Muster: result of a task that has not ended"
 
 let result p = value (Atomic.get p)

@@ -27,12 +27,7 @@ and raised = {
 
 and token = No_token | Token : 'a -> token
 
-and home = private {
-  owner : owner;
-  unheard : unheard;
-  lineage : lineage;
-  running : 'a. 'a state;
-}
+and home = private { owner : owner; unheard : unheard; lineage : lineage; running : 'a. 'a state }
 (** What all tasks of a pool, or of a scope in it, have in common. *)
 
 and lineage =

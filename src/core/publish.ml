@@ -40,7 +40,10 @@ let[@inline never] hush w =
 let wants_tasks w =
   let size = Deque.size w.deque in
   if size <= low then w.own.filling <- true;
-  (w.own.filling && not (alone w)) || (hush w; false)
+  (w.own.filling && not (alone w))
+  ||
+  (hush w;
+   false)
 
 let publish_backtrace flag =
   let status = Machine.backtrace_status () in
@@ -73,9 +76,9 @@ let[@inline] hire_if_missing pool =
    everything once more before it sleeps, and wakes the next when it finds something. Tasks of
    [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
 let wake_for_work pool =
-  if Parking.sleepers pool.parking > 0 then begin
-    if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
-  end
+  if Parking.sleepers pool.parking > 0 then
+    begin if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
+    end
   else begin
     let residents = Atomic.get pool.residents in
     if residents < Atomic.get pool.guards then ask_for_one pool else hire_if_missing pool
@@ -88,7 +91,9 @@ let is_ready = Promise.is_ready
 let rec drop_stale deque =
   match Promise.state (Deque.peek deque) with
   | Ready _ -> ()
-  | Running _ | Returned _ | Raised _ -> Deque.forget deque; drop_stale deque
+  | Running _ | Returned _ | Raised _ ->
+    Deque.forget deque;
+    drop_stale deque
 
 (* Others who awaited tasks of this deque leave entries behind without a word: hence the look when
    it is long, too. *)

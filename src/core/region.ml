@@ -31,7 +31,9 @@ let absent v = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.away
 let try_post w v job =
   Atomic.get v.mailbox == Idle
   && Atomic.compare_and_set v.mailbox Idle job
-  && (ignore (Parking.wake w.pool.parking v.index); true)
+  &&
+  (ignore (Parking.wake w.pool.parking v.index);
+   true)
 
 let wait w found =
   pause w ~found:(fun () -> found () || Atomic.get w.mailbox != Idle);
@@ -49,9 +51,15 @@ let stand_in w v =
     in
     let take () =
       ignore (Atomic.fetch_and_add job.late 1);
-      Atomic.compare_and_set v.mailbox posted Idle || (ended ~here:true; false)
+      Atomic.compare_and_set v.mailbox posted Idle
+      ||
+      (ended ~here:true;
+       false)
     in
-    let share index = wake_posters w.pool; job.share index in
+    let share index =
+      wake_posters w.pool;
+      job.share index
+    in
     let records = job.backtrace in
     ignore (run_share_on_top w v.index share job.failures ~records ~take ~ended)
 
@@ -67,24 +75,30 @@ let await_mailbox w v =
   ignore (Atomic.fetch_and_add posting 1);
   match wait w found with
   | () -> ignore (Atomic.fetch_and_add posting (-1))
-  | exception exn -> ignore (Atomic.fetch_and_add posting (-1)); raise exn
+  | exception exn ->
+    ignore (Atomic.fetch_and_add posting (-1));
+    raise exn
 
 (* Whether there is, or will soon be, a resident. *)
 let rec summon pool v =
   Atomic.get v.owner <> 0
   || begin
-       need pool (Atomic.get pool.size - 1) ~ms:100;
-       let before = Atomic.get pool.residents in
-       pool.hire pool;
-       (Atomic.get v.owner <> 0 || Atomic.get pool.residents > before) && summon pool v
-     end
+    need pool (Atomic.get pool.size - 1) ~ms:100;
+    let before = Atomic.get pool.residents in
+    pool.hire pool;
+    (Atomic.get v.owner <> 0 || Atomic.get pool.residents > before) && summon pool v
+  end
 
 (* Whether there is somebody to whom the job could be posted. *)
 let rec post w v job =
   try_post w v job
   ||
   match Atomic.get v.mailbox with
-  | Gone -> summon w.pool v && (await_mailbox w v; post w v job)
+  | Gone ->
+    summon w.pool v
+    &&
+    (await_mailbox w v;
+     post w v job)
   | Idle | Job _ | Busy _ ->
     if absent v then stand_in w v else await_mailbox w v;
     post w v job
@@ -122,7 +136,6 @@ let rec settle w v job ~ordered t =
 
 (* For the next region: this one does not wait. *)
 let hire_instead pool v = if Atomic.get v.mailbox == Gone then wake_for_work pool
-
 let is_ordered t i = (not t.revoke) && i > 0
 
 (* The workers that the caller has to stand in for, their mailboxes being taken. *)
@@ -133,7 +146,11 @@ let rec post_all w t ~upto ~job_for i =
     let v = w.pool.workers.(i) in
     let posted =
       if not t.revoke then post w v (job_for i)
-      else try_post w v (job_for i) || (hire_instead w.pool v; false)
+      else
+        try_post w v (job_for i)
+        ||
+        (hire_instead w.pool v;
+         false)
     in
     let missed = post_all w t ~upto ~job_for (i + 1) in
     if posted then missed else i :: missed
@@ -151,8 +168,7 @@ let take_part w t ~upto ~job_for =
 
 (* After the last mailbox: a share is counted as late before its mailbox is freed. It may have
    suspended, and wait for a worker to go on with it: perhaps for this one. *)
-let await_late w late =
-  help w ~ready:(fun () -> Atomic.get late = 0) ~register:ignore
+let await_late w late = help w ~ready:(fun () -> Atomic.get late = 0) ~register:ignore
 
 (* What nobody has begun is not done any more. *)
 let rec break_off w v job ~ordered =
@@ -168,8 +184,7 @@ let rec break_off w v job ~ordered =
 let rec break_all_off w t ~upto ~job_for late =
   try
     for i = 0 to upto - 1 do
-      if i <> w.index then
-        break_off w w.pool.workers.(i) (job_for i) ~ordered:(is_ordered t i)
+      if i <> w.index then break_off w w.pool.workers.(i) (job_for i) ~ordered:(is_ordered t i)
     done;
     await_late w late
   with _ when t.to_the_end -> break_all_off w t ~upto ~job_for late

@@ -16,14 +16,10 @@ open Publish
 let coming = -1
 
 let nothing_left pool =
-  Inbox.is_empty pool.inbox
-  && Array.for_all (fun w -> Deque.is_empty w.deque) pool.workers
+  Inbox.is_empty pool.inbox && Array.for_all (fun w -> Deque.is_empty w.deque) pool.workers
 
-let may_close pool =
-  Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
-
-let leaves_at_once w =
-  Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
+let may_close pool = Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
+let leaves_at_once w = Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
 
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
 let is_timekeeper w = Visit.keeps_time w.pool && Atomic.get w.pool.residents = 1
@@ -31,9 +27,7 @@ let is_timekeeper w = Visit.keeps_time w.pool && Atomic.get w.pool.residents = 1
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =
   if Atomic.get w.pool.closing then may_close w.pool
-  else
-    (w.own.bored || leaves_at_once w)
-    && not (is_timekeeper w || Machine.domain_must_stay ())
+  else (w.own.bored || leaves_at_once w) && not (is_timekeeper w || Machine.domain_must_stay ())
 
 (* The thread takes signals only in here: elsewhere the exception of a handler would end the domain before it
    has taken its leave. Once struck, it leaves them to other threads. *)
@@ -62,10 +56,7 @@ let serve w () =
    domain works for another thread (Find.stands_back), or who work in another pool. *)
 let is_visited pool =
   let helps v =
-    (not v.resident)
-    && Atomic.get v.owner <> 0
-    && Atomic.get v.on_domain
-    && not (Atomic.get v.away)
+    (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain && not (Atomic.get v.away)
   in
   Array.exists helps pool.workers
 
@@ -82,15 +73,18 @@ type hiring = Called | Began | Called_off
 (* Work may have come after this one's last look, and its publisher may have counted on this one. *)
 let call_another pool =
   let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
-  if Atomic.get pool.residents = 0 then begin
-    if
+  if Atomic.get pool.residents = 0 then
+    begin if
       (Visit.something_is_left pool && waits_for_resident)
       || (not (Inbox.is_empty pool.inbox))
       || Visit.keeps_time pool
     then ask_for_one pool
-  end
+    end
   else if Atomic.get pool.guards > 0 then begin
-    let begins_with_a_task v = let task = Deque.oldest v.deque in task != none && is_ready task in
+    let begins_with_a_task v =
+      let task = Deque.oldest v.deque in
+      task != none && is_ready task
+    in
     if Array.exists begins_with_a_task pool.workers then wake_for_work pool
   end
 
@@ -120,7 +114,9 @@ let rec join_all w =
 
 let rec lock_mailbox w =
   let locked = Atomic.get w.mailbox == Gone || Atomic.compare_and_set w.mailbox Idle Gone in
-  if not locked then (Run.serve w; lock_mailbox w)
+  if not locked then (
+    Run.serve w;
+    lock_mailbox w)
 
 let prepare_to_leave w () =
   lock_mailbox w;
@@ -145,13 +141,17 @@ let tell_of_leave pool () =
 let rec persist pool step x y =
   match step x y with
   | () -> ()
-  | exception exn -> Worker.stash pool exn; persist pool step x y
+  | exception exn ->
+    Worker.stash pool exn;
+    persist pool step x y
 
 (* [persist] itself looks for what has to be called. *)
 let surely pool step x y =
   match persist pool step x y with
   | () -> ()
-  | exception exn -> Worker.stash pool exn; persist pool step x y
+  | exception exn ->
+    Worker.stash pool exn;
+    persist pool step x y
 
 let take_leave w =
   surely w.pool prepare_to_leave w ();
@@ -194,12 +194,12 @@ let spawn_at pool w hiring =
   ignore (Atomic.fetch_and_add pool.residents 1);
   match hire_at pool w hiring with
   | () -> Hired
-  | exception exn ->
+  | exception exn -> (
     if Atomic.compare_and_set hiring Called Called_off then begin
       Atomic.set w.owner 0;
       ignore (Atomic.fetch_and_add pool.residents (-1))
     end;
-    (match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
+    match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
 
 (* An asynchronous exception leaves no place claimed: from the claim to the handler nothing allocates or
    polls (as [Atomic.incr] would). *)
@@ -217,8 +217,7 @@ let hire_first pool ~upto =
 
 let note_hire pool =
   let why =
-    if still_needed pool > 0 then "a call waits for it"
-    else "there is work, and a CPU for it"
+    if still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
   in
   Staff.decide ~pool:pool.name "a domain started" why
 

@@ -79,6 +79,7 @@ let[@inline never] words_256 v =
             Sys.opaque_identity v; Sys.opaque_identity v; Sys.opaque_identity v; Sys.opaque_identity v;
             Sys.opaque_identity v; Sys.opaque_identity v; Sys.opaque_identity v; Sys.opaque_identity v;
             Sys.opaque_identity v; Sys.opaque_identity v; Sys.opaque_identity v; Sys.opaque_identity v |])
+[@@ocamlformat "disable"]
 
 (* Less than half of that has sufficed for all that the library does on a stack. *)
 let[@inline] make () = words_256 0

@@ -49,7 +49,9 @@ let rest_of pool k =
     Machine.record_backtrace records;
     match put_back () with
     | () -> Effect.Deep.continue k ()
-    | exception exn -> put_back (); raise_at k exn
+    | exception exn ->
+      put_back ();
+      raise_at k exn
   in
   let rest = Promise.(any (make nowhere rest)) in
   count_suspended pool 1;
@@ -91,7 +93,11 @@ let handler =
 (* One that notes the first wait, before anybody can end it. *)
 let noting waited =
   let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
-    match eff with Suspend { given_up; _ } -> waited := true; given_up | _ -> None
+    match eff with
+    | Suspend { given_up; _ } ->
+      waited := true;
+      given_up
+    | _ -> None
   in
   { handler with effc }
 
@@ -144,8 +150,13 @@ let step_aside w =
     try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
     with Effect.Unhandled (Suspend _) -> ()
 
-let look w = Staff.look w; ignore (Timer.look ())
-let look_up_now w = look w; step_aside w
+let look w =
+  Staff.look w;
+  ignore (Timer.look ())
+
+let look_up_now w =
+  look w;
+  step_aside w
 
 let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
 let look_up_if_due w = if Staff.is_due w then look_up_now w
@@ -153,11 +164,13 @@ let look_up_if_due w = if Staff.is_due w then look_up_now w
 (* An asynchronous exception that comes as one is noted is raised afterwards. *)
 let note_failure share index failures =
   try share index
-  with exn ->
+  with exn -> (
     let failure = Outcome.caught exn in
-    (match Leftmost.note failures index failure with
-     | () -> ()
-     | exception exn -> Leftmost.note failures index failure; raise exn)
+    match Leftmost.note failures index failure with
+    | () -> ()
+    | exception exn ->
+      Leftmost.note failures index failure;
+      raise exn)
 
 let be_plain w ~number ~handled =
   w.own.strand <- number;
@@ -171,7 +184,9 @@ let run_plain w index share failures =
   w.own.strand <- 0;
   match note_failure share index failures with
   | () -> be_plain w ~number ~handled
-  | exception exn -> be_plain w ~number ~handled; raise exn
+  | exception exn ->
+    be_plain w ~number ~handled;
+    raise exn
 
 let run_share w index share failures =
   if Context.is_plain w then run_plain w index share failures
@@ -187,13 +202,17 @@ let run_share_on_top w index share failures ~records ~take ~ended =
   let begun = ref false and over = ref false in
   let finish () () =
     let here = Context.place_after w == w in
-    if not !over then (over := true; ended ~here)
+    if not !over then (
+      over := true;
+      ended ~here)
   in
   let body () =
     begun := true;
     match note_failure share index failures with
     | () -> Outcome.firmly finish () ()
-    | exception exn -> Outcome.firmly finish () (); raise exn
+    | exception exn ->
+      Outcome.firmly finish () ();
+      raise exn
   in
   let run () = Compat.match_with body () handler in
   let strand = Context.none w in
@@ -205,8 +224,12 @@ let run_share_on_top w index share failures ~records ~take ~ended =
   | exception exn when !begun -> raise exn
   | exception exn -> (
     match note_failure (fail exn) index failures with
-    | () -> ended ~here:true; true
-    | exception exn -> ended ~here:true; raise exn)
+    | () ->
+      ended ~here:true;
+      true
+    | exception exn ->
+      ended ~here:true;
+      raise exn)
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
 let end_share w ~here ~late ~from =
@@ -223,7 +246,9 @@ let end_share w ~here ~late ~from =
 let take_job w job ~ordered =
   (if ordered && not w.own.careful then Atomic.get w.mailbox == job
    else Atomic.compare_and_set w.mailbox job (Busy job))
-  && (w.own.in_share <- true; true)
+  &&
+  (w.own.in_share <- true;
+   true)
 
 (* Whether there was a job. Between taking it and the handler no exception strikes. *)
 let serve_one w ~on_top =
@@ -238,11 +263,15 @@ let serve_one w ~on_top =
     else
       take_job w job ~ordered
       && begin
-           Machine.record_backtrace backtrace;
-           match run_plain w w.index share failures with
-           | () -> end_share w ~here:true ~late ~from; true
-           | exception exn -> end_share w ~here:true ~late ~from; raise exn
-         end
+        Machine.record_backtrace backtrace;
+        match run_plain w w.index share failures with
+        | () ->
+          end_share w ~here:true ~late ~from;
+          true
+        | exception exn ->
+          end_share w ~here:true ~late ~from;
+          raise exn
+      end
 
 let serve w = ignore (serve_one w ~on_top:true)
 

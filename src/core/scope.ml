@@ -34,9 +34,14 @@ let make w =
   let lineage = lineage w and { Promise.owner; unheard; _ } = w.pool.home in
   let promise = Promise.started (Promise.home ~lineage ~unheard owner) in
   let pending = Atomic.make 1 in
-  { promise; pending; pool = w.pool; first = Atomic.make None;
+  {
+    promise;
+    pending;
+    pool = w.pool;
+    first = Atomic.make None;
     home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~unheard owner;
-    leave = Promise.attached_to [ (fun () -> end_one promise pending) ] }
+    leave = Promise.attached_to [ (fun () -> end_one promise pending) ];
+  }
 
 let stop s = Context.stop s.promise
 
@@ -53,10 +58,18 @@ let inside s w f =
   let mine = { before with context = Promise.any s.promise; home = s.home; base = 0 } in
   let restore before () = Option.iter (fun w -> Context.restore w before) (owned_place ()) in
   let put_back () = Outcome.firmly restore before () in
-  let wait_for_all () = end_one s.promise s.pending; Fork.wait_done s.promise in
+  let wait_for_all () =
+    end_one s.promise s.pending;
+    Fork.wait_done s.promise
+  in
   let end_it () = Outcome.finally put_back () wait_for_all in
-  match Context.switch w mine; f s with
-  | result -> end_it (); Ok result
+  match
+    Context.switch w mine;
+    f s
+  with
+  | result ->
+    end_it ();
+    Ok result
   | exception exn ->
     let failure = Outcome.caught exn in
     end_it ();

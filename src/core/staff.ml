@@ -47,14 +47,12 @@ type mode = On | Off | Random of int  (** its seed *)
 let mode =
   match Sys.getenv_opt "MUSTER_GOVERNOR" with
   | Some "off" -> Off
-  | Some text when String.starts_with ~prefix:"random" text ->
-    Random (Hashtbl.hash text)
+  | Some text when String.starts_with ~prefix:"random" text -> Random (Hashtbl.hash text)
   | _ -> On
 
 (* For any number of domains, as [Random.State] is not. *)
 let drawn = Atomic.make 0
 let draw seed n = Hashtbl.hash (seed, Atomic.fetch_and_add drawn 1) mod n
-
 let is_random = match mode with Random _ -> true | On | Off -> false
 let is_bound pool = is_random || not pool.insists
 let online = max 1 (Machine.online_cpus ())
@@ -88,8 +86,7 @@ let share ~cpus ~callers ~pools ~rank = function
     (spare / pools) + Bool.to_int (rank < spare mod pools)
 
 let is_in_use pool =
-  Array.exists is_here pool.workers
-  || Atomic.get pool.residents > Parking.sleepers pool.parking
+  Array.exists is_here pool.workers || Atomic.get pool.residents > Parking.sleepers pool.parking
 
 let most pool = Atomic.get pool.size - 1
 
@@ -111,7 +108,9 @@ let set_allowed pool n ~tell =
 
 let tell_of_share pool ~cpus ~callers ~pools n =
   if pools > 1 || callers > 1 then
-    let share = Printf.sprintf "%s beside %s" (plural n "domain") (plural (visitors pool) "caller") in
+    let share =
+      Printf.sprintf "%s beside %s" (plural n "domain") (plural (visitors pool) "caller")
+    in
     decide ~pool:pool.name share
       (Printf.sprintf "%s with %s in all share %s" (plural pools "pool") (plural callers "caller")
          (plural cpus "CPU"))
@@ -252,13 +251,13 @@ let begin_to_look w =
 
 (* Of each size; as many as OCaml 5.5 keeps. *)
 let spare_stacks = 128
-
 let refusal_ns = 100 * ms
 
 (* After a refused domain: they may be free again. *)
 let try_again pool =
   let since = Atomic.get pool.refused in
-  if since <> 0 && Machine.now () - since > refusal_ns && Atomic.compare_and_set pool.refused since 0
+  if
+    since <> 0 && Machine.now () - since > refusal_ns && Atomic.compare_and_set pool.refused since 0
   then
     if is_bound pool then share_out ()
     else begin
@@ -303,6 +302,7 @@ let look w =
 let is_due w =
   if w.own.looked_at = 0 then begin_to_look w;
   Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
+
 let look_if_due w = if is_due w then look w
 
 (* {2 While workers are missing}
@@ -336,10 +336,15 @@ let look_if_short (w : Place.t) =
 let has_room pool =
   let rec crowded tries =
     match runnable () with
-    | Some n when n >= online -> tries = 0 || (Machine.yield (); crowded (tries - 1))
+    | Some n when n >= online ->
+      tries = 0
+      ||
+      (Machine.yield ();
+       crowded (tries - 1))
     | _ -> false
   in
-  (not (is_bound pool)) || still_needed pool > Atomic.get pool.residents
+  (not (is_bound pool))
+  || still_needed pool > Atomic.get pool.residents
   || mode <> On
   || not (often_halted () && crowded 2)
 

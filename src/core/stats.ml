@@ -71,14 +71,23 @@ let stats (pool : pool) =
   let total part = sum (fun w -> part (Atomic.get w.published)) in
   let size = Atomic.get pool.size in
   let cpus = Atomic.get Staff.cpus and { Governor.lent; _ } = Atomic.get Staff.governor in
-  { size; tasks = total (fun c -> c.tasks); forks = total (fun c -> c.forks);
-    steals = total (fun c -> c.steals); parks = total (fun c -> c.parks);
-    regions = total (fun c -> c.regions); cpus; lent;
+  {
+    size;
+    tasks = total (fun c -> c.tasks);
+    forks = total (fun c -> c.forks);
+    steals = total (fun c -> c.steals);
+    parks = total (fun c -> c.parks);
+    regions = total (fun c -> c.regions);
+    cpus;
+    lent;
     workers = callers pool + Atomic.get pool.residents;
-    allowed = allowed pool ~usable:(cpus - lent); minor_heap_words = heaps pool;
-    domains_started = Atomic.get pool.started; domains_ended = Atomic.get pool.ended;
+    allowed = allowed pool ~usable:(cpus - lent);
+    minor_heap_words = heaps pool;
+    domains_started = Atomic.get pool.started;
+    domains_ended = Atomic.get pool.ended;
     waits = total (fun c -> c.waits);
     waited_seconds = float (total (fun c -> c.waited)) /. 1e9;
     minor_collections = sum (fun w -> Atomic.get w.collected);
     minor_gc_seconds = Machine.seconds_of_ticks (sum (fun w -> Atomic.get w.collecting));
-    decisions = decisions pool }
+    decisions = decisions pool;
+  }

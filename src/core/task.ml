@@ -69,7 +69,9 @@ let[@inline] put_back w context number =
 (* An asynchronous exception goes on afterwards. *)
 let[@inline never] end_beside w context number t result =
   match Context.find_after w with
-  | w -> put_back w context number; Promise.resolve t result
+  | w ->
+    put_back w context number;
+    Promise.resolve t result
   | exception exn ->
     put_back (Context.find_after w) context number;
     ignore (Promise.resolve t result);
@@ -106,8 +108,12 @@ let run_of_other_scope w state t home =
   w.own.stale <- true;
   Context.restore w { context = Promise.any t; home; number = 0; base = 0; depth = 0 };
   match Promise.run_from state t with
-  | ended -> Context.restore (Context.place_after w) strand; ended
-  | exception exn -> Context.restore (Context.place_after w) strand; raise exn
+  | ended ->
+    Context.restore (Context.place_after w) strand;
+    ended
+  | exception exn ->
+    Context.restore (Context.place_after w) strand;
+    raise exn
 
 (* A task of another scope, run in place, would keep this one from being stopped. *)
 let run_at w state t (home : Promise.home) =
@@ -117,15 +123,17 @@ let run_at w state t (home : Promise.home) =
 
 (* The state in which the task has ended. *)
 let ended ~wait t = function
-  | Promise.Ready _ | Running _ -> wait t; Promise.state t
+  | Promise.Ready _ | Running _ ->
+    wait t;
+    Promise.state t
   | (Returned _ | Raised _) as state -> state
 
 let settle_at ~wait t w =
   Run.serve w;
   ended ~wait t
     (match Promise.state t with
-     | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home
-     | state -> state)
+    | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home
+    | state -> state)
 
 let settle_from_outside ~wait t pool =
   match Visit.place_in pool with
@@ -158,7 +166,8 @@ let wait_or_stop t =
 let wait t =
   let me = Context.get () in
   if me == uncancelled then Visit.wait t
-  else if me == Promise.any t then invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
+  else if me == Promise.any t then
+    invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
 
 let[@inline never] await_and_check state t home =
@@ -169,17 +178,19 @@ let[@inline never] await_and_check state t home =
 (* What [settle] would do, for the case that has to be fast. *)
 let[@inline never] await t =
   match Promise.state t with
-  | Returned _ | Raised _ as state -> Context.check_if_any (); Promise.value state
-  | Ready (_, home, _) as state -> (
+  | (Returned _ | Raised _) as state ->
+    Context.check_if_any ();
+    Promise.value state
+  | Ready (_, home, _) as state ->
     Room.make ();
     let w = current () in
-    if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then
+    if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then (
       match run_here w state t with
-      | Ready _ | Running _ as state -> await_and_check state t home
+      | (Ready _ | Running _) as state -> await_and_check state t home
       | (Returned _ | Raised _) as state ->
         Context.check_if_any ();
-        Promise.value state
-    else await_and_check state t home)
+        Promise.value state)
+    else await_and_check state t home
   | Running (home, _) as state -> await_and_check state t home
 
 (* Whatever becomes of the waiting task. *)
@@ -191,7 +202,6 @@ let join t =
     ignore (settle ~wait:Visit.wait state t home)
 
 let check () = Context.check ()
-
 let cancel t = Context.stop t
 
 (* Nothing is left of a hook whose task has ended. *)
@@ -199,17 +209,14 @@ let on_cancel hook =
   let me = Context.get () in
   let fired = Atomic.make false in
   let fire () = if not (Atomic.exchange fired true) then apart (fun () -> Uncaught.protect hook) in
-  if me != uncancelled then
-    Promise.on_stop me ~is_live:(fun () -> not (Promise.is_done me)) fire
+  if me != uncancelled then Promise.on_stop me ~is_live:(fun () -> not (Promise.is_done me)) fire
 
 (* {2 Scopes} *)
 
 (* For a task that runs in place on a thread without a place: a new one of nobody's, as the one that
    storage shows may be another thread's. *)
 let place_or_none () =
-  match owned_place () with
-  | Some w -> w
-  | None -> Place.make (Pool.current ()) (-1)
+  match owned_place () with Some w -> w | None -> Place.make (Pool.current ()) (-1)
 
 (* If all places of the pool are taken, [f] runs there as a task. *)
 let with_place f =
@@ -261,7 +268,9 @@ let longest = 1e9
 let end_by (s : Scope.t) ~at result =
   match result with
   | Error Outcome.{ exn; _ } when exn != Cancelled -> conclude s result
-  | _ when Machine.now () >= at -> Context.check (); raise Deadline_exceeded
+  | _ when Machine.now () >= at ->
+    Context.check ();
+    raise Deadline_exceeded
   | _ -> conclude s result
 
 let with_deadline seconds f =
@@ -271,7 +280,10 @@ let with_deadline seconds f =
   with_place (fun w ->
       Context.check_at w;
       let s = Scope.make w in
-      let run () = Context.expect_deadline (); Scope.inside s w (body (fun _ -> f ())) in
+      let run () =
+        Context.expect_deadline ();
+        Scope.inside s w (body (fun _ -> f ()))
+      in
       let timer = Timer.add at (fun () -> Scope.stop s) in
       let result = Outcome.finally Timer.remove timer run in
       end_by s ~at result)
@@ -288,7 +300,12 @@ let run_group start =
   with_place (fun w ->
       Context.check_at w;
       let s = Scope.make w in
-      let tasks = Scope.inside s w (fun s -> let tasks = start s in List.iter join tasks; tasks) in
+      let tasks =
+        Scope.inside s w (fun s ->
+            let tasks = start s in
+            List.iter join tasks;
+            tasks)
+      in
       Context.check ();
       match tasks with Ok tasks -> tasks | Error failure -> Outcome.raise failure)
 

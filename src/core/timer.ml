@@ -5,7 +5,8 @@
    soon as some worker has reached a fork, an await, the end of a chunk or its bed. While tasks are
    suspended and something is set, a pool's last resident does not leave (Resident). *)
 
-type key = int * int  (** ns; a number that makes it unique *)
+type key = int * int
+(** ns; a number that makes it unique *)
 
 module Times = Map.Make (struct
   type t = key
@@ -32,7 +33,6 @@ let add at what =
   key
 
 let remove key = change (Times.remove key)
-
 let nothing = ref []
 
 (* Each is done by who takes it out: nothing is allocated afterwards, where an asynchronous exception
@@ -56,7 +56,10 @@ let rec do_all left () =
 
 let do_due () =
   let left = take_due (Machine.now ()) in
-  left != nothing && (Outcome.firmly do_all left (); true)
+  left != nothing
+  &&
+  (Outcome.firmly do_all left ();
+   true)
 
 let[@inline] are_set () = (Atomic.get timers).next <> max_int
 

@@ -40,16 +40,18 @@ let rec fold f acc cell =
   match Atomic.get cell with None -> acc | Some u -> fold f (f acc u) u.older
 
 let complain exn =
-  try Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!" (Printexc.to_string exn)
+  try
+    Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!"
+      (Printexc.to_string exn)
   with Sys_error _ -> ()
 
 (* A handler that raises must not take the pool, or the collector, down with it. But Ctrl-C is meant for the
    program: who is interrupted here passes it on. *)
-let tell failure = try call_handler failure with Sys.Break as exn -> raise exn | exn -> complain exn
+let tell failure =
+  try call_handler failure with Sys.Break as exn -> raise exn | exn -> complain exn
 
 (* For a function of the user's that runs on whoever's stack. *)
-let protect f =
-  try f () with Sys.Break as exn -> raise exn | exn -> tell (Outcome.caught exn)
+let protect f = try f () with Sys.Break as exn -> raise exn | exn -> tell (Outcome.caught exn)
 let report u = if not (Atomic.exchange u.heard true) then tell u.failure
 let is_lost u = Machine.Canary.is_dead u.promise
 
@@ -68,7 +70,8 @@ let rec are_more_than n cell =
   match Atomic.get cell with None -> false | Some u -> n = 0 || are_more_than (n - 1) u.older
 
 let collect () =
-  if not (are_more_than few pending) then (if Option.is_some (Atomic.get pending) then report_all is_lost)
+  if not (are_more_than few pending) then (
+    if Option.is_some (Atomic.get pending) then report_all is_lost)
   else begin
     let began = Machine.now () and due = Atomic.get not_before in
     if began >= due && Atomic.compare_and_set not_before due (began + second) then begin

@@ -14,9 +14,7 @@ open Run
 open Worker
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
-
-let refuse_closed fn pool =
-  if Atomic.get pool.closing then invalid fn "pool %S is closed" pool.name
+let refuse_closed fn pool = if Atomic.get pool.closing then invalid fn "pool %S is closed" pool.name
 
 (* Others may be able to leave now, or to finish closing. *)
 let announce_leave pool =
@@ -38,7 +36,9 @@ let take_guest_place pool =
   | place ->
     if place == nobody then ignore (Atomic.fetch_and_add pool.guests (-1));
     place
-  | exception exn -> ignore (Atomic.fetch_and_add pool.guests (-1)); raise exn
+  | exception exn ->
+    ignore (Atomic.fetch_and_add pool.guests (-1));
+    raise exn
 
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
 let is_free shown = shown == nobody || owned shown || is_outside shown
@@ -166,18 +166,27 @@ let tell_of_leave w () =
   if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool
 
-let go_out w = let_go w; Outcome.firmly tell_of_leave w ()
+let go_out w =
+  let_go w;
+  Outcome.firmly tell_of_leave w ()
 
 (* An asynchronous exception is raised afterwards; a second one is let through. *)
 let leave visit =
   match pack_up visit with
   | () -> go_out visit.w
-  | exception exn -> pack_up visit; go_out visit.w; raise exn
+  | exception exn ->
+    pack_up visit;
+    go_out visit.w;
+    raise exn
 
 let leave_after visit result =
   match finish_up visit.w with
-  | () -> leave visit; result
-  | exception exn -> leave visit; raise exn
+  | () ->
+    leave visit;
+    result
+  | exception exn ->
+    leave visit;
+    raise exn
 
 (* Without the handler that would let [f] suspend. *)
 let visiting visit f =
@@ -192,16 +201,25 @@ let visiting visit f =
 let waiting_for p wait =
   let over = Atomic.make false in
   let is_live () = not (Atomic.get over) in
-  match wait ~ready:(fun () -> Promise.is_done p) ~register:(fun wake -> Promise.on_done p ~is_live wake) with
+  match
+    wait
+      ~ready:(fun () -> Promise.is_done p)
+      ~register:(fun wake -> Promise.on_done p ~is_live wake)
+  with
   | () -> ()
-  | exception exn -> Atomic.set over true; raise exn
+  | exception exn ->
+    Atomic.set over true;
+    raise exn
 
 let wait_as w p = waiting_for p (help w)
 
 (* [f] is the caller's strand, though it may go on elsewhere. *)
 let in_fiber_to_end f w =
   let strand = w.own.strand in
-  let f () = w.own.strand <- strand; f () in
+  let f () =
+    w.own.strand <- strand;
+    f ()
+  in
   let p = Promise.(make nowhere (Context.carry w f)) in
   execute w ~records:(Machine.backtrace_status ()) (Promise.any p);
   wait_as w p;
@@ -214,9 +232,14 @@ let no_longer_suspended pool =
 
 let refuse_or_send fn pool task =
   ignore (Atomic.fetch_and_add pool.suspended 1);
-  match refuse_closed fn pool; send pool task with
+  match
+    refuse_closed fn pool;
+    send pool task
+  with
   | () -> no_longer_suspended pool
-  | exception exn -> no_longer_suspended pool; raise exn
+  | exception exn ->
+    no_longer_suspended pool;
+    raise exn
 
 let wait p = waiting_for p Worker.wait
 
@@ -271,13 +294,18 @@ let enter fn pool =
   | Some visit as entered -> (
     match refuse_closed fn pool with
     | () -> entered
-    | exception exn -> leave visit; raise exn)
+    | exception exn ->
+      leave visit;
+      raise exn)
 
 (* For a thread that got no place: calls act on this pool all the same. *)
 let outside pool f =
   let place = make_outside pool in
   let outer = owned_place () and before = current () in
-  let put_back () () = hide place ~shown:before; return_to outer in
+  let put_back () () =
+    hide place ~shown:before;
+    return_to outer
+  in
   let put_all_back () = Outcome.firmly put_back () () in
   place.own.strand <- Strand.current ();
   Outcome.finally put_all_back () (fun () ->

@@ -8,23 +8,20 @@
    first: arming is a compare-and-set from Idle that fails then. Granting and cancelling are
    compare-and-sets too, so exactly one of them ends the wait, and wakes once. *)
 
-type state =
-  | Idle
-  | Armed of (unit -> unit)
-  | Granted
-  | Dead
-
+type state = Idle | Armed of (unit -> unit) | Granted | Dead
 type t = state Atomic.t
 
 let is_waiting w = match Atomic.get w with Idle | Armed _ -> true | Granted | Dead -> false
-
 let was_granted w = match Atomic.get w with Granted -> true | Idle | Armed _ | Dead -> false
 
 let rec finish w verdict =
   match Atomic.get w with
   | Idle as seen -> Atomic.compare_and_set w seen verdict || finish w verdict
   | Armed wake as seen ->
-    if Atomic.compare_and_set w seen verdict then (wake (); true) else finish w verdict
+    if Atomic.compare_and_set w seen verdict then (
+      wake ();
+      true)
+    else finish w verdict
   | Granted | Dead -> false
 
 let grant w = finish w Granted
@@ -33,7 +30,9 @@ let has_granted w = grant w || was_granted w
 let rec grant_each waiters () =
   match waiters with
   | [] -> ()
-  | w :: others -> ignore (grant w); grant_each others ()
+  | w :: others ->
+    ignore (grant w);
+    grant_each others ()
 
 let grant_all waiters = Outcome.firmly grant_each waiters ()
 
@@ -65,9 +64,7 @@ let wait_firmly register =
 
 let stop_with w context =
   if context != Place.uncancelled then
-    Promise.on_stop context
-      ~is_live:(fun () -> is_waiting w)
-      (fun () -> ignore (finish w Dead))
+    Promise.on_stop context ~is_live:(fun () -> is_waiting w) (fun () -> ignore (finish w Dead))
 
 let wait register =
   Context.check ();

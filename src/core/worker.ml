@@ -14,7 +14,6 @@ let patience = Machine.ticks_of_us 60
 (* A sleeping visitor wakes now and then: a signal does not end its sleep by itself. *)
 let signal_ms = 20
 let relief_ms = 200
-
 let is_unserved pool ~since = (not (Inbox.is_empty pool.inbox)) && Inbox.moment pool.inbox == since
 
 (* Whether one item has been the first in the inbox for long. By the clock: whoever forks wakes the visitor
@@ -76,16 +75,22 @@ let park w ~announce ~found =
     end
   with
   | () -> Parking.cancel parking w.index
-  | exception exn -> Parking.cancel parking w.index; raise exn
+  | exception exn ->
+    Parking.cancel parking w.index;
+    raise exn
 
 (* Whether something turned up before the patience ended. *)
 let rec spin ~found pauses since =
   found ()
   ||
-  if pauses > 0 then (Domain.cpu_relax (); spin ~found (pauses - 1) since)
+  if pauses > 0 then (
+    Domain.cpu_relax ();
+    spin ~found (pauses - 1) since)
   else
     Machine.ticks () - since < patience
-    && (Machine.yield (); spin ~found 0 since)
+    &&
+    (Machine.yield ();
+     spin ~found 0 since)
 
 let pause w ~found =
   if not (spin ~found w.pool.pauses (Machine.ticks ())) then
@@ -114,10 +119,7 @@ let leave_stray pool exn =
   Parking.wake_all pool.parking
 
 let has_stray pool = Option.is_some (Atomic.get pool.stray)
-
-let take_stray pool =
-  if has_stray pool then Option.iter raise (Atomic.exchange pool.stray None)
-
+let take_stray pool = if has_stray pool then Option.iter raise (Atomic.exchange pool.stray None)
 let raise_stray w = if not w.resident then take_stray w.pool
 
 (* Spins, then sleeps; [stop] is called once, before the sleep: it does not search any more. *)
@@ -138,8 +140,16 @@ let search w ~until =
   Uncaught.collect ();
   Deque.sweep w.deque;
   let counted = ref true in
-  let stop () = if !counted then (counted := false; stop_searching w) in
-  let go () = spin_and_sleep w ~until ~stop and give_up _ = stop (); pass_on w in
+  let stop () =
+    if !counted then (
+      counted := false;
+      stop_searching w)
+  in
+  let go () = spin_and_sleep w ~until ~stop
+  and give_up _ =
+    stop ();
+    pass_on w
+  in
   (* An asynchronous exception strikes before this or within [go]: nothing in between allocates, and
      [Atomic.incr] would look for signals. *)
   ignore (Atomic.fetch_and_add w.pool.searching 1);
@@ -169,7 +179,10 @@ let row = 16
 
 let rec is_next_due w pauses =
   Atomic.get w.mailbox != Idle
-  || (pauses > 0 && (Domain.cpu_relax (); is_next_due w (pauses - 1)))
+  || pauses > 0
+     &&
+     (Domain.cpu_relax ();
+      is_next_due w (pauses - 1))
 
 let rec serve_row w ~on_top ~until left =
   if serve_one w ~on_top && left > 1 && is_next_due w w.pool.pauses && not (until ()) then
@@ -221,8 +234,7 @@ let rec sleep_outside sleeper woken ~waits ~unserved =
     ignore (Machine.Sleeper.sleep sleeper (Timer.at_most signal_ms));
     ignore (Timer.look ());
     let unserved = List.filter (fun (pool, since) -> is_unserved pool ~since) unserved in
-    if waits * signal_ms < relief_ms then
-      sleep_outside sleeper woken ~waits:(waits + 1) ~unserved
+    if waits * signal_ms < relief_ms then sleep_outside sleeper woken ~waits:(waits + 1) ~unserved
     else begin
       List.iter (fun (pool, _) -> relieve pool ~until:(fun () -> Atomic.get woken)) unserved;
       sleep_outside sleeper woken ~waits:0 ~unserved:(inboxes ())
@@ -232,7 +244,9 @@ let rec sleep_outside sleeper woken ~waits ~unserved =
 let block register =
   let woken = Atomic.make false in
   let sleeper = Machine.Sleeper.create () in
-  register (fun () -> Atomic.set woken true; Machine.Sleeper.wake sleeper);
+  register (fun () ->
+      Atomic.set woken true;
+      Machine.Sleeper.wake sleeper);
   sleep_outside sleeper woken ~waits:0 ~unserved:(inboxes ())
 
 (* Runs other tasks on top of the waiting stack. *)
@@ -241,8 +255,11 @@ let help w ~ready ~register =
   let registered = ref false in
   let until () =
     ready ()
-    || (not !registered
-        && (registered := true; register wake; ready ()))
+    || (not !registered)
+       &&
+       (registered := true;
+        register wake;
+        ready ())
   in
   if not (ready ()) then
     aside w ~handled:false ~records:(Machine.backtrace_status ()) (Context.none w)

@@ -6,7 +6,6 @@ module Task = struct
 
   (* A type of its own, of which the compiler knows that it depends on ['a]. *)
   type 'a promise = Promise of 'a Muster_core.Task.t [@@unboxed]
-
   type pool = Pools.t
 
   let setup_pool = Pools.setup

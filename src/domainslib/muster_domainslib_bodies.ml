@@ -35,8 +35,13 @@ type stretch = {
 }
 
 let create ~chunk body =
-  { body; group = chunk; failures = Leftmost.create (); unfinished = Atomic.make 1;
-    all_done = Promise.(make nowhere ignore) }
+  {
+    body;
+    group = chunk;
+    failures = Leftmost.create ();
+    unfinished = Atomic.make 1;
+    all_done = Promise.(make nowhere ignore);
+  }
 
 let finish_one t =
   let last = Atomic.fetch_and_add t.unfinished (-1) = 1 in
@@ -48,7 +53,9 @@ let rec run_groups t stretch lo hi =
   let body = t.body in
   stretch.first <- lo;
   stretch.last <- last;
-  for i = lo to last do body i done;
+  for i = lo to last do
+    body i
+  done;
   if last < hi && not stretch.apart then run_groups t stretch (last + 1) hi
 
 (* Groups do not overlap, so the leftmost one that fails has the leftmost failure. *)
@@ -83,7 +90,9 @@ let rec sweep t lo hi =
   let number = Strand.another () in
   match Compat.match_with (run_stretch t stretch lo) hi { retc = Fun.id; exnc = raise; effc } with
   | () -> Strand.be number
-  | exception exn -> Strand.be number; raise exn
+  | exception exn ->
+    Strand.be number;
+    raise exn
 
 (* After all of the range has been swept. *)
 let finish t =
@@ -93,5 +102,5 @@ let finish t =
   Context.reraise t.failures
 
 let job t ~code ~grain =
-  Loop.job ~run:(sweep t) ~stopped:(Leftmost.stops t.failures) ~fail:(Leftmost.note t.failures) ~code
-    ~grain
+  Loop.job ~run:(sweep t) ~stopped:(Leftmost.stops t.failures) ~fail:(Leftmost.note t.failures)
+    ~code ~grain

@@ -27,8 +27,7 @@ let is_one_chunk chunk ~start ~finish = Loop.span start finish < chunk
 let is_for_all_at_once (pool : Pools.t) chunk ~start ~finish =
   Loop.span start finish / chunk < pool.asked
 
-let in_pool (pool : Pools.t) f =
-  if Visit.inside pool.pool then f () else Pool.run pool.pool f
+let in_pool (pool : Pools.t) f = if Visit.inside pool.pool then f () else Pool.run pool.pool f
 
 (* {2 for} *)
 
@@ -45,8 +44,7 @@ let run_alone (job : Loop.job) cost lo hi =
   end
   else begin
     if sampled < hi && not (job.stopped (sampled + 1)) then Loop.run_chunk job (sampled + 1) hi;
-    Site.confirm job.code cost ~ticks:(Machine.ticks () - since)
-      ~iterations:(Loop.span lo hi + 1)
+    Site.confirm job.code cost ~ticks:(Machine.ticks () - since) ~iterations:(Loop.span lo hi + 1)
   end
 
 (* Half of Domainslib's chunk saves looks around, unless it takes so long that they are due. *)
@@ -61,8 +59,7 @@ let sweep_all ~grain ~chunk ~start ~finish body =
   let grain = max grain (coarse ~chunk cost) in
   let bodies = Bodies.create ~chunk body in
   let job = Bodies.job bodies ~code ~grain in
-  if Site.estimate cost (Loop.span start finish) < Loop.worth then
-    run_alone job cost start finish
+  if Site.estimate cost (Loop.span start finish) < Loop.worth then run_alone job cost start finish
   else Loop.share job start finish cost;
   Bodies.finish bodies
 
@@ -72,13 +69,15 @@ let parallel_for ?chunk_size ~start ~finish ~body pool =
   Pools.check pool;
   if start <= finish then begin
     let chunk = chunk_of pool chunk_size ~start ~finish in
-    if is_one_chunk chunk ~start ~finish then for i = start to finish do body i done
+    if is_one_chunk chunk ~start ~finish then
+      for i = start to finish do
+        body i
+      done
     else
       in_pool pool @@ fun () ->
       if is_for_all_at_once pool chunk ~start ~finish then
         Tree.reduce (Concurrent pool) ~chunk ~combine:unit ~start ~finish body
-      else
-        sweep_all ~grain:(grain_of chunk_size) ~chunk ~start ~finish body
+      else sweep_all ~grain:(grain_of chunk_size) ~chunk ~start ~finish body
   end
 
 (* {2 The others} *)

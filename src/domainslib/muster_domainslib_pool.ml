@@ -29,9 +29,7 @@ let setup ?name ~num_domains () =
   t
 
 let lookup name = List.assoc_opt name (Atomic.get named)
-
-let[@inline] check t =
-  if Atomic.get t.torn_down then invalid_arg "pool already torn down"
+let[@inline] check t = if Atomic.get t.torn_down then invalid_arg "pool already torn down"
 
 let teardown t =
   check t;

@@ -33,8 +33,7 @@ let sample op a most =
   if most > 0 then from 1 1 else (0, 0)
 
 (* Two loops, the second of which does again as much. *)
-let is_worth_sharing ~took ~sampled n =
-  sampled > 0 && max 0 took * (n / sampled) >= 2 * Loop.worth
+let is_worth_sharing ~took ~sampled n = sampled > 0 && max 0 took * (n / sampled) >= 2 * Loop.worth
 
 (* The parts' own bounds; [scanned] elements of the first are done. *)
 let share op a parts scanned =
@@ -53,11 +52,15 @@ let share op a parts scanned =
   let longest = (n / parts) + 1 in
   let block = max 1 (min 512 (longest / 4)) in
   let blocks = (longest + block - 1) / block in
-  for_all (((parts - 1) * blocks) - 1) (fun b ->
+  for_all
+    (((parts - 1) * blocks) - 1)
+    (fun b ->
       let part = 1 + (b / blocks) in
       let lo = first part + (b mod blocks * block) in
       let offset = a.(first part - 1) in
-      for i = lo to min (lo + block) (last part) - 1 do a.(i) <- op offset a.(i) done)
+      for i = lo to min (lo + block) (last part) - 1 do
+        a.(i) <- op offset a.(i)
+      done)
 
 let alone op a parts scanned =
   let n = Array.length a in
@@ -66,19 +69,20 @@ let alone op a parts scanned =
   for part = 1 to parts - 1 do
     let offset = a.(last (part - 1)) in
     scan op a (last (part - 1) + 2) (last part);
-    for i = last (part - 1) + 1 to last part do a.(i) <- op offset a.(i) done
+    for i = last (part - 1) + 1 to last part do
+      a.(i) <- op offset a.(i)
+    done
   done
 
 let prefixes ~parts op elements =
   let a = Array.copy elements in
   let n = Array.length a in
   let parts = min (n - 1) parts in
-  if parts < 2 then begin
-    if n > 1 then scan op a 1 (n - 1)
-  end
+  if parts < 2 then
+    begin if n > 1 then scan op a 1 (n - 1)
+    end
   else begin
     let sampled, took = sample op a (min Site.sample ((n / parts) - 1)) in
-    if is_worth_sharing ~took ~sampled n then share op a parts sampled
-    else alone op a parts sampled
+    if is_worth_sharing ~took ~sampled n then share op a parts sampled else alone op a parts sampled
   end;
   a

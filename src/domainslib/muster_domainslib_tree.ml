@@ -31,7 +31,6 @@ let fold ~combine ~start ~finish body =
   from (body start) start
 
 let leaf t lo hi = fold ~combine:t.combine ~start:lo ~finish:hi t.body
-
 let[@inline] is_leaf t lo hi = Loop.span lo hi < t.chunk
 let[@inline] middle lo hi = lo + (Loop.span lo hi / 2)
 
@@ -69,7 +68,7 @@ let start (pool : Muster_domainslib_pool.t) g =
 let concurrently pool f g =
   let p = start pool g in
   match f () with
-  | a -> (match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)
+  | a -> ( match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)
   | exception exn ->
     let failure = Outcome.caught exn in
     ignore (settled p);

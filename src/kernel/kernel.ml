@@ -32,7 +32,6 @@ let rec told_of pool = function
 
 (* How many may take part. *)
 let most pool = Int.min (Pool.size pool) (told_of pool (Atomic.get told))
-
 let current_pool () = Pool.current ()
 
 (* Of two who ask first, the later hears what the earlier was told. *)
@@ -53,28 +52,44 @@ let rec workers () =
    [workers] is for loops within the body. *)
 
 external run_slice :
-  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
-  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
-  = "muster_kernel_slice_byte" "muster_kernel_slice"
+  fn:(int[@untagged]) ->
+  ctx:(int[@untagged]) ->
+  workers:(int[@untagged]) ->
+  worker:(int[@untagged]) ->
+  start:(int[@untagged]) ->
+  count:(int[@untagged]) ->
+  unit = "muster_kernel_slice_byte" "muster_kernel_slice"
 [@@noalloc]
 
 external run_indices :
-  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
-  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
-  = "muster_kernel_indices_byte" "muster_kernel_indices"
+  fn:(int[@untagged]) ->
+  ctx:(int[@untagged]) ->
+  workers:(int[@untagged]) ->
+  worker:(int[@untagged]) ->
+  start:(int[@untagged]) ->
+  count:(int[@untagged]) ->
+  unit = "muster_kernel_indices_byte" "muster_kernel_indices"
 [@@noalloc]
 
 (* The same without the domain lock. *)
 
 external run_slice_unlocked :
-  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
-  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
-  = "muster_kernel_slice_unlocked_byte" "muster_kernel_slice_unlocked"
+  fn:(int[@untagged]) ->
+  ctx:(int[@untagged]) ->
+  workers:(int[@untagged]) ->
+  worker:(int[@untagged]) ->
+  start:(int[@untagged]) ->
+  count:(int[@untagged]) ->
+  unit = "muster_kernel_slice_unlocked_byte" "muster_kernel_slice_unlocked"
 
 external run_indices_unlocked :
-  fn:(int[@untagged]) -> ctx:(int[@untagged]) -> workers:(int[@untagged]) ->
-  worker:(int[@untagged]) -> start:(int[@untagged]) -> count:(int[@untagged]) -> unit
-  = "muster_kernel_indices_unlocked_byte" "muster_kernel_indices_unlocked"
+  fn:(int[@untagged]) ->
+  ctx:(int[@untagged]) ->
+  workers:(int[@untagged]) ->
+  worker:(int[@untagged]) ->
+  start:(int[@untagged]) ->
+  count:(int[@untagged]) ->
+  unit = "muster_kernel_indices_unlocked_byte" "muster_kernel_indices_unlocked"
 
 let long = Machine.ticks_of_us 20
 
@@ -108,7 +123,11 @@ let for_slices fn ctx n =
     if all < long then fun worker -> locked fn ctx n workers worker
     else fun worker -> unlocked fn ctx n workers worker
   in
-  let in_place () = for worker = 0 to workers - 1 do share worker done in
+  let in_place () =
+    for worker = 0 to workers - 1 do
+      share worker
+    done
+  in
   Visit.with_worker "Team" pool ~in_place (fun w ->
       (* A guest's own index is none of the loop's. *)
       let mine = if w.index < workers then w.index else 0 in

@@ -13,8 +13,8 @@
 
 open Muster_core
 
-(** A chunk, bounds included: [Some] ends the search, at least all that lies right of it. *)
 type 'a body = int -> int -> 'a option
+(** A chunk, bounds included: [Some] ends the search, at least all that lies right of it. *)
 
 let keep first (body : _ body) lo hi =
   match body lo hi with

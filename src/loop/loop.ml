@@ -18,7 +18,6 @@ open Muster_core
 let worth = Machine.ticks_of_us 12
 let worth_waking = Machine.ticks_of_us 60
 let quantum = Machine.ticks_of_us 8
-
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
 
 let check_grain fn = function
@@ -26,7 +25,9 @@ let check_grain fn = function
   | _ -> ()
 
 (* Iterations after the first; ranges may be as wide as the ints. *)
-let[@inline] span lo hi = let d = hi - lo in if d < 0 then max_int else d
+let[@inline] span lo hi =
+  let d = hi - lo in
+  if d < 0 then max_int else d
 
 (* {2 Ranges that are swept in any order} *)
 
@@ -70,7 +71,9 @@ let next_chunk job cost last =
   max job.grain (min fitting (growth * last))
 
 let may_split job (w : Place.t) lo hi rest =
-  rest >= worth && span lo hi - job.grain >= job.grain - 1 && Deque.size w.deque = 0
+  rest >= worth
+  && span lo hi - job.grain >= job.grain - 1
+  && Deque.size w.deque = 0
   && not (Place.alone w)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
@@ -125,8 +128,7 @@ let share job lo hi cost =
     (fun _ ->
       sweep job lo hi cost 1;
       let iterations = Atomic.get job.swept in
-      if iterations > 0 then
-        ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))
+      if iterations > 0 then ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))
 
 (* {2 for} *)
 
@@ -157,7 +159,9 @@ let[@inline] each lo hi f =
     f (j + 3);
     i := j + 4
   done;
-  for j = !i to hi do f j done
+  for j = !i to hi do
+    f j
+  done
 
 (* What is remembered is tried on [Site.sample] iterations: if the rest turns out to be worth it,
    it is shared after all. No division, which costs as much as ten iterations. *)
@@ -188,9 +192,7 @@ let keep_first first f lo hi =
   let i = ref lo in
   let rec from j =
     i := j;
-    match f j with
-    | None -> if j < hi then from (j + 1)
-    | Some v -> Leftmost.note first j (Ok v)
+    match f j with None -> if j < hi then from (j + 1) | Some v -> Leftmost.note first j (Ok v)
   in
   try from lo with exn -> Leftmost.note first !i (Error (Outcome.caught exn))
 

@@ -56,7 +56,9 @@ let fold f combine ~wanted lo hi =
     Loop.look_up_between_chunks ();
     let last = if Loop.span lo hi < Loop.block then hi else lo + Loop.block - 1 in
     let acc = ref acc in
-    for i = lo to last do acc := combine !acc (f i) done;
+    for i = lo to last do
+      acc := combine !acc (f i)
+    done;
     if last < hi then from !acc (last + 1) else !acc
   in
   let first = f lo in
@@ -83,7 +85,13 @@ let tree ?grain ~start ~finish ~combine f =
     fold f combine lo hi ~wanted:(fun () -> not (Leftmost.stops failures i))
   in
   let t =
-    { leaf; combine; failures; code = Machine.code_of f; per_leaf = min per_leaf (max_int / leaves) }
+    {
+      leaf;
+      combine;
+      failures;
+      code = Machine.code_of f;
+      per_leaf = min per_leaf (max_int / leaves);
+    }
   in
   (t, last)
 
@@ -96,10 +104,7 @@ let run_short t last cost iterations =
 let run t last =
   let cost = Site.cost t.code and iterations = (last + 1) * t.per_leaf in
   if Site.estimate cost iterations < Loop.worth then run_short t last cost iterations
-  else
-    Pool.with_current
-      ~in_place:(fun () -> plain t 0 last)
-      (fun _ -> node t 0 last)
+  else Pool.with_current ~in_place:(fun () -> plain t 0 last) (fun _ -> node t 0 last)
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
@@ -130,7 +135,6 @@ let blocks = 64
 
 (* Making a long result takes as long as reducing: both at once. *)
 let long = 1 lsl 16
-
 let each_block ~code ~size last f = over ~code ~per_leaf:size ~last f (fun () () -> ())
 
 (* The length of the blocks, all but the last. *)
@@ -180,13 +184,19 @@ let parallel_scan op input =
   let n = Array.length input in
   let total lo hi =
     let total = ref input.(lo) in
-    for i = lo + 1 to hi do total := op !total input.(i) done;
+    for i = lo + 1 to hi do
+      total := op !total input.(i)
+    done;
     !total
   in
   (* What was written is not read again: from an array of floats that would allocate. *)
   let scan a carry lo hi =
     let last = ref a.(lo) in
-    Option.iter (fun carry -> last := op carry !last; a.(lo) <- !last) carry;
+    Option.iter
+      (fun carry ->
+        last := op carry !last;
+        a.(lo) <- !last)
+      carry;
     for i = lo + 1 to hi do
       last := op !last a.(i);
       a.(i) <- !last

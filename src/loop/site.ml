@@ -13,7 +13,7 @@ let sample = 1 lsl shift
 let bits = 32
 let limit = (1 lsl bits) - 1
 let table = Array.init 256 (fun _ -> Atomic.make 0)
-let[@inline] cell code = Compat.atomic_at table ((code lxor (code lsr 8)) land 255)
+let[@inline] cell code = Compat.atomic_at table (code lxor (code lsr 8) land 255)
 let[@inline] key code = code lsl bits
 
 let cost code =
@@ -27,7 +27,9 @@ let estimate cost n =
 (* Reading the clock takes a little time itself. *)
 let clock =
   let since = Machine.ticks () in
-  for _ = 1 to 100 do ignore (Machine.ticks ()) done;
+  for _ = 1 to 100 do
+    ignore (Machine.ticks ())
+  done;
   (Machine.ticks () - since) / 100
 
 (* Within a factor of 2, or of a clock reading. *)
@@ -65,4 +67,5 @@ let is_due () =
 
 (* Learns only if what was remembered turned out wrong: no division otherwise. *)
 let confirm code cost ~ticks ~iterations =
-  if cost = unknown || not (is_close cost ~ticks ~iterations) then ignore (learn code ~ticks ~iterations)
+  if cost = unknown || not (is_close cost ~ticks ~iterations) then
+    ignore (learn code ~ticks ~iterations)

@@ -51,7 +51,7 @@ let rec take_half word ~first =
 (* One whose other half was just stolen goes on with what it got: own word first. *)
 let rec take t worker =
   let own = t.words.(worker) in
-  let (_, count) as taken = take_half own ~first:true in
+  let ((_, count) as taken) = take_half own ~first:true in
   if count > 0 then taken else steal t worker 1
 
 and steal t worker distance =

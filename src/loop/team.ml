@@ -14,13 +14,17 @@ let check_call fn pool n =
 (* Where all places of the pool are taken, the caller does every share itself. *)
 let shares fn pool ~size n share =
   let workers = min n size in
-  let in_place () = for worker = 0 to workers - 1 do share worker done in
+  let in_place () =
+    for worker = 0 to workers - 1 do
+      share worker
+    done
+  in
   Visit.with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
 (* A broadcast needs a place of its own, and waits for one. *)
 let rec broadcast pool f =
   let later () =
-    ignore (Machine.Sleeper.(sleep (create ()) 1));
+    ignore Machine.Sleeper.(sleep (create ()) 1);
     broadcast pool f
   in
   Visit.with_worker "Team.broadcast" pool ~in_place:later (fun w ->
@@ -144,7 +148,7 @@ let measured loop ~worker lo hi =
 
 (* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
 let rec sweep_shared loop me slices worker =
-  let (_, count) as taken = Slices.take slices worker in
+  let ((_, count) as taken) = Slices.take slices worker in
   if count > 0 then begin
     Context.check ();
     let lo, hi = Slices.bounds slices taken in

@@ -11,9 +11,7 @@ type 'a t =
   | Nil
   | Queue of { front : 'a list; middle : 'a list t; back : 'a list; size : int  (** of [back] *) }
 
-type 'a popped =
-  | Empty
-  | Oldest of 'a * 'a t
+type 'a popped = Empty | Oldest of 'a * 'a t
 
 let chunk = 16
 let empty = Nil
@@ -38,14 +36,10 @@ and refill : type a. a list t -> a list -> int -> a t =
  fun middle back size ->
   match pop middle with
   | Oldest (front, middle) -> Queue { front; middle; back; size }
-  | Empty ->
+  | Empty -> (
     match back with
     | [] -> Nil
-    | _ :: _ -> Queue { front = List.rev back; middle = Nil; back = []; size = 0 }
+    | _ :: _ -> Queue { front = List.rev back; middle = Nil; back = []; size = 0 })
 
 let of_list list = List.fold_left push empty list
-
-let rec to_list q =
-  match pop q with
-  | Empty -> []
-  | Oldest (x, q) -> x :: to_list q
+let rec to_list q = match pop q with Empty -> [] | Oldest (x, q) -> x :: to_list q

@@ -8,9 +8,7 @@ type 'a t
 val empty : 'a t
 val push : 'a t -> 'a -> 'a t
 
-type 'a popped =
-  | Empty
-  | Oldest of 'a * 'a t
+type 'a popped = Empty | Oldest of 'a * 'a t
 
 val pop : 'a t -> 'a popped
 

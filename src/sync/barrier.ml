@@ -23,13 +23,11 @@ type t = { parties : int; state : state Atomic.t }
 let nobody meeting = { meeting; count = 0; left = 0; waiters = [] }
 
 let create n =
-  if n < 1 then
-    invalid_arg (Printf.sprintf "Muster.Barrier.create: parties = %d is less than 1" n);
+  if n < 1 then invalid_arg (Printf.sprintf "Muster.Barrier.create: parties = %d is less than 1" n);
   { parties = n; state = Atomic.make (nobody 0) }
 
 let parties t = t.parties
 let waiting t = (Atomic.get t.state).count
-
 let nowhere = -1
 
 (* [joined] is set in the same step, to an asynchronous exception. *)

@@ -40,13 +40,16 @@ let rec broadcast t =
 
 (* An asynchronous exception (Ctrl-C) does not leave the caller without the mutex; a second one
    does. *)
-let retake m =
-  Outcome.on_failure (fun () -> Mutex.relock m) (fun _ -> Mutex.relock m)
+let retake m = Outcome.on_failure (fun () -> Mutex.relock m) (fun _ -> Mutex.relock m)
 
 let wait t m =
   if not (Mutex.is_mine m) then
     invalid_arg "Muster.Condition.wait: the mutex is not locked by this task or thread";
   let released = ref false in
-  let register w = join t w; released := true; Mutex.unlock m in
+  let register w =
+    join t w;
+    released := true;
+    Mutex.unlock m
+  in
   Outcome.on_failure (fun () -> Waiter.wait register) (fun _ -> if !released then retake m);
   retake m

@@ -40,8 +40,13 @@ let finish t state =
 (* Nothing is allocated before the handler is there, and the new state is there before [finish]: so an
    asynchronous exception is that of the computation. *)
 let compute t f ~was_cancelled =
-  match let v = f () in (v, Value v) with
-  | v, state -> finish t state; v
+  match
+    let v = f () in
+    (v, Value v)
+  with
+  | v, state ->
+    finish t state;
+    v
   | exception exn ->
     let failure = Outcome.caught exn in
     finish t (if was_cancelled exn then Pending f else Failed failure);
@@ -63,7 +68,9 @@ let rec force_slow t =
     let was_cancelled = Strand.watch () in
     if Atomic.compare_and_set t seen running then compute t f ~was_cancelled else force_slow t
   | Running { strand; _ } when strand = Strand.current () -> raise Undefined
-  | Running _ -> Waiter.wait (join t); force_slow t
+  | Running _ ->
+    Waiter.wait (join t);
+    force_slow t
 
 let[@inline] force t = match Atomic.get t with Value v -> v | _ -> force_slow t
 let map f t = from_fun (fun () -> f (force t))

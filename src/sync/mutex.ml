@@ -34,18 +34,13 @@
 
 open Muster_core
 
-type state =
-  | Free
-  | Held of int
-  | Busy of busy
-
+type state = Free | Held of int | Busy of busy
 and busy = { holder : int; woken : bool; first : Waiter.t option; queue : Waiter.t Fifo.t }
 
 type t = state Atomic.t
 
 (* No strand's number. *)
 let in_transit = max_int
-
 let create () = Atomic.make Free
 let replace t seen state = Atomic.compare_and_set t seen state
 
@@ -90,8 +85,12 @@ let after duty seen =
 let rec work_off t duty =
   match !duty with
   | Done -> ()
-  | Hand_to e -> duty := if Waiter.has_granted e then Done else Unlock; work_off t duty
-  | Wake e -> duty := if Waiter.has_granted e then Done else Wake_next; work_off t duty
+  | Hand_to e ->
+    duty := if Waiter.has_granted e then Done else Unlock;
+    work_off t duty
+  | Wake e ->
+    duty := if Waiter.has_granted e then Done else Wake_next;
+    work_off t duty
   | (Unlock | Wake_next) as due ->
     let seen = Atomic.get t in
     let state, left = after due seen in
@@ -104,9 +103,7 @@ let unlock_as fn t me =
   match Atomic.get t with
   | Held h as seen when h = me && replace t seen Free -> ()
   | seen when holder seen = me -> Outcome.firmly work_off t (ref Unlock)
-  | seen ->
-    misuse fn
-      (if holder seen = 0 then "not locked" else "locked by another task or thread")
+  | seen -> misuse fn (if holder seen = 0 then "not locked" else "locked by another task or thread")
 
 (* An asynchronous exception does not leave it locked. *)
 let unlock_of fn t =
@@ -126,13 +123,15 @@ let rec take t me ~woken =
   match Atomic.get t with
   | Free as seen -> replace t seen (Held me) || take t me ~woken
   | Busy ({ holder = 0; _ } as b) as seen ->
-    replace t seen (state { b with holder = me; woken = b.woken && not woken })
-    || take t me ~woken
+    replace t seen (state { b with holder = me; woken = b.woken && not woken }) || take t me ~woken
   | Held _ | Busy _ -> false
 
 let rec take_soon t me ~woken turns =
   take t me ~woken
-  || (turns > 0 && (Domain.cpu_relax (); take_soon t me ~woken (turns - 1)))
+  || turns > 0
+     &&
+     (Domain.cpu_relax ();
+      take_soon t me ~woken (turns - 1))
 
 let queued b e ~woken =
   if woken then { b with woken = false; first = Some e }
@@ -142,8 +141,7 @@ let queued b e ~woken =
 let rec join t e ~woken =
   let queue_up seen b = replace t seen (Busy (queued b e ~woken)) || join t e ~woken in
   match Atomic.get t with
-  | Held holder as seen ->
-    queue_up seen { holder; woken = false; first = None; queue = Fifo.empty }
+  | Held holder as seen -> queue_up seen { holder; woken = false; first = None; queue = Fifo.empty }
   | Busy b as seen when b.holder <> 0 -> queue_up seen b
   | Free | Busy _ -> false
 
@@ -186,7 +184,6 @@ let[@inline] lock_of fn t =
   if not (replace t Free (Held me)) then contend fn t me
 
 let lock t = lock_of "lock" t
-
 let try_lock t = take t (Strand.current ()) ~woken:false
 
 let relock t =

@@ -18,10 +18,7 @@
 open Muster_core
 
 type race = int Atomic.t
-
-type t =
-  | Alone of Waiter.t
-  | One_of of { race : race; number : int; waiter : Waiter.t }
+type t = Alone of Waiter.t | One_of of { race : race; number : int; waiter : Waiter.t }
 
 let undecided = -1
 let withdrawn = -2

@@ -65,22 +65,11 @@ and 'a state = {
   closed : bool;
 }
 
-and 'a item =
-  | Value of 'a
-  | Offered of 'a sender
-
+and 'a item = Value of 'a | Offered of 'a sender
 and 'a sender = { offer : Offer.t; message : 'a; sent : sent ref }
 and 'a receiver = { wish : Offer.t; received : 'a received ref }
-
-and sent =
-  | Sent
-  | Refused
-  | Full
-
-and 'a received =
-  | Message of 'a
-  | Drained
-  | Nothing
+and sent = Sent | Refused | Full
+and 'a received = Message of 'a | Drained | Nothing
 
 let numbers = Atomic.make 0
 
@@ -118,9 +107,7 @@ let rec move_up c s moved =
 
 let counts = function Value _ -> true | Offered e -> Offer.accept e.offer
 
-let rec accept_moved c = function
-  | [] -> ()
-  | moved -> Outcome.firmly accept_all c moved
+let rec accept_moved c = function [] -> () | moved -> Outcome.firmly accept_all c moved
 
 (* May be done twice. *)
 and accept_all c moved =
@@ -145,7 +132,9 @@ let shortest = 8
 let longest = 64
 
 let stay_away pauses =
-  for _ = 1 to pauses do Domain.cpu_relax () done;
+  for _ = 1 to pauses do
+    Domain.cpu_relax ()
+  done;
   min longest (2 * pauses)
 
 (* A line in which [oldest] has found nobody is not looked through again. *)
@@ -183,7 +172,9 @@ let rec receive_after c pauses =
       let state = { s with senders } and item = Offered e and taken = Message e.message in
       if Atomic.compare_and_set c.state s state then take c item taken
       else receive_after c (stay_away pauses)
-    | None -> forget_senders c s; if s.closed then Drained else Nothing)
+    | None ->
+      forget_senders c s;
+      if s.closed then Drained else Nothing)
 
 and take c item taken =
   match item with
@@ -214,7 +205,9 @@ let rec send_after c message pauses =
         if Offer.accept r.wish then Sent else send_after c message (stay_away pauses)
       end
     | None ->
-      if s.length >= c.capacity then (forget_receivers c s; Full)
+      if s.length >= c.capacity then (
+        forget_receivers c s;
+        Full)
       else
         let buffer = Backlog.push s.buffer (Value message) in
         let state = { s with buffer; length = s.length + 1; receivers = Fifo.empty } in
@@ -242,9 +235,7 @@ let rec close c =
 
 (* {2 Getting in line} *)
 
-type 'a entry =
-  | To_send of 'a sender
-  | To_receive of 'a receiver
+type 'a entry = To_send of 'a sender | To_receive of 'a receiver
 
 (* The cell says what an acceptance means if nobody writes another meaning before it. *)
 let to_send offer message =
@@ -267,5 +258,4 @@ let rec line_up c entries =
   let s = Atomic.get c.state in
   (not s.closed)
   && List.for_all (has_to_wait c s) entries
-  && (Atomic.compare_and_set c.state s (List.fold_left get_in_line s entries)
-     || line_up c entries)
+  && (Atomic.compare_and_set c.state s (List.fold_left get_in_line s entries) || line_up c entries)

@@ -12,15 +12,8 @@ val same : 'a t -> 'b t -> ('a, 'b) Type.eq option
 
 (** {1 Steps} *)
 
-type sent =
-  | Sent
-  | Refused  (** closed *)
-  | Full
-
-type 'a received =
-  | Message of 'a
-  | Drained  (** closed, and nothing left *)
-  | Nothing
+type sent = Sent | Refused  (** closed *) | Full
+type 'a received = Message of 'a | Drained  (** closed, and nothing left *) | Nothing
 
 val send : 'a t -> 'a -> sent
 val receive : 'a t -> 'a received

@@ -56,8 +56,7 @@ let rec work_off t duty =
   match !duty with
   | Grant [] -> ()
   | Grant ({ writes; waiter } :: others) ->
-    duty :=
-      if Waiter.has_granted waiter then Grant others else Change (let_out ~writes, others);
+    duty := if Waiter.has_granted waiter then Grant others else Change (let_out ~writes, others);
     work_off t duty
   | Change (f, others) ->
     let seen = Atomic.get t in

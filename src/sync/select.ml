@@ -43,10 +43,7 @@ let try_case = function
     | Drained -> Some (fun () -> f None)
     | Nothing -> None)
   | Send { port; message; sent; refused } -> (
-    match Port.send port message with
-    | Sent -> Some sent
-    | Refused -> Some refused
-    | Full -> None)
+    match Port.send port message with Sent -> Some sent | Refused -> Some refused | Full -> None)
 
 let try_all cases =
   let n = Array.length cases in
@@ -93,8 +90,7 @@ let line_up cases finishes race waiter group =
 let rec line_up_all cases groups finishes race waiter =
   match groups with
   | group :: groups when not (Offer.is_decided race) ->
-    if line_up cases finishes race waiter group then
-      line_up_all cases groups finishes race waiter
+    if line_up cases finishes race waiter group then line_up_all cases groups finishes race waiter
     else if Offer.withdraw race then ignore (Waiter.grant waiter)
   | _ -> ()
 

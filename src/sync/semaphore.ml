@@ -13,10 +13,7 @@
 
 open Muster_core
 
-type state =
-  | Permits of int
-  | Waiters of Waiter.t Fifo.t  (** not empty, and no permits *)
-
+type state = Permits of int | Waiters of Waiter.t Fifo.t  (** not empty, and no permits *)
 type t = state Atomic.t
 
 let invalid fn what = invalid_arg ("Muster.Semaphore." ^ fn ^ ": " ^ what)
@@ -25,10 +22,7 @@ let make n =
   if n < 0 then invalid "make" (Printf.sprintf "permits = %d is less than 0" n);
   Atomic.make (Permits n)
 
-type duty =
-  | Done
-  | Release
-  | Grant of Waiter.t  (** the permit in hand *)
+type duty = Done | Release | Grant of Waiter.t  (** the permit in hand *)
 
 (* [fn] is who was called. *)
 let after fn seen =
@@ -43,7 +37,9 @@ let after fn seen =
 let rec work_off fn t duty =
   match !duty with
   | Done -> ()
-  | Grant w -> duty := if Waiter.has_granted w then Done else Release; work_off fn t duty
+  | Grant w ->
+    duty := if Waiter.has_granted w then Done else Release;
+    work_off fn t duty
   | Release ->
     let seen = Atomic.get t in
     let state, left = after fn seen in
@@ -60,13 +56,11 @@ let release t =
 let rec join t w =
   let push queue = Waiters (Fifo.push ~is_live:Waiter.is_waiting queue w) in
   match Atomic.get t with
-  | Permits 0 as seen ->
-    if not (Atomic.compare_and_set t seen (push Fifo.empty)) then join t w
+  | Permits 0 as seen -> if not (Atomic.compare_and_set t seen (push Fifo.empty)) then join t w
   | Waiters queue as seen -> if not (Atomic.compare_and_set t seen (push queue)) then join t w
   | Permits n as seen ->
     let duty = ref (Grant w) in
-    if Atomic.compare_and_set t seen (Permits (n - 1)) then release_firmly t duty
-    else join t w
+    if Atomic.compare_and_set t seen (Permits (n - 1)) then release_firmly t duty else join t w
 
 let rec try_acquire t =
   match Atomic.get t with

@@ -3,9 +3,7 @@
    take turns on a domain would each always get the same. *)
 
 let seeds = Atomic.make 1
-
-let state =
-  Domain.DLS.new_key (fun () -> ref (Atomic.fetch_and_add seeds 1 * 0x1e3779b97f4a7c15))
+let state = Domain.DLS.new_key (fun () -> ref (Atomic.fetch_and_add seeds 1 * 0x1e3779b97f4a7c15))
 
 let below n =
   let state = Domain.DLS.get state in

@@ -1,18 +1,14 @@
 (* The rows of the tables. A row's text begins with the name of the function that it is about, as in
    the documents: test_bad_input looks there which functions have rows. *)
 
-type row = {
-  call : string;
-  run : unit -> unit;
-  expected : exn option;  (** none: it returns *)
-}
+type row = { call : string; run : unit -> unit; expected : exn option  (** none: it returns *) }
 
-(** The rows of one module of the interface. *)
 type table = {
   title : string;
   rows : row list;
   harmless : string list;  (** functions all of whose arguments make sense *)
 }
+(** The rows of one module of the interface. *)
 
 let raises call run expected = { call; run; expected = Some expected }
 let invalid call run message = raises call run (Invalid_argument ("Muster." ^ message))
@@ -34,5 +30,4 @@ let in_thread f =
   Thread.join (Thread.create run ());
   match Option.get !result with Ok v -> v | Error exn -> raise exn
 
-let in_pool f =
-  Muster.Pool.with_ ~domains:1 (fun pool -> Muster.Pool.run pool (fun () -> f pool))
+let in_pool f = Muster.Pool.with_ ~domains:1 (fun pool -> Muster.Pool.run pool (fun () -> f pool))

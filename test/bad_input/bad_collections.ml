@@ -20,12 +20,15 @@ let zero _ = 0
 
 (* Lengths that no array has. *)
 let lengths fn stdlib's ours =
-  let bad n = as_stdlib's (Printf.sprintf "%s (%d)" fn n) (fun () -> stdlib's n) (fun () -> ours n) in
+  let bad n =
+    as_stdlib's (Printf.sprintf "%s (%d)" fn n) (fun () -> stdlib's n) (fun () -> ours n)
+  in
   Std.List.map bad [ -1; min_int; max_int ]
 
 let bins fn histogram =
   let bad n what value =
-    invalid (Printf.sprintf "%s ~bins:(%d), for a bin %d" fn n value)
+    invalid
+      (Printf.sprintf "%s ~bins:(%d), for a bin %d" fn n value)
       (fun () -> ignore (histogram n value))
       (Printf.sprintf "%s: %s" fn what)
   in
@@ -33,9 +36,7 @@ let bins fn histogram =
   [
     bad (-1) "bins = -1 is negative" 0;
     bad min_int (Printf.sprintf "bins = %d is negative" min_int) 0;
-    bad beyond_all
-      (Printf.sprintf "bins = %d is more than Sys.max_array_length" beyond_all)
-      0;
+    bad beyond_all (Printf.sprintf "bins = %d is more than Sys.max_array_length" beyond_all) 0;
     bad 2 (range 2 2) 2;
     bad 2 (range (-1) 2) (-1);
     bad 0 (range 0 0) 0;
@@ -49,7 +50,8 @@ let function_key _ =
   fun () -> incr calls
 
 let by_functions fn group =
-  raises (fn ^ ", for keys with functions that hash alike")
+  raises
+    (fn ^ ", for keys with functions that hash alike")
     (fun () -> group ())
     (Invalid_argument "compare: functional value")
 
@@ -57,9 +59,7 @@ let by_functions fn group =
 
 let array_lengths_differ =
   let rows fn stdlib's ours =
-    let bad call a b =
-      as_stdlib's (fn ^ call) (fun () -> stdlib's a b) (fun () -> ours a b)
-    in
+    let bad call a b = as_stdlib's (fn ^ call) (fun () -> stdlib's a b) (fun () -> ours a b) in
     [ bad " f, lengths 2 and 3" two three; bad " f, lengths 0 and 3" [||] three ]
   in
   rows "Array.map2" (Std.Array.map2 ( + )) (A.map2 ( + ))
@@ -141,13 +141,16 @@ let bigarrays =
         as_stdlib's (fn ^ "init kind layout max_int")
           (fun () -> Std.Bigarray.(Array1.init Int C_layout max_int Fun.id))
           (fun () -> init max_int);
-        invalid (fn ^ "map2 f, dimensions 2 and 3")
+        invalid
+          (fn ^ "map2 f, dimensions 2 and 3")
           (fun () -> ignore (G.map2 ( + ) (of_list [ 1; 2 ]) (of_list [ 1; 2; 3 ])))
           "Bigarray.Array1.map2: dimensions = 2 and 3 differ";
       ]
-      @ bins (fn ^ "histogram") (fun bins bin -> G.histogram ~bins (fun _ -> bin) (of_list [ 1; 2 ]))
+      @ bins (fn ^ "histogram") (fun bins bin ->
+          G.histogram ~bins (fun _ -> bin) (of_list [ 1; 2 ]))
       @ [
-          by_functions (fn ^ "group_by") (fun () -> ignore (G.group_by function_key (of_list [ 1; 2 ])));
+          by_functions (fn ^ "group_by") (fun () ->
+              ignore (G.group_by function_key (of_list [ 1; 2 ])));
           of_empty "reduce" (G.reduce ( + ));
           of_empty "min" (G.min compare);
           of_empty "max" (G.max compare);
@@ -172,7 +175,8 @@ let bytes =
     rows =
       lengths "Bytes.init" (fun n -> Std.Bytes.init n char) (fun n -> B.init n char)
       @ [
-          invalid "Bytes.map2 f, lengths 0 and 3" (fun () -> ignore (B.map2 Std.min B.empty abc))
+          invalid "Bytes.map2 f, lengths 0 and 3"
+            (fun () -> ignore (B.map2 Std.min B.empty abc))
             "Bytes.map2: lengths = 0 and 3 differ";
           as_stdlib's "Bytes.index b c, where there is none"
             (fun () -> Std.Bytes.index abc 'd')
@@ -199,7 +203,8 @@ let strings =
     rows =
       lengths "String.init" (fun n -> Std.String.init n char) (fun n -> S.init n char)
       @ [
-          invalid "String.map2 f, lengths 0 and 3" (fun () -> ignore (S.map2 Std.min "" "abc"))
+          invalid "String.map2 f, lengths 0 and 3"
+            (fun () -> ignore (S.map2 Std.min "" "abc"))
             "String.map2: lengths = 0 and 3 differ";
           as_stdlib's "String.index s c, where there is none"
             (fun () -> Std.String.index "abc" 'd')
@@ -254,8 +259,8 @@ let lists =
     harmless =
       harmless "List"
         "map mapi filter find_all filteri filter_map concat_map partition iter iteri fold count \
-         find_opt find_index find_map find_mapi exists for_all mem memq sort stable_sort \
-         fast_sort sort_uniq";
+         find_opt find_index find_map find_mapi exists for_all mem memq sort stable_sort fast_sort \
+         sort_uniq";
   }
 
 let seqs =

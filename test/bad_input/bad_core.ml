@@ -7,7 +7,12 @@ module Team = Muster.Team
 
 (* {2 What is bad} *)
 
-let closed = lazy (let pool = Pool.create ~name:"closed" ~domains:1 () in Pool.close pool; pool)
+let closed =
+  lazy
+    (let pool = Pool.create ~name:"closed" ~domains:1 () in
+     Pool.close pool;
+     pool)
+
 let closed () = Lazy.force closed
 let finished () = in_pool (fun _ -> Task.scope Fun.id)
 
@@ -24,7 +29,10 @@ let in_closing f =
   let pool = Pool.create ~name:"closing" ~domains:1 () and closer = ref None in
   let run scope =
     closer := Some (Domain.spawn (fun () -> Pool.close pool));
-    in_thread (fun () -> while not (is_closing pool) do Thread.delay 0.001 done);
+    in_thread (fun () ->
+        while not (is_closing pool) do
+          Thread.delay 0.001
+        done);
     f scope
   in
   let close () = Option.iter Domain.join !closer in
@@ -32,17 +40,21 @@ let in_closing f =
 
 (* A thread beside one that is there. *)
 let beside_closing f = in_closing (fun scope -> in_thread (fun () -> f scope))
-
 let index ~worker:_ _ = ()
 let slice ~worker:_ ~start:_ ~count:_ = ()
-let sum ?grain start finish = Muster.parallel_reduce ?grain ~start ~finish ~combine:( + ) ~init:0 Fun.id
+
+let sum ?grain start finish =
+  Muster.parallel_reduce ?grain ~start ~finish ~combine:( + ) ~init:0 Fun.id
+
 let find ?grain start finish = Muster.parallel_find ?grain ~start ~finish (fun _ -> None)
 
 (* {2 Loops} *)
 
 let grains =
   let bad fn f grain =
-    invalid (Printf.sprintf "%s ~grain:(%d)" fn grain) (fun () -> f grain)
+    invalid
+      (Printf.sprintf "%s ~grain:(%d)" fn grain)
+      (fun () -> f grain)
       (Printf.sprintf "%s: grain = %d is less than 1" fn grain)
   in
   List.concat_map
@@ -56,7 +68,10 @@ let grains =
 
 let ranges =
   let none_called call loop =
-    fine call 0 (fun () -> let n = ref 0 in loop (fun _ -> incr n); !n)
+    fine call 0 (fun () ->
+        let n = ref 0 in
+        loop (fun _ -> incr n);
+        !n)
   in
   let for_ start finish f = Muster.parallel_for ~start ~finish f in
   let at = Atomic.make 0 in
@@ -83,12 +98,15 @@ let loops = { title = "Muster"; rows = grains @ ranges; harmless = [ "both" ] }
 
 let deadlines =
   [
-    invalid "Task.with_deadline nan" (fun () -> Task.with_deadline nan ignore)
+    invalid "Task.with_deadline nan"
+      (fun () -> Task.with_deadline nan ignore)
       "Task.with_deadline: seconds = nan is no time";
     raises "Task.with_deadline 0." (fun () -> Task.with_deadline 0. ignore) Task.Deadline_exceeded;
-    raises "Task.with_deadline (-1.)" (fun () -> Task.with_deadline (-1.) ignore)
+    raises "Task.with_deadline (-1.)"
+      (fun () -> Task.with_deadline (-1.) ignore)
       Task.Deadline_exceeded;
-    raises "Task.with_deadline neg_infinity" (fun () -> Task.with_deadline neg_infinity ignore)
+    raises "Task.with_deadline neg_infinity"
+      (fun () -> Task.with_deadline neg_infinity ignore)
       Task.Deadline_exceeded;
     fine "Task.with_deadline infinity" 1 (fun () -> Task.with_deadline infinity (fun () -> 1));
     fine "Task.with_deadline max_float" 1 (fun () -> Task.with_deadline max_float (fun () -> 1));
@@ -108,12 +126,17 @@ let scopes =
         Task.scope (fun s -> in_pool (fun _ -> Task.await (Task.fork s (fun () -> 1)))))
   in
   let cancelled () =
-    in_pool (fun _ -> Task.scope (fun s -> Task.cancel_scope s; Task.await (Task.fork s ignore)))
+    in_pool (fun _ ->
+        Task.scope (fun s ->
+            Task.cancel_scope s;
+            Task.await (Task.fork s ignore)))
   in
   [
-    invalid "Task.fork scope, which has ended" (fun () -> fork (finished ()))
+    invalid "Task.fork scope, which has ended"
+      (fun () -> fork (finished ()))
       "Task.fork: the scope has ended";
-    invalid "Task.fork scope, of a closed pool" (fun () -> fork (scope_of_closed ()))
+    invalid "Task.fork scope, of a closed pool"
+      (fun () -> fork (scope_of_closed ()))
       "Task.fork: the scope has ended";
     fine "Task.fork scope, of a thread outside its pool, which closes" 1 (fun () ->
         beside_closing (fun s -> Task.await (Task.fork s (fun () -> 1))));
@@ -139,11 +162,16 @@ let tasks =
         fine "Task.all []" [] (fun () -> Task.all []);
         fine "Task.await, of a task of a closed pool" 1 (fun () ->
             Task.await (in_pool (fun _ -> Task.async (fun () -> 1))));
-        invalid "Task.await, of the task itself" (fun () ->
+        invalid "Task.await, of the task itself"
+          (fun () ->
             in_pool (fun _ ->
                 let itself = Atomic.make None in
                 let rec work () =
-                  match Atomic.get itself with Some t -> Task.await t | None -> Domain.cpu_relax (); work ()
+                  match Atomic.get itself with
+                  | Some t -> Task.await t
+                  | None ->
+                    Domain.cpu_relax ();
+                    work ()
                 in
                 let t = Task.async work in
                 Atomic.set itself (Some t);
@@ -172,16 +200,19 @@ let pool_create =
   in
   let domains domains = Pool.create ~domains () in
   let too_much n =
-    invalid (Printf.sprintf "Pool.create ~minor_heap_words:(%d)" n)
+    invalid
+      (Printf.sprintf "Pool.create ~minor_heap_words:(%d)" n)
       (fun () -> ignore (Pool.create ~domains:1 ~minor_heap_words:n ()))
       (Printf.sprintf "Pool.create: minor_heap_words = %d is more than %d" n (1 lsl 28))
   in
   let heap minor_heap_words = Pool.create ~minor_heap_words () in
-  List.concat_map (fun n -> [ bad "domains" domains n; bad "minor_heap_words" heap n ])
+  List.concat_map
+    (fun n -> [ bad "domains" domains n; bad "minor_heap_words" heap n ])
     [ 0; -1; min_int ]
   @ List.map too_much [ (1 lsl 28) + 1; max_int ]
   @ [
-      invalid "Pool.with_ ~domains:(0)" (fun () -> Pool.with_ ~domains:0 ignore)
+      invalid "Pool.with_ ~domains:(0)"
+        (fun () -> Pool.with_ ~domains:0 ignore)
         "Pool.with_: domains = 0 is less than 1";
       fine "Pool.create ~domains:max_int" true (fun () ->
           Pool.with_ ~domains:max_int (fun pool -> Pool.size pool >= 1));
@@ -195,7 +226,8 @@ let pools =
     rows =
       pool_create
       @ [
-          invalid "Pool.run closed" (fun () -> Pool.run (closed ()) ignore)
+          invalid "Pool.run closed"
+            (fun () -> Pool.run (closed ()) ignore)
             "Pool.run: pool \"closed\" is closed";
           invalid "Pool.close, in a task of it" close_within
             "Pool.close: called from a task of pool \"open\", which it would wait for";
@@ -225,7 +257,9 @@ let team_closed =
 
 let team_lengths =
   let bad fn f n =
-    invalid (Printf.sprintf "Team.%s pool (%d)" fn n) (fun () -> with_pool (fun pool -> f pool n))
+    invalid
+      (Printf.sprintf "Team.%s pool (%d)" fn n)
+      (fun () -> with_pool (fun pool -> f pool n))
       (Printf.sprintf "Team.%s: n = %d is negative" fn n)
   in
   let none fn f = fine ("Team." ^ fn ^ " pool 0") () (fun () -> with_pool (fun pool -> f pool 0)) in

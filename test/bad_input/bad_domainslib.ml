@@ -51,7 +51,8 @@ let teardown_within () =
 
 let pools =
   let setup n =
-    raises (Printf.sprintf "Task.setup_pool ~num_domains:(%d)" n)
+    raises
+      (Printf.sprintf "Task.setup_pool ~num_domains:(%d)" n)
       (fun () -> ignore (Task.setup_pool ~num_domains:n ()))
       "Task.setup_pool: num_domains must be at least 0"
   in
@@ -67,7 +68,8 @@ let pools =
         asked);
     fine "Task.lookup_pool, no such name" true (fun () -> Task.lookup_pool "no such pool" = None);
     fine "Task.await, of another pool's task" 1 (fun () ->
-        with_pool (fun pool -> Task.await pool (with_pool (fun other -> Task.async other (fun () -> 1)))));
+        with_pool (fun pool ->
+            Task.await pool (with_pool (fun other -> Task.async other (fun () -> 1)))));
   ]
 
 (* {2 Loops} *)
@@ -99,7 +101,8 @@ let loops =
 
 let chan =
   let bad n =
-    raises (Printf.sprintf "Chan.make_bounded (%d)" n)
+    raises
+      (Printf.sprintf "Chan.make_bounded (%d)" n)
       (fun () -> ignore (Chan.make_bounded n))
       "Chan.make_bounded"
   in

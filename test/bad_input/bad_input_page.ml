@@ -41,10 +41,12 @@ let () =
   print_string
     "# Bad input\n\n\
      What the functions of Muster raise for arguments that make no sense, and for calls at the wrong\n\
-     moment. Where the stdlib has the function, it raises what the stdlib's does; `muster.domainslib`\n\
+     moment. Where the stdlib has the function, it raises what the stdlib's does; \
+     `muster.domainslib`\n\
      raises what Domainslib does. A function that is given to one of these may raise whatever it\n\
      likes; that comes out.\n\n\
-     The tables are printed from what `test/bad_input` checks (`dune promote` after a change). It also\n\
+     The tables are printed from what `test/bad_input` checks (`dune promote` after a change). It \
+     also\n\
      reads the interfaces: every function of them is in a table, or in a list of those that can be\n\
      given nothing bad.\n\n\
      These mistakes are not noticed, and wait for ever:\n\n\
@@ -53,8 +55,10 @@ let () =
      - two tasks that await each other, and a longer ring of them;\n\
      - `Pool.close` within `Task.blocking` in a task of that pool, and in a thread that a task of it\n\
     \  joins: only a call on the task's own thread is refused;\n\
-     - `Chan.select` that both sends to a rendezvous and receives from it, with nobody else there: it\n\
+     - `Chan.select` that both sends to a rendezvous and receives from it, with nobody else there: \
+     it\n\
     \  does not deal with itself.\n\n\
-     So does whatever waits for what nobody does: a message, a permit, a latch's count, the last party\n\
+     So does whatever waits for what nobody does: a message, a permit, a latch's count, the last \
+     party\n\
      of a barrier.\n";
   List.iter print_table Bad_input.tables

@@ -8,11 +8,14 @@ external for_slices_exn : int -> is_null:bool -> unit = "muster_bad_for_slices_e
 external for_n_dynamic_exn : int -> is_null:bool -> unit = "muster_bad_for_n_dynamic_exn"
 
 let rows ?(how = "") fn call =
-  let bad text run message = raises (fn ^ text ^ how) run (Invalid_argument (fn ^ ": " ^ message)) in
+  let bad text run message =
+    raises (fn ^ text ^ how) run (Invalid_argument (fn ^ ": " ^ message))
+  in
   [
     bad "(n, NULL, ctx)" (fun () -> call 1 ~is_null:true) "fn is NULL";
     bad "(0, NULL, ctx)" (fun () -> call 0 ~is_null:true) "fn is NULL";
-    bad "(SIZE_MAX, fn, ctx)" (fun () -> call (-1) ~is_null:false)
+    bad "(SIZE_MAX, fn, ctx)"
+      (fun () -> call (-1) ~is_null:false)
       (Printf.sprintf "n = 18446744073709551615 is above %d" max_int);
     fine (fn ^ "(0, fn, ctx)") () (fun () -> call 0 ~is_null:false);
   ]

@@ -6,14 +6,18 @@ open Muster
 
 let invalid_number fn what bound f =
   let bad n =
-    invalid (Printf.sprintf "%s (%d)" fn n) (fun () -> f n)
+    invalid (Printf.sprintf "%s (%d)" fn n)
+      (fun () -> f n)
       (Printf.sprintf "%s: %s = %d is less than %d" fn what n bound)
   in
   List.map bad [ bound - 1; min_int ]
 
 (* {2 Channels} *)
 
-let closed () = let c = Chan.bounded 1 in Chan.close c; c
+let closed () =
+  let c = Chan.bounded 1 in
+  Chan.close c;
+  c
 
 let after_close =
   let ended call f = raises call f Chan.Closed in
@@ -58,7 +62,11 @@ let chan =
 
 (* {2 Mutexes} *)
 
-let mutex () = let m = Mutex.create () in Mutex.lock m; m
+let mutex () =
+  let m = Mutex.create () in
+  Mutex.lock m;
+  m
+
 let in_mutex fn what = Printf.sprintf "Mutex.%s: the mutex is %s" fn what
 let mine = "already locked by this task or thread"
 let another's = "locked by another task or thread"
@@ -68,17 +76,25 @@ let mutexes =
     title = "Mutex";
     rows =
       [
-        invalid "Mutex.lock, held by the caller" (fun () -> Mutex.lock (mutex ()))
+        invalid "Mutex.lock, held by the caller"
+          (fun () -> Mutex.lock (mutex ()))
           (in_mutex "lock" mine);
-        invalid "Mutex.protect, held by the caller" (fun () -> Mutex.protect (mutex ()) ignore)
+        invalid "Mutex.protect, held by the caller"
+          (fun () -> Mutex.protect (mutex ()) ignore)
           (in_mutex "protect" mine);
-        invalid "Mutex.unlock, held by nobody" (fun () -> Mutex.unlock (Mutex.create ()))
+        invalid "Mutex.unlock, held by nobody"
+          (fun () -> Mutex.unlock (Mutex.create ()))
           (in_mutex "unlock" "not locked");
         invalid "Mutex.unlock, twice"
-          (fun () -> let m = mutex () in Mutex.unlock m; Mutex.unlock m)
+          (fun () ->
+            let m = mutex () in
+            Mutex.unlock m;
+            Mutex.unlock m)
           (in_mutex "unlock" "not locked");
         invalid "Mutex.unlock, held by another thread"
-          (fun () -> let m = mutex () in in_thread (fun () -> Mutex.unlock m))
+          (fun () ->
+            let m = mutex () in
+            in_thread (fun () -> Mutex.unlock m))
           (in_mutex "unlock" another's);
         invalid "Mutex.unlock, held by another task"
           (fun () ->
@@ -87,17 +103,27 @@ let mutexes =
             in_thread (fun () -> Mutex.unlock m))
           (in_mutex "unlock" another's);
         invalid "Mutex.protect, unlocked by the function"
-          (fun () -> let m = Mutex.create () in Mutex.protect m (fun () -> Mutex.unlock m))
+          (fun () ->
+            let m = Mutex.create () in
+            Mutex.protect m (fun () -> Mutex.unlock m))
           (in_mutex "protect" "not locked");
         invalid "Mutex.protect, given to another thread by the function"
           (fun () ->
             let m = Mutex.create () in
-            Mutex.protect m (fun () -> Mutex.unlock m; in_thread (fun () -> Mutex.lock m)))
+            Mutex.protect m (fun () ->
+                Mutex.unlock m;
+                in_thread (fun () -> Mutex.lock m)))
           (in_mutex "protect" another's);
         fine "Mutex.try_lock, held by the caller" false (fun () -> Mutex.try_lock (mutex ()));
         fine "Mutex.unlock, after the exception" true (fun () ->
             let m = mutex () in
-            let refused = in_thread (fun () -> try Mutex.unlock m; false with Invalid_argument _ -> true) in
+            let refused =
+              in_thread (fun () ->
+                  try
+                    Mutex.unlock m;
+                    false
+                  with Invalid_argument _ -> true)
+            in
             Mutex.unlock m;
             refused);
       ];
@@ -114,7 +140,9 @@ let conditions =
           (fun () -> Condition.wait (Condition.create ()) (Mutex.create ()))
           message;
         invalid "Condition.wait c m, with m held by another thread"
-          (fun () -> let m = mutex () in in_thread (fun () -> Condition.wait (Condition.create ()) m))
+          (fun () ->
+            let m = mutex () in
+            in_thread (fun () -> Condition.wait (Condition.create ()) m))
           message;
         fine "Condition.signal, with nobody waiting" () (fun () ->
             Condition.signal (Condition.create ()));
@@ -163,7 +191,8 @@ let latches =
     rows =
       invalid_number "Latch.create" "count" 0 (fun n -> ignore (Latch.create n))
       @ [
-          invalid "Latch.count_down, open" (fun () -> Latch.(count_down (create 0)))
+          invalid "Latch.count_down, open"
+            (fun () -> Latch.(count_down (create 0)))
             "Latch.count_down: the count is 0 already";
           fine "Latch.await, open" () (fun () -> Latch.(await (create 0)));
         ];
@@ -172,13 +201,23 @@ let latches =
 
 (* {2 Readers and writers} *)
 
-let written () = let l = Rwlock.create () in Rwlock.lock_write l; l
-let read () = let l = Rwlock.create () in Rwlock.lock_read l; l
+let written () =
+  let l = Rwlock.create () in
+  Rwlock.lock_write l;
+  l
+
+let read () =
+  let l = Rwlock.create () in
+  Rwlock.lock_read l;
+  l
+
 let in_rwlock fn what = Printf.sprintf "Rwlock.%s: the lock is %s" fn what
 
 let rwlocks =
   let writer fn f =
-    invalid (Printf.sprintf "Rwlock.%s, of the writer" fn) (fun () -> f (written ()))
+    invalid
+      (Printf.sprintf "Rwlock.%s, of the writer" fn)
+      (fun () -> f (written ()))
       (in_rwlock fn "already locked for writing by this task or thread")
   in
   let unlock call fn f what = invalid ("Rwlock." ^ fn ^ ", " ^ call) f (in_rwlock fn what) in
@@ -194,25 +233,36 @@ let rwlocks =
         writer "protect_write" (fun l -> Rwlock.protect_write l ignore);
         unlock "nobody reads" "unlock_read" (fun () -> Rwlock.(unlock_read (create ()))) not_read;
         unlock "of the writer" "unlock_read" (fun () -> Rwlock.unlock_read (written ())) not_read;
-        unlock "nobody writes" "unlock_write" (fun () -> Rwlock.(unlock_write (create ())))
+        unlock "nobody writes" "unlock_write"
+          (fun () -> Rwlock.(unlock_write (create ())))
           not_written;
         unlock "of a reader" "unlock_write" (fun () -> Rwlock.unlock_write (read ())) not_written;
         unlock "of another thread" "unlock_write"
-          (fun () -> let l = written () in in_thread (fun () -> Rwlock.unlock_write l))
+          (fun () ->
+            let l = written () in
+            in_thread (fun () -> Rwlock.unlock_write l))
           another's;
         unlock "unlocked by the function" "protect_read"
-          (fun () -> let l = Rwlock.create () in Rwlock.(protect_read l (fun () -> unlock_read l)))
+          (fun () ->
+            let l = Rwlock.create () in
+            Rwlock.(protect_read l (fun () -> unlock_read l)))
           not_read;
         unlock "unlocked by the function" "protect_write"
-          (fun () -> let l = Rwlock.create () in Rwlock.(protect_write l (fun () -> unlock_write l)))
+          (fun () ->
+            let l = Rwlock.create () in
+            Rwlock.(protect_write l (fun () -> unlock_write l)))
           not_written;
         unlock "given to another thread by the function" "protect_write"
           (fun () ->
             let l = Rwlock.create () in
-            let give () = Rwlock.unlock_write l; in_thread (fun () -> Rwlock.lock_write l) in
+            let give () =
+              Rwlock.unlock_write l;
+              in_thread (fun () -> Rwlock.lock_write l)
+            in
             Rwlock.protect_write l give)
           another's;
-        fine "Rwlock.try_lock_read, of the writer" false (fun () -> Rwlock.try_lock_read (written ()));
+        fine "Rwlock.try_lock_read, of the writer" false (fun () ->
+            Rwlock.try_lock_read (written ()));
         fine "Rwlock.try_lock_write, of the writer" false (fun () ->
             Rwlock.try_lock_write (written ()));
         fine "Rwlock.try_lock_write, of a reader" false (fun () -> Rwlock.try_lock_write (read ()));
@@ -241,5 +291,4 @@ let lazies =
     harmless = [ "Lazy.from_fun"; "Lazy.from_val"; "Lazy.map"; "Lazy.map_val" ];
   }
 
-let tables =
-  [ chan; mutexes; conditions; semaphores; barriers; latches; rwlocks; lazies ]
+let tables = [ chan; mutexes; conditions; semaphores; barriers; latches; rwlocks; lazies ]

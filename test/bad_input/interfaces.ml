@@ -32,13 +32,15 @@ let rec values ~aliases prefix path =
     | [ "module"; name; "="; target ] -> values ~aliases (prefix ^ name ^ ".") (aliases target)
     | _ -> []
   and until_end inner = function
-    | [] | "end" :: _ as rest -> (List.rev inner, rest)
+    | ([] | "end" :: _) as rest -> (List.rev inner, rest)
     | line :: rest -> until_end (line :: inner) rest
   in
   walk prefix [] (lines path)
 
 let file_of ~root alias =
-  let file folder name = Filename.concat root (folder ^ "/" ^ String.lowercase_ascii name ^ ".mli") in
+  let file folder name =
+    Filename.concat root (folder ^ "/" ^ String.lowercase_ascii name ^ ".mli")
+  in
   match String.split_on_char '.' alias with
   | [ "Muster_sync"; name ] -> file "src/sync" name
   | [ "Muster_collections"; name ] -> file "src/collections" name

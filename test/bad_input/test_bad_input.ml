@@ -32,7 +32,9 @@ let no_other () =
 let harmless_has_no_row () =
   let raised (table : Bad_case.table) =
     let has_row name =
-      List.exists (fun row -> Bad_input.subject row = name && row.Bad_case.expected <> None) table.rows
+      List.exists
+        (fun row -> Bad_input.subject row = name && row.Bad_case.expected <> None)
+        table.rows
     in
     List.filter has_row table.harmless
   in

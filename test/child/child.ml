@@ -59,11 +59,18 @@ let await_sleeper_catching_break () =
   Sys.catch_break true;
   match await_sleeper () with () -> () | exception Sys.Break -> say "break"
 
-let sleep_blocking () = Task.blocking (fun () -> say "asleep"; Unix.sleepf 30.)
+let sleep_blocking () =
+  Task.blocking (fun () ->
+      say "asleep";
+      Unix.sleepf 30.)
 
 let end_beside_blocking () =
   let started = Atomic.make false in
-  let sleep () = Task.blocking (fun () -> Atomic.set started true; Unix.sleepf 30.) in
+  let sleep () =
+    Task.blocking (fun () ->
+        Atomic.set started true;
+        Unix.sleepf 30.)
+  in
   ignore (Task.async sleep);
   work ();
   while not (Atomic.get started) do
@@ -72,9 +79,7 @@ let end_beside_blocking () =
 
 let blocking_catching_break () =
   Sys.catch_break true;
-  match Task.await (Task.async sleep_blocking) with
-  | () -> ()
-  | exception Sys.Break -> say "break"
+  match Task.await (Task.async sleep_blocking) with () -> () | exception Sys.Break -> say "break"
 
 (* Threads of the process, where the system tells: the last two are the main domain's, and the
    one that stands in for it during collections. *)
@@ -137,9 +142,7 @@ let block_when_all_taken () =
   Pool.with_ ~domains:3 ~oversubscribe:true @@ fun pool ->
   Pool.run pool (fun () ->
       let from, into = Unix.pipe () in
-      let read () =
-        Task.blocking (fun () -> Unix.read from (Bytes.create 1) 0 1)
-      in
+      let read () = Task.blocking (fun () -> Unix.read from (Bytes.create 1) 0 1) in
       let write () = Task.blocking (fun () -> Unix.write into (Bytes.make 1 '!') 0 1) in
       assert (Task.all [ read; read; write; write ] = [ 1; 1; 1; 1 ]))
 
@@ -147,7 +150,12 @@ let block_when_all_taken () =
 let work_on_one_thread () =
   let blocked () = Thread.sigmask SIG_BLOCK [] in
   let before = blocked () in
-  let task () = Task.await (Task.async (fun () -> work (); 42)) in
+  let task () =
+    Task.await
+      (Task.async (fun () ->
+           work ();
+           42))
+  in
   Pool.with_ ~domains:3 ~oversubscribe:true (fun pool ->
       assert (Pool.run pool task = 42);
       assert (Pool.run pool (fun () -> Task.blocking task) = 42);
@@ -176,10 +184,14 @@ let refused_once () =
     let until = Unix.gettimeofday () +. 0.5 in
     let step _ =
       let until = Unix.gettimeofday () +. 2e-4 in
-      while Unix.gettimeofday () < until do () done
+      while Unix.gettimeofday () < until do
+        ()
+      done
     in
     while Unix.gettimeofday () < until do
-      Muster.Team.for_n_dynamic pool 100 (fun ~worker i -> seen.(worker) <- true; step i)
+      Muster.Team.for_n_dynamic pool 100 (fun ~worker i ->
+          seen.(worker) <- true;
+          step i)
     done;
     Array.fold_left (fun n here -> n + Bool.to_int here) 0 seen
   in
@@ -187,7 +199,12 @@ let refused_once () =
   Unix.sleepf 0.5;
   let go = Atomic.make false in
   let rec take () =
-    match Domain.spawn (fun () -> while not (Atomic.get go) do Unix.sleepf 0.005 done) with
+    match
+      Domain.spawn (fun () ->
+          while not (Atomic.get go) do
+            Unix.sleepf 0.005
+          done)
+    with
     | domain -> domain :: take ()
     | exception Failure _ -> []
   in

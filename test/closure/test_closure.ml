@@ -85,26 +85,35 @@ let check_malformed ~line ~mentions text f =
   match f text with
   | _ -> Alcotest.failf "%S: nothing was raised" text
   | exception Text.Malformed { text = where; at; reason } ->
-      check int (Printf.sprintf "%S: line" text) line (Text.line_of where at);
-      let what = Printf.sprintf "%S: %S mentions %S" text reason mentions in
-      check Alcotest.bool what true (contains reason mentions)
+    check int (Printf.sprintf "%S: line" text) line (Text.line_of where at);
+    let what = Printf.sprintf "%S: %S mentions %S" text reason mentions in
+    check Alcotest.bool what true (contains reason mentions)
 
 let test_fields () =
   let text =
-    "Package: a\nVersion: 1:2-3\nInstalled-Size: 42\nArchitecture: amd64\nTag: x,\n y\n\
-     Pre-Depends: b\nDepends: c\nProvides: d\nDescription: Package: z\n\n\
-     PACKAGE:e\nversion:1"
+    "Package: a\n\
+     Version: 1:2-3\n\
+     Installed-Size: 42\n\
+     Architecture: amd64\n\
+     Tag: x,\n\
+    \ y\n\
+     Pre-Depends: b\n\
+     Depends: c\n\
+     Provides: d\n\
+     Description: Package: z\n\n\
+     PACKAGE:e\n\
+     version:1"
   in
   match parse text with
   | [| a; e |] ->
-      let spans = [ a.version; a.architecture; a.pre_depends; a.depends; a.provides ] in
-      check strings "values"
-        [ "a"; "1:2-3"; "amd64"; "b"; "c"; "d" ]
-        (name a :: List.map (value a) spans);
-      check int "size" 42 a.size;
-      check strings "case and blanks do not matter" [ "e"; "1"; "" ]
-        [ name e; value e e.version; value e e.depends ];
-      check int "no size" 0 e.size
+    let spans = [ a.version; a.architecture; a.pre_depends; a.depends; a.provides ] in
+    check strings "values"
+      [ "a"; "1:2-3"; "amd64"; "b"; "c"; "d" ]
+      (name a :: List.map (value a) spans);
+    check int "size" 42 a.size;
+    check strings "case and blanks do not matter" [ "e"; "1"; "" ]
+      [ name e; value e e.version; value e e.depends ];
+    check int "no size" 0 e.size
   | stanzas -> Alcotest.failf "%d stanzas" (Array.length stanzas)
 
 let test_continuation () =
@@ -182,8 +191,7 @@ let test_alternatives () =
   check_depends "the first that fits" ~field:"b (>> 3) | c" ~among ~unmet:0 [ "c" ];
   check_depends "none" ~field:"x | y, c" ~among ~unmet:1 [ "c" ];
   check_depends "each once" ~field:"b, c, b (>= 1), x | b" ~among ~unmet:0 [ "b"; "c" ];
-  check_depends "blanks and empty clauses" ~field:" b ,, c( >=1 ) , " ~among ~unmet:0
-    [ "b"; "c" ]
+  check_depends "blanks and empty clauses" ~field:" b ,, c( >=1 ) , " ~among ~unmet:0 [ "b"; "c" ]
 
 let test_bounds () =
   let check_bound (bound, fits) =
@@ -211,9 +219,7 @@ let test_bounds () =
     ]
 
 let test_qualifiers () =
-  let among =
-    [ stanza "b" [ "Architecture: amd64" ]; stanza "c" [ "Architecture: all" ] ]
-  in
+  let among = [ stanza "b" [ "Architecture: amd64" ]; stanza "c" [ "Architecture: all" ] ] in
   check_depends "any" ~field:"b:any (>= 1), c:native" ~among ~unmet:0 [ "b"; "c" ];
   check_depends "the same" ~field:"b:amd64, c:amd64" ~among ~unmet:0 [ "b"; "c" ];
   check_depends "another" ~field:"b:i386" ~among ~unmet:1 []
@@ -385,10 +391,10 @@ let check_unreadable ~mentions path =
   match Index.read path with
   | _ -> Alcotest.failf "%s was read" path
   | exception Index.Unreadable { path = named; reason } ->
-      check Alcotest.string "path" path named;
-      let what = Printf.sprintf "%S mentions %S" reason mentions in
-      check Alcotest.bool what true (contains reason mentions);
-      check Alcotest.bool "one line" false (contains reason "\n")
+    check Alcotest.string "path" path named;
+    let what = Printf.sprintf "%S mentions %S" reason mentions in
+    check Alcotest.bool what true (contains reason mentions);
+    check Alcotest.bool "one line" false (contains reason "\n")
 
 let test_read () =
   with_file b (fun path -> check Alcotest.string "plain" b (Index.read path).text);
@@ -443,9 +449,10 @@ let test_command () =
   check int "generated" 0 (exit_status ("--generate=300" :: small));
   check int "no packages" 0 (exit_status ("--generate=0" :: small));
   check int "no such file" 2 (exit_status [ "--index=/nowhere/Packages" ]);
-  with_file "Package\n" (fun path ->
-      check int "no index" 2 (exit_status [ "--index"; path ]));
-  with_file (index [ b; c ]) (fun path ->
+  with_file "Package\n" (fun path -> check int "no index" 2 (exit_status [ "--index"; path ]));
+  with_file
+    (index [ b; c ])
+    (fun path ->
       let twice = [ "--index"; path; "--index"; path ] in
       check int "two files" 0 (exit_status (twice @ small)));
   check int "bad number" Cmdliner.Cmd.Exit.cli_error (exit_status [ "--domains=0" ])
@@ -454,8 +461,7 @@ let () =
   let case name f = Alcotest.test_case name `Quick f in
   Alcotest.run "closure"
     [
-      ( "version",
-        [ case "order" test_versions; case "parts of a text" test_version_spans ] );
+      ("version", [ case "order" test_versions; case "parts of a text" test_version_spans ]);
       ( "stanza",
         [
           case "fields" test_fields;

@@ -38,7 +38,11 @@ let generator =
   { values; bad; slow }
 
 let any = QCheck.make ~print generator
-let spin () = for i = 1 to 500 do ignore (Sys.opaque_identity i) done
+
+let spin () =
+  for i = 1 to 500 do
+    ignore (Sys.opaque_identity i)
+  done
 
 (* [x], after as long as a call takes, unless it raises. *)
 let visit t x =

@@ -13,7 +13,10 @@ type case = {
 }
 
 (* So that also short collections are shared. *)
-let spin n = for _ = 1 to n do ignore (Sys.opaque_identity n) done
+let spin n =
+  for _ = 1 to n do
+    ignore (Sys.opaque_identity n)
+  done
 
 let body c x =
   spin c.spin;
@@ -52,7 +55,9 @@ let properties ?(count = 25) name laws =
 (* Words of the minor heap that a call takes. *)
 let words f =
   let before = Gc.minor_words () in
-  for _ = 1 to 1000 do ignore (Sys.opaque_identity (f ())) done;
+  for _ = 1 to 1000 do
+    ignore (Sys.opaque_identity (f ()))
+  done;
   (Gc.minor_words () -. before) /. 1000.
 
 let allocates_no_more what ours theirs =
@@ -82,7 +87,10 @@ let takes_two_domains what call =
 let ends_when_cancelled what ~most call =
   run_on 3 @@ fun () ->
   let calls = Atomic.make 0 in
-  let tick () = Atomic.incr calls; spin 1000 in
+  let tick () =
+    Atomic.incr calls;
+    spin 1000
+  in
   let cancelled =
     Muster.Task.scope (fun scope ->
         let task = Muster.Task.fork scope (fun () -> call tick) in

@@ -31,7 +31,8 @@ let lists n =
   check_equal "fast_sort" (List.sort compare l) (L.fast_sort compare l);
   List.iter
     (fun v ->
-      check_equal "find" (outcome (fun () -> List.find (( = ) v) l))
+      check_equal "find"
+        (outcome (fun () -> List.find (( = ) v) l))
         (outcome (fun () -> L.find (( = ) v) l));
       check_equal "find_map" (List.find_map (from v) l) (L.find_map (from v) l);
       check_equal "find_mapi" (find_mapi (from_i v) l) (L.find_mapi (from_i v) l);
@@ -42,7 +43,11 @@ let arrays n =
   let module A = Muster.Array in
   let l = values n in
   let a = Array.of_list l in
-  let changed f = let b = Array.copy a in f b; Array.to_list b in
+  let changed f =
+    let b = Array.copy a in
+    f b;
+    Array.to_list b
+  in
   check_equal "init" a (A.init n (fun i -> i * 37 mod 11));
   check_equal "map_inplace" (List.map succ l) (changed (A.map_inplace succ));
   check_equal "mapi_inplace" (List.mapi ( + ) l) (changed (A.mapi_inplace ( + )));
@@ -67,7 +72,11 @@ let floatarrays n =
   let a = F.of_list (List.map float_of_int l) in
   let ints a = List.map int_of_float (F.to_list a) in
   let on f x = float_of_int (f (int_of_float x)) in
-  let changed f = let b = F.copy a in f b; ints b in
+  let changed f =
+    let b = F.copy a in
+    f b;
+    ints b
+  in
   check_equal "init" l (ints (F.init n (fun i -> float_of_int (i * 37 mod 11))));
   check_equal "map_inplace" (List.map succ l) (changed (F.map_inplace (on succ)));
   check_equal "mapi_inplace" (List.mapi ( + ) l) (changed (F.mapi_inplace (fun i -> on (( + ) i))));
@@ -80,9 +89,11 @@ let floatarrays n =
     (fun v ->
       let float = float_of_int v in
       check_equal "mem_ieee" (List.mem v l) (F.mem_ieee float a);
-      check_equal "find_map" (List.find_map (from v) l)
+      check_equal "find_map"
+        (List.find_map (from v) l)
         (F.find_map (fun x -> from v (int_of_float x)) a);
-      check_equal "find_mapi" (find_mapi (from_i v) l)
+      check_equal "find_mapi"
+        (find_mapi (from_i v) l)
         (F.find_mapi (fun i x -> from_i v i (int_of_float x)) a))
     [ 0; 4; 12 ];
   check_equal "mem_ieee nan" false (F.mem_ieee nan (F.make n nan))
@@ -98,7 +109,10 @@ let characters n =
   check_equal "String.init" s (S.init n (fun i -> s.[i]));
   check_equal "concat_map" double (B.to_string (B.concat_map (B.make 2) b));
   check_equal "String.concat_map" double (S.concat_map (S.make 2) s);
-  check_equal "sort" sorted (let c = B.copy b in B.sort compare c; B.to_string c);
+  check_equal "sort" sorted
+    (let c = B.copy b in
+     B.sort compare c;
+     B.to_string c);
   List.iter
     (fun c ->
       check_equal "index_opt" (String.index_opt s c) (B.index_opt b c);
@@ -116,10 +130,13 @@ let bigarrays n =
   let list a = List.init (G.dim a) (fun i -> G.get a (i + 1)) in
   let of_list l = G.of_array Int Fortran_layout (Array.of_list l) in
   let a = of_list l in
-  let changed f = let b = of_list l in f b; list b in
+  let changed f =
+    let b = of_list l in
+    f b;
+    list b
+  in
   check_equal "init, from 1" l (list (G.init Int Fortran_layout n (fun i -> (i - 1) * 37 mod 11)));
-  check_equal "map_to" l
-    (List.map int_of_float (list (G.map_to Float64 float_of_int a)));
+  check_equal "map_to" l (List.map int_of_float (list (G.map_to Float64 float_of_int a)));
   check_equal "map_inplace" (List.map succ l) (changed (G.map_inplace succ));
   check_equal "mapi, from 1" (List.mapi (fun i x -> i + 1 + x) l) (list (G.mapi ( + ) a));
   check_equal "sort" (List.sort compare l) (changed (G.sort compare));
@@ -140,7 +157,9 @@ let sequences n =
   check_equal "iteri" l (Array.to_list seen);
   check_equal "fold" (List.fold_left Int.max 3 l) (S.fold Int.max 3 s);
   check_equal "count" (List.length (List.filter (( < ) 4) l)) (S.count (( < ) 4) s);
-  check_equal "reduce" (if n = 0 then None else Some (List.fold_left Int.max 0 l)) (S.reduce Int.max s);
+  check_equal "reduce"
+    (if n = 0 then None else Some (List.fold_left Int.max 0 l))
+    (S.reduce Int.max s);
   check_equal "min" (if n = 0 then None else Some (List.fold_left Int.min 12 l)) (S.min compare s);
   check_equal "sort" (List.sort compare l) (List.of_seq (S.sort compare s));
   check_equal "sort_uniq" (List.sort_uniq compare l) (List.of_seq (S.sort_uniq compare s));

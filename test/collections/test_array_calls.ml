@@ -22,7 +22,10 @@ let seen_domains f =
 (* A thief may come late on a busy machine: again, until one has come (the guard ends it). *)
 let is_shared name f =
   case (name ^ " is shared") (fun () ->
-      run_on 3 (fun () -> while seen_domains f < 2 do () done))
+      run_on 3 (fun () ->
+          while seen_domains f < 2 do
+            ()
+          done))
 
 let n = 200
 let a = Array.init n Fun.id
@@ -33,12 +36,22 @@ let bigarray = Bigarray.(Array1.init int fortran_layout n Fun.id)
 let long = Array.init 1100 Fun.id
 
 let shared =
-  let no visit x = ignore (visit x); false in
-  let none visit x = ignore (visit x); None in
+  let no visit x =
+    ignore (visit x);
+    false
+  in
+  let none visit x =
+    ignore (visit x);
+    None
+  in
   let greater visit x y = visit (max x y) in
   [
     is_shared "init" (fun visit -> ignore (A.init n visit));
-    is_shared "init of two" (fun visit -> ignore (A.init 2 (fun i -> burn 1e-3; visit i)));
+    is_shared "init of two" (fun visit ->
+        ignore
+          (A.init 2 (fun i ->
+               burn 1e-3;
+               visit i)));
     is_shared "map" (fun visit -> ignore (A.map visit a));
     is_shared "mapi" (fun visit -> ignore (A.mapi (fun _ x -> visit x) a));
     is_shared "map2" (fun visit -> ignore (A.map2 (fun x _ -> visit x) a a));
@@ -117,7 +130,9 @@ let stops_early domains () =
   let input = Array.init many Fun.id in
   let calls search =
     let count = Atomic.make 0 in
-    search (fun i -> Atomic.incr count; i = 10);
+    search (fun i ->
+        Atomic.incr count;
+        i = 10);
     Atomic.get count
   in
   let check what search =
@@ -152,7 +167,7 @@ let cancels () =
 
 (* {2 The same bits} *)
 
-let uneven i = float_of_int ((i * 7919) land 1023) *. (1.1 ** float_of_int (i land 127))
+let uneven i = float_of_int (i * 7919 land 1023) *. (1.1 ** float_of_int (i land 127))
 let sizes = [ 33; 1000; 1025; 10_007; 70_001 ]
 
 let sums domains =
@@ -160,7 +175,9 @@ let sums domains =
   let of_size n =
     let a = Array.init n uneven in
     let f = Stdlib.Float.Array.init n uneven in
-    ( A.fold ( +. ) 0.1 a, A.scan ( +. ) a, F.fold ( +. ) 0.1 f,
+    ( A.fold ( +. ) 0.1 a,
+      A.scan ( +. ) a,
+      F.fold ( +. ) 0.1 f,
       F.map_to_array Fun.id (F.scan ( +. ) f) )
   in
   List.map of_size sizes
@@ -168,7 +185,10 @@ let sums domains =
 let same_bits () =
   let on_one = sums 1 in
   List.iter
-    (fun domains -> for _ = 1 to 3 do check_equal "sums" on_one (sums domains) done)
+    (fun domains ->
+      for _ = 1 to 3 do
+        check_equal "sums" on_one (sums domains)
+      done)
     [ 2; 3; 8 ]
 
 (* {2 The stdlib's errors} *)
@@ -186,19 +206,25 @@ let errors () =
   same_error "map2" (fun () -> f (A.map2 ( + ) a b)) (fun () -> f (Array.map2 ( + ) a b));
   same_error "iter2" (fun () -> A.iter2 unit a b) (fun () -> Array.iter2 unit a b);
   same_error "exists2" (fun () -> f (A.exists2 truth a b)) (fun () -> f (Array.exists2 truth a b));
-  same_error "for_all2" (fun () -> f (A.for_all2 truth a b))
+  same_error "for_all2"
+    (fun () -> f (A.for_all2 truth a b))
     (fun () -> f (Array.for_all2 truth a b));
   same_error "combine" (fun () -> f (A.combine a b)) (fun () -> f (Array.combine a b));
   same_error "init" (fun () -> f (A.init (-1) Fun.id)) (fun () -> f (Array.init (-1) Fun.id));
-  same_error "init, many" (fun () -> f (A.init max_int Fun.id))
+  same_error "init, many"
+    (fun () -> f (A.init max_int Fun.id))
     (fun () -> f (Array.init max_int Fun.id));
-  same_error "Floatarray.map2" (fun () -> f (F.map2 ( +. ) fa fb))
+  same_error "Floatarray.map2"
+    (fun () -> f (F.map2 ( +. ) fa fb))
     (fun () -> f (Stdlib.Float.Array.map2 ( +. ) fa fb));
-  same_error "Floatarray.init" (fun () -> f (F.init (-1) float_of_int))
+  same_error "Floatarray.init"
+    (fun () -> f (F.init (-1) float_of_int))
     (fun () -> f (Stdlib.Float.Array.init (-1) float_of_int));
-  same_error "Bytes.init" (fun () -> f (B.init (-1) Char.chr))
+  same_error "Bytes.init"
+    (fun () -> f (B.init (-1) Char.chr))
     (fun () -> f (Stdlib.Bytes.init (-1) Char.chr));
-  same_error "String.init" (fun () -> f (S.init (-1) Char.chr))
+  same_error "String.init"
+    (fun () -> f (S.init (-1) Char.chr))
     (fun () -> f (Stdlib.String.init (-1) Char.chr));
   same_error "String.index" (fun () -> f (S.index "abc" 'd')) (fun () -> f (String.index "abc" 'd'))
 
@@ -228,8 +254,7 @@ let () =
       ("shared", shared);
       ("in place", [ case "what is short runs in place, in order" stays ]);
       ("long results", [ case "are whole" long_results ]);
-      ( "searches",
-        [ case "stop, 1 domain" (stops_early 1); case "stop, 3 domains" (stops_early 3) ] );
+      ("searches", [ case "stop, 1 domain" (stops_early 1); case "stop, 3 domains" (stops_early 3) ]);
       ("cancellation", [ case "between two chunks" cancels ]);
       ("reductions", [ case "the same bits on any number of domains" same_bits ]);
       ("errors", [ case "the stdlib's" errors; case "ours" own_errors; case "no memory" no_memory ]);

@@ -8,7 +8,9 @@ let calls = 100
 let words f =
   ignore (Sys.opaque_identity (f ()));
   let before = Gc.minor_words () in
-  for _ = 1 to calls do ignore (Sys.opaque_identity (f ())) done;
+  for _ = 1 to calls do
+    ignore (Sys.opaque_identity (f ()))
+  done;
   Gc.minor_words () -. before
 
 let no_more name ours theirs =
@@ -29,9 +31,7 @@ let arrays =
   let module A = Muster.Array in
   let inputs = [| [||]; [| 7 |] |] in
   let input n = inputs.(n) in
-  let each name ours theirs =
-    no_more name (fun n -> ours (input n)) (fun n -> theirs (input n))
-  in
+  let each name ours theirs = no_more name (fun n -> ours (input n)) (fun n -> theirs (input n)) in
   let by_list f a = Array.of_list (f (Array.to_list a)) in
   let partition a =
     let l, r = List.partition p (Array.to_list a) in
@@ -112,7 +112,9 @@ let characters =
     each "for_all" (B.for_all p) (Bytes.for_all p);
     each "index_opt" (fun b -> B.index_opt b 'x') (fun b -> Bytes.index_opt b 'x');
     each "contains" (fun b -> B.contains b 'x') (fun b -> Bytes.contains b 'x');
-    text "init" (fun s -> T.init (T.length s) Char.chr) (fun s -> String.init (String.length s) Char.chr);
+    text "init"
+      (fun s -> T.init (T.length s) Char.chr)
+      (fun s -> String.init (String.length s) Char.chr);
     text "map" (T.map up) (String.map up);
     text "mapi" (T.mapi (fun _ c -> c)) (String.mapi (fun _ c -> c));
     text "iter" (T.iter ignore) (String.iter ignore);
@@ -173,7 +175,9 @@ let moves_over () =
 let () =
   Alcotest.run "few elements"
     [
-      ("Array", arrays); ("Floatarray", floats); ("Bytes and String", characters);
+      ("Array", arrays);
+      ("Floatarray", floats);
+      ("Bytes and String", characters);
       ("Bigarray", bigarrays);
       ("moving over", [ case "a program for the stdlib's modules" moves_over ]);
     ]

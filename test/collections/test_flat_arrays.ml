@@ -41,7 +41,12 @@ module type Flat = sig
 end
 
 (* The index of the first element. *)
-module Laws (F : Flat) (First : sig val index : int end) = struct
+module Laws
+    (F : Flat)
+    (First : sig
+      val index : int
+    end) =
+struct
   let from = First.index
   let input t = Array.map F.of_int t.values
   let is_even t x = visit t (F.to_int x) land 1 = 0
@@ -93,8 +98,7 @@ module Laws (F : Flat) (First : sig val index : int end) = struct
       ( "reduce",
         law
           (fun t -> F.reduce (op t))
-          (fun t a ->
-            if a = [||] then None else Some (Array.fold_left (op t) a.(0) (tail a))) );
+          (fun t a -> if a = [||] then None else Some (Array.fold_left (op t) a.(0) (tail a))) );
       ("scan", law (fun t c -> F.to_array (F.scan (op t) c)) (fun t -> prefixes (op t)));
       ( "min",
         law
@@ -117,8 +121,7 @@ module Laws (F : Flat) (First : sig val index : int end) = struct
       ("exists", law (fun t -> F.exists (is_wanted t)) (fun t -> Array.exists (is_wanted t)));
       ("for_all", law (fun t -> F.for_all (other t)) (fun t -> Array.for_all (other t)));
       ("mem", law (fun _ -> F.mem (F.of_int 7)) (fun _ -> Array.mem (F.of_int 7)));
-      ( "find_opt",
-        law (fun t -> F.find_opt (is_wanted t)) (fun t -> Array.find_opt (is_wanted t)) );
+      ("find_opt", law (fun t -> F.find_opt (is_wanted t)) (fun t -> Array.find_opt (is_wanted t)));
       ( "find_index",
         law
           (fun t -> F.find_index (is_wanted t))
@@ -161,12 +164,16 @@ module Laws (F : Flat) (First : sig val index : int end) = struct
   let called_once iter t =
     let a = input t in
     let calls = counters (Array.length a) in
-    let call i x = Atomic.incr calls.(i - from); ignore (visit t (F.to_int x)) in
+    let call i x =
+      Atomic.incr calls.(i - from);
+      ignore (visit t (F.to_int x))
+    in
     match outcome (fun () -> iter call (F.of_array a)) with
     | Ok () ->
       Array.for_all (fun c -> Atomic.get c = 1) calls
       && not (Array.exists (fun v -> List.mem v t.bad) t.values)
-    | Error e -> Some e = Option.map (fun v -> Boom v) (Array.find_opt (fun v -> List.mem v t.bad) t.values)
+    | Error e ->
+      Some e = Option.map (fun v -> Boom v) (Array.find_opt (fun v -> List.mem v t.bad) t.values)
 
   let sum_iter t =
     let total = Atomic.make 0 in
@@ -178,44 +185,58 @@ module Laws (F : Flat) (First : sig val index : int end) = struct
   let tests = (F.name, properties ~count:10 (maps @ reductions @ searches @ selections @ effects))
 end
 
-module From_0 = struct let index = 0 end
-module From_1 = struct let index = 1 end
+module From_0 = struct
+  let index = 0
+end
 
-module Floats = Laws (struct
-  include Muster.Floatarray
+module From_1 = struct
+  let index = 1
+end
 
-  type elt = float
+module Floats =
+  Laws
+    (struct
+      include Muster.Floatarray
 
-  let name = "floatarray"
-  let of_int = float_of_int
-  let to_int = int_of_float
-  let of_array a = map_from_array Fun.id a
-  let to_array t = map_to_array Fun.id t
-end) (From_0)
+      type elt = float
 
-module Some_bytes = Laws (struct
-  include Muster.Bytes
+      let name = "floatarray"
+      let of_int = float_of_int
+      let to_int = int_of_float
+      let of_array a = map_from_array Fun.id a
+      let to_array t = map_to_array Fun.id t
+    end)
+    (From_0)
 
-  type elt = char
+module Some_bytes =
+  Laws
+    (struct
+      include Muster.Bytes
 
-  let name = "bytes"
-  let of_int = Char.chr
-  let to_int = Char.code
-  let of_array a = Stdlib.Bytes.init (Array.length a) (Array.get a)
-  let to_array b = Array.init (length b) (get b)
-end) (From_0)
+      type elt = char
 
-module Strings = Laws (struct
-  include Muster.String
+      let name = "bytes"
+      let of_int = Char.chr
+      let to_int = Char.code
+      let of_array a = Stdlib.Bytes.init (Array.length a) (Array.get a)
+      let to_array b = Array.init (length b) (get b)
+    end)
+    (From_0)
 
-  type elt = char
+module Strings =
+  Laws
+    (struct
+      include Muster.String
 
-  let name = "string"
-  let of_int = Char.chr
-  let to_int = Char.code
-  let of_array a = Stdlib.String.init (Array.length a) (Array.get a)
-  let to_array b = Array.init (length b) (get b)
-end) (From_0)
+      type elt = char
+
+      let name = "string"
+      let of_int = Char.chr
+      let to_int = Char.code
+      let of_array a = Stdlib.String.init (Array.length a) (Array.get a)
+      let to_array b = Array.init (length b) (get b)
+    end)
+    (From_0)
 
 (** A bigarray of some kind and layout. *)
 module type Kind = sig
@@ -241,44 +262,51 @@ module Of_kind (K : Kind) = struct
   let to_array (c : t) = Array.init (dim c) (fun i -> unsafe_get (change_layout c C_layout) i)
 end
 
-module Doubles = Laws (Of_kind (struct
-  type elt = float
-  type repr = Bigarray.float64_elt
-  type layout = Bigarray.c_layout
+module Doubles =
+  Laws
+    (Of_kind (struct
+      type elt = float
+      type repr = Bigarray.float64_elt
+      type layout = Bigarray.c_layout
 
-  let name = "bigarray, float64"
-  let kind = Bigarray.float64
-  let layout = Bigarray.c_layout
-  let of_int = float_of_int
-  let to_int = int_of_float
-end)) (From_0)
+      let name = "bigarray, float64"
+      let kind = Bigarray.float64
+      let layout = Bigarray.c_layout
+      let of_int = float_of_int
+      let to_int = int_of_float
+    end))
+    (From_0)
 
-module Small = Laws (Of_kind (struct
-  type elt = int
-  type repr = Bigarray.int8_unsigned_elt
-  type layout = Bigarray.fortran_layout
+module Small =
+  Laws
+    (Of_kind (struct
+      type elt = int
+      type repr = Bigarray.int8_unsigned_elt
+      type layout = Bigarray.fortran_layout
 
-  let name = "bigarray, int8, from 1"
-  let kind = Bigarray.int8_unsigned
-  let layout = Bigarray.fortran_layout
-  let of_int = Fun.id
-  let to_int = Fun.id
-end)) (From_1)
+      let name = "bigarray, int8, from 1"
+      let kind = Bigarray.int8_unsigned
+      let layout = Bigarray.fortran_layout
+      let of_int = Fun.id
+      let to_int = Fun.id
+    end))
+    (From_1)
 
-module Complexes = Laws (Of_kind (struct
-  type elt = Complex.t
-  type repr = Bigarray.complex32_elt
-  type layout = Bigarray.fortran_layout
+module Complexes =
+  Laws
+    (Of_kind (struct
+      type elt = Complex.t
+      type repr = Bigarray.complex32_elt
+      type layout = Bigarray.fortran_layout
 
-  let name = "bigarray, complex32, from 1"
-  let kind = Bigarray.complex32
-  let layout = Bigarray.fortran_layout
-  let of_int i = { Complex.re = float_of_int i; im = 1. }
-  let to_int (c : Complex.t) = int_of_float c.re
-end)) (From_1)
+      let name = "bigarray, complex32, from 1"
+      let kind = Bigarray.complex32
+      let layout = Bigarray.fortran_layout
+      let of_int i = { Complex.re = float_of_int i; im = 1. }
+      let to_int (c : Complex.t) = int_of_float c.re
+    end))
+    (From_1)
 
 let () =
   Alcotest.run "flat arrays"
-    [
-      Floats.tests; Some_bytes.tests; Strings.tests; Doubles.tests; Small.tests; Complexes.tests;
-    ]
+    [ Floats.tests; Some_bytes.tests; Strings.tests; Doubles.tests; Small.tests; Complexes.tests ]

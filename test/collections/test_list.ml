@@ -5,11 +5,23 @@ open Laws
 module Ours = Muster.List
 module Theirs = Stdlib.List
 
-let even c x = body c x; x land 1 = 0
-let add c x = body c x; x + 1
-let add_at c i x = body c x; x + i
+let even c x =
+  body c x;
+  x land 1 = 0
+
+let add c x =
+  body c x;
+  x + 1
+
+let add_at c i x =
+  body c x;
+  x + i
+
 let some c x = if even c x then Some (x + 1) else None
-let few c x = body c x; Theirs.init (x land 3) (fun i -> x + i)
+
+let few c x =
+  body c x;
+  Theirs.init (x land 3) (fun i -> x + i)
 
 (* The sum of what a function was called with; it raises like [c]'s bodies. *)
 let sum_of call =
@@ -18,7 +30,10 @@ let sum_of call =
   Atomic.get sum
 
 (* [None], [Some x] or what a body raised: whichever is the leftmost. *)
-let one_of c x = body c x; x mod 97 = 5
+let one_of c x =
+  body c x;
+  x mod 97 = 5
+
 let by ours theirs (name, f) =
   Law (name, (fun c -> ours (f c) c.elements), fun c -> theirs (f c) c.elements)
 
@@ -44,10 +59,20 @@ let laws_of_lists =
 
 let laws_of_effects =
   let iter (iter : _ -> int list -> unit) c =
-    sum_of (fun tell -> iter (fun x -> body c x; tell x) c.elements)
+    sum_of (fun tell ->
+        iter
+          (fun x ->
+            body c x;
+            tell x)
+          c.elements)
   in
   let iteri (iteri : _ -> int list -> unit) c =
-    sum_of (fun tell -> iteri (fun i x -> body c x; tell (i * x)) c.elements)
+    sum_of (fun tell ->
+        iteri
+          (fun i x ->
+            body c x;
+            tell (i * x))
+          c.elements)
   in
   [
     Law ("iter", iter Ours.iter, iter Theirs.iter);
@@ -73,7 +98,10 @@ let first_by better = function
   | [] -> None
   | x :: l -> Some (Theirs.fold_left (fun best x -> if better x best then x else best) x l)
 
-let key_only c (a, _) (b, _) = spin c.spin; Int.compare a b
+let key_only c (a, _) (b, _) =
+  spin c.spin;
+  Int.compare a b
+
 let numbered c = Theirs.mapi (fun i x -> (x land 15, i)) c.elements
 
 let groups key l =
@@ -83,17 +111,24 @@ let groups key l =
 
 let count_bins bins f l =
   let counts = Array.make bins 0 in
-  Theirs.iter (fun x -> let bin = f x in counts.(bin) <- counts.(bin) + 1) l;
+  Theirs.iter
+    (fun x ->
+      let bin = f x in
+      counts.(bin) <- counts.(bin) + 1)
+    l;
   counts
 
 let scan op = function
   | [] -> []
   | x :: l ->
-    let step acc y = let acc = op acc y in (acc, acc) in
+    let step acc y =
+      let acc = op acc y in
+      (acc, acc)
+    in
     x :: snd (Theirs.fold_left_map step x l)
 
 (* Not commutative. *)
-let affine (a, b) (c, d) = ((a * c) land 0xffff, ((b * c) + d) land 0xffff)
+let affine (a, b) (c, d) = (a * c land 0xffff, ((b * c) + d) land 0xffff)
 let maps c = Theirs.map (fun x -> ((2 * x) + 1, x)) c.elements
 
 let laws_of_reductions =
@@ -104,7 +139,12 @@ let laws_of_reductions =
         fun c -> Theirs.fold_left affine (1, 0) (maps c) );
     Law
       ( "reduce",
-        (fun c -> Ours.reduce (fun a b -> spin c.spin; affine a b) (maps c)),
+        (fun c ->
+          Ours.reduce
+            (fun a b ->
+              spin c.spin;
+              affine a b)
+            (maps c)),
         fun c -> match maps c with [] -> None | x :: l -> Some (Theirs.fold_left affine x l) );
     Law ("scan", (fun c -> Ours.scan affine (maps c)), fun c -> scan affine (maps c));
     by Ours.count (fun f l -> Theirs.length (Theirs.filter f l)) ("count", even);
@@ -119,7 +159,10 @@ let laws_of_reductions =
   ]
 
 let laws_of_groups =
-  let key c x = body c x; x land 7 in
+  let key c x =
+    body c x;
+    x land 7
+  in
   [
     by Ours.group_by groups ("group_by", key);
     by (Ours.histogram ~bins:8) (count_bins 8) ("histogram", key);
@@ -131,7 +174,11 @@ let laws_of_sorting =
     Law ("sort", sorted Ours.sort, sorted Theirs.stable_sort);
     Law ("stable_sort", sorted Ours.stable_sort, sorted Theirs.stable_sort);
     Law ("fast_sort", sorted Ours.fast_sort, sorted Theirs.stable_sort);
-    by Ours.sort_uniq Theirs.sort_uniq ("sort_uniq", fun c x y -> spin c.spin; Int.compare x y);
+    by Ours.sort_uniq Theirs.sort_uniq
+      ( "sort_uniq",
+        fun c x y ->
+          spin c.spin;
+          Int.compare x y );
     Law
       ( "sort_uniq keeps the first",
         (fun c -> Ours.sort_uniq (key_only c) (numbered c)),
@@ -163,7 +210,10 @@ let bad_arguments () =
 (* A sum of floats tells brackets apart. *)
 let same_bits () =
   let floats n = Theirs.init n (fun i -> 1. /. float (1 + (i * 7919 mod 1009))) in
-  let slow_add x y = spin 100; x +. y in
+  let slow_add x y =
+    spin 100;
+    x +. y
+  in
   let sums n =
     let l = floats n in
     (Ours.fold ( +. ) 0. l, Ours.fold slow_add 0. l, Ours.scan slow_add l)
@@ -183,13 +233,18 @@ let same_bits () =
 
 (* The operation of which the sequential program raises first. *)
 let first_failure_of_fold () =
-  let op x y = spin 100; if (x + y) mod 1009 = 0 then raise (Boom (x + y)) else x + y in
+  let op x y =
+    spin 100;
+    if (x + y) mod 1009 = 0 then raise (Boom (x + y)) else x + y
+  in
   let l = Theirs.init 20_000 (fun i -> i * 31 mod 977) in
   let result domains = run_on domains (fun () -> outcome (fun () -> Ours.fold op 0 l)) in
   let expected = result 1 in
   check_bool "it raises" true (Result.is_error expected);
   let again domains =
-    for _ = 1 to 5 do check_equal "the same failure" expected (result domains) done
+    for _ = 1 to 5 do
+      check_equal "the same failure" expected (result domains)
+    done
   in
   Theirs.iter again [ 2; 3; 8 ]
 
@@ -226,29 +281,33 @@ let no_more_allocation () =
     same "mapi" (fun l -> Ours.mapi ( + ) l) (fun l -> Theirs.mapi ( + ) l);
     same "map2" (fun l -> Ours.map2 ( + ) l l) (fun l -> Theirs.map2 ( + ) l l);
     same "iter" (fun l -> Ours.iter ignore l) (fun l -> Theirs.iter ignore l);
-    same "iteri" (fun l -> Ours.iteri (fun _ _ -> ()) l)
-      (fun l -> Theirs.iteri (fun _ _ -> ()) l);
+    same "iteri" (fun l -> Ours.iteri (fun _ _ -> ()) l) (fun l -> Theirs.iteri (fun _ _ -> ()) l);
     same "filter" (fun l -> Ours.filter even l) (fun l -> Theirs.filter even l);
-    same "filteri" (fun l -> Ours.filteri (fun _ -> even) l)
+    same "filteri"
+      (fun l -> Ours.filteri (fun _ -> even) l)
       (fun l -> Theirs.filteri (fun _ -> even) l);
-    same "filter_map" (fun l -> Ours.filter_map Option.some l)
+    same "filter_map"
+      (fun l -> Ours.filter_map Option.some l)
       (fun l -> Theirs.filter_map Option.some l);
-    same "concat_map" (fun l -> Ours.concat_map (fun _ -> l) l)
+    same "concat_map"
+      (fun l -> Ours.concat_map (fun _ -> l) l)
       (fun l -> Theirs.concat_map (fun _ -> l) l);
     same "partition" (fun l -> Ours.partition even l) (fun l -> Theirs.partition even l);
     same "find_opt" (fun l -> Ours.find_opt even l) (fun l -> Theirs.find_opt even l);
     same "find_index" (fun l -> Ours.find_index even l) (fun l -> Theirs.find_index even l);
-    same "find_map" (fun l -> Ours.find_map Option.some l)
-      (fun l -> Theirs.find_map Option.some l);
+    same "find_map" (fun l -> Ours.find_map Option.some l) (fun l -> Theirs.find_map Option.some l);
     same "exists" (fun l -> Ours.exists even l) (fun l -> Theirs.exists even l);
     same "for_all" (fun l -> Ours.for_all even l) (fun l -> Theirs.for_all even l);
     same "mem" (fun l -> Ours.mem 1 l) (fun l -> Theirs.mem 1 l);
     same "sort" (fun l -> Ours.sort Int.compare l) (fun l -> Theirs.sort Int.compare l);
-    same "stable_sort" (fun l -> Ours.stable_sort Int.compare l)
+    same "stable_sort"
+      (fun l -> Ours.stable_sort Int.compare l)
       (fun l -> Theirs.stable_sort Int.compare l);
-    same "sort_uniq" (fun l -> Ours.sort_uniq Int.compare l)
+    same "sort_uniq"
+      (fun l -> Ours.sort_uniq Int.compare l)
       (fun l -> Theirs.sort_uniq Int.compare l);
-    same "init" (fun l -> Ours.init (Theirs.length l) Fun.id)
+    same "init"
+      (fun l -> Ours.init (Theirs.length l) Fun.id)
       (fun l -> Theirs.init (Theirs.length l) Fun.id)
   in
   check [];
@@ -258,20 +317,51 @@ let shared () =
   let l = Theirs.init 200 Fun.id in
   let check what call = takes_two_domains what (fun meet -> ignore (call meet)) in
   check "map" (fun meet -> ignore (Ours.map meet (Theirs.map ignore l)));
-  check "filter" (fun meet -> ignore (Ours.filter (fun _ -> meet (); true) l));
+  check "filter" (fun meet ->
+      ignore
+        (Ours.filter
+           (fun _ ->
+             meet ();
+             true)
+           l));
   check "iter" (fun meet -> Ours.iter (fun _ -> meet ()) l);
   check "init" (fun meet -> ignore (Ours.init 200 (fun _ -> meet ())));
-  check "fold" (fun meet -> ignore (Ours.fold (fun a b -> meet (); a + b) 0 l));
-  check "for_all" (fun meet -> ignore (Ours.for_all (fun _ -> meet (); true) l));
-  check "sort" (fun meet -> ignore (Ours.sort (fun a b -> meet (); compare b a) l))
+  check "fold" (fun meet ->
+      ignore
+        (Ours.fold
+           (fun a b ->
+             meet ();
+             a + b)
+           0 l));
+  check "for_all" (fun meet ->
+      ignore
+        (Ours.for_all
+           (fun _ ->
+             meet ();
+             true)
+           l));
+  check "sort" (fun meet ->
+      ignore
+        (Ours.sort
+           (fun a b ->
+             meet ();
+             compare b a)
+           l))
 
 (* What is known as short, but is not any more, is shared after some elements. *)
 let grown_slow () =
   let slow = Atomic.make false in
   takes_two_domains "map that has become slow" (fun meet ->
-      let f x = if Atomic.get slow then (spin 10_000; if x > 500 then meet ()) else () in
+      let f x =
+        if Atomic.get slow then (
+          spin 10_000;
+          if x > 500 then meet ())
+        else ()
+      in
       let l = Theirs.init 1000 Fun.id in
-      for _ = 1 to 10 do ignore (Ours.map f l) done;
+      for _ = 1 to 10 do
+        ignore (Ours.map f l)
+      done;
       Atomic.set slow true;
       ignore (Ours.map f l))
 
@@ -280,9 +370,27 @@ let cancelled () =
   let l = Theirs.init n Fun.id in
   let check what call = ends_when_cancelled what ~most:(n - 1) (fun tick -> ignore (call tick)) in
   check "map" (fun tick -> ignore (Ours.map (fun _ -> tick ()) l));
-  check "fold" (fun tick -> ignore (Ours.fold (fun a _ -> tick (); a) 0 l));
-  check "exists" (fun tick -> ignore (Ours.exists (fun _ -> tick (); false) l));
-  check "sort" (fun tick -> ignore (Ours.sort (fun a b -> tick (); compare b a) l));
+  check "fold" (fun tick ->
+      ignore
+        (Ours.fold
+           (fun a _ ->
+             tick ();
+             a)
+           0 l));
+  check "exists" (fun tick ->
+      ignore
+        (Ours.exists
+           (fun _ ->
+             tick ();
+             false)
+           l));
+  check "sort" (fun tick ->
+      ignore
+        (Ours.sort
+           (fun a b ->
+             tick ();
+             compare b a)
+           l));
   check "Seq.iter" (fun tick -> Muster.Seq.iter (fun _ -> tick ()) (Theirs.to_seq l))
 
 let () =

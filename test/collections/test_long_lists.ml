@@ -8,7 +8,7 @@ module Site = Muster_loop.Site
 let on_domains domains f =
   Muster.Pool.with_ ~domains ~oversubscribe:true (fun pool -> Muster.Pool.run pool f)
 
-let input n = Theirs.init n (fun i -> (i * 7919) land 0xFFFFF)
+let input n = Theirs.init n (fun i -> i * 7919 land 0xFFFFF)
 let even x = x land 1 = 0
 let text x = string_of_int x
 let few x = Theirs.init (x land 3) (fun i -> (x, i))
@@ -34,17 +34,23 @@ let same n =
   check "filter_map" (Ours.filter_map some) (Theirs.filter_map some);
   check "concat_map" (Ours.concat_map few) (Theirs.concat_map few);
   check "init" (fun _ -> Ours.init n text) (fun _ -> Theirs.init n text);
-  check "map2" (fun l -> Ours.map2 ( - ) l (Theirs.rev l)) (fun l ->
-      Theirs.map2 ( - ) l (Theirs.rev l));
+  check "map2"
+    (fun l -> Ours.map2 ( - ) l (Theirs.rev l))
+    (fun l -> Theirs.map2 ( - ) l (Theirs.rev l));
   check "sort" (Ours.sort Int.compare) (Theirs.sort Int.compare);
   check "partition"
-    (fun l -> let yes, no = Ours.partition even l in yes @ no)
-    (fun l -> let yes, no = Theirs.partition even l in yes @ no);
+    (fun l ->
+      let yes, no = Ours.partition even l in
+      yes @ no)
+    (fun l ->
+      let yes, no = Theirs.partition even l in
+      yes @ no);
   check "searches"
     (fun l -> [ Ours.for_all (fun x -> x >= 0) l; Ours.exists (fun x -> x < 0) l ])
     (fun _ -> [ true; false ]);
   let last = Theirs.nth l (n - 1) in
-  check "find_index" (fun l -> [ Ours.find_index (Int.equal last) l ])
+  check "find_index"
+    (fun l -> [ Ours.find_index (Int.equal last) l ])
     (fun l -> [ Theirs.find_index (Int.equal last) l ]);
   check "fold" (fun l -> [ Ours.fold ( + ) 0 l ]) (fun l -> [ Theirs.fold_left ( + ) 0 l ]);
   check "iteri"
@@ -84,7 +90,10 @@ let survive () =
 
 (* What a minor collection would copy: three words for each cell. *)
 let promoted_by f =
-  let promoted () = Gc.minor (); (Gc.quick_stat ()).promoted_words in
+  let promoted () =
+    Gc.minor ();
+    (Gc.quick_stat ()).promoted_words
+  in
   let before = promoted () in
   let result = f () in
   let words = promoted () -. before in
@@ -111,10 +120,14 @@ let noticed what call =
   let body _ = spin (Sys.opaque_identity !turns) in
   let code = Muster_core.Machine.code_of body in
   on_domains 1 (fun () ->
-      for _ = 1 to 100 do call body done;
+      for _ = 1 to 100 do
+        call body
+      done;
       let short = Site.cost code in
       turns := 2_000;
-      for _ = 1 to 100 do call body done;
+      for _ = 1 to 100 do
+        call body
+      done;
       if Site.cost code < 4 * short then
         Alcotest.failf "%s: %d ticks before, %d after" what short (Site.cost code))
 

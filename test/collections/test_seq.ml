@@ -9,16 +9,31 @@ let seq c = List.to_seq c.elements
 
 (* Raises where it ends. *)
 let failing c = Theirs.append (seq c) (fun () -> raise (Boom (-7)))
-let even c x = body c x; x land 1 = 0
+
+let even c x =
+  body c x;
+  x land 1 = 0
 
 let sum_of call =
   let sum = Atomic.make 0 in
   call (fun x -> ignore (Atomic.fetch_and_add sum x));
   Atomic.get sum
 
-let iter iter of_case c = sum_of (fun tell -> iter (fun x -> body c x; tell x) (of_case c))
+let iter iter of_case c =
+  sum_of (fun tell ->
+      iter
+        (fun x ->
+          body c x;
+          tell x)
+        (of_case c))
+
 let iteri iteri of_case c =
-  sum_of (fun tell -> iteri (fun i x -> body c x; tell (i * x)) (of_case c))
+  sum_of (fun tell ->
+      iteri
+        (fun i x ->
+          body c x;
+          tell (i * x))
+        (of_case c))
 
 let laws_of_effects of_case =
   [
@@ -26,15 +41,29 @@ let laws_of_effects of_case =
     Law ("iteri", iteri Ours.iteri of_case, iteri Theirs.iteri of_case);
   ]
 
-let key_only c (a, _) (b, _) = spin c.spin; Int.compare a b
+let key_only c (a, _) (b, _) =
+  spin c.spin;
+  Int.compare a b
+
 let numbered c = Theirs.mapi (fun i x -> (x land 15, i)) (seq c)
-let affine c (a, b) (a', b') = spin c.spin; ((a * a') land 0xffff, ((b * a') + b') land 0xffff)
+
+let affine c (a, b) (a', b') =
+  spin c.spin;
+  (a * a' land 0xffff, ((b * a') + b') land 0xffff)
+
 let maps of_case c = Theirs.map (fun x -> ((2 * x) + 1, x)) (of_case c)
-let bin c x = body c x; x land 7
+
+let bin c x =
+  body c x;
+  x land 7
 
 let count_bins f s =
   let counts = Array.make 8 0 in
-  Theirs.iter (fun x -> let b = f x in counts.(b) <- counts.(b) + 1) s;
+  Theirs.iter
+    (fun x ->
+      let b = f x in
+      counts.(b) <- counts.(b) + 1)
+    s;
   counts
 
 let laws_of_reductions of_case =
@@ -62,22 +91,34 @@ let listed s = List.of_seq s
 
 let laws_of_sorting =
   [
-    Law ("min", (fun c -> Ours.min (key_only c) (numbered c)),
-      fun c -> first_by (fun x y -> key_only c x y < 0) (numbered c));
-    Law ("max", (fun c -> Ours.max (key_only c) (numbered c)),
-      fun c -> first_by (fun x y -> key_only c x y > 0) (numbered c));
-    Law ("sort", (fun c -> listed (Ours.sort (key_only c) (numbered c))),
-      fun c -> List.stable_sort (key_only c) (listed (numbered c)));
-    Law ("stable_sort", (fun c -> listed (Ours.stable_sort (key_only c) (numbered c))),
-      fun c -> List.stable_sort (key_only c) (listed (numbered c)));
-    Law ("sort_uniq", (fun c -> listed (Ours.sort_uniq Int.compare (seq c))),
-      fun c -> List.sort_uniq Int.compare c.elements);
+    Law
+      ( "min",
+        (fun c -> Ours.min (key_only c) (numbered c)),
+        fun c -> first_by (fun x y -> key_only c x y < 0) (numbered c) );
+    Law
+      ( "max",
+        (fun c -> Ours.max (key_only c) (numbered c)),
+        fun c -> first_by (fun x y -> key_only c x y > 0) (numbered c) );
+    Law
+      ( "sort",
+        (fun c -> listed (Ours.sort (key_only c) (numbered c))),
+        fun c -> List.stable_sort (key_only c) (listed (numbered c)) );
+    Law
+      ( "stable_sort",
+        (fun c -> listed (Ours.stable_sort (key_only c) (numbered c))),
+        fun c -> List.stable_sort (key_only c) (listed (numbered c)) );
+    Law
+      ( "sort_uniq",
+        (fun c -> listed (Ours.sort_uniq Int.compare (seq c))),
+        fun c -> List.sort_uniq Int.compare c.elements );
     Law
       ( "group_by",
         (fun c -> List.map (fun (k, s) -> (k, listed s)) (listed (Ours.group_by (bin c) (seq c)))),
         fun c -> Muster.List.group_by (bin c) c.elements );
-    Law ("find_opt", (fun c -> Ours.find_opt (even c) (seq c)),
-      fun c -> List.find_opt (even c) c.elements);
+    Law
+      ( "find_opt",
+        (fun c -> Ours.find_opt (even c) (seq c)),
+        fun c -> List.find_opt (even c) c.elements );
     Law ("mem", (fun c -> Ours.mem c.boom (seq c)), fun c -> List.mem c.boom c.elements);
   ]
 
@@ -99,7 +140,10 @@ let watched ?(stop = max_int) forced =
 let forces_once_in_order () =
   let check spinning n =
     let forced = Atomic.make 0 and sum = Atomic.make 0 in
-    let f x = spin spinning; ignore (Atomic.fetch_and_add sum x) in
+    let f x =
+      spin spinning;
+      ignore (Atomic.fetch_and_add sum x)
+    in
     run_on 3 (fun () -> Ours.iter f (watched ~stop:n forced));
     check_int "forced" (n + 1) (Atomic.get forced);
     check_int "sum" (n * (n - 1) / 2) (Atomic.get sum)
@@ -111,14 +155,21 @@ let forces_once_in_order () =
 let endless () =
   let leave spinning at =
     let forced = Atomic.make 0 in
-    let f x = spin spinning; if x = at then raise (Boom at) in
+    let f x =
+      spin spinning;
+      if x = at then raise (Boom at)
+    in
     check_raises "iter" (Boom at) (fun () -> run_on 2 (fun () -> Ours.iter f (watched forced)));
     let ahead = Atomic.get forced - at in
     if ahead > 8192 then failf "%d were forced ahead of %d" ahead at;
     if at = 0 && ahead > 32 then failf "%d were forced ahead of the first" ahead
   in
   for _ = 1 to 5 do
-    List.iter (fun at -> leave 2000 at; leave 10 at) [ 0; 1; 20; 300; 20_000 ]
+    List.iter
+      (fun at ->
+        leave 2000 at;
+        leave 10 at)
+      [ 0; 1; 20; 300; 20_000 ]
   done
 
 (* What makes a sequence forces nothing; what searches, nothing right of what it looks for. *)
@@ -132,7 +183,10 @@ let stays_lazy () =
   ignore (sorted, grouped);
   check_equal "the first three" [ 1; 3; 5 ] (List.of_seq (Ours.take 3 made));
   let forced = Atomic.make 0 in
-  let slow_is n x = spin 10_000; x = n in
+  let slow_is n x =
+    spin 10_000;
+    x = n
+  in
   check_equal "found" (Some 20) (Ours.find_opt (slow_is 20) (watched forced));
   check_int "forced by a search" 21 (Atomic.get forced);
   (* A second element never comes. *)
@@ -155,7 +209,13 @@ let same_bits () =
     let floats = List.init n (fun i -> 1. /. float (1 + (i * 7919 mod 1009))) in
     let expected = Muster.List.fold ( +. ) 0. floats in
     let fast () = Ours.fold ( +. ) 0. (List.to_seq floats) in
-    let slow () = Ours.fold (fun x y -> spin 200; x +. y) 0. (List.to_seq floats) in
+    let slow () =
+      Ours.fold
+        (fun x y ->
+          spin 200;
+          x +. y)
+        0. (List.to_seq floats)
+    in
     let again domains =
       for _ = 1 to 5 do
         check_equal "fast" expected (run_on domains fast);
@@ -178,8 +238,20 @@ let no_more_allocation () =
 let shared () =
   let s = Theirs.take 100 (Theirs.ints 0) in
   takes_two_domains "iter" (fun meet -> Ours.iter (fun _ -> meet ()) s);
-  takes_two_domains "count" (fun meet -> ignore (Ours.count (fun _ -> meet (); true) s));
-  takes_two_domains "fold" (fun meet -> ignore (Ours.fold (fun a b -> meet (); a + b) 0 s))
+  takes_two_domains "count" (fun meet ->
+      ignore
+        (Ours.count
+           (fun _ ->
+             meet ();
+             true)
+           s));
+  takes_two_domains "fold" (fun meet ->
+      ignore
+        (Ours.fold
+           (fun a b ->
+             meet ();
+             a + b)
+           0 s))
 
 let () =
   Alcotest.run "seq"

@@ -64,12 +64,15 @@ module Check (C : Collection) = struct
   let op x y = C.elt (Int.max (C.int x) (C.int y))
   let order x y = Int.compare (C.int x) (C.int y)
   let ints c = List.map C.int (C.to_list c)
-  let same n what expected got = check_equal (Printf.sprintf "%s.%s of %d" C.name what n) expected got
+
+  let same n what expected got =
+    check_equal (Printf.sprintf "%s.%s of %d" C.name what n) expected got
 
   let maps n l c =
     let same what expected got = same n what expected (ints got) in
     same "map" (List.map succ l) (C.map (under succ) c);
-    same "mapi" (List.mapi (fun i x -> (i + x) mod 11) l)
+    same "mapi"
+      (List.mapi (fun i x -> (i + x) mod 11) l)
       (C.mapi (fun i x -> under (fun x -> (i + x) mod 11) x) c);
     same "map2" l (C.map2 op c c);
     same "scan" (prefixes Int.max l) (C.scan op c);
@@ -111,7 +114,8 @@ module Check (C : Collection) = struct
       (ints (C.filter_map (fun x -> Option.map C.elt (some (C.int x))) c));
     same n "sort_uniq" (List.sort_uniq Int.compare l) (ints (C.sort_uniq order c));
     let grouped = C.group_by (fun x -> C.int x mod 3) c in
-    same n "group_by" (groups (fun x -> x mod 3) l)
+    same n "group_by"
+      (groups (fun x -> x mod 3) l)
       (Array.to_list (Array.map (fun (k, c) -> (k, ints c)) grouped))
 
   let of_length n =

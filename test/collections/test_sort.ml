@@ -8,7 +8,10 @@ exception Boom of int
 
 type case = { keys : int array; spin : int }
 
-let spin n = for _ = 1 to n do ignore (Sys.opaque_identity n) done
+let spin n =
+  for _ = 1 to n do
+    ignore (Sys.opaque_identity n)
+  done
 
 let print c =
   let first = List.filteri (fun i _ -> i < 50) (Theirs.to_list c.keys) in
@@ -27,7 +30,10 @@ let shape n =
   in
   oneof
     [
-      random 1_000_000; random 50; random 2; disturbed;
+      random 1_000_000;
+      random 50;
+      random 2;
+      disturbed;
       return (Theirs.init n (fun i -> n - i));
       return (Theirs.init n (fun i -> min i (n - i)));
     ]
@@ -62,17 +68,25 @@ let agrees of_case cmp c =
 
 (* Of equal keys, the index tells which was the first. *)
 let numbered c = Theirs.mapi (fun i key -> (key, i)) c.keys
-let by_key c (a, _) (b, _) = spin c.spin; Int.compare a b
+
+let by_key c (a, _) (b, _) =
+  spin c.spin;
+  Int.compare a b
+
 let strings c = Theirs.map string_of_int c.keys
 
 (* With some that are nan. *)
 let floats c = Theirs.map (fun k -> if k mod 17 = 0 then nan else float k /. 3.) c.keys
-
 let extreme _ a b = if a < b then min_int else if a = b then 0 else max_int
 
 let agrees_with_the_stdlib c =
   agrees numbered by_key c
-  && agrees (fun c -> c.keys) (fun c a b -> spin c.spin; Int.compare b a) c
+  && agrees
+       (fun c -> c.keys)
+       (fun c a b ->
+         spin c.spin;
+         Int.compare b a)
+       c
   && agrees strings (fun _ -> String.compare) c
   && agrees floats (fun _ -> Float.compare) c
   && agrees (fun c -> Theirs.map Option.some c.keys) (fun _ -> Stdlib.compare) c
@@ -80,7 +94,13 @@ let agrees_with_the_stdlib c =
 
 let sort_uniq_agrees c =
   let sorted = List.sort_uniq Int.compare (Theirs.to_list c.keys) in
-  Theirs.to_list (Ours.sort_uniq (fun a b -> spin c.spin; Int.compare a b) c.keys) = sorted
+  Theirs.to_list
+    (Ours.sort_uniq
+       (fun a b ->
+         spin c.spin;
+         Int.compare a b)
+       c.keys)
+  = sorted
 
 (* {2 Comparisons that are none} *)
 
@@ -136,7 +156,9 @@ let same_exception () =
     let result domains = run_on domains (fun () -> outcome sort) in
     let expected = result 1 in
     let again domains =
-      for _ = 1 to 10 do check_equal "the exception" expected (result domains) done
+      for _ = 1 to 10 do
+        check_equal "the exception" expected (result domains)
+      done
     in
     List.iter again [ 2; 3; 8 ];
     Result.is_error expected
@@ -149,9 +171,11 @@ let same_exception () =
 let left_before_right () =
   let n = 10_000 in
   let cmp a b =
-    if a < n / 2 && b < n / 2 && a + b = 9 then (burn 0.05; raise (Boom 1))
+    if a < n / 2 && b < n / 2 && a + b = 9 then (
+      burn 0.05;
+      raise (Boom 1))
     else if a >= n / 2 && b >= n / 2 then raise (Boom 2)
-    else if (a < n / 2) <> (b < n / 2) then raise (Boom 3)
+    else if a < n / 2 <> (b < n / 2) then raise (Boom 3)
     else Int.compare a b
   in
   let sort () = Ours.sort cmp (Theirs.init n Fun.id) in
@@ -163,7 +187,9 @@ let ended_before_it_raises () =
   let cmp a b =
     Atomic.incr running;
     spin 100;
-    if a + b = 12_345 then (Atomic.decr running; raise Exit);
+    if a + b = 12_345 then (
+      Atomic.decr running;
+      raise Exit);
     Atomic.decr running;
     Int.compare a b
   in
@@ -177,7 +203,13 @@ let cancelled () =
   let n = 100_000 in
   let before = Theirs.init n (fun i -> i * 7919 mod 100_003) in
   let a = Theirs.copy before in
-  let sort tick = Ours.sort (fun a b -> tick (); Int.compare a b) a in
+  let sort tick =
+    Ours.sort
+      (fun a b ->
+        tick ();
+        Int.compare a b)
+      a
+  in
   Laws.ends_when_cancelled "sort" ~most:(10 * n) sort;
   check_bool "the same elements" true (same_elements before a)
 
@@ -186,7 +218,10 @@ let cancelled () =
 let number_of_calls () =
   let n = 100_000 in
   let calls = Atomic.make 0 in
-  let cmp a b = Atomic.incr calls; Int.compare a b in
+  let cmp a b =
+    Atomic.incr calls;
+    Int.compare a b
+  in
   let a = Theirs.init n (fun i -> i * 7919 mod 100_003) in
   run_on 2 (fun () -> Ours.sort cmp a);
   let log = 16.7 in
@@ -204,7 +239,11 @@ let no_more_allocation () =
 
 let shared () =
   Laws.takes_two_domains "sort" (fun meet ->
-      Ours.sort (fun a b -> meet (); Int.compare a b) (Theirs.init 100 (fun i -> 100 - i)));
+      Ours.sort
+        (fun a b ->
+          meet ();
+          Int.compare a b)
+        (Theirs.init 100 (fun i -> 100 - i)));
   (* The halves are in order, each; so that only the last merge has to compare much. *)
   let n = 100_000 in
   let compared = Atomic.make 0 in

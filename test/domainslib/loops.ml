@@ -44,13 +44,21 @@ let for_agrees pool r =
   let ours = outcome (fun () -> Task.parallel_for ?chunk_size ~start ~finish ~body pool) in
   let all_ended = Atomic.get running = 0 in
   let parallel = Array.map Atomic.get runs in
-  let theirs = outcome (fun () -> for i = start to finish do body i done) in
+  let theirs =
+    outcome (fun () ->
+        for i = start to finish do
+          body i
+        done)
+  in
   let sequential = Array.mapi (fun i n -> Atomic.get runs.(i) - n) parallel in
   let is_sound p s = p = s || (s = 0 && p <= 1 && Result.is_error theirs) in
   all_ended && ours = theirs && Array.for_all2 is_sound parallel sequential
 
 let reduce_agrees pool r =
-  let body i = fail_at r i; letter i in
+  let body i =
+    fail_at r i;
+    letter i
+  in
   let { start; finish; chunk_size; _ } = r in
   let ours () = Task.parallel_for_reduce ?chunk_size ~start ~finish ~body pool ( ^ ) "init " in
   let theirs () =
@@ -71,7 +79,12 @@ let scan_agrees pool n =
   let ours = Task.parallel_scan pool ( ^ ) input in
   let sum = ref "" in
   input = Array.init n letter
-  && ours = Array.map (fun x -> sum := !sum ^ x; !sum) input
+  && ours
+     = Array.map
+         (fun x ->
+           sum := !sum ^ x;
+           !sum)
+         input
 
 let property name arbitrary holds num_domains =
   let name = Printf.sprintf "%s, %d" name num_domains in
@@ -100,7 +113,9 @@ let bracketed ~chunk ~start ~finish op body =
   let rec part s e =
     if e - s < chunk then begin
       let sum = ref (body s) in
-      for i = s + 1 to e do sum := op !sum (body i) done;
+      for i = s + 1 to e do
+        sum := op !sum (body i)
+      done;
       !sum
     end
     else
@@ -131,14 +146,22 @@ let scanned domains op input =
   let n = Array.length input in
   let parts = min (n - 1) domains in
   let a = Array.copy input in
-  let scan s e = for i = s + 1 to e do a.(i) <- op a.(i - 1) a.(i) done in
+  let scan s e =
+    for i = s + 1 to e do
+      a.(i) <- op a.(i - 1) a.(i)
+    done
+  in
   if parts < 2 then scan 0 (n - 1)
   else begin
     let bound part = part * n / parts in
-    for part = 0 to parts - 1 do scan (bound part) (bound (part + 1) - 1) done;
+    for part = 0 to parts - 1 do
+      scan (bound part) (bound (part + 1) - 1)
+    done;
     for part = 1 to parts - 1 do
       let offset = a.(bound part - 1) in
-      for i = bound part to bound (part + 1) - 1 do a.(i) <- op offset a.(i) done
+      for i = bound part to bound (part + 1) - 1 do
+        a.(i) <- op offset a.(i)
+      done
     done
   end;
   a
@@ -152,7 +175,10 @@ let scans_bracket_as_domainslib num_domains () =
       (scanned (num_domains + 1) op input)
       (Task.parallel_scan pool op input)
   in
-  let slow a b = Unix.sleepf 1e-4; parenthesised a b in
+  let slow a b =
+    Unix.sleepf 1e-4;
+    parenthesised a b
+  in
   List.iter (check parenthesised) [ 0; 1; 2; 3; 9; 10; 64; 100 ];
   List.iter (check slow) [ 2; 9; 100 ]
 
@@ -174,7 +200,10 @@ let waits_for_its_bodies ?chunk_size ~raising pool =
       (fun () ->
         Task.parallel_for_reduce ?chunk_size ~start:0 ~finish ~body pool (fun () () -> ()) ());
       (fun () ->
-        let body i = body i; None in
+        let body i =
+          body i;
+          None
+        in
         ignore (Task.parallel_find ?chunk_size ~start:0 ~finish ~body pool));
     ]
   in
@@ -199,7 +228,12 @@ let in_all_ways check pool =
 
 let few_bodies_too pool =
   let ended = Atomic.make 0 in
-  let body i = if i = 0 then raise (Boom 0) else (Unix.sleepf 0.05; Atomic.incr ended) in
+  let body i =
+    if i = 0 then raise (Boom 0)
+    else (
+      Unix.sleepf 0.05;
+      Atomic.incr ended)
+  in
   check_raises "two" (Boom 0) (fun () -> Task.parallel_for pool ~start:0 ~finish:1 ~body);
   check_int "the other" 1 (Atomic.get ended)
 

@@ -57,23 +57,32 @@ let refuses_work_when_torn_down () =
   refuses "async" (fun () -> Task.async pool (fun () -> 1));
   refuses "await" (fun () -> Task.await pool ended);
   refuses "get_num_domains" (fun () -> Task.get_num_domains pool);
-  refuses "parallel_for" (fun () -> Task.parallel_for pool ~start ~finish ~body:ignore; 0);
+  refuses "parallel_for" (fun () ->
+      Task.parallel_for pool ~start ~finish ~body:ignore;
+      0);
   refuses "parallel_for_reduce" (fun () ->
       Task.parallel_for_reduce pool ( + ) 0 ~start ~finish ~body:Fun.id);
   refuses "parallel_scan" (fun () -> (Task.parallel_scan pool ( + ) [| 1; 2 |]).(0));
   refuses "parallel_find" (fun () ->
       Option.get (Task.parallel_find pool ~start ~finish ~body:Option.some));
-  refuses "teardown_pool" (fun () -> Task.teardown_pool pool; 0)
+  refuses "teardown_pool" (fun () ->
+      Task.teardown_pool pool;
+      0)
 
 let waits_for_tasks_that_nobody_awaits num_domains () =
   let runs = Atomic.make 0 in
   let slow pool () =
-    ignore (Task.async pool (fun () -> Unix.sleepf 0.05; Atomic.incr runs));
+    ignore
+      (Task.async pool (fun () ->
+           Unix.sleepf 0.05;
+           Atomic.incr runs));
     Unix.sleepf 0.05;
     Atomic.incr runs
   in
   let pool = Task.setup_pool ~num_domains () in
-  for _ = 1 to 3 do ignore (Task.async pool (slow pool)) done;
+  for _ = 1 to 3 do
+    ignore (Task.async pool (slow pool))
+  done;
   Task.run pool (fun () -> ignore (Task.async pool (slow pool)));
   Task.teardown_pool pool;
   check_int "tasks" 8 (Atomic.get runs)
@@ -103,9 +112,7 @@ let pools_run_in_each_other (outer, inner) () =
   with_pool inner @@ fun inner ->
   let both () =
     let ours = List.init 10 (fun i -> Task.async outer (fun () -> i)) in
-    let theirs =
-      List.map (fun p -> Task.async inner (fun () -> 1 + Task.await outer p)) ours
-    in
+    let theirs = List.map (fun p -> Task.async inner (fun () -> 1 + Task.await outer p)) ours in
     List.fold_left (fun sum p -> sum + Task.await inner p) 0 theirs
   in
   check_int "sum" 55 (Task.run outer (fun () -> Task.run inner both));

@@ -18,7 +18,7 @@ let forks pool = check_int "fib" 6765 (Task.run pool (fun () -> fib pool 20))
 let graph =
   let open QCheck.Gen in
   let edges i = if i = 0 then return [] else list_size (int_range 0 3) (int_range 0 (i - 1)) in
-  int_range 1 40 >>= fun n -> flatten_l (List.init n edges) [@alert "-deprecated"]
+  int_range 1 40 >>= fun n -> (flatten_l (List.init n edges) [@alert "-deprecated"])
 
 let print_graph = QCheck.Print.(list (list int))
 
@@ -54,8 +54,7 @@ let all_of_it pool =
   check_int "fib" 610 (fib pool 15);
   Task.parallel_for pool ~start ~finish ~body:(fun i -> ignore (Atomic.fetch_and_add sum i));
   check_int "for" 500_500 (Atomic.get sum);
-  check_int "reduce" 500_500
-    (Task.parallel_for_reduce pool ( + ) 0 ~start ~finish ~body:Fun.id);
+  check_int "reduce" 500_500 (Task.parallel_for_reduce pool ( + ) 0 ~start ~finish ~body:Fun.id);
   check_int "scan" 500_500 (Task.parallel_scan pool ( + ) (Array.init 1000 succ)).(999);
   check_equal "find" (Some 700)
     (Task.parallel_find pool ~start ~finish ~body:(fun i -> if i = 700 then Some i else None));
@@ -63,7 +62,11 @@ let all_of_it pool =
 
 (* More domains than the pool was made for, all at once, and threads of theirs. *)
 let from_many_domains pool =
-  let somebody () = for _ = 1 to 5 do all_of_it pool done in
+  let somebody () =
+    for _ = 1 to 5 do
+      all_of_it pool
+    done
+  in
   let domains = List.init 4 (fun _ -> Domain.spawn (fun () -> outcome somebody)) in
   let mine = outcome somebody in
   List.iter
@@ -81,16 +84,16 @@ let below_a_handler pool =
   let open Effect.Deep in
   let sum =
     match_with
-      (fun () -> all_of_it pool; Effect.perform Ask)
+      (fun () ->
+        all_of_it pool;
+        Effect.perform Ask)
       ()
       {
         retc = Fun.id;
         exnc = raise;
         effc =
           (fun (type a) (eff : a Effect.t) ->
-            match eff with
-            | Ask -> Some (fun (k : (a, _) continuation) -> continue k 4)
-            | _ -> None);
+            match eff with Ask -> Some (fun (k : (a, _) continuation) -> continue k 4) | _ -> None);
       }
   in
   check_int "answer" 4 sum
@@ -98,7 +101,11 @@ let below_a_handler pool =
 (* {2 Results and exceptions} *)
 
 let is_awaited_by_many pool =
-  let p = Task.async pool (fun () -> Unix.sleepf 0.02; 6) in
+  let p =
+    Task.async pool (fun () ->
+        Unix.sleepf 0.02;
+        6)
+  in
   let others = List.init 20 (fun _ -> Task.async pool (fun () -> Task.await pool p)) in
   List.iter (fun other -> check_int "result" 6 (Task.await pool other)) others;
   check_int "again" 6 (Task.await pool p)

@@ -40,9 +40,15 @@ let messages = 400
 (* Each of [senders] sends the numbers that are its index modulo their number. *)
 let through channel ~spawn ~join ~senders ~receivers =
   let sum = Atomic.make 0 in
-  let sender i () = for k = 0 to (messages / senders) - 1 do Chan.send channel ((k * senders) + i) done in
+  let sender i () =
+    for k = 0 to (messages / senders) - 1 do
+      Chan.send channel ((k * senders) + i)
+    done
+  in
   let receiver () =
-    for _ = 1 to messages / receivers do ignore (Atomic.fetch_and_add sum (Chan.recv channel)) done
+    for _ = 1 to messages / receivers do
+      ignore (Atomic.fetch_and_add sum (Chan.recv channel))
+    done
   in
   let parties = List.init senders (fun i -> spawn (sender i)) in
   let parties = parties @ List.init receivers (fun _ -> spawn receiver) in
@@ -83,7 +89,11 @@ let between_threads channel ~senders ~receivers =
 let a_waiting_task_keeps_no_worker num_domains () =
   with_pool num_domains @@ fun pool ->
   let ping = Chan.make_bounded 1 and pong = Chan.make_bounded 1 in
-  let echo () = for _ = 1 to 100 do Chan.send pong (Chan.recv ping) done in
+  let echo () =
+    for _ = 1 to 100 do
+      Chan.send pong (Chan.recv ping)
+    done
+  in
   Task.run pool (fun () ->
       let tasks = List.init 5 (fun _ -> Task.async pool echo) in
       for i = 1 to 500 do
@@ -94,15 +104,26 @@ let a_waiting_task_keeps_no_worker num_domains () =
 
 let order_is_kept () =
   let channel = Chan.make_bounded 2 in
-  let sender = Domain.spawn (fun () -> for i = 1 to 1000 do Chan.send channel i done) in
-  for i = 1 to 1000 do check_int "next" i (Chan.recv channel) done;
+  let sender =
+    Domain.spawn (fun () ->
+        for i = 1 to 1000 do
+          Chan.send channel i
+        done)
+  in
+  for i = 1 to 1000 do
+    check_int "next" i (Chan.recv channel)
+  done;
   Domain.join sender
 
 (* A rendezvous ends no send before its message has been received. *)
 let a_rendezvous_waits () =
   let channel = Chan.make_bounded 0 and sent = Atomic.make false in
   check_bool "nobody receives" false (Chan.send_poll channel 1);
-  let sender = Domain.spawn (fun () -> Chan.send channel 2; Atomic.set sent true) in
+  let sender =
+    Domain.spawn (fun () ->
+        Chan.send channel 2;
+        Atomic.set sent true)
+  in
   Unix.sleepf 0.05;
   check_bool "sent" false (Atomic.get sent);
   check_int "message" 2 (Chan.recv channel);
@@ -112,7 +133,9 @@ let a_rendezvous_waits () =
   check_int "polled to a receiver" 3 (Domain.join receiver);
   let sender = Domain.spawn (fun () -> Chan.send channel 4) in
   let got = ref None in
-  wait_until (fun () -> got := Chan.recv_poll channel; !got <> None);
+  wait_until (fun () ->
+      got := Chan.recv_poll channel;
+      !got <> None);
   Domain.join sender;
   check_equal "polled from a sender" (Some 4) !got
 
@@ -120,11 +143,16 @@ let waiting_burns_nothing () =
   let channel = Chan.make_bounded 0 in
   with_pool 1 @@ fun pool ->
   Waiting.burns_nothing "recv" (fun () ->
-      let late = Domain.spawn (fun () -> Unix.sleepf 2.; Chan.send channel ()) in
+      let late =
+        Domain.spawn (fun () ->
+            Unix.sleepf 2.;
+            Chan.send channel ())
+      in
       Task.run pool (fun () -> Chan.recv channel);
       Domain.join late)
 
-let each name f = List.map (fun (size, make) -> case (name ^ ", " ^ size) (for_all_counts f make)) makes
+let each name f =
+  List.map (fun (size, make) -> case (name ^ ", " ^ size) (for_all_counts f make)) makes
 
 let () =
   Alcotest.run "Domainslib.Chan"
@@ -138,8 +166,8 @@ let () =
           polls "unbounded" ~limit:max_int Chan.make_unbounded;
         ] );
       ( "many",
-        each "tasks" between_tasks @ each "domains" between_domains
-        @ each "threads" between_threads );
+        each "tasks" between_tasks @ each "domains" between_domains @ each "threads" between_threads
+      );
       ( "waiting",
         [
           case "a task that waits keeps no worker, 0" (a_waiting_task_keeps_no_worker 0);

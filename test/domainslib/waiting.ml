@@ -19,7 +19,10 @@ let pairs_of_bodies ?chunk_size ~pairs pool =
 
 (* Often enough that the loop is known, and short. *)
 let bodies_may_wait_for_each_other pool =
-  let in_and_outside f = f (); Task.run pool f in
+  let in_and_outside f =
+    f ();
+    Task.run pool f
+  in
   for _ = 1 to 20 do
     in_and_outside (fun () -> pairs_of_bodies ~chunk_size:1 ~pairs:1 pool);
     in_and_outside (fun () -> pairs_of_bodies ~chunk_size:1 ~pairs:50 pool)
@@ -36,7 +39,9 @@ exception Boom of int
 let bodies_that_waited_may_raise pool =
   let channel = Chan.make_bounded 0 and ended = Atomic.make 0 in
   let body i =
-    if i = 0 then (ignore (Chan.recv channel); raise (Boom i));
+    if i = 0 then (
+      ignore (Chan.recv channel);
+      raise (Boom i));
     if i = 30 then Chan.send channel ();
     Atomic.incr ended
   in
@@ -87,7 +92,11 @@ let one_body_at_a_time pool =
 
 let bodies_may_force_what_another_computes pool =
   let computed = Atomic.make 0 in
-  let value = Muster.Lazy.from_fun (fun () -> wait_a_little pool; Atomic.incr computed) in
+  let value =
+    Muster.Lazy.from_fun (fun () ->
+        wait_a_little pool;
+        Atomic.incr computed)
+  in
   in_each_chunk pool (fun _ -> Muster.Lazy.force value);
   check_int "computed" 1 (Atomic.get computed)
 
@@ -150,8 +159,9 @@ let bodies_may_poll_for_each_other pool =
     Task.parallel_for pool ~start:1 ~finish:count ~body:(fun _ -> meet ());
     Atomic.set there 0;
     check_int "reduce" count
-      (Task.parallel_for_reduce ~chunk_size:1 pool ( + ) 0 ~start:1 ~finish:count
-         ~body:(fun _ -> meet (); 1))
+      (Task.parallel_for_reduce ~chunk_size:1 pool ( + ) 0 ~start:1 ~finish:count ~body:(fun _ ->
+           meet ();
+           1))
   done
 
 (* {2 Idleness} *)

@@ -27,7 +27,11 @@ let tasks_resolve_promises pool =
   in
   Fiber.both
     (fun () -> check_int "answer" 610 (Promise.await answer))
-    (fun () -> while not (Promise.is_resolved answer) do incr turns; Fiber.yield () done);
+    (fun () ->
+      while not (Promise.is_resolved answer) do
+        incr turns;
+        Fiber.yield ()
+      done);
   check_bool "the other fiber went on" true (!turns > 1);
   Task.await pool task
 
@@ -57,13 +61,15 @@ let tasks_run_fibers pool =
   let fibers i =
     Eio_posix.run @@ fun _ ->
     let promise, resolver = Promise.create () in
-    Fiber.both (fun () -> check_int "promise" i (Promise.await promise)) (fun () ->
-        Promise.resolve resolver i)
+    Fiber.both
+      (fun () -> check_int "promise" i (Promise.await promise))
+      (fun () -> Promise.resolve resolver i)
   in
   let tasks = List.init 4 (fun i -> Task.async pool (fun () -> fibers i)) in
   List.iter (Task.await pool) tasks
 
-let on name f = List.map (fun n -> case (Printf.sprintf "%s, %d" name n) (with_pool n f)) [ 0; 1; 3 ]
+let on name f =
+  List.map (fun n -> case (Printf.sprintf "%s, %d" name n) (with_pool n f)) [ 0; 1; 3 ]
 
 let () =
   Alcotest.run "Domainslib and Eio"

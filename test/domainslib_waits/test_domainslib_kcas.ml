@@ -17,7 +17,10 @@ let take loc = Loc.update loc (fun x -> if x = 0 then Kcas.Retry.later () else 0
 let ping_pong pool =
   let ball = Loc.make 0 and rounds = 200 in
   let player mine theirs () =
-    for _ = 1 to rounds do wait_for ball mine; Loc.set ball theirs done
+    for _ = 1 to rounds do
+      wait_for ball mine;
+      Loc.set ball theirs
+    done
   in
   Task.run pool (fun () ->
       let players = [ Task.async pool (player 0 1); Task.async pool (player 1 0) ] in
@@ -26,7 +29,10 @@ let ping_pong pool =
 let many_wait_for_one pool =
   let gate = Loc.make 0 and through = Atomic.make 0 in
   Task.run pool (fun () ->
-      let pass () = wait_for gate 1; Atomic.incr through in
+      let pass () =
+        wait_for gate 1;
+        Atomic.incr through
+      in
       let tasks = List.init 100 (fun _ -> Task.async pool pass) in
       Task.await pool (Task.async pool (fun () -> Loc.set gate 1));
       List.iter (Task.await pool) tasks);
@@ -48,25 +54,30 @@ let with_another_domain num_domains () =
   let loop =
     Domain.spawn
       (with_pool num_domains (fun pool ->
-           Task.run pool (fun () ->
-               Task.parallel_for pool ~start:1 ~finish:n ~body:(put place))))
+           Task.run pool (fun () -> Task.parallel_for pool ~start:1 ~finish:n ~body:(put place))))
   in
   check_int "sum" (n * (n + 1) / 2) (sum ());
   Domain.join loop
 
 let waits_on_this_thread pool =
   let loc = Loc.make 0 in
-  let opener = Task.async pool (fun () -> Unix.sleepf 0.01; Loc.set loc 1) in
+  let opener =
+    Task.async pool (fun () ->
+        Unix.sleepf 0.01;
+        Loc.set loc 1)
+  in
   wait_for loc 1;
   Task.await pool opener
 
-let on name f = List.map (fun n -> case (Printf.sprintf "%s, %d" name n) (with_pool n f)) [ 0; 1; 3 ]
+let on name f =
+  List.map (fun n -> case (Printf.sprintf "%s, %d" name n) (with_pool n f)) [ 0; 1; 3 ]
 
 let () =
   Alcotest.run "Domainslib and Kcas"
     [
       ( "tasks",
-        on "ping-pong" ping_pong @ on "many wait for one" many_wait_for_one
+        on "ping-pong" ping_pong
+        @ on "many wait for one" many_wait_for_one
         @ on "a thread outside of run" waits_on_this_thread );
       ( "loops",
         on "bodies wait for each other" bodies_wait_for_each_other

@@ -12,16 +12,28 @@ let rec fib n =
     a + b
 
 let works pool = assert (Pool.run pool (fun () -> fib 15) = 610)
-let until flag = while not (Atomic.get flag) do Unix.sleepf 0.001 done
+
+let until flag =
+  while not (Atomic.get flag) do
+    Unix.sleepf 0.001
+  done
+
 let with_pool domains f = Pool.with_ ~domains ~oversubscribe:true f
 
 (* Computes for ever, and can be interrupted anywhere. *)
-let spin () = while true do ignore (Sys.opaque_identity (ref 0)) done
+let spin () =
+  while true do
+    ignore (Sys.opaque_identity (ref 0))
+  done
 
 (* A task that has begun on another worker. *)
 let begun f =
   let began = Atomic.make false in
-  let task = Task.async (fun () -> Atomic.set began true; f ()) in
+  let task =
+    Task.async (fun () ->
+        Atomic.set began true;
+        f ())
+  in
   until began;
   task
 
@@ -33,13 +45,18 @@ let break_8 () =
   let busy = Atomic.make 0 and struck = Atomic.make false in
   let work _ =
     if Atomic.fetch_and_add busy 1 = 7 then say "busy";
-    try while not (Atomic.get struck) do ignore (Sys.opaque_identity (ref 0)) done
-    with Sys.Break -> Atomic.set struck true; raise Sys.Break
+    try
+      while not (Atomic.get struck) do
+        ignore (Sys.opaque_identity (ref 0))
+      done
+    with Sys.Break ->
+      Atomic.set struck true;
+      raise Sys.Break
   in
   with_pool 8 @@ fun pool ->
   (match Muster.Team.broadcast pool work with
-   | () -> say "nothing raised"
-   | exception Sys.Break -> say "break");
+  | () -> say "nothing raised"
+  | exception Sys.Break -> say "break");
   works pool
 
 (* Nobody catches anything: the signal ends the program. *)
@@ -67,7 +84,9 @@ let exit_in_task () =
 let exit_in_resident () =
   count_at_exit ();
   with_pool 2 (fun pool ->
-      Pool.run pool (fun () -> ignore (begun (fun () -> exit 3)); Unix.sleepf 30.))
+      Pool.run pool (fun () ->
+          ignore (begun (fun () -> exit 3));
+          Unix.sleepf 30.))
 
 let exit_in_loop () =
   count_at_exit ();
@@ -82,27 +101,29 @@ let exit_in_team () =
 let exit_in_scope () =
   count_at_exit ();
   with_pool 2 (fun pool ->
-      Pool.run pool (fun () ->
-          Task.scope (fun s -> Task.await (Task.fork s (fun () -> exit 3)))))
+      Pool.run pool (fun () -> Task.scope (fun s -> Task.await (Task.fork s (fun () -> exit 3)))))
 
 let exit_in_blocking () =
   count_at_exit ();
   with_pool 2 (fun pool ->
-      Pool.run pool (fun () ->
-          Task.await (Task.async (fun () -> Task.blocking (fun () -> exit 3)))))
+      Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.blocking (fun () -> exit 3)))))
 
 let main_returns () =
   let pool = Pool.create ~domains:3 ~oversubscribe:true () in
   Pool.run pool (fun () ->
       ignore (begun spin);
       ignore (begun (fun () -> Unix.sleepf 30.));
-      for _ = 1 to 1000 do ignore (Task.async spin) done;
+      for _ = 1 to 1000 do
+        ignore (Task.async spin)
+      done;
       say "returns";
       Stdlib.exit 0)
 
 let main_returns_outside () =
   ignore (begun spin);
-  for _ = 1 to 1000 do ignore (Task.async spin) done;
+  for _ = 1 to 1000 do
+    ignore (Task.async spin)
+  done;
   say "returns"
 
 (* A pool that is busy, one that was closed, and none so far. *)
@@ -124,7 +145,9 @@ let at_exit_uses_pools () =
 
 let child_says f =
   match Unix.fork () with
-  | 0 -> f (); Unix._exit 0
+  | 0 ->
+    f ();
+    Unix._exit 0
   | pid -> (
     match Unix.waitpid [] pid with
     | _, WEXITED 0 -> say "the child works"
@@ -135,7 +158,9 @@ let fork_after_one_worker () =
   let pool = Pool.create ~domains:1 () in
   works pool;
   Pool.close pool;
-  child_says (fun () -> with_pool 1 works; with_pool 2 works)
+  child_says (fun () ->
+      with_pool 1 works;
+      with_pool 2 works)
 
 let fork_after_close () =
   with_pool 2 works;
@@ -148,9 +173,7 @@ let fork_after_close () =
 let spawn_after_close () =
   with_pool 2 works;
   let pid = Unix.create_process "/bin/true" [| "true" |] Unix.stdin Unix.stdout Unix.stderr in
-  match Unix.waitpid [] pid with
-  | _, WEXITED 0 -> say "spawns"
-  | _ -> say "fails"
+  match Unix.waitpid [] pid with _, WEXITED 0 -> say "spawns" | _ -> say "fails"
 
 (* {2 No domain to be had} *)
 

@@ -88,13 +88,21 @@ let in_the_body_of_a_scope pool =
   let work note () =
     Atomic.incr begun;
     note ();
-    Fun.protect (fun () -> Latch.await never) ~finally:(fun () -> burn 0.01; Atomic.incr ended)
+    Fun.protect
+      (fun () -> Latch.await never)
+      ~finally:(fun () ->
+        burn 0.01;
+        Atomic.incr ended)
   in
   let body s =
     let fork note = ignore (Task.fork s (work note)) in
-    for _ = 1 to 5 do fork (fun () -> Latch.count_down all_begun) done;
+    for _ = 1 to 5 do
+      fork (fun () -> Latch.count_down all_begun)
+    done;
     Latch.await all_begun;
-    for _ = 1 to 5 do fork ignore done;
+    for _ = 1 to 5 do
+      fork ignore
+    done;
     raise (Boom 2)
   in
   Pool.run pool (fun () ->
@@ -109,9 +117,7 @@ let in_combine pool =
   for k = 1 to 40 do
     let calls = Atomic.make 0 in
     let combine a b = if Atomic.fetch_and_add calls 1 = k then raise (Boom k) else a + b in
-    let reduce () =
-      Muster.parallel_reduce ~grain:2 ~start:1 ~finish:100 ~combine ~init:0 Fun.id
-    in
+    let reduce () = Muster.parallel_reduce ~grain:2 ~start:1 ~finish:100 ~combine ~init:0 Fun.id in
     check_raises "reduce" (Boom k) (fun () -> Pool.run pool reduce);
     Atomic.set calls 0;
     check_raises "scan" (Boom k) (fun () ->
@@ -121,11 +127,15 @@ let in_combine pool =
 
 let in_the_handler pool =
   let calls = Atomic.make 0 in
-  Task.set_uncaught_handler (fun _ _ -> Atomic.incr calls; raise (Boom 3));
+  Task.set_uncaught_handler (fun _ _ ->
+      Atomic.incr calls;
+      raise (Boom 3));
   (* The last of the calls is when their pool is closed. *)
   with_domains (Pool.size pool) (fun pool ->
       Pool.run pool (fun () ->
-          for i = 1 to 10 do ignore (Task.async (fun () -> raise (Boom i))) done);
+          for i = 1 to 10 do
+            ignore (Task.async (fun () -> raise (Boom i)))
+          done);
       Gc.full_major ();
       is_usable pool);
   check_int "calls" 10 (Atomic.get calls);
@@ -136,20 +146,34 @@ let in_the_handler pool =
 let out_of_memory pool =
   let fail () = ignore (Sys.opaque_identity (Bytes.create Sys.max_string_length)) in
   let raises name f = check_raises name Out_of_memory (fun () -> Pool.run pool f) in
-  let add a b = if a + b > 100 then fail (); a + b in
+  let add a b =
+    if a + b > 100 then fail ();
+    a + b
+  in
   let fail_late i = if i > 50 then fail () in
   raises "reduce" (fun () ->
       ignore (Muster.parallel_reduce ~grain:2 ~start:1 ~finish:99 ~combine:add ~init:0 Fun.id));
   raises "scan" (fun () -> ignore (Muster.parallel_scan add (Array.make 3000 1)));
   raises "find" (fun () ->
-      ignore (Muster.parallel_find ~grain:2 ~start:1 ~finish:99 (fun i -> fail_late i; None)));
-  raises "scope" (fun () -> Task.scope (fun s -> ignore (Task.fork s ignore); fail ()));
+      ignore
+        (Muster.parallel_find ~grain:2 ~start:1 ~finish:99 (fun i ->
+             fail_late i;
+             None)));
+  raises "scope" (fun () ->
+      Task.scope (fun s ->
+          ignore (Task.fork s ignore);
+          fail ()));
   raises "all" (fun () -> ignore (Task.all [ ignore; fail; ignore ]));
   raises "first" (fun () -> Task.first [ fail; fail ]);
   let computed = Muster.Lazy.from_fun fail and calls = Atomic.make 0 in
-  for _ = 1 to 2 do raises "lazy" (fun () -> Muster.Lazy.force computed) done;
+  for _ = 1 to 2 do
+    raises "lazy" (fun () -> Muster.Lazy.force computed)
+  done;
   (* No sign that there is no thread for the call. *)
-  raises "blocking" (fun () -> Task.blocking (fun () -> Atomic.incr calls; fail ()));
+  raises "blocking" (fun () ->
+      Task.blocking (fun () ->
+          Atomic.incr calls;
+          fail ()));
   check_int "blocking calls" 1 (Atomic.get calls);
   is_usable pool
 
@@ -159,10 +183,11 @@ let with_stacks words f =
   (* Each task that an exception goes through has a copy of its backtrace. *)
   let recording = Printexc.backtrace_status () in
   Printexc.record_backtrace false;
-  Fun.protect f ~finally:(fun () -> Gc.set old; Printexc.record_backtrace recording)
+  Fun.protect f ~finally:(fun () ->
+      Gc.set old;
+      Printexc.record_backtrace recording)
 
 let rec eat n = if n = 0 then 0 else 1 + eat (n - 1)
-
 let depth = 1_000_000
 
 let rec deep_left n =
@@ -196,8 +221,7 @@ let rec endless n =
 
 (* Where it overflows between the two calls it leaves a task behind, which runs in its turn. *)
 let rec endless_await ~over n =
-  if Atomic.get over then n
-  else 1 + Task.await (Task.async (fun () -> endless_await ~over (n + 1)))
+  if Atomic.get over then n else 1 + Task.await (Task.async (fun () -> endless_await ~over (n + 1)))
 
 let rec endless_loop i = Muster.parallel_for ~grain:1 ~start:i ~finish:(i + 1) endless_loop
 
@@ -213,7 +237,9 @@ let overflow_at_depth pool =
   Fun.protect
     (fun () -> overflows "await" (fun () -> endless_await ~over 0))
     ~finally:(fun () -> Atomic.set over true);
-  overflows "for" (fun () -> endless_loop 0; 0);
+  overflows "for" (fun () ->
+      endless_loop 0;
+      0);
   is_usable pool
 
 (* The last frames before the limit, one after the other: wherever in the library the stack ends,
@@ -223,7 +249,9 @@ let overflow_everywhere pool =
   (* It calls nothing, so it has no stack to overflow itself. *)
   let g () =
     Atomic.incr started;
-    for _ = 1 to 200 do Sys.opaque_identity () done;
+    for _ = 1 to 200 do
+      Sys.opaque_identity ()
+    done;
     Atomic.incr ended;
     1
   in
@@ -235,12 +263,12 @@ let overflow_everywhere pool =
       (fun () -> Task.await (Task.async g));
       (fun () -> Task.scope (fun s -> Task.await (Task.fork s g)));
       (fun () -> List.length (Task.all [ g; g ]));
-      (fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:3 (fun _ -> ignore (g ())); 0);
+      (fun () ->
+        Muster.parallel_for ~grain:1 ~start:0 ~finish:3 (fun _ -> ignore (g ()));
+        0);
     ]
   in
-  let overflows k call =
-    match below k call with _ -> false | exception Stack_overflow -> true
-  in
+  let overflows k call = match below k call with _ -> false | exception Stack_overflow -> true in
   let check k call =
     Pool.run pool (fun () ->
         let overflowed = overflows k call in
@@ -261,12 +289,20 @@ let overflow_everywhere pool =
       else first middle high
   in
   let limit = first 0 100_000 in
-  List.iter (fun call -> for k = limit - 150 to limit do check k call done) calls;
+  List.iter
+    (fun call ->
+      for k = limit - 150 to limit do
+        check k call
+      done)
+    calls;
   is_usable pool
 
 (* Words on the heap for each of [n] tasks that [queue] starts and nobody has begun. *)
 let words_per_task n queue =
-  let live () = Gc.full_major (); (Gc.stat ()).live_words in
+  let live () =
+    Gc.full_major ();
+    (Gc.stat ()).live_words
+  in
   let before = live () in
   queue n;
   float (live () - before) /. float n
@@ -291,12 +327,20 @@ let queued_inside () =
     with_domains 1 (fun pool ->
         Pool.run pool (fun () ->
             Task.scope (fun s ->
-                let queue n = for _ = 1 to n do start s done in
+                let queue n =
+                  for _ = 1 to n do
+                    start s
+                  done
+                in
                 check_words name (words_per_task n queue))));
     check_int "ran" n (Atomic.get ran)
   in
   let async _ = ignore (Task.async task) and fork s = ignore (Task.fork s task) in
-  List.iter (fun n -> check "async" async n; check "fork" fork n) (counts ())
+  List.iter
+    (fun n ->
+      check "async" async n;
+      check "fork" fork n)
+    (counts ())
 
 (* The only resident is held up. *)
 let queue_outside pool n =
@@ -304,9 +348,16 @@ let queue_outside pool n =
   let task () = Atomic.incr ran in
   Pool.run pool (fun () ->
       Task.scope (fun s ->
-          ignore (Task.fork s (fun () -> Atomic.set held true; wait_until (fun () -> Atomic.get go)));
+          ignore
+            (Task.fork s (fun () ->
+                 Atomic.set held true;
+                 wait_until (fun () -> Atomic.get go)));
           wait_until (fun () -> Atomic.get held);
-          let queue n = for _ = 1 to n do ignore (Task.fork s task) done in
+          let queue n =
+            for _ = 1 to n do
+              ignore (Task.fork s task)
+            done
+          in
           let words = in_domain (fun () -> words_per_task n queue) in
           Atomic.set go true;
           check_words "from outside" words));
@@ -323,12 +374,19 @@ let drained_while_filled () =
   Pool.run pool (fun () ->
       Task.scope (fun s ->
           let hold () = wait_until (fun () -> Atomic.get go) in
-          for _ = 1 to 2 do ignore (Task.fork s hold) done;
+          for _ = 1 to 2 do
+            ignore (Task.fork s hold)
+          done;
           in_domain (fun () ->
-              for _ = 1 to n do ignore (Task.fork s task) done;
+              for _ = 1 to n do
+                ignore (Task.fork s task)
+              done;
               Atomic.set go true;
               let sent = ref 0 in
-              while Atomic.get ran < n / 2 do incr sent; ignore (Task.fork s task) done;
+              while Atomic.get ran < n / 2 do
+                incr sent;
+                ignore (Task.fork s task)
+              done;
               ran_by_then := !sent)));
   check_int "ran" (n + !ran_by_then) (Atomic.get ran)
 
@@ -345,21 +403,28 @@ type footprint = { threads : int; files : int; heap : int; resident_kb : int }
 
 let footprint () =
   Gc.compact ();
-  { threads = process_status "Threads"; files = descriptors ();
-    heap = (Gc.stat ()).live_words; resident_kb = process_status "VmRSS" }
+  {
+    threads = process_status "Threads";
+    files = descriptors ();
+    heap = (Gc.stat ()).live_words;
+    resident_kb = process_status "VmRSS";
+  }
 
 let pools_in_a_row () =
   if Sys.file_exists "/proc/self/fd" then begin
     let n = scaled 300 10_000 in
-    for i = 1 to n / 5 do use i done;
+    for i = 1 to n / 5 do
+      use i
+    done;
     let before = footprint () in
-    for i = 1 to n do use i done;
+    for i = 1 to n do
+      use i
+    done;
     (* The runtime's threads end a moment after their domains. *)
     wait_until (fun () -> process_status "Threads" <= before.threads);
     let after = footprint () in
     check_int "files" before.files after.files;
-    if after.heap > before.heap + 5_000 then
-      failf "%d live words, before %d" after.heap before.heap;
+    if after.heap > before.heap + 5_000 then failf "%d live words, before %d" after.heap before.heap;
     if after.resident_kb > before.resident_kb + 20_000 then
       failf "%d kB resident, before %d" after.resident_kb before.resident_kb
   end
@@ -371,9 +436,17 @@ let use_stacks domains =
   with_domains domains @@ fun pool ->
   Pool.run pool @@ fun () ->
   let gate = Muster.Latch.create 1 in
-  let wait () = below 100 (fun () -> Muster.Latch.await gate; 0) in
+  let wait () =
+    below 100 (fun () ->
+        Muster.Latch.await gate;
+        0)
+  in
   (* An owner begins with its newest. *)
-  let last = Task.async (fun () -> burn 0.01; Muster.Latch.count_down gate) in
+  let last =
+    Task.async (fun () ->
+        burn 0.01;
+        Muster.Latch.count_down gate)
+  in
   let tasks = List.init 300 (fun _ -> Task.async wait) in
   (* This one waits on the caller's stack, where others begin meanwhile. *)
   List.iter (fun task -> ignore (Task.await task)) tasks;
@@ -381,9 +454,13 @@ let use_stacks domains =
 
 let stacks_are_freed use ~times () =
   if Sys.file_exists "/proc/self/status" then begin
-    for _ = 1 to 20 do use () done;
+    for _ = 1 to 20 do
+      use ()
+    done;
     let before = (footprint ()).resident_kb in
-    for _ = 1 to times do use () done;
+    for _ = 1 to times do
+      use ()
+    done;
     let grown = (footprint ()).resident_kb - before in
     if grown > 25_000 then failf "%d kB more" grown
   end
@@ -446,6 +523,7 @@ let () =
         [
           once "in a row" pools_in_a_row;
           once "stacks are freed" (stacks_are_freed in_a_pool ~times:60);
-          once "stacks of a caller's domain are freed" (stacks_are_freed in_a_callers_domain ~times:160);
+          once "stacks of a caller's domain are freed"
+            (stacks_are_freed in_a_callers_domain ~times:160);
         ] );
     ]

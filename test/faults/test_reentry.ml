@@ -12,11 +12,16 @@ let seconds = if full then 20. else 0.7
    claims and wake-ups too. Not within itself. In OCaml 5.4 domains that start meanwhile crash in
    caml_memprof_sample_young; so this is for a process that can have one domain only. *)
 let at_allocations n f work =
-  let call _ = f (); None in
+  let call _ =
+    f ();
+    None
+  in
   let tracker = { Gc.Memprof.null_tracker with alloc_minor = call; alloc_major = call } in
   match Gc.Memprof.start ~sampling_rate:(1. /. float n) ~callstack_size:0 tracker with
   | profile ->
-    Fun.protect work ~finally:(fun () -> Gc.Memprof.stop (); Gc.Memprof.discard profile)
+    Fun.protect work ~finally:(fun () ->
+        Gc.Memprof.stop ();
+        Gc.Memprof.discard profile)
   | exception Failure _ -> work () (* OCaml 5.2 has none *)
 
 (* What the library is asked for, by whoever interrupts. *)
@@ -25,14 +30,14 @@ let busy = Atomic.make false
 
 let use_library () =
   (* One at a time: what interrupts the interruption would never end. *)
-  if not (Atomic.exchange busy true) then
+  if not (Atomic.exchange busy true) then (
     Fun.protect ~finally:(fun () -> Atomic.set busy false) @@ fun () ->
     Atomic.incr calls;
     check_int "both" 5 (fib 5);
     check_int "async" 3 (Task.await (Task.async (fun () -> 3)));
     ignore (Task.async (fun () -> Atomic.incr calls));
     Muster.parallel_for ~grain:1 ~start:0 ~finish:3 ignore;
-    check_int "scope" 8 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> fib 6))))
+    check_int "scope" 8 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> fib 6)))))
 
 let ran = Atomic.make 0
 
@@ -47,7 +52,10 @@ let work pool =
         check_int "fib" 610 (fib 15);
         let tasks = List.init 50 (fun _ -> Task.async task) in
         List.iter Task.await (List.rev tasks);
-        Task.scope (fun s -> for _ = 1 to 50 do ignore (Task.fork s task) done);
+        Task.scope (fun s ->
+            for _ = 1 to 50 do
+              ignore (Task.fork s task)
+            done);
         sent := !sent + 100);
     check_int "ran once each" (before + 100) (Atomic.get ran);
     let sum = Muster.parallel_reduce ~start:1 ~finish:1000 ~combine:( + ) ~init:0 Fun.id in
@@ -98,9 +106,16 @@ let raises exn f = match f () with () -> false | exception e -> e = exn
 
 let cancel_things () =
   use_library ();
-  let stop s = Task.cancel_scope s; Task.check () in
+  let stop s =
+    Task.cancel_scope s;
+    Task.check ()
+  in
   check_bool "own scope" true (raises Task.Cancelled (fun () -> Task.scope stop));
-  let endless () = while true do Task.check () done in
+  let endless () =
+    while true do
+      Task.check ()
+    done
+  in
   check_bool "own deadline" true
     (raises Task.Deadline_exceeded (fun () -> Task.with_deadline 0.0002 endless))
 
@@ -153,7 +168,8 @@ let when_cancelled ~interrupt pool =
 let handler_when_cancelled pool =
   let before = Sys.signal Sys.sigusr1 (Signal_handle (fun _ -> interruption ())) in
   let interrupt () = Unix.kill (Unix.getpid ()) Sys.sigusr1 in
-  Fun.protect (fun () -> when_cancelled ~interrupt pool)
+  Fun.protect
+    (fun () -> when_cancelled ~interrupt pool)
     ~finally:(fun () -> Sys.set_signal Sys.sigusr1 before)
 
 let finaliser_when_cancelled pool =
@@ -165,7 +181,12 @@ let finaliser_when_cancelled pool =
 let thread_of_a_handler pool =
   let thread = Atomic.make None and through = ref false in
   let look () =
-    let stop s = call_through_c (fun () -> Task.cancel_scope s; Task.check (); through := true) in
+    let stop s =
+      call_through_c (fun () ->
+          Task.cancel_scope s;
+          Task.check ();
+          through := true)
+    in
     check_bool "told" true
       (raises Task.Cancelled (fun () -> Pool.run pool (fun () -> Task.scope stop)))
   in
@@ -189,11 +210,17 @@ let on_top_of_a_handler pool =
         Task.async (fun () -> Fun.protect wait_below_c ~finally:(fun () -> Latch.count_down over))
       in
       (* The signal is for the caller. *)
-      let cancel () = Unix.sleepf 0.05; Task.cancel task in
+      let cancel () =
+        Unix.sleepf 0.05;
+        Task.cancel task
+      in
       ignore (Thread.sigmask SIG_BLOCK [ Sys.sigusr1 ]);
       let thread = Thread.create cancel () in
       ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigusr1 ]);
-      let handle _ = Latch.await over; through := true in
+      let handle _ =
+        Latch.await over;
+        through := true
+      in
       let before = Sys.signal Sys.sigusr1 (Signal_handle handle) in
       Unix.kill (Unix.getpid ()) Sys.sigusr1;
       wait_until (fun () -> !through);
@@ -207,7 +234,11 @@ let on_top_of_a_handler pool =
 let in_finalisers pool =
   let finalised = Atomic.make 0 in
   let drop () =
-    Gc.finalise (fun _ -> Atomic.incr finalised; use_library ()) (ref (Atomic.get ran));
+    Gc.finalise
+      (fun _ ->
+        Atomic.incr finalised;
+        use_library ())
+      (ref (Atomic.get ran));
     Gc.finalise_last use_library (ref (Atomic.get ran))
   in
   let stop = Unix.gettimeofday () +. seconds in
@@ -230,7 +261,11 @@ let in_domains_that_begin pool =
     check_int "storage" 7 (Domain.DLS.get key);
     if Atomic.fetch_and_add finalised 1 land 7 = 0 then use_library ()
   in
-  let leave () = for i = 1 to 20 do Gc.finalise finalise (ref (i + Atomic.get ran)) done in
+  let leave () =
+    for i = 1 to 20 do
+      Gc.finalise finalise (ref (i + Atomic.get ran))
+    done
+  in
   let stop = Unix.gettimeofday () +. seconds in
   while Unix.gettimeofday () < stop do
     Domain.join (Domain.spawn leave);
@@ -246,8 +281,12 @@ let in_domains_that_begin pool =
 
 let collected how pool =
   let stop = Unix.gettimeofday () +. seconds in
-  let rec tree n = if n = 0 then [] else
-    let l, r = Muster.both (fun () -> tree (n - 1)) (fun () -> tree (n - 1)) in n :: (l @ r) in
+  let rec tree n =
+    if n = 0 then []
+    else
+      let l, r = Muster.both (fun () -> tree (n - 1)) (fun () -> tree (n - 1)) in
+      n :: (l @ r)
+  in
   let size = List.length (tree 8) in
   while Unix.gettimeofday () < stop do
     Pool.run pool (fun () ->
@@ -265,7 +304,10 @@ let collected how pool =
    worker that is not theirs. *)
 let yielding pool =
   let switches = Atomic.make 0 in
-  let yield () = Atomic.incr switches; Thread.yield () in
+  let yield () =
+    Atomic.incr switches;
+    Thread.yield ()
+  in
   at_allocations 500 yield (fun () ->
       ignore
         (in_threads 4 (fun i ->
@@ -284,7 +326,11 @@ let yielding pool =
 (* The real tick: threads that only compute, beside one that pushes. *)
 let ticking pool =
   let stop = Unix.gettimeofday () +. seconds in
-  let compute () = while Unix.gettimeofday () < stop do ignore (Sys.opaque_identity (ref 0)) done in
+  let compute () =
+    while Unix.gettimeofday () < stop do
+      ignore (Sys.opaque_identity (ref 0))
+    done
+  in
   ignore
     (in_threads 3 (fun i ->
          if i > 0 then compute ()
@@ -300,7 +346,10 @@ let without_domains () =
   with_domains 1 at_any_allocation;
   with_domains 1 yielding
 
-let () = if Array.mem "--alone" Sys.argv then (without_domains (); exit 0)
+let () =
+  if Array.mem "--alone" Sys.argv then (
+    without_domains ();
+    exit 0)
 
 let () =
   let alone () =

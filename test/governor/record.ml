@@ -77,9 +77,7 @@ let lines (start, samples) =
 
 let write path threads =
   Out_channel.with_open_text path @@ fun file ->
-  let line (n, (dt, waited, runnable)) =
-    Printf.fprintf file "%d %d %d %d\n" n dt waited runnable
-  in
+  let line (n, (dt, waited, runnable)) = Printf.fprintf file "%d %d %d %d\n" n dt waited runnable in
   let part samples =
     output_string file "thread\n";
     List.iter line (lines samples)
@@ -89,9 +87,14 @@ let write path threads =
 let steady n = List.init n (fun _ -> (400, 0))
 
 let situations =
-  [ ("quiet", []); ("neighbours-1", steady 1); ("neighbours-2", steady 2);
-    ("neighbours-4", steady 4); ("changing", [ (200, 200) ]);
-    ("disturbed", [ (1, 39); (2, 98) ]) ]
+  [
+    ("quiet", []);
+    ("neighbours-1", steady 1);
+    ("neighbours-2", steady 2);
+    ("neighbours-4", steady 4);
+    ("changing", [ (200, 200) ]);
+    ("disturbed", [ (1, 39); (2, 98) ]);
+  ]
 
 let record_all directory =
   let one threads (name, neighbours) =

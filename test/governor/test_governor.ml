@@ -19,8 +19,8 @@ let situation name =
 let quiet = situation "quiet"
 let neighbours n = situation (Printf.sprintf "neighbours-%d" n)
 
-(** When the number of CPUs lent became what, last first. *)
 type run = { state : Governor.t; now : int; changes : (int * int) list }
+(** When the number of CPUs lent became what, last first. *)
 
 let start = { state = Governor.start; now = 0; changes = [ (0, 0) ] }
 
@@ -56,6 +56,7 @@ let share_right ?(from = 0) ~right run =
   count from 0 0
 
 let flips ?(from = 0) run = List.length (List.filter (fun (at, _) -> at >= from) run.changes)
+
 let has what value ~least =
   Printf.printf "%s: %.3f\n" what value;
   if value < least then failf "%s: %.3f" what value
@@ -210,7 +211,8 @@ let law name holds =
     (QCheck.Test.make ~count:1000 ~name (QCheck.make ~print:show case_gen) check)
 
 let laws =
-  [ law "one CPU is never lent" (fun ~cpus ~online:_ _ _ after ->
+  [
+    law "one CPU is never lent" (fun ~cpus ~online:_ _ _ after ->
         after.lent >= 0 && after.lent < cpus);
     law "who has not waited lends nothing" (fun ~cpus:_ ~online:_ before sample after ->
         sample.waited >= Governor.noticed || after.lent <= before.lent);
@@ -229,7 +231,8 @@ let laws =
         after.patience >= Governor.shortest && after.patience <= Governor.longest);
     law "what was lent now is not taken back now" (fun ~cpus ~online before sample after ->
         let again = Governor.observe ~cpus ~online after { sample with waited = 0 } in
-        after.lent <= before.lent || again.lent = after.lent) ]
+        after.lent <= before.lent || again.lent = after.lent);
+  ]
 
 let fewer_cpus () =
   let state = { Governor.start with lent = 5 } in
@@ -260,15 +263,22 @@ let rare_collections_do_no_harm () =
 let () =
   let for_each name counts f = List.map (fun n -> case (Printf.sprintf name n) (f n)) counts in
   Alcotest.run "governor"
-    [ ( "two CPUs",
-        [ case "quiet" nobody_is_sent_away_when_quiet;
+    [
+      ( "two CPUs",
+        [
+          case "quiet" nobody_is_sent_away_when_quiet;
           case "short disturbances" short_disturbances_cost_little;
-          case "come and go" comes_and_goes ]
+          case "come and go" comes_and_goes;
+        ]
         @ for_each "%d arrive" [ 1; 2; 4 ] arrives
         @ for_each "%d leave" [ 1; 2; 4 ] leaves );
       ( "blind",
-        [ case "beside a neighbour" blind_beside_a_neighbour; case "quiet" blind_when_quiet;
-          case "left alone" blind_and_left_alone ] );
+        [
+          case "beside a neighbour" blind_beside_a_neighbour;
+          case "quiet" blind_when_quiet;
+          case "left alone" blind_and_left_alone;
+        ] );
       ("larger machines", for_each "%d CPUs" [ 3; 8; 64 ] large);
       ("collections", [ case "rare ones do no harm" rare_collections_do_no_harm ]);
-      ("any samples", case "fewer CPUs than were lent" fewer_cpus :: laws) ]
+      ("any samples", case "fewer CPUs than were lent" fewer_cpus :: laws);
+    ]

@@ -46,7 +46,9 @@ let rec attempt ?(times = 3) f =
 
 let within seconds condition =
   let stop = Unix.gettimeofday () +. seconds in
-  while (not (condition ())) && Unix.gettimeofday () < stop do Unix.sleepf 0.002 done;
+  while (not (condition ())) && Unix.gettimeofday () < stop do
+    Unix.sleepf 0.002
+  done;
   condition ()
 
 let check_within seconds what condition =
@@ -99,8 +101,7 @@ let budget_is_kept =
        (fun (cpus, callers) ->
          let all = List.fold_left ( + ) 0 callers in
          let given = shares ~cpus callers in
-         List.for_all (fun n -> n >= 0) given
-         && List.fold_left ( + ) 0 given = max 0 (cpus - all)))
+         List.for_all (fun n -> n >= 0) given && List.fold_left ( + ) 0 given = max 0 (cpus - all)))
 
 let growth () =
   let check words survived expected =
@@ -143,13 +144,22 @@ let suspended_task_goes_on () =
   let other = Pool.create ~domains:2 ~oversubscribe:true () in
   let { closing; _ } : Muster_core.Place.pool = core other in
   let over = Atomic.make false and go = Atomic.make false and begun = Atomic.make false in
-  let wait () = Atomic.set begun true; wait_until (fun () -> Atomic.get go) in
+  let wait () =
+    Atomic.set begun true;
+    wait_until (fun () -> Atomic.get go)
+  in
   let slow = Pool.run other (fun () -> Task.async wait) in
   let closer = Domain.spawn (fun () -> Pool.close other) in
-  Fun.protect ~finally:(fun () -> Atomic.set go true; Domain.join closer) @@ fun () ->
+  Fun.protect ~finally:(fun () ->
+      Atomic.set go true;
+      Domain.join closer)
+  @@ fun () ->
   check_within 5. "begun, and closing" (fun () -> Atomic.get begun && Atomic.get closing);
   Pool.run pool (fun () ->
-      ignore (Task.async (fun () -> Task.await slow; Atomic.set over true)));
+      ignore
+        (Task.async (fun () ->
+             Task.await slow;
+             Atomic.set over true)));
   let { suspended; _ } : Muster_core.Place.pool = core pool in
   check_within 2. "suspended, and nobody there" (fun () ->
       residents pool = 0 && Atomic.get suspended = 1);
@@ -175,7 +185,9 @@ let two_pools_at_once () =
   let work pool () = Pool.run pool (fun () -> work_until (fun () -> Atomic.get stop)) in
   let callers = List.map (fun pool -> Domain.spawn (work pool)) [ one; two ] in
   let crowded = ref 0 and looks = 100 in
-  Fun.protect ~finally:(fun () -> Atomic.set stop true; List.iter Domain.join callers)
+  Fun.protect ~finally:(fun () ->
+      Atomic.set stop true;
+      List.iter Domain.join callers)
   @@ fun () ->
   Unix.sleepf 0.3;
   for _ = 1 to looks do
@@ -244,10 +256,11 @@ let follows_affinity () =
   skip_unless (bind all) "there is no taskset";
   Pool.with_ @@ fun pool ->
   let full = Pool.size pool in
-  Fun.protect ~finally:(fun () -> ignore (bind all)) (fun () ->
+  Fun.protect
+    ~finally:(fun () -> ignore (bind all))
+    (fun () ->
       check_bool "bound" true (bind first);
-      Pool.run pool (fun () ->
-          work_until_within 3. "one CPU" (fun () -> Pool.size pool = 1)));
+      Pool.run pool (fun () -> work_until_within 3. "one CPU" (fun () -> Pool.size pool = 1)));
   Pool.run pool (fun () -> work_until_within 3. "all CPUs" (fun () -> Pool.size pool = full))
 
 (* {1 Minor heaps, in children: they belong to the process} *)
@@ -276,13 +289,15 @@ let report_words ?minor_heap_words step =
   Printf.printf "words %d" (Atomic.get most)
 
 let children =
-  [ ("trees", fun () -> report_words build_tree);
+  [
+    ("trees", fun () -> report_words build_tree);
     ("garbage", fun () -> report_words make_garbage);
     ("given-to-the-pool", fun () -> report_words ~minor_heap_words:65_536 build_tree);
     ( "set",
       fun () ->
         Gc.set { (Gc.get ()) with minor_heap_size = 131_072 };
-        report_words build_tree ) ]
+        report_words build_tree );
+  ]
 
 let check_words ?(runtime = "") what name expected =
   let child = Child.run ~env:[ ("OCAMLRUNPARAM", runtime) ] ~limit:60. "test_staff.exe" [ name ] in
@@ -310,25 +325,30 @@ let heap_is_the_user's () =
 let work () =
   let x = ref 1 in
   for _ = 1 to 50_000 do
-    x := (!x * 17) land 0xffff
+    x := !x * 17 land 0xffff
   done;
   ignore (Sys.opaque_identity !x)
 
 (* What a program can spend its time with. It is all that goes on, so nobody else finds out. *)
 let steps : (string * (Pool.t -> unit)) list =
-  [ ("both", fun _ -> ignore (Muster.both work work));
-    ("async and await", fun _ -> let task = Task.async work in work (); Task.await task);
-    ( "many tasks awaited",
-      fun _ -> List.iter Task.await (List.init 50 (fun _ -> Task.async work)) );
+  [
+    ("both", fun _ -> ignore (Muster.both work work));
+    ( "async and await",
+      fun _ ->
+        let task = Task.async work in
+        work ();
+        Task.await task );
+    ("many tasks awaited", fun _ -> List.iter Task.await (List.init 50 (fun _ -> Task.async work)));
     ("Task.all", fun _ -> ignore (Task.all (List.init 50 (fun _ -> work))));
     ( "a scope's tasks awaited",
-      fun _ ->
-        Task.scope (fun s -> List.iter Task.await (List.init 50 (fun _ -> Task.fork s work))) );
+      fun _ -> Task.scope (fun s -> List.iter Task.await (List.init 50 (fun _ -> Task.fork s work)))
+    );
     ("parallel_for", fun _ -> Muster.parallel_for ~start:1 ~finish:50 (fun _ -> work ()));
     ( "for_slices",
       fun pool -> Muster.Team.for_slices pool 2 (fun ~worker:_ ~start:_ ~count:_ -> work ()) );
     ("for_n", fun pool -> Muster.Team.for_n pool 2 (fun ~worker:_ _ -> work ()));
-    ("for_n_dynamic", fun pool -> Muster.Team.for_n_dynamic pool 20 (fun ~worker:_ _ -> work ())) ]
+    ("for_n_dynamic", fun pool -> Muster.Team.for_n_dynamic pool 20 (fun ~worker:_ _ -> work ()));
+  ]
 
 let is_taken_back step () =
   needs_two_cpus ();
@@ -341,7 +361,9 @@ let is_taken_back step () =
   check_int "allowed" 0 (allowed pool);
   let stop = Unix.gettimeofday () +. 1. in
   let lends () = (Atomic.get Staff.governor).lent > 0 in
-  while lends () && Unix.gettimeofday () < stop do step pool done;
+  while lends () && Unix.gettimeofday () < stop do
+    step pool
+  done;
   if lends () then failf "not within a second"
 
 (* Two callers on two CPUs have no resident; one has. *)
@@ -350,10 +372,17 @@ let other_caller_leaves step () =
   attempt @@ fun () ->
   Pool.with_ ~domains:2 @@ fun pool ->
   let go = Atomic.make false in
-  let work_on until = while not (until ()) do step pool done in
+  let work_on until =
+    while not (until ()) do
+      step pool
+    done
+  in
   let other () = Pool.run pool (fun () -> work_on (fun () -> Atomic.get go)) in
   let other = Domain.spawn other in
-  Fun.protect ~finally:(fun () -> Atomic.set go true; Domain.join other) @@ fun () ->
+  Fun.protect ~finally:(fun () ->
+      Atomic.set go true;
+      Domain.join other)
+  @@ fun () ->
   Pool.run pool @@ fun () ->
   let work_until what condition =
     let stop = Unix.gettimeofday () +. 1. in
@@ -396,26 +425,38 @@ let guard_runs_what_is_waited_for () =
 
 let run_tests () =
   Alcotest.run "staff"
-    [ ( "numbers",
-        [ case "shares of a pool" shares_of_a_pool; case "of several" shares_of_several;
-          budget_is_kept; case "callers of nested pools" nested_pools;
-          case "growth of a heap" growth ] );
+    [
+      ( "numbers",
+        [
+          case "shares of a pool" shares_of_a_pool;
+          case "of several" shares_of_several;
+          budget_is_kept;
+          case "callers of nested pools" nested_pools;
+          case "growth of a heap" growth;
+        ] );
       ( "idle",
-        [ case "gives its domains back" gives_domains_back;
+        [
+          case "gives its domains back" gives_domains_back;
           case "broadcast afterwards" broadcast_after_idleness;
           case "a suspended task goes on" suspended_task_goes_on;
-          case "close" close_of_an_empty_pool ] );
+          case "close" close_of_an_empty_pool;
+        ] );
       ( "shared machine",
-        [ case "two pools at once" two_pools_at_once;
-          case "a neighbour" makes_room_for_a_neighbour; case "affinity" follows_affinity ] );
-      ( "a CPU is free again",
-        List.map (fun (name, step) -> case name (is_taken_back step)) steps );
-      ( "a caller leaves",
-        List.map (fun (name, step) -> case name (other_caller_leaves step)) steps );
+        [
+          case "two pools at once" two_pools_at_once;
+          case "a neighbour" makes_room_for_a_neighbour;
+          case "affinity" follows_affinity;
+        ] );
+      ("a CPU is free again", List.map (fun (name, step) -> case name (is_taken_back step)) steps);
+      ("a caller leaves", List.map (fun (name, step) -> case name (other_caller_leaves step)) steps);
       ( "heaps",
-        [ case "trees" heap_grows_for_trees; case "garbage" heap_stays_for_garbage;
-          case "the user's" heap_is_the_user's ] );
-      ("guard", [ case "runs what is waited for" guard_runs_what_is_waited_for ]) ]
+        [
+          case "trees" heap_grows_for_trees;
+          case "garbage" heap_stays_for_garbage;
+          case "the user's" heap_is_the_user's;
+        ] );
+      ("guard", [ case "runs what is waited for" guard_runs_what_is_waited_for ]);
+    ]
 
 let () =
   match Sys.argv with

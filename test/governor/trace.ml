@@ -13,8 +13,12 @@ let add_line (now, samples) line =
     Scanf.sscanf line "%d %d %d %d" @@ fun n dt waited runnable ->
     let sample i =
       Governor.
-        { now = now + (i * dt * unit_ns); waited = waited * unit_ns; often_halted = true;
-          runnable = Some runnable }
+        {
+          now = now + (i * dt * unit_ns);
+          waited = waited * unit_ns;
+          often_halted = true;
+          runnable = Some runnable;
+        }
     in
     (now + (n * dt * unit_ns), List.rev_append (List.init n (fun i -> sample (i + 1))) samples)
 
@@ -37,6 +41,5 @@ let next t now =
   let at = now mod t.length in
   let round = now - at in
   let i = first_after t.samples at 0 (Array.length t.samples) in
-  if i < Array.length t.samples then
-    { (t.samples.(i)) with now = round + t.samples.(i).now }
+  if i < Array.length t.samples then { (t.samples.(i)) with now = round + t.samples.(i).now }
   else { (t.samples.(0)) with now = round + t.length + t.samples.(0).now }

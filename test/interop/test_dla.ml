@@ -7,8 +7,7 @@ module Task = Muster.Task
 module Dla = Domain_local_await
 module Loc = Kcas.Loc
 
-let wait_for loc wanted =
-  Loc.get_as (fun x -> if x <> wanted then Kcas.Retry.later ()) loc
+let wait_for loc wanted = Loc.get_as (fun x -> if x <> wanted then Kcas.Retry.later ()) loc
 
 (* The smallest queue that a library could make: who finds nothing leaves a trigger. *)
 module Blocking_queue = struct
@@ -19,7 +18,9 @@ module Blocking_queue = struct
   let rec release_all q =
     match Saturn.Queue.pop_opt q.waiting with
     | None -> ()
-    | Some (trigger : Dla.t) -> trigger.release (); release_all q
+    | Some (trigger : Dla.t) ->
+      trigger.release ();
+      release_all q
 
   let push q x =
     Saturn.Queue.push q.items x;
@@ -33,7 +34,9 @@ module Blocking_queue = struct
       Saturn.Queue.push q.waiting trigger;
       match Saturn.Queue.pop_opt q.items with
       | Some x -> x
-      | None -> trigger.await (); pop q)
+      | None ->
+        trigger.await ();
+        pop q)
 end
 
 (* {2 Kcas and Saturn} *)
@@ -54,7 +57,10 @@ let ping_pong pool =
 let many_wait_for_one pool =
   let gate = Loc.make 0 and through = Atomic.make 0 in
   Pool.run pool (fun () ->
-      let pass () = wait_for gate 1; Atomic.incr through in
+      let pass () =
+        wait_for gate 1;
+        Atomic.incr through
+      in
       let tasks = List.init 200 (fun _ -> Task.async pass) in
       let opener = Task.async (fun () -> Loc.set gate 1) in
       List.iter Task.await tasks;
@@ -65,7 +71,9 @@ let blocking_queue pool =
   let n = 1000 in
   let there = Blocking_queue.create () and back = Blocking_queue.create () in
   let server () =
-    for _ = 1 to n do Blocking_queue.(push back (2 * pop there)) done
+    for _ = 1 to n do
+      Blocking_queue.(push back (2 * pop there))
+    done
   in
   let client () =
     let sum = ref 0 in
@@ -84,8 +92,16 @@ let blocking_queue pool =
 let many_producers_and_consumers pool =
   let q = Blocking_queue.create () in
   let seen = counters 1000 in
-  let produce i () = for k = 0 to 99 do Blocking_queue.push q ((100 * i) + k) done in
-  let consume () = for _ = 0 to 99 do Atomic.incr seen.(Blocking_queue.pop q) done in
+  let produce i () =
+    for k = 0 to 99 do
+      Blocking_queue.push q ((100 * i) + k)
+    done
+  in
+  let consume () =
+    for _ = 0 to 99 do
+      Atomic.incr seen.(Blocking_queue.pop q)
+    done
+  in
   Pool.run pool (fun () ->
       let consumers = List.init 10 (fun _ -> Task.async consume) in
       let producers = List.init 10 (fun i -> Task.async (produce i)) in
@@ -156,7 +172,10 @@ let waiting_burns_nothing pool =
     cpu_seconds @@ fun () ->
     Pool.run pool (fun () ->
         let trigger = Dla.prepare_for_await () in
-        let release () = Unix.sleepf 1.; trigger.release () in
+        let release () =
+          Unix.sleepf 1.;
+          trigger.release ()
+        in
         let domain = Domain.spawn release in
         trigger.await ();
         Domain.join domain)
@@ -178,7 +197,10 @@ let cancellation_ends_the_wait pool =
 let under_scheduler f =
   let asked = Atomic.make 0 in
   let ignored = Dla.{ release = ignore; await = ignore } in
-  let prepare_for_await () = Atomic.incr asked; ignored in
+  let prepare_for_await () =
+    Atomic.incr asked;
+    ignored
+  in
   Dla.using ~prepare_for_await ~while_running:(fun () -> f asked)
 
 let asks asked =
@@ -220,8 +242,7 @@ let threads_of_a_domain pool =
   let last = 7 in
   let turn i =
     if i = last then Unix.sleepf 0.05;
-    Pool.run pool (fun () ->
-        if i = last then Loc.set loc 1 else wait_for loc 1)
+    Pool.run pool (fun () -> if i = last then Loc.set loc 1 else wait_for loc 1)
   in
   ignore (in_threads (last + 1) turn);
   under_scheduler (fun asked -> check_bool "not ours" true (asks asked))

@@ -34,9 +34,19 @@ let use_all () = List.iter covers [ 0; 1; 2; 3; 7; 128; 1000 ]
 let in_pool f pool = Pool.run pool f
 
 let sizes_about_the_pools pool =
-  in_pool (fun () -> for n = 0 to 3 * Pool.size pool do covers n done) pool
+  in_pool
+    (fun () ->
+      for n = 0 to 3 * Pool.size pool do
+        covers n
+      done)
+    pool
 
-let many_in_a_row = in_pool (fun () -> for _ = 1 to 2_000 do covers 16 done)
+let many_in_a_row =
+  in_pool (fun () ->
+      for _ = 1 to 2_000 do
+        covers 16
+      done)
+
 let writes_are_seen = in_pool (fun () -> check_int "rounds" 0 (rounds 2_000))
 
 let counts_workers pool =
@@ -80,7 +90,10 @@ let in_loops pool =
       ignore (Muster.both (fun () -> covers 50) (fun () -> covers 60)));
   Muster.Team.broadcast pool (fun _ -> covers 20)
 
-let often times () = for _ = 1 to times do use_all () done
+let often times () =
+  for _ = 1 to times do
+    use_all ()
+  done
 
 let from_several_domains pool =
   let run () = outcome (fun () -> Pool.run pool (often 5)) in
@@ -108,7 +121,9 @@ let two_pools () =
   with_domains 3 @@ fun b ->
   Pool.run a (fun () ->
       check_int "outer" 2 (workers ());
-      Pool.run b (fun () -> check_int "inner" 3 (workers ()); use_all ());
+      Pool.run b (fun () ->
+          check_int "inner" 3 (workers ());
+          use_all ());
       use_all ())
 
 (* {2 The pool's size}
@@ -128,25 +143,38 @@ let keeps_to_what_c_was_told () =
   check_int "told" 1 (workers ());
   set 3;
   check_int "told again" 1 (workers ());
-  for _ = 1 to 200 do use_all () done
+  for _ = 1 to 200 do
+    use_all ()
+  done
 
 (* Beside [f], one that makes the pool smaller and larger again. *)
 let while_it_changes set f =
   let stop = Atomic.make false in
   let rec change () =
     if not (Atomic.get stop) then begin
-      List.iter (fun size -> set size; for _ = 1 to 50 do Domain.cpu_relax () done) [ 1; 3 ];
+      List.iter
+        (fun size ->
+          set size;
+          for _ = 1 to 50 do
+            Domain.cpu_relax ()
+          done)
+        [ 1; 3 ];
       change ()
     end
   in
   let domain = Domain.spawn change in
-  Fun.protect f ~finally:(fun () -> Atomic.set stop true; Domain.join domain; set 3)
+  Fun.protect f ~finally:(fun () ->
+      Atomic.set stop true;
+      Domain.join domain;
+      set 3)
 
 let nothing_is_lost_when_it_shrinks () =
   of_three @@ fun pool set ->
   check_int "told" 3 (workers ());
   while_it_changes set @@ fun () ->
-  for _ = 1 to 3_000 do check_int "slices" 0 (visit_slices 50) done;
+  for _ = 1 to 3_000 do
+    check_int "slices" 0 (visit_slices 50)
+  done;
   for _ = 1 to 3_000 do
     let sum = Atomic.make 0 in
     let add ~worker:_ i = ignore (Atomic.fetch_and_add sum i) in
@@ -162,7 +190,9 @@ let short_loops_stay_with_the_caller =
   in_pool (fun () ->
       let calls = 1_000 in
       let shared = ref 0 in
-      for _ = 1 to calls do if partakers 16 > 1 then incr shared done;
+      for _ = 1 to calls do
+        if partakers 16 > 1 then incr shared
+      done;
       (* The machine may be busy, and a body that was interrupted looks dear. *)
       check_bool "by the caller" true (!shared < calls / 2))
 
@@ -180,7 +210,12 @@ let interrupting f =
   let interrupts = "sleep 0.04; kill -INT $0; sleep 0.02; kill -INT $0" in
   let sh = [| "/bin/sh"; "-c"; interrupts; string_of_int (Unix.getpid ()) |] in
   let child = Unix.create_process "/bin/sh" sh Unix.stdin Unix.stdout Unix.stderr in
-  let raised = try Atomic.set armed true; f () with Sys.Break -> true in
+  let raised =
+    try
+      Atomic.set armed true;
+      f ()
+    with Sys.Break -> true
+  in
   Atomic.set armed false;
   reap child;
   Unix.sleepf 0.005;
@@ -189,7 +224,10 @@ let interrupting f =
 
 let interrupted pool ~dynamic =
   ignore (interrupting (fun () -> Pool.run pool (fun () -> last 3 0.03 ~dynamic)));
-  interrupting (fun () -> Pool.run pool (fun () -> last_raising 3 0.03 ~dynamic; false))
+  interrupting (fun () ->
+      Pool.run pool (fun () ->
+          last_raising 3 0.03 ~dynamic;
+          false))
 
 let nothing_outlives_an_interrupt pool =
   let raised = ref 0 in
@@ -233,15 +271,22 @@ let squares_while_others_allocate pool =
   let n = 10_000 in
   let stop = Atomic.make false in
   let allocate () =
-    while not (Atomic.get stop) do ignore (Sys.opaque_identity (List.init 1_000 Fun.id)) done
+    while not (Atomic.get stop) do
+      ignore (Sys.opaque_identity (List.init 1_000 Fun.id))
+    done
   in
   let domain = Domain.spawn allocate in
-  Fun.protect ~finally:(fun () -> Atomic.set stop true; Domain.join domain) @@ fun () ->
+  Fun.protect ~finally:(fun () ->
+      Atomic.set stop true;
+      Domain.join domain)
+  @@ fun () ->
   Pool.run pool @@ fun () ->
   for _ = 1 to 100 do
     let a = Bigarray.Array1.init Float64 C_layout n float in
     square a;
-    for i = 0 to n - 1 do if a.{i} <> is_square i then failf "%d: %f" i a.{i} done
+    for i = 0 to n - 1 do
+      if a.{i} <> is_square i then failf "%d: %f" i a.{i}
+    done
   done
 
 external running : unit -> int = "kernels_running"

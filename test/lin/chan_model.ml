@@ -14,8 +14,8 @@ struct
 
   type sut = int Chan.t
 
-  (** The oldest first. *)
   type state = { buffer : int list; closed : bool; handed : int option }
+  (** The oldest first. *)
 
   type cmd =
     | Send of int
@@ -44,10 +44,7 @@ struct
   let init_state = { buffer = []; closed = false; handed = None }
   let meeting = Kind.capacity = Some 0
   let at_rest s = s.handed = None
-
-  let init_sut () =
-    match Kind.capacity with Some n -> Chan.bounded n | None -> Chan.unbounded ()
-
+  let init_sut () = match Kind.capacity with Some n -> Chan.bounded n | None -> Chan.unbounded ()
   let cleanup = Chan.close
   let has_room s = match Kind.capacity with Some n -> List.length s.buffer < n | None -> true
 
@@ -57,10 +54,16 @@ struct
     Program.(
       one_of show_cmd
         [
-          (tries, value (fun v -> Try_send v)); (tries, always Try_recv);
-          (3, value (fun v -> Send v)); (2, value (fun v -> Select_send v));
-          (2, always Recv); (2, always Recv_opt); (2, always Select_recv);
-          (1, always Close); (1, always Is_closed); (1, always Length);
+          (tries, value (fun v -> Try_send v));
+          (tries, always Try_recv);
+          (3, value (fun v -> Send v));
+          (2, value (fun v -> Select_send v));
+          (2, always Recv);
+          (2, always Recv_opt);
+          (2, always Select_recv);
+          (1, always Close);
+          (1, always Is_closed);
+          (1, always Length);
         ])
 
   let precond cmd s =
@@ -73,7 +76,7 @@ struct
 
   let next_state cmd s =
     match cmd with
-    | Send v | Select_send v when meeting && not s.closed -> { s with handed = Some v }
+    | (Send v | Select_send v) when meeting && not s.closed -> { s with handed = Some v }
     | Send v | Try_send v | Select_send v ->
       if s.closed || not (has_room s) then s else { s with buffer = s.buffer @ [ v ] }
     | Recv | Recv_opt | Try_recv | Select_recv ->
@@ -88,8 +91,7 @@ struct
     match cmd with
     | Send v -> Res (result unit exn, protect (Chan.send c) v)
     | Try_send v -> Res (result bool exn, protect (Chan.try_send c) v)
-    | Select_send v ->
-      Res (result unit exn, protect Chan.select [ Chan.send_case c v ignore ])
+    | Select_send v -> Res (result unit exn, protect Chan.select [ Chan.send_case c v ignore ])
     | Recv -> Res (result int exn, protect Chan.recv c)
     | Recv_opt -> Res (option int, Chan.recv_opt c)
     | Try_recv -> Res (result (option int) exn, protect Chan.try_recv c)
@@ -108,8 +110,8 @@ struct
     | (Recv | Select_recv), Res ((Result (Int, Exn), _), r) ->
       r = Option.to_result ~none:Chan.Closed (oldest s)
     | Recv_opt, Res ((Option Int, _), r) -> r = oldest s
-    | Try_recv, Res ((Result (Option Int, Exn), _), r) ->
-      r = (match s.buffer with v :: _ -> Ok (Some v) | [] -> or_closed None)
+    | Try_recv, Res ((Result (Option Int, Exn), _), r) -> (
+      r = match s.buffer with v :: _ -> Ok (Some v) | [] -> or_closed None)
     | Close, Res ((Unit, _), ()) -> true
     | Is_closed, Res ((Bool, _), r) -> r = s.closed
     | Length, Res ((Int, _), r) -> r = List.length s.buffer

@@ -41,8 +41,14 @@ let in_threads jobs =
   ignore (Harness.in_threads (Array.length jobs) (fun i -> jobs.(i) ()))
 
 let threads =
-  { name = "threads"; fewer = 20; more = 2; pause = Thread.yield; within = here;
-    play = each_time in_threads }
+  {
+    name = "threads";
+    fewer = 20;
+    more = 2;
+    pause = Thread.yield;
+    within = here;
+    play = each_time in_threads;
+  }
 
 let in_tasks jobs = List.iter Task.await (List.map Task.async jobs)
 
@@ -63,8 +69,14 @@ let mixed =
       List.iter (Result.iter_error raise) (task :: !thread :: List.map Domain.join others)
     | jobs -> in_threads jobs
   and run_in_task job = Task.await (Task.async job) in
-  { name = "a task, a thread, a domain"; fewer = 10; more = 1; pause = ignore;
-    within = run_on 2; play = each_time at_once }
+  {
+    name = "a task, a thread, a domain";
+    fewer = 10;
+    more = 1;
+    pause = ignore;
+    within = run_on 2;
+    play = each_time at_once;
+  }
 
 let everywhere = [ domains; threads; tasks 1; tasks 3; mixed ]
 
@@ -128,11 +140,15 @@ module Make (Spec : Program.Spec) = struct
   let at_once name ~programs ~runs way =
     let name = Printf.sprintf "%s, %s" name way.name in
     let make () =
-      let stop = Unix.gettimeofday () +. float (times 1) *. enough_seconds in
+      let stop = Unix.gettimeofday () +. (float (times 1) *. enough_seconds) in
       let has_failed = ref false in
       let law program =
         (Unix.gettimeofday () > stop && not !has_failed)
-        || (try holds way runs program with exn -> has_failed := true; raise exn)
+        ||
+          try holds way runs program
+          with exn ->
+            has_failed := true;
+            raise exn
       in
       QCheck.Test.make ~count:(times (programs * way.more)) ~retries:3 ~name P.arbitrary law
     in
@@ -140,9 +156,7 @@ module Make (Spec : Program.Spec) = struct
 
   let alone name =
     let name = name ^ ", alone" in
-    let make () =
-      QCheck.Test.make ~count:(times 100) ~name P.arbitrary_alone Alone.agree_prop
-    in
+    let make () = QCheck.Test.make ~count:(times 100) ~name P.arbitrary_alone Alone.agree_prop in
     test make ~name
 
   let cases ?(programs = 40) ?(runs = 200) name ways =

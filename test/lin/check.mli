@@ -1,7 +1,7 @@
 (** Programs against their model, as cases of Alcotest. *)
 
-(** How the sides of a program run at the same time. *)
 type way
+(** How the sides of a program run at the same time. *)
 
 val domains : way
 

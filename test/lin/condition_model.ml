@@ -31,7 +31,9 @@ let next_state cmd n =
 let after cmd n _ = next_state cmd n
 
 let take sut () =
-  while sut.n = 0 do Condition.wait sut.more sut.mutex done;
+  while sut.n = 0 do
+    Condition.wait sut.more sut.mutex
+  done;
   sut.n <- sut.n - 1
 
 let put sut k tell () =

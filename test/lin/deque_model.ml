@@ -14,8 +14,8 @@ open STM
 type entry = { id : int; claimed : bool Atomic.t; stolen : bool Atomic.t }
 type sut = { deque : entry Deque.t; entries : entry array; mutable pushed : int }
 
-(** [live]: not claimed, the oldest first. [settled]: all sides have ended. *)
 type state = { live : int list; count : int; settled : bool }
+(** [live]: not claimed, the oldest first. [settled]: all sides have ended. *)
 
 type cmd = Push | Pop | Claim of int | Sweep | Size | Steal | Oldest | Is_empty | Settle
 
@@ -52,12 +52,20 @@ struct
     | Settle -> false
 
   let arb_cmd s =
-    let claim = if strict then Program.always Push else Program.below (max 1 s.count) (fun i -> Claim i) in
+    let claim =
+      if strict then Program.always Push else Program.below (max 1 s.count) (fun i -> Claim i)
+    in
     Program.(
       one_of show_cmd
         [
-          (6, always Push); (4, always Pop); (2, claim); (1, always Sweep); (1, always Size);
-          (8, always Steal); (1, always Oldest); (1, always Is_empty);
+          (6, always Push);
+          (4, always Pop);
+          (2, claim);
+          (1, always Sweep);
+          (1, always Size);
+          (8, always Steal);
+          (1, always Oldest);
+          (1, always Is_empty);
         ])
 
   let init_state = { live = []; count = 0; settled = false }
@@ -69,10 +77,7 @@ struct
     { deque; entries = Array.init most entry; pushed = 0 }
 
   let cleanup _ = ()
-
-  let precond cmd s =
-    match cmd with Push -> s.count < most | Claim i -> i < s.count | _ -> true
-
+  let precond cmd s = match cmd with Push -> s.count < most | Claim i -> i < s.count | _ -> true
   let but_newest list = List.filteri (fun i _ -> i < List.length list - 1) list
   let newest list = List.nth_opt (List.rev list) 0
 
@@ -95,9 +100,7 @@ struct
 
   let rec next_claimed take d =
     let entry = take d in
-    if entry.id < 0 then None
-    else if claim entry then Some entry.id
-    else next_claimed take d
+    if entry.id < 0 then None else if claim entry then Some entry.id else next_claimed take d
 
   let steal d =
     let entry = Deque.steal d in

@@ -6,8 +6,8 @@ include Program.Anyone
 
 type sut = int Inbox.t
 
-(** The oldest first. *)
 type state = int list
+(** The oldest first. *)
 
 type cmd = Push of int | Pop | Is_empty
 
@@ -27,10 +27,7 @@ let cleanup _ = ()
 let precond _ _ = true
 
 let next_state cmd s =
-  match (cmd, s) with
-  | Push v, _ -> s @ [ v ]
-  | Pop, _ :: rest -> rest
-  | Pop, [] | Is_empty, _ -> s
+  match (cmd, s) with Push v, _ -> s @ [ v ] | Pop, _ :: rest -> rest | Pop, [] | Is_empty, _ -> s
 
 let after cmd s _ = next_state cmd s
 

@@ -6,15 +6,12 @@ include Program.Anyone
 
 type cmd = Count_down | Await | Get
 
-(** How often it is yet to be counted down. *)
 type state = int
+(** How often it is yet to be counted down. *)
 
 type sut = Latch.t
 
-let show_cmd = function
-  | Count_down -> "count_down"
-  | Await -> "await"
-  | Get -> "get_value"
+let show_cmd = function Count_down -> "count_down" | Await -> "await" | Get -> "get_value"
 
 let arb_cmd _ =
   Program.(one_of show_cmd [ (3, always Count_down); (2, always Await); (1, always Get) ])

@@ -7,8 +7,8 @@ include Program.Anyone
 
 type cmd = Force | Is_val | Force_derived | Force_failing | Is_failing_val
 
-(** Whether the first was computed. *)
 type state = bool
+(** Whether the first was computed. *)
 
 type sut = { value : int Lazy.t; derived : int Lazy.t; failing : int Lazy.t }
 

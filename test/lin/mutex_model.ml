@@ -26,9 +26,7 @@ let precond _ _ = true
 let next_state cmd n = match cmd with Count | Try -> n + 1 | Relock | Unlock_unheld -> n
 
 let after cmd n res =
-  match (cmd, res) with
-  | Try, Res ((Option Int, _), None) -> n
-  | _ -> next_state cmd n
+  match (cmd, res) with Try, Res ((Option Int, _), None) -> n | _ -> next_state cmd n
 
 let count sut =
   let seen = sut.counter in

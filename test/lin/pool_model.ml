@@ -76,12 +76,22 @@ struct
     Program.(
       one_of show_cmd
         [
-          (3, number (fun k -> Add k)); (2, number (fun k -> Add_in_task k));
-          (2, number (fun k -> Add_awaited_outside k)); (1, number (fun k -> Add_and_fail k));
-          (2, number (fun k -> Leave k)); (2, always Await_left);
-          (3, below 300 (fun n -> Many n)); (2, below 300 (fun n -> Reduce n)); (1, always Fib); (1, always Broadcast);
-          (waits, always Acquire); (waits, always Release);
-          (2 * closes, always Close); (1, always Size); (1, always Stats); (1, always Stats_alone);
+          (3, number (fun k -> Add k));
+          (2, number (fun k -> Add_in_task k));
+          (2, number (fun k -> Add_awaited_outside k));
+          (1, number (fun k -> Add_and_fail k));
+          (2, number (fun k -> Leave k));
+          (2, always Await_left);
+          (3, below 300 (fun n -> Many n));
+          (2, below 300 (fun n -> Reduce n));
+          (1, always Fib);
+          (1, always Broadcast);
+          (waits, always Acquire);
+          (waits, always Release);
+          (2 * closes, always Close);
+          (1, always Size);
+          (1, always Stats);
+          (1, always Stats_alone);
         ])
 
   let init_state = { count = 0; permits = 0; left = None; closed = false }
@@ -89,12 +99,15 @@ struct
   let init_sut () =
     {
       pool = Pool.create ~name:"shared" ~domains:Kind.domains ~oversubscribe:true ();
-      counter = Atomic.make 0; permits = Muster.Semaphore.make 0;
-      left = Atomic.make None; begun = Atomic.make 0; ended = Atomic.make 0; highest = Atomic.make None;
+      counter = Atomic.make 0;
+      permits = Muster.Semaphore.make 0;
+      left = Atomic.make None;
+      begun = Atomic.make 0;
+      ended = Atomic.make 0;
+      highest = Atomic.make None;
     }
 
   let cleanup sut = Pool.close sut.pool
-
   let precond cmd s = match cmd with Acquire -> s.permits > 0 | _ -> true
 
   let next_state cmd s =
@@ -131,16 +144,14 @@ struct
   let add_awaited_outside sut k () =
     Task.await (Pool.run sut.pool (fun () -> Task.async (add sut k)))
 
-  let await_left (sut : sut) () =
-    Option.fold (Atomic.get sut.left) ~none:(-1) ~some:Task.await
+  let await_left (sut : sut) () = Option.fold (Atomic.get sut.left) ~none:(-1) ~some:Task.await
 
   let many n () =
     let ran = Atomic.make 0 in
     List.iter Task.await (List.init n (fun _ -> Task.async (fun () -> Atomic.incr ran)));
     Atomic.get ran
 
-  let sum n () =
-    Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id
+  let sum n () = Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id
 
   let broadcast sut () =
     let reached = Atomic.make 0 in
@@ -149,7 +160,10 @@ struct
 
   let leave sut k () =
     Atomic.incr sut.begun;
-    let task () = Atomic.incr sut.ended; k in
+    let task () =
+      Atomic.incr sut.ended;
+      k
+    in
     Atomic.set sut.left (Some (Task.async task))
 
   let close sut =
@@ -158,9 +172,12 @@ struct
 
   let grows =
     [
-      ("tasks", fun (s : Pool.stats) -> s.tasks); ("forks", fun s -> s.forks);
-      ("steals", fun s -> s.steals); ("parks", fun s -> s.parks);
-      ("regions", fun s -> s.regions); ("domains_started", fun s -> s.domains_started);
+      ("tasks", fun (s : Pool.stats) -> s.tasks);
+      ("forks", fun s -> s.forks);
+      ("steals", fun s -> s.steals);
+      ("parks", fun s -> s.parks);
+      ("regions", fun s -> s.regions);
+      ("domains_started", fun s -> s.domains_started);
       ("domains_ended", fun s -> s.domains_ended);
     ]
 
@@ -169,8 +186,10 @@ struct
   let wrong_now (now : Pool.stats) ~callers =
     let most = Kind.domains - 1 + callers and residents = max 1 (Kind.domains - 1) in
     [
-      ("size", now.size <> Kind.domains); ("workers", now.workers > callers + residents);
-      ("allowed", now.allowed > most); ("domains", now.domains_ended > now.domains_started);
+      ("size", now.size <> Kind.domains);
+      ("workers", now.workers > callers + residents);
+      ("allowed", now.allowed > most);
+      ("domains", now.domains_ended > now.domains_started);
     ]
 
   (* No count may be less than it was for whoever asked before. *)
@@ -212,8 +231,7 @@ struct
     | (Add _ | Add_in_task _ | Add_awaited_outside _ | Add_and_fail _), Res ((Option Int, _), r) ->
       r = unless_closed s.count
     | (Leave _ | Acquire | Release), Res ((Option Unit, _), r) -> r = unless_closed ()
-    | Await_left, Res ((Option Int, _), r) ->
-      r = unless_closed (Option.value s.left ~default:(-1))
+    | Await_left, Res ((Option Int, _), r) -> r = unless_closed (Option.value s.left ~default:(-1))
     | Many n, Res ((Option Int, _), r) -> r = unless_closed n
     | Reduce n, Res ((Option Int, _), r) -> r = unless_closed (n * (n + 1) / 2)
     | Fib, Res ((Option Int, _), r) -> r = unless_closed 21

@@ -21,7 +21,6 @@ let one_of show weighted =
 
 let always cmd _ = cmd
 let below n make rng = make (Random.State.int rng n)
-
 let nobody = -1
 
 (* Each way to take the first element of one of the lists, but for one list; and whose it was. *)
@@ -139,8 +138,7 @@ module Make (Spec : Spec) = struct
     let print cmds = String.concat "; " (List.map Spec.show_cmd cmds) in
     let shrink cmds yield = List.iter yield (without_one cmds) in
     let shrink = QCheck.Shrink.filter (goes_through Spec.init_state) shrink in
-    QCheck.make ~print ~shrink (fun rng ->
-        alone rng Spec.init_state (Random.State.int rng 25))
+    QCheck.make ~print ~shrink (fun rng -> alone rng Spec.init_state (Random.State.int rng 25))
 
   (* {2 What was seen} *)
 

@@ -60,7 +60,8 @@ module Make (Spec : Spec) : sig
 
   type seen
 
-  val observe : ?pause:(unit -> unit) -> clock:int Atomic.t option -> Spec.sut -> Spec.cmd list -> seen list
+  val observe :
+    ?pause:(unit -> unit) -> clock:int Atomic.t option -> Spec.sut -> Spec.cmd list -> seen list
   (** Runs the commands, with a [pause] before each. Without a clock nobody knows what ended before
       what, nor do the sides have that atomic in common, which would hide much. *)
 

@@ -7,8 +7,8 @@ include Program.Anyone
 
 type cmd = Read | Write | Try_read | Try_write
 
-(** What has been written. *)
 type state = int
+(** What has been written. *)
 
 type sut = { lock : Rwlock.t; mutable left : int; mutable right : int }
 
@@ -30,9 +30,7 @@ let precond _ _ = true
 let next_state cmd n = match cmd with Write | Try_write -> n + 1 | Read | Try_read -> n
 
 let after cmd n res =
-  match (cmd, res) with
-  | Try_write, Res ((Option Int, _), None) -> n
-  | _ -> next_state cmd n
+  match (cmd, res) with Try_write, Res ((Option Int, _), None) -> n | _ -> next_state cmd n
 
 let torn = -1
 let read sut = if sut.left = sut.right then sut.left else torn

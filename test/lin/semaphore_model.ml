@@ -6,8 +6,8 @@ include Program.Anyone
 
 type cmd = Acquire | Try | Release | Get
 
-(** Permits. *)
 type state = int
+(** Permits. *)
 
 type sut = Semaphore.t
 
@@ -19,8 +19,7 @@ let show_cmd = function
 
 let arb_cmd _ =
   Program.(
-    one_of show_cmd
-      [ (3, always Acquire); (1, always Try); (3, always Release); (1, always Get) ])
+    one_of show_cmd [ (3, always Acquire); (1, always Try); (3, always Release); (1, always Get) ])
 
 let init_state = 0
 let init_sut () = Semaphore.make init_state
@@ -28,11 +27,7 @@ let cleanup _ = ()
 let precond cmd n = match cmd with Acquire -> n > 0 | Try | Release | Get -> true
 
 let next_state cmd n =
-  match cmd with
-  | Acquire -> n - 1
-  | Try -> max 0 (n - 1)
-  | Release -> n + 1
-  | Get -> n
+  match cmd with Acquire -> n - 1 | Try -> max 0 (n - 1) | Release -> n + 1 | Get -> n
 
 let after cmd n _ = next_state cmd n
 

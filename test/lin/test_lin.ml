@@ -171,9 +171,7 @@ module Pool_api = struct
   let run s k = Pool.run s.pool (add s k)
   let in_task s k = Pool.run s.pool (fun () -> Task.await (Task.async (add s k)))
   let outside s k = Task.await (Pool.run s.pool (fun () -> Task.async (add s k)))
-
-  let right s n result expected =
-    if result = expected then add s n () else failwith "wrong result"
+  let right s n result expected = if result = expected then add s n () else failwith "wrong result"
 
   let sum s n =
     Pool.run s.pool (fun () ->
@@ -214,8 +212,7 @@ let both_ways name tests =
 let cases ?(domains = 2) ?(threads = 20) name (module Api : Spec) =
   let module Domains = Lin_domain.Make (Api) in
   let module Threads = Lin_thread.Make (Api) in
-  both_ways name
-    [ ("domains", domains, Domains.lin_test); ("threads", threads, Threads.lin_test) ]
+  both_ways name [ ("domains", domains, Domains.lin_test); ("threads", threads, Threads.lin_test) ]
 
 let chan name make =
   let module Api = Chan_api (struct
@@ -296,8 +293,12 @@ module Deque_roles = struct
 
   let run cmd d =
     match cmd with
-    | Push v -> Deque.push d (entry v); None
-    | Sweep -> Deque.sweep d; None
+    | Push v ->
+      Deque.push d (entry v);
+      None
+    | Sweep ->
+      Deque.sweep d;
+      None
     | Pop -> claim_next Deque.pop d
     | Steal -> claim_next Deque.steal d
 end
@@ -340,7 +341,9 @@ module Try_lock_roles = struct
 
   let unlock s side =
     let held = has s side in
-    if held then (note s side false; Mutex.unlock s.mutex);
+    if held then (
+      note s side false;
+      Mutex.unlock s.mutex);
     held
 
   let run cmd s = match cmd with Try_lock side -> try_lock s side | Unlock side -> unlock s side

@@ -47,10 +47,7 @@ module Cell = struct
     | Peek seen -> Res (option int, seen)
 
   let postcond cmd s _ =
-    match cmd with
-    | Put _ | Hand _ -> true
-    | Take v -> s.here = Some v
-    | Peek seen -> s.here = seen
+    match cmd with Put _ | Hand _ -> true | Take v -> s.here = Some v | Peek seen -> s.here = seen
 end
 
 module P = Program.Make (Cell)
@@ -75,7 +72,12 @@ let judged =
       no "a side's own order" (explained [ [ Peek (Some 1); Peek None ]; [ Put 1 ] ]);
       no "two sides that disagree"
         (explained
-           [ [ Put 1 ]; [ Put 2 ]; [ Peek (Some 1); Peek (Some 2) ]; [ Peek (Some 2); Peek (Some 1) ] ]);
+           [
+             [ Put 1 ];
+             [ Put 2 ];
+             [ Peek (Some 1); Peek (Some 2) ];
+             [ Peek (Some 2); Peek (Some 1) ];
+           ]);
       no "what ended before" (explained ~timed:true [ [ Peek (Some 1) ]; [ Put 1 ] ]);
       yes "what ended before, in order" (explained ~timed:true [ [ Put 1 ]; [ Peek (Some 1) ] ]);
       no "what came first" (explained ~first:[ Put 1 ] [ [ Peek None ]; [ Put 2 ] ]);

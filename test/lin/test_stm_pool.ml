@@ -7,7 +7,8 @@ let cases ~domains ~closes =
   let module Model = Check.Make (Pool_model.Make (struct
     let domains = domains
     let closes = closes
-  end)) in
+  end))
+  in
   let name = Printf.sprintf "size %d%s" domains (if closes then ", closed" else "") in
   let one_worker = if closes then [ Check.tasks 1 ] else [] in
   let ways = Check.[ domains; threads; tasks 3; mixed ] @ one_worker in

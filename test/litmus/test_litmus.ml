@@ -32,7 +32,11 @@ let promise_mp () =
 let promise_sb () =
   let make () = Promise.make Promise.nowhere ignore in
   let promises = [| make (); make () |] and seen = [| false; false |] in
-  let before _ = for i = 0 to 1 do promises.(i) <- make () done in
+  let before _ =
+    for i = 0 to 1 do
+      promises.(i) <- make ()
+    done
+  in
   let side i _ =
     ignore (Promise.run promises.(i));
     seen.(i) <- Promise.is_done promises.(1 - i)
@@ -45,7 +49,10 @@ let promise_iriw () =
   let make () = Promise.make Promise.nowhere ignore in
   let p = ref (make ()) and q = ref (make ()) in
   let saw = Array.make 4 false in
-  let before _ = p := make (); q := make () in
+  let before _ =
+    p := make ();
+    q := make ()
+  in
   let tell promise _ = ignore (Promise.run !promise) in
   let look at first second _ =
     saw.(at) <- Promise.is_done !first;
@@ -88,7 +95,10 @@ let parking_sb () =
 
 let through_inbox () =
   let inbox = Core.Inbox.create () and data = ref 0 in
-  let send round = data := round; Core.Inbox.push inbox () in
+  let send round =
+    data := round;
+    Core.Inbox.push inbox ()
+  in
   let receive round =
     relax_until (fun () -> not (Core.Inbox.is_empty inbox));
     ignore (Core.Inbox.pop inbox);
@@ -105,8 +115,10 @@ let through_deque () =
     Core.Deque.push deque entry
   in
   let take round =
-    relax_until (fun () -> got := Core.Deque.steal deque; !got != nothing);
-    check "stolen, so written" (! !got = round)
+    relax_until (fun () ->
+        got := Core.Deque.steal deque;
+        !got != nothing);
+    check "stolen, so written" (!(!got) = round)
   in
   race 10_000 [ push; take ]
 
@@ -129,7 +141,10 @@ let fork_join =
   let given = ref 0 and left = ref 0 and right = ref 0 in
   in_task 2 60_000 (fun round ->
       given := round;
-      let side own () = loiter round; own := !given in
+      let side own () =
+        loiter round;
+        own := !given
+      in
       ignore (Muster.both (side left) (side right));
       check "forked, so given; joined, so done" (!left = round && !right = round))
 
@@ -138,7 +153,11 @@ exception Failed
 let fork_raises =
   let left = ref 0 and right = ref 0 in
   in_task 2 30_000 (fun round ->
-      let side own () = loiter round; own := round; raise Failed in
+      let side own () =
+        loiter round;
+        own := round;
+        raise Failed
+      in
       match Muster.both (fun () -> left := round) (side right) with
       | _ -> check "raises" false
       | exception Failed -> check "raised, so done" (!left = round && !right = round))
@@ -158,7 +177,11 @@ let await_raises =
   let given = ref 0 and result = ref 0 in
   in_task 2 30_000 (fun round ->
       given := round;
-      let task = Task.async (fun () -> result := !given; raise Failed) in
+      let task =
+        Task.async (fun () ->
+            result := !given;
+            raise Failed)
+      in
       loiter round;
       match Task.await task with
       | () -> check "raises" false
@@ -181,7 +204,11 @@ let await_elsewhere pool =
 let all_of_several =
   let cells = Array.make 3 0 in
   in_task 3 10_000 (fun round ->
-      ignore (Task.all (List.init 3 (fun i () -> loiter round; cells.(i) <- round)));
+      ignore
+        (Task.all
+           (List.init 3 (fun i () ->
+                loiter round;
+                cells.(i) <- round)));
       check "returned, so all done" (Array.for_all (fun cell -> cell = round) cells))
 
 (* Each that has begun has ended, where one of them raises. *)
@@ -198,12 +225,18 @@ let all_raise =
       | _ -> check "raises" false
       | exception Failed ->
         check "raised, so done" (cells.(1) = round);
-        for i = 0 to 2 do check "begun, so ended" (begun.(i) <> round || cells.(i) = round) done)
+        for i = 0 to 2 do
+          check "begun, so ended" (begun.(i) <> round || cells.(i) = round)
+        done)
 
 let first_of_several =
   let cells = Array.make 3 0 in
   in_task 3 10_000 (fun round ->
-      let task i () = loiter round; cells.(i) <- round; i in
+      let task i () =
+        loiter round;
+        cells.(i) <- round;
+        i
+      in
       let winner = Task.first (List.init 3 task) in
       (* Those that lost have ended, too, or never begun: no race with these reads. *)
       check "returned, so done" (Array.fold_left max 0 cells = round && cells.(winner) = round))
@@ -212,7 +245,11 @@ let run_in_a_pool pool =
   let cells = [| 0; 0 |] in
   let caller i round =
     cells.(i) <- round;
-    let seen = Pool.run pool (fun () -> cells.(i) <- cells.(i) + 1; cells.(i)) in
+    let seen =
+      Pool.run pool (fun () ->
+          cells.(i) <- cells.(i) + 1;
+          cells.(i))
+    in
     check "run, so given; returned, so done" (seen = round + 1 && cells.(i) = round + 1)
   in
   race 3_000 [ caller 0; caller 1 ]
@@ -221,7 +258,11 @@ let run_raises pool =
   let cells = [| 0; 0 |] in
   let caller i round =
     cells.(i) <- round;
-    match Pool.run pool (fun () -> cells.(i) <- cells.(i) + 1; raise Failed) with
+    match
+      Pool.run pool (fun () ->
+          cells.(i) <- cells.(i) + 1;
+          raise Failed)
+    with
     | () -> check "raises" false
     | exception Failed -> check "raised, so done" (cells.(i) = round + 1)
   in
@@ -241,7 +282,10 @@ let loop =
   let given = ref 0 and cells = Array.make 16 0 in
   in_task 2 5_000 (fun round ->
       given := round;
-      let body i = pauses 16; cells.(i) <- !given in
+      let body i =
+        pauses 16;
+        cells.(i) <- !given
+      in
       Muster.parallel_for ~grain:1 ~start:0 ~finish:15 body;
       check "begun, so given; returned, so done" (Array.for_all (fun c -> c = round) cells))
 
@@ -249,7 +293,11 @@ let loop =
 let reduction =
   let cells = Array.make 16 0 in
   in_task 2 5_000 (fun round ->
-      let f i = pauses 16; cells.(i) <- round; (i, i) in
+      let f i =
+        pauses 16;
+        cells.(i) <- round;
+        (i, i)
+      in
       let combine (a, b) (c, d) =
         check "combined, so done" (cells.(b) = round && cells.(c) = round);
         (a, d)
@@ -268,7 +316,10 @@ let region_raises pool =
   let given = ref 0 and cells = Array.make (Pool.size pool) 0 in
   repeat 30_000 (fun round ->
       given := round;
-      let body worker = cells.(worker) <- !given; if worker = 1 then raise Failed in
+      let body worker =
+        cells.(worker) <- !given;
+        if worker = 1 then raise Failed
+      in
       match Team.broadcast pool body with
       | () -> check "raises" false
       | exception Failed -> check "raised, so done" (Array.for_all (fun c -> c = round) cells))
@@ -286,12 +337,15 @@ let region_after_region pool =
 let one_worker_at_a_time pool =
   let own = Array.make (Pool.size pool) 0 in
   repeat 1_000 (fun round ->
-      Team.for_n_dynamic pool 32 (fun ~worker _ -> pauses 8; own.(worker) <- own.(worker) + 1);
+      Team.for_n_dynamic pool 32 (fun ~worker _ ->
+          pauses 8;
+          own.(worker) <- own.(worker) + 1);
       check "none lost" (Array.fold_left ( + ) 0 own = 32 * (round + 1)))
 
 let () =
   main
-    [ case "promise: MP, done and seen" promise_mp;
+    [
+      case "promise: MP, done and seen" promise_mp;
       case "promise: SB, each resolves one" promise_sb;
       case "promise: IRIW, two readers" promise_iriw;
       case "promise: one of two claims" promise_claim;
@@ -316,4 +370,5 @@ let () =
       case "region: broadcast" (with_pool 2 region);
       case "region: raises" (with_pool 2 region_raises);
       case "region: one after another" (with_pool 3 region_after_region);
-      case "region: one worker's calls" (with_pool 3 one_worker_at_a_time) ]
+      case "region: one worker's calls" (with_pool 3 one_worker_at_a_time);
+    ]

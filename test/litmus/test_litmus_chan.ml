@@ -5,14 +5,21 @@ module Chan = Muster.Chan
 module Task = Muster.Task
 open Rounds
 
-let data = ref 0 and back = ref 0
+let data = ref 0
+and back = ref 0
 
 (* {2 From a send to its receive} *)
 
 let mp ~fresh ~send ~receive n () =
   let chan = fresh () in
-  let tell round = data := round; send chan in
-  let look round = receive chan; check "received, so written" (!data = round) in
+  let tell round =
+    data := round;
+    send chan
+  in
+  let look round =
+    receive chan;
+    check "received, so written" (!data = round)
+  in
   race n [ tell; look ]
 
 let send chan = Chan.send chan ()
@@ -44,8 +51,16 @@ let senders_in_order () =
 (* Each round both wrote before they met, so both see the other's. *)
 let rendezvous () =
   let chan = Chan.bounded 0 in
-  let give round = data := round; Chan.send chan (); check "taken, so written" (!back = round) in
-  let take round = back := round; Chan.recv chan; check "given, so written" (!data = round) in
+  let give round =
+    data := round;
+    Chan.send chan ();
+    check "taken, so written" (!back = round)
+  in
+  let take round =
+    back := round;
+    Chan.recv chan;
+    check "given, so written" (!data = round)
+  in
   race 10_000 [ give; take ]
 
 (* A full channel of one place is a lock: who sends holds it, who receives lets go. *)
@@ -68,7 +83,10 @@ let ring =
   in_task 2 500 (fun round ->
       let chan = Chan.bounded 2 in
       let produce () =
-        for i = 0 to 15 do cells.(i land 3) <- round + i; Chan.send chan i done
+        for i = 0 to 15 do
+          cells.(i land 3) <- round + i;
+          Chan.send chan i
+        done
       in
       let producer = Task.async produce in
       for i = 0 to 15 do
@@ -82,23 +100,39 @@ let ring =
 let closing ~wait () =
   let chan = ref (Chan.bounded 1) in
   let before _ = chan := Chan.bounded 1 in
-  let close round = data := round; Chan.close !chan in
-  let look round = wait !chan; check "closed, so written" (!data = round) in
+  let close round =
+    data := round;
+    Chan.close !chan
+  in
+  let look round =
+    wait !chan;
+    check "closed, so written" (!data = round)
+  in
   race 5_000 ~before [ close; look ]
 
 let until_closed f = try f () with Chan.Closed -> ()
 let receive_end chan = check "nothing" (Chan.recv_opt chan = None)
 let see_closed chan = relax_until (fun () -> Chan.is_closed chan)
-let send_in_vain chan = until_closed (fun () -> while true do Chan.send chan () done)
+
+let send_in_vain chan =
+  until_closed (fun () ->
+      while true do
+        Chan.send chan ()
+      done)
 
 let try_in_vain chan =
-  until_closed (fun () -> while true do ignore (Chan.try_send chan ()) done)
+  until_closed (fun () ->
+      while true do
+        ignore (Chan.try_send chan ())
+      done)
 
 let poll_in_vain chan =
-  until_closed (fun () -> while true do ignore (Chan.try_recv chan) done)
+  until_closed (fun () ->
+      while true do
+        ignore (Chan.try_recv chan)
+      done)
 
-let select_end chan =
-  check "the end" (Chan.select [ Chan.recv_opt_case chan Option.is_none ])
+let select_end chan = check "the end" (Chan.select [ Chan.recv_opt_case chan Option.is_none ])
 
 (* {2 Select} *)
 
@@ -130,8 +164,7 @@ let selects_meet () =
   in
   race 3_000 [ party 0 there here; party 1 here there ]
 
-let try_select chan =
-  relax_until (fun () -> Chan.(try_select [ recv_case chan Fun.id ]) <> None)
+let try_select chan = relax_until (fun () -> Chan.(try_select [ recv_case chan Fun.id ]) <> None)
 
 (* {2 Tasks} *)
 
@@ -140,12 +173,20 @@ let ping_pong =
   in_task 2 500 (fun _ ->
       let there = Chan.bounded 0 and back = Chan.bounded 1 in
       let strike from into () =
-        for _ = 1 to 10 do Chan.recv from; incr ball; Chan.send into () done
+        for _ = 1 to 10 do
+          Chan.recv from;
+          incr ball;
+          Chan.send into ()
+        done
       in
       let before = !ball in
       let other = Task.async (strike there back) in
       Chan.send there ();
-      for _ = 2 to 10 do Chan.recv back; incr ball; Chan.send there () done;
+      for _ = 2 to 10 do
+        Chan.recv back;
+        incr ball;
+        Chan.send there ()
+      done;
       Chan.recv back;
       Task.await other;
       check "every stroke" (!ball = before + 19))
@@ -154,7 +195,10 @@ let iterates read =
   in_task 2 500 (fun round ->
       let chan = Chan.bounded 4 and cells = Array.make 16 0 and sum = ref 0 in
       let produce () =
-        for i = 0 to 15 do cells.(i) <- round; Chan.send chan i done;
+        for i = 0 to 15 do
+          cells.(i) <- round;
+          Chan.send chan i
+        done;
         data := round;
         Chan.close chan
       in
@@ -169,8 +213,15 @@ let by_seq f chan = Seq.iter f (Chan.to_seq chan)
 
 let sb ~act ~look () =
   let chans = Array.init 2 (fun _ -> Chan.bounded 1) and seen = [| false; false |] in
-  let before _ = for i = 0 to 1 do chans.(i) <- Chan.bounded 1 done in
-  let side i _ = act chans.(i); seen.(i) <- look chans.(1 - i) in
+  let before _ =
+    for i = 0 to 1 do
+      chans.(i) <- Chan.bounded 1
+    done
+  in
+  let side i _ =
+    act chans.(i);
+    seen.(i) <- look chans.(1 - i)
+  in
   let after _ = check "one sees the other" (seen.(0) || seen.(1)) in
   race 5_000 ~before ~after [ side 0; side 1 ]
 
@@ -179,7 +230,8 @@ let receive_1 chan = Chan.try_recv chan <> None
 
 let () =
   main
-    [ case "chan: MP, rendezvous" (mp ~fresh:(bounded 0) ~send ~receive:Chan.recv 10_000);
+    [
+      case "chan: MP, rendezvous" (mp ~fresh:(bounded 0) ~send ~receive:Chan.recv 10_000);
       case "chan: MP, bounded" (mp ~fresh:(bounded 2) ~send ~receive:Chan.recv 10_000);
       case "chan: MP, unbounded" (mp ~fresh:Chan.unbounded ~send ~receive:Chan.recv 10_000);
       case "chan: MP, try_recv" (mp ~fresh:(bounded 1) ~send ~receive:poll 10_000);
@@ -197,11 +249,11 @@ let () =
       case "close: MP, select" (closing ~wait:select_end);
       case "select: MP, receives" select_receives;
       case "select: MP, two meet" selects_meet;
-      case "select: MP, try_select"
-        (mp ~fresh:Chan.unbounded ~send ~receive:try_select 10_000);
+      case "select: MP, try_select" (mp ~fresh:Chan.unbounded ~send ~receive:try_select 10_000);
       case "tasks: ping-pong" ping_pong;
       case "tasks: iter" (iterates Chan.iter);
       case "tasks: to_seq" (iterates by_seq);
       case "chan: SB, send and receive" (sb ~act:send ~look:receive_1);
       case "chan: SB, send and length" (sb ~act:send ~look:(fun c -> Chan.length c > 0));
-      case "chan: SB, close and is_closed" (sb ~act:Chan.close ~look:Chan.is_closed) ]
+      case "chan: SB, close and is_closed" (sb ~act:Chan.close ~look:Chan.is_closed);
+    ]

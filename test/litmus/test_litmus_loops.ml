@@ -17,8 +17,14 @@ let bigs = A1.init Bigarray.int Bigarray.c_layout n Fun.id
 let list = List.init n Fun.id
 
 (* What the functions do. It takes long enough to be shared. *)
-let touch i = pauses 40; cells.(i) <- !given
-let touched i = touch i; i
+let touch i =
+  pauses 40;
+  cells.(i) <- !given
+
+let touched i =
+  touch i;
+  i
+
 let of_char c = touch (Char.code c)
 
 (* [operation] calls [touch] for each index. *)
@@ -32,24 +38,31 @@ let operation call =
 let makes call =
   in_task 2 750 (fun round ->
       given := round;
-      let block i = touch i; ref (round + i) in
-      check "returned, so made" (call block = n * (2 * round + n - 1) / 2 && all_are round))
+      let block i =
+        touch i;
+        ref (round + i)
+      in
+      check "returned, so made" (call block = n * ((2 * round) + n - 1) / 2 && all_are round))
 
 let sum = Array.fold_left (fun sum block -> sum + !block) 0
 let sum_list = List.fold_left (fun sum block -> sum + !block) 0
 
 (* Operands are blocks as well, and were made before they are combined. *)
 let add a b = ref (!a + !b)
-
 let array_map block = sum (Muster.Array.map block indices)
 let array_init block = sum (Muster.Array.init n block)
 let array_filter block = sum (Muster.Array.filter_map (fun i -> Some (block i)) indices)
 let array_concat block = sum (Muster.Array.concat_map (fun i -> [| block i |]) indices)
-
 let array_fold block = !(Muster.Array.fold add (ref 0) (Muster.Array.map block indices))
 
 let array_groups block =
-  let groups = Muster.Array.group_by (fun i -> touch i; i land 3) indices in
+  let groups =
+    Muster.Array.group_by
+      (fun i ->
+        touch i;
+        i land 3)
+      indices
+  in
   Array.fold_left (fun n (_, group) -> n + sum (Array.map block group)) 0 groups
 
 let list_map block = sum_list (Muster.List.map block list)
@@ -59,28 +72,47 @@ let list_fold block = !(Muster.List.fold add (ref 0) (Muster.List.map block list
 (* What happened when an element was forced is seen by its call. *)
 let seq_iter () =
   let forced = Array.make n 0 in
-  let element i = forced.(i) <- !given; i in
+  let element i =
+    forced.(i) <- !given;
+    i
+  in
   let seq = Seq.map element (Seq.init n Fun.id) in
-  Muster.Seq.iter (fun i -> check "forced before" (forced.(i) = !given); touch i) seq
+  Muster.Seq.iter
+    (fun i ->
+      check "forced before" (forced.(i) = !given);
+      touch i)
+    seq
 
-let seq_count () = ignore (Muster.Seq.count (fun i -> touch i; true) (List.to_seq list))
+let seq_count () =
+  ignore
+    (Muster.Seq.count
+       (fun i ->
+         touch i;
+         true)
+       (List.to_seq list))
 
 (* A comparison sees what the caller did, and its result is sorted plainly. *)
 let sort =
   let keys = Array.init 500 (fun i -> ref i) in
   in_task 2 100 (fun round ->
-      Array.iteri (fun i key -> key := (i * (1 + (2 * round))) mod 499) keys;
+      Array.iteri (fun i key -> key := i * (1 + (2 * round)) mod 499) keys;
       let by_key a b = Int.compare !a !b in
       let a = Array.copy keys in
       Muster.Array.sort by_key a;
       let in_order = ref true in
-      for i = 1 to 499 do in_order := !in_order && by_key a.(i - 1) a.(i) <= 0 done;
+      for i = 1 to 499 do
+        in_order := !in_order && by_key a.(i - 1) a.(i) <= 0
+      done;
       check "sorted" !in_order)
 
 let search =
   in_task 2 750 (fun round ->
       given := round;
-      let found = Muster.Array.find_map (fun i -> touch i; if i = n - 1 then Some (ref round) else None) in
+      let found =
+        Muster.Array.find_map (fun i ->
+            touch i;
+            if i = n - 1 then Some (ref round) else None)
+      in
       check "found, so made" (!(Option.get (found indices)) = round && all_are round))
 
 exception Failed of int ref
@@ -88,7 +120,10 @@ exception Failed of int ref
 let raises =
   in_task 2 750 (fun round ->
       given := round;
-      let f i = touch i; if i = n - 1 then raise (Failed (ref round)) in
+      let f i =
+        touch i;
+        if i = n - 1 then raise (Failed (ref round))
+      in
       match Muster.Array.iter f indices with
       | () -> check "raises" false
       | exception Failed content -> check "raised, so done" (!content = round && all_are round))
@@ -101,13 +136,19 @@ let prefixes scan =
   let numbers = Array.init (last + 1) (fun i -> ref i) in
   in_task 2 100 (fun round ->
       given := round;
-      let op a b = check "called, so given" (!given = round); ref (!a + !b) in
+      let op a b =
+        check "called, so given" (!given = round);
+        ref (!a + !b)
+      in
       check "returned, so done" (!((scan op numbers).(last)) = last * (last + 1) / 2))
 
 let find =
   in_task 2 500 (fun round ->
       given := round;
-      let f i = touch i; if i = n - 1 then Some (ref round) else None in
+      let f i =
+        touch i;
+        if i = n - 1 then Some (ref round) else None
+      in
       match Muster.parallel_find ~grain:1 ~start:0 ~finish:(n - 1) f with
       | Some found -> check "found, so done" (!found = round && all_are round)
       | None -> check "found" false)
@@ -127,7 +168,9 @@ let ends_raising run =
     | _ -> check "raises" false
     | exception Failed content ->
       check "raised, so done" (!content = round && Array.mem round cells);
-      for i = 0 to n - 1 do check "begun, so ended" (begun.(i) <> round || cells.(i) = round) done
+      for i = 0 to n - 1 do
+        check "begun, so ended" (begun.(i) <> round || cells.(i) = round)
+      done
 
 let loop_raises run = in_task 2 750 (ends_raising run)
 let for_raises body = Muster.parallel_for ~grain:1 ~start:0 ~finish:(n - 1) body
@@ -136,7 +179,9 @@ let reduce_raises body =
   Muster.parallel_reduce ~grain:1 ~start:0 ~finish:(n - 1) ~combine:(fun () () -> ()) ~init:() body
 
 let find_raises body =
-  Muster.parallel_find ~grain:1 ~start:0 ~finish:(n - 1) (fun i -> body i; None)
+  Muster.parallel_find ~grain:1 ~start:0 ~finish:(n - 1) (fun i ->
+      body i;
+      None)
 
 let scan_raises =
   let last = 1_099 in
@@ -144,7 +189,10 @@ let scan_raises =
   in_task 2 100 (fun round ->
       given := round;
       let op a b =
-        if b = last then begin begun := !given; raise (Failed (ref round)) end;
+        if b = last then begin
+          begun := !given;
+          raise (Failed (ref round))
+        end;
         a + b
       in
       match Muster.parallel_scan op numbers with
@@ -156,9 +204,13 @@ let scan_raises =
 let kernel loop ~long times =
   let cells = C_loops.cells n in
   in_task 2 times (fun round ->
-      for i = 0 to n - 1 do cells.{i} <- cells.{i} + 1 done;
+      for i = 0 to n - 1 do
+        cells.{i} <- cells.{i} + 1
+      done;
       check "workers" (loop cells ~long >= 1);
-      for i = 0 to n - 1 do check "returned, so done" (cells.{i} = 2 * (round + 1)) done)
+      for i = 0 to n - 1 do
+        check "returned, so done" (cells.{i} = 2 * (round + 1))
+      done)
 
 (* {2 Domainslib's interface} *)
 
@@ -172,10 +224,13 @@ let ported f () =
 let ported_await pool =
   repeat 2_000 (fun round ->
       given := round;
-      let task = D.Task.async pool (fun () -> touch (round mod n); ref round) in
+      let task =
+        D.Task.async pool (fun () ->
+            touch (round mod n);
+            ref round)
+      in
       loiter round;
-      check "awaited, so done"
-        (!(D.Task.await pool task) = round && cells.(round mod n) = round))
+      check "awaited, so done" (!(D.Task.await pool task) = round && cells.(round mod n) = round))
 
 let ported_loop pool =
   repeat 750 (fun round ->
@@ -190,7 +245,11 @@ let ported_await_raises pool =
   repeat 2_000 (fun round ->
       given := round;
       let at = round mod n in
-      let task = D.Task.async pool (fun () -> touch at; raise (Failed (ref round))) in
+      let task =
+        D.Task.async pool (fun () ->
+            touch at;
+            raise (Failed (ref round)))
+      in
       loiter round;
       match D.Task.await pool task with
       | () -> check "raises" false
@@ -220,20 +279,31 @@ let ported_teardown () =
   repeat 50 (fun round ->
       given := round;
       let pool = D.Task.setup_pool ~num_domains:1 () in
-      for i = 0 to 3 do ignore (D.Task.async pool (fun () -> touch i)) done;
+      for i = 0 to 3 do
+        ignore (D.Task.async pool (fun () -> touch i))
+      done;
       D.Task.teardown_pool pool;
-      for i = 0 to 3 do check "torn down, so done" (cells.(i) = round) done)
+      for i = 0 to 3 do
+        check "torn down, so done" (cells.(i) = round)
+      done)
 
 let ported_chan _ =
   let chan = D.Chan.make_bounded 1 in
-  let send round = given := round; D.Chan.send chan () in
-  let receive round = D.Chan.recv chan; check "received, so written" (!given = round) in
+  let send round =
+    given := round;
+    D.Chan.send chan ()
+  in
+  let receive round =
+    D.Chan.recv chan;
+    check "received, so written" (!given = round)
+  in
   race 5_000 [ send; receive ]
 
 let () =
   insist_on 3;
   main
-    [ case "array: iter" (operation (fun () -> Muster.Array.iter touch indices));
+    [
+      case "array: iter" (operation (fun () -> Muster.Array.iter touch indices));
       case "array: map_inplace" (operation (fun () -> Muster.Array.map_inplace touched indices));
       case "array: map" (makes array_map);
       case "array: init" (makes array_init);
@@ -248,8 +318,7 @@ let () =
       case "floatarray: iter"
         (operation (fun () -> Muster.Floatarray.iter (fun x -> touch (Float.to_int x)) floats));
       case "bytes: iter" (operation (fun () -> Muster.Bytes.iter of_char bytes));
-      case "string: iter"
-        (operation (fun () -> Muster.String.iter of_char (Bytes.to_string bytes)));
+      case "string: iter" (operation (fun () -> Muster.String.iter of_char (Bytes.to_string bytes)));
       case "bigarray: iter" (operation (fun () -> A1.iter touch bigs));
       case "list: iter" (operation (fun () -> Muster.List.iter touch list));
       case "list: map" (makes list_map);
@@ -274,4 +343,5 @@ let () =
       case "domainslib: setup_pool and lookup_pool" ported_lookup;
       (* A round starts domains and ends them. *)
       case "domainslib: teardown_pool" ~limit:100_000 ported_teardown;
-      case "domainslib: channels" (ported ported_chan) ]
+      case "domainslib: channels" (ported ported_chan);
+    ]

@@ -5,7 +5,9 @@
 open Muster
 open Rounds
 
-let data = ref 0 and cells = [| 0; 0; 0 |]
+let data = ref 0
+and cells = [| 0; 0; 0 |]
+
 let all_are round = Stdlib.Array.for_all (fun cell -> cell = round) cells
 
 (* {2 One at a time} *)
@@ -104,8 +106,14 @@ let condition ~tell ~waiters () =
 
 let handed_over ~take () =
   let permits = Semaphore.make 0 in
-  let give round = data := round; Semaphore.release permits in
-  let get round = take permits; check "taken, so written" (!data = round) in
+  let give round =
+    data := round;
+    Semaphore.release permits
+  in
+  let get round =
+    take permits;
+    check "taken, so written" (!data = round)
+  in
   race 10_000 [ give; get ]
 
 let poll permits = relax_until (fun () -> Semaphore.try_acquire permits)
@@ -161,7 +169,10 @@ let barrier_of_tasks =
 let latch ~wait () =
   let latch = ref (Latch.create 2) in
   let before _ = latch := Latch.create 2 in
-  let count i round = cells.(i) <- round; Latch.count_down !latch in
+  let count i round =
+    cells.(i) <- round;
+    Latch.count_down !latch
+  in
   let look round =
     wait !latch;
     check "open, so written" (cells.(0) = round && cells.(1) = round)
@@ -176,7 +187,9 @@ let readers ~enter () =
   let cells = [| 0; 0; 0 |] in
   let write round =
     lock_write ();
-    for i = 0 to 2 do cells.(i) <- round done;
+    for i = 0 to 2 do
+      cells.(i) <- round
+    done;
     unlock_write ()
   in
   (* Several of them at the same time; a whole write or none. *)
@@ -190,11 +203,20 @@ let readers ~enter () =
   race 3_000 [ write; read; read ]
 
 let lock_read () = Rwlock.lock_read rwlock
-let locked f = lock_read (); f (); Rwlock.unlock_read rwlock
+
+let locked f =
+  lock_read ();
+  f ();
+  Rwlock.unlock_read rwlock
+
 let protected_read f = Rwlock.protect_read rwlock f
 
 let read_and_raise f =
-  match Rwlock.protect_read rwlock (fun () -> f (); raise Exit) with
+  match
+    Rwlock.protect_read rwlock (fun () ->
+        f ();
+        raise Exit)
+  with
   | () -> check "raises" false
   | exception Exit -> ()
 
@@ -207,6 +229,7 @@ let protected_readers () =
     check "one write's" (Rwlock.protect_read rwlock whole)
   in
   race 3_000 [ write; read; read ]
+
 let try_lock_read () = relax_until (fun () -> Rwlock.try_lock_read rwlock)
 
 (* What a reader did is seen by the writer after it. Some readers yield while they hold the lock, since the
@@ -214,7 +237,12 @@ let try_lock_read () = relax_until (fun () -> Rwlock.try_lock_read rwlock)
 let reader_before_writer ~reading () =
   let told = Atomic.make 0 in
   let hold round = if round land 7 = 0 then relax_until ~turns:104 (fun () -> false) in
-  let read i round = reading (fun () -> Atomic.incr told; hold round; cells.(i) <- round) in
+  let read i round =
+    reading (fun () ->
+        Atomic.incr told;
+        hold round;
+        cells.(i) <- round)
+  in
   let write round =
     relax_until (fun () -> Atomic.get told = 2);
     Rwlock.protect_write rwlock (fun () ->
@@ -229,7 +257,9 @@ let forced ~force ~parties () =
   let given = ref 0 in
   let make round =
     given := round;
-    Lazy.from_fun (fun () -> data := !given; ref round)
+    Lazy.from_fun (fun () ->
+        data := !given;
+        ref round)
   in
   let it = ref (make 0) in
   let before round = it := make round in
@@ -250,7 +280,10 @@ exception Failed of int ref
 
 let force_raises () =
   let it = ref (Lazy.from_val ()) in
-  let fail round () = data := round; raise (Failed (ref round)) in
+  let fail round () =
+    data := round;
+    raise (Failed (ref round))
+  in
   let before round = it := Lazy.from_fun (fail round) in
   let force round =
     match Lazy.force !it with
@@ -260,15 +293,21 @@ let force_raises () =
   race 3_000 ~before [ force; force ]
 
 let mapped it = Lazy.force (Lazy.map Fun.id it)
-
 let map_val it = Lazy.force (Lazy.map_val Fun.id it)
 
 (* {2 Store buffering}: of two who each do something and then look, one sees the other's. *)
 
 let looks ~fresh ~act ~look () =
   let them = Stdlib.Array.init 2 (fun _ -> fresh ()) and seen = [| false; false |] in
-  let before _ = for i = 0 to 1 do them.(i) <- fresh () done in
-  let side i _ = act them.(i); seen.(i) <- look them.(1 - i) in
+  let before _ =
+    for i = 0 to 1 do
+      them.(i) <- fresh ()
+    done
+  in
+  let side i _ =
+    act them.(i);
+    seen.(i) <- look them.(1 - i)
+  in
   let after _ = check "one sees the other" (seen.(0) || seen.(1)) in
   race 5_000 ~before ~after [ side 0; side 1 ]
 
@@ -283,7 +322,8 @@ let lazy_sb = looks ~fresh:(fun () -> Lazy.from_fun ignore) ~act:Lazy.force ~loo
 
 let () =
   main
-    [ case "mutex: lock" (alone ~enter:lock ~leave:unlock);
+    [
+      case "mutex: lock" (alone ~enter:lock ~leave:unlock);
       case "mutex: try_lock" (alone ~enter:try_lock ~leave:unlock);
       case "mutex: tasks, across a wait" (alone_in_tasks ~enter:lock ~leave:unlock);
       case "mutex: protect" protected;
@@ -293,8 +333,7 @@ let () =
       case "semaphore: MP, acquire" (handed_over ~take:Semaphore.acquire);
       case "semaphore: MP, try_acquire" (handed_over ~take:poll);
       case "semaphore: one permit" (alone ~enter:acquire ~leave:release);
-      case "semaphore: one permit, try_acquire"
-        (alone ~enter:try_acquire ~leave:release);
+      case "semaphore: one permit, try_acquire" (alone ~enter:try_acquire ~leave:release);
       case "semaphore: one permit, tasks" (alone_in_tasks ~enter:acquire ~leave:release);
       case "semaphore: two permits" (two_permits_of ~take:Semaphore.acquire);
       case "semaphore: two permits, try_acquire" (two_permits_of ~take:poll);
@@ -307,8 +346,7 @@ let () =
       case "latch: MP, get_value" (latch ~wait:latch_zero);
       case "latch: SB" latch_sb;
       case "rwlock: writers" (alone ~enter:lock_write ~leave:unlock_write);
-      case "rwlock: writers, try_lock_write"
-        (alone ~enter:try_lock_write ~leave:unlock_write);
+      case "rwlock: writers, try_lock_write" (alone ~enter:try_lock_write ~leave:unlock_write);
       case "rwlock: writers, tasks" (alone_in_tasks ~enter:lock_write ~leave:unlock_write);
       case "rwlock: MP, writer to readers" (readers ~enter:lock_read);
       case "rwlock: MP, writer to try_lock_read" (readers ~enter:try_lock_read);
@@ -322,4 +360,5 @@ let () =
       case "lazy: MP, map_val" (forced ~force:map_val ~parties:2);
       case "lazy: MP, is_val" is_val;
       case "lazy: MP, raises" force_raises;
-      case "lazy: SB" lazy_sb ]
+      case "lazy: SB" lazy_sb;
+    ]

@@ -8,15 +8,22 @@ module Task = Muster.Task
 module Team = Muster.Team
 open Rounds
 
-let data = ref 0 and given = ref 0
+let data = ref 0
+and given = ref 0
 
 (* {2 Cancellation} *)
 
 (* They yield, since who cancels may have to run on the same CPU. *)
 let until_cancelled = function
-  | `Checks -> relax_until (fun () -> Task.check (); false)
+  | `Checks ->
+    relax_until (fun () ->
+        Task.check ();
+        false)
   | `Waits -> Chan.recv (Chan.bounded 0)
-  | `Forks -> relax_until (fun () -> ignore (Muster.both ignore ignore); false)
+  | `Forks ->
+    relax_until (fun () ->
+        ignore (Muster.both ignore ignore);
+        false)
 
 (* What was done before the cancel is seen by who is cancelled; what that one did then, by who
    awaits it. *)
@@ -31,7 +38,11 @@ let cancel how =
           raise Task.Cancelled
       in
       let begun = Atomic.make false in
-      let task = Task.async (fun () -> Atomic.set begun true; body ()) in
+      let task =
+        Task.async (fun () ->
+            Atomic.set begun true;
+            body ())
+      in
       relax_until (fun () -> Atomic.get begun);
       loiter round;
       given := round;
@@ -51,7 +62,10 @@ let never_begun =
 (* Another domain cancels, perhaps before the task has begun. *)
 let cancel_from_outside pool =
   let shown = Atomic.make None and begun = ref false and result = ref 0 in
-  let before _ = Atomic.set shown None; begun := false in
+  let before _ =
+    Atomic.set shown None;
+    begun := false
+  in
   let body () =
     begun := true;
     try until_cancelled `Checks with Task.Cancelled -> result := !given
@@ -101,7 +115,9 @@ let scope =
   in_task 3 2_000 (fun round ->
       given := round;
       Task.scope (fun scope ->
-          for i = 0 to 3 do ignore (Task.fork scope (write round i)) done);
+          for i = 0 to 3 do
+            ignore (Task.fork scope (write round i))
+          done);
       check "ended, so written" (all_are round))
 
 exception Failed of int ref
@@ -114,7 +130,10 @@ let scope_raises =
           ignore (Task.fork scope (fun () -> try Task.check () with Task.Cancelled -> ()));
           cells.(i) <- round
         done;
-        ignore (Task.fork scope (fun () -> data := round; raise (Failed (ref round))));
+        ignore
+          (Task.fork scope (fun () ->
+               data := round;
+               raise (Failed (ref round))));
         Task.await (Task.fork scope (fun () -> until_cancelled `Waits))
       in
       match Task.scope body with
@@ -146,8 +165,14 @@ let deadline =
   let cells = Array.make group 0 and branches = Array.make (2 * group) 0 in
   in_task 2 800 ~group (fun round ->
       let one k () =
-        let branch i () = branches.((2 * k) + i) <- round; until_cancelled `Waits in
-        let body () = cells.(k) <- round; ignore (Muster.both (branch 0) (branch 1)) in
+        let branch i () =
+          branches.((2 * k) + i) <- round;
+          until_cancelled `Waits
+        in
+        let body () =
+          cells.(k) <- round;
+          ignore (Muster.both (branch 0) (branch 1))
+        in
         match Task.with_deadline 0.002 body with
         | () -> check "raises" false
         | exception Task.Deadline_exceeded ->
@@ -174,7 +199,11 @@ let blocking =
 let blocking_raises =
   in_task 2 500 (fun round ->
       given := round;
-      match Task.blocking (fun () -> data := !given; raise (Failed (ref round))) with
+      match
+        Task.blocking (fun () ->
+            data := !given;
+            raise (Failed (ref round)))
+      with
       | () -> check "raises" false
       | exception Failed content -> check "raised, so done" (!content = round && !data = round))
 
@@ -190,9 +219,15 @@ let uncaught () =
           match exn with
           | Failed k -> seen.(!k) <- (if !expected = round then cells.(!k) else -1)
           | _ -> check "its exception" false);
-      let fail k () = cells.(k) <- round; raise (Failed (ref k)) in
+      let fail k () =
+        cells.(k) <- round;
+        raise (Failed (ref k))
+      in
       Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
-          Pool.run pool (fun () -> for k = 0 to group - 1 do ignore (Task.async (fail k)) done));
+          Pool.run pool (fun () ->
+              for k = 0 to group - 1 do
+                ignore (Task.async (fail k))
+              done));
       check "reported, so done" (Array.for_all (fun cell -> cell = round) seen))
 
 (* {2 Pools} *)
@@ -217,20 +252,22 @@ let slices pool =
   let cells = Array.make 64 0 in
   repeat 5_000 (fun round ->
       given := round;
-      Team.for_slices pool 64 (fun ~worker:_ ~start ~count ->
-          Array.fill cells start count !given);
+      Team.for_slices pool 64 (fun ~worker:_ ~start ~count -> Array.fill cells start count !given);
       check "begun, so given; returned, so done" (Array.for_all (fun c -> c = round) cells))
 
 let dynamic pool =
   let cells = Array.make 64 0 in
   repeat 1_000 (fun round ->
       given := round;
-      Team.for_n_dynamic pool 64 (fun ~worker:_ i -> pauses 8; cells.(i) <- !given);
+      Team.for_n_dynamic pool 64 (fun ~worker:_ i ->
+          pauses 8;
+          cells.(i) <- !given);
       check "begun, so given; returned, so done" (Array.for_all (fun c -> c = round) cells))
 
 let () =
   main
-    [ case "cancel: MP, a task that checks" (cancel `Checks);
+    [
+      case "cancel: MP, a task that checks" (cancel `Checks);
       case "cancel: MP, a task that waits" (cancel `Waits);
       case "cancel: MP, a task that forks" (cancel `Forks);
       case "cancel: MP, from outside" (with_pool 2 cancel_from_outside);
@@ -246,4 +283,5 @@ let () =
       case "uncaught: MP" uncaught;
       case "pool: MP, find" found;
       case "region: MP, for_slices" (with_pool 3 slices);
-      case "region: MP, for_n_dynamic" (with_pool 3 dynamic) ]
+      case "region: MP, for_n_dynamic" (with_pool 3 dynamic);
+    ]

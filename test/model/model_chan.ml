@@ -10,12 +10,7 @@ type action =
   | Close of int
   | Cancel of int  (** the wait of that party, if it waits *)
 
-type outcome =
-  | Sent of int * int
-  | Got of int * int
-  | Refused
-  | Nothing
-  | Waits of action
+type outcome = Sent of int * int | Got of int * int | Refused | Nothing | Waits of action
 
 type party = {
   script : action list;
@@ -32,22 +27,25 @@ let case t = function
   | Recv c -> Chan.recv_case t.chans.(c) (fun v -> Got (c, v))
   | Try_send _ | Try_recv _ | Select _ | Close _ | Cancel _ -> assert false
 
-let cancel party =
-  Option.iter (fun wait -> Option.iter Waiter.kill (Atomic.get wait)) party.wait
+let cancel party = Option.iter (fun wait -> Option.iter Waiter.kill (Atomic.get wait)) party.wait
 
 let perform t action =
   match action with
-  | Send (c, v) -> Chan.send t.chans.(c) v; Sent (c, v)
+  | Send (c, v) ->
+    Chan.send t.chans.(c) v;
+    Sent (c, v)
   | Recv c -> Got (c, Chan.recv t.chans.(c))
   | Try_send (c, v) -> if Chan.try_send t.chans.(c) v then Sent (c, v) else Nothing
-  | Try_recv c -> (
-    match Chan.try_recv t.chans.(c) with Some v -> Got (c, v) | None -> Nothing)
+  | Try_recv c -> ( match Chan.try_recv t.chans.(c) with Some v -> Got (c, v) | None -> Nothing)
   | Select cases -> Chan.select (List.map (case t) cases)
-  | Close c -> Chan.close t.chans.(c); Nothing
-  | Cancel i -> cancel t.parties.(i); Nothing
+  | Close c ->
+    Chan.close t.chans.(c);
+    Nothing
+  | Cancel i ->
+    cancel t.parties.(i);
+    Nothing
 
-let ends_in t action =
-  try perform t action with Chan.Closed | Waiter.Cancelled -> Refused
+let ends_in t action = try perform t action with Chan.Closed | Waiter.Cancelled -> Refused
 
 let step t party action =
   let before = party.outcomes in
@@ -65,9 +63,7 @@ let sent = List.filter_map (function Sent (c, v) -> Some (c, v) | _ -> None)
 let got = List.filter_map (function Got (c, v) -> Some (c, v) | _ -> None)
 
 let rec drain chan =
-  match Chan.try_recv chan with
-  | Some v -> v :: drain chan
-  | None | (exception Chan.Closed) -> []
+  match Chan.try_recv chan with Some v -> v :: drain chan | None | (exception Chan.Closed) -> []
 
 (* What each party waits for. *)
 let wishes t =
@@ -131,7 +127,9 @@ let rec name_of = function
   | Cancel i -> Printf.sprintf "cancel %d" i
 
 let model ?(before = []) capacities scripts =
-  let cancelled = List.concat_map (List.filter_map (function Cancel i -> Some i | _ -> None)) scripts in
+  let cancelled =
+    List.concat_map (List.filter_map (function Cancel i -> Some i | _ -> None)) scripts
+  in
   let party i script =
     let wait = if List.mem i cancelled then Some (Atomic.make None) else None in
     { script; outcomes = []; wait }
@@ -167,8 +165,7 @@ let script i = function
   | Cancels -> [ Cancel 0 ]
 
 let all ?before ~capacity size =
-  Model.choices size
-    [ Sends; Receives; Selects; Tries_to_send; Tries_to_receive; Closes; Cancels ]
+  Model.choices size [ Sends; Receives; Selects; Tries_to_send; Tries_to_receive; Closes; Cancels ]
   |> List.filter (fun kinds -> List.hd kinds <> Cancels)
   |> List.map (fun kinds -> model ?before [| capacity |] (List.mapi script kinds))
 
@@ -178,9 +175,7 @@ let choose list = [ Select list ]
 let full = [ Send (0, -1) ]
 
 let quick =
-  all ~capacity:0 2
-  @ all ~capacity:1 2
-  @ all ~before:full ~capacity:1 2
+  all ~capacity:0 2 @ all ~capacity:1 2 @ all ~before:full ~capacity:1 2
   @ [
       model [| 1 |] [ [ Send (0, 1); Send (0, 2) ]; [ Recv 0; Recv 0 ] ];
       model [| 0 |] [ [ Send (0, 1) ]; [ Recv 0 ]; [ Cancel 0 ] ];
@@ -194,9 +189,7 @@ let quick =
     ]
 
 let slow =
-  all ~capacity:0 3
-  @ all ~capacity:1 3
-  @ all ~before:full ~capacity:1 3
+  all ~capacity:0 3 @ all ~capacity:1 3 @ all ~before:full ~capacity:1 3
   @ [
       model [| 0; 0 |] [ choose [ Recv 0; Recv 1 ]; [ Send (0, 1) ]; [ Cancel 0 ] ];
       model [| 0; 0 |]

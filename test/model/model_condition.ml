@@ -27,14 +27,20 @@ let puts ?(count = 1) wake s () =
 let model ?cancelled ?(asleep = []) ?(left = [ 0 ]) name bodies =
   Parties.model ("condition: " ^ name) ?cancelled ~asleep ~worker:(asleep <> []) (fun () ->
       let s =
-        { mutex = Mutex.create (); condition = Condition.create (); items = Atomic.make 0;
-          without_mutex = false }
+        {
+          mutex = Mutex.create ();
+          condition = Condition.create ();
+          items = Atomic.make 0;
+          without_mutex = false;
+        }
       in
       ( List.map (fun body -> body s) bodies,
         fun () ->
-          [ ("without the mutex", s.without_mutex);
+          [
+            ("without the mutex", s.without_mutex);
             ("items lost", not (List.mem (Atomic.get s.items) left));
-            ("not free", Parties.afterwards (fun () -> Mutex.try_lock s.mutex) <> Some true) ] ))
+            ("not free", Parties.afterwards (fun () -> Mutex.try_lock s.mutex) <> Some true);
+          ] ))
 
 let quick =
   [

@@ -86,13 +86,14 @@ let rec first_fault = function
   | check :: rest -> ( match check () with None -> first_fault rest | fault -> fault)
 
 let drained t =
-  while pop t do () done;
+  while pop t do
+    ()
+  done;
   Deque.sweep t.deque;
   Model.faults [ ("something left after the sweep", not (Deque.is_empty t.deque)) ]
 
 let verdict t () =
-  first_fault
-    [ (fun () -> shape_faults t); (fun () -> drained t); (fun () -> entry_faults t) ]
+  first_fault [ (fun () -> shape_faults t); (fun () -> drained t); (fun () -> entry_faults t) ]
 
 (* {2 Models} *)
 
@@ -105,7 +106,11 @@ let model ~capacity ~history ~script ~thieves =
   let start () =
     let t = after ~capacity ~thieves:(List.length thieves) history in
     let owner () = List.iter (perform t) script in
-    let thief i count () = for _ = 1 to count do steal t i done in
+    let thief i count () =
+      for _ = 1 to count do
+        steal t i
+      done
+    in
     Model.{ processes = owner :: List.mapi thief thieves; verdict = verdict t }
   in
   Model.make name start
@@ -124,13 +129,15 @@ let histories ~capacity ~length =
   let seen = Hashtbl.create 64 in
   let is_new history =
     let shape = shape ~capacity history in
-    (not (Hashtbl.mem seen shape)) && (Hashtbl.add seen shape (); true)
+    (not (Hashtbl.mem seen shape))
+    &&
+    (Hashtbl.add seen shape ();
+     true)
   in
   Atomic.apart (fun () -> List.filter is_new all)
 
 let models ~capacity ~history ~script ~thieves =
   let scripts = Model.words [ Push; Pop; Drop; Sweep ] script in
   List.concat_map
-    (fun history ->
-      List.map (fun script -> model ~capacity ~history ~script ~thieves) scripts)
+    (fun history -> List.map (fun script -> model ~capacity ~history ~script ~thieves) scripts)
     (histories ~capacity ~length:history)

@@ -6,7 +6,10 @@ type t = { deque : int Promise.t Deque.t; runs : int array; mutable joined : int
 let nothing = Promise.(make nowhere) (fun () -> -1)
 
 let offer t task =
-  let f () = t.runs.(task) <- t.runs.(task) + 1; task in
+  let f () =
+    t.runs.(task) <- t.runs.(task) + 1;
+    task
+  in
   let promise = Promise.(make nowhere) f in
   Deque.push t.deque promise;
   (task, f, promise)
@@ -43,7 +46,10 @@ let model ~capacity ~forks ~thieves =
   let start () =
     let deque = Deque.create ~capacity nothing in
     let t = { deque; runs = Array.make tasks 0; joined = [] } in
-    let fork_from task depth = fork t depth task; task + depth in
+    let fork_from task depth =
+      fork t depth task;
+      task + depth
+    in
     let owner () = ignore (List.fold_left fork_from 0 forks) in
     Model.{ processes = owner :: List.map (thief t) thieves; verdict = verdict t }
   in

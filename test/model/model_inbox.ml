@@ -8,9 +8,7 @@ let rec received_after item = function
 
 let in_order received =
   let follows item later = later.sender <> item.sender || later.number > item.number in
-  List.for_all
-    (fun item -> List.for_all (follows item) (received_after item received))
-    received
+  List.for_all (fun item -> List.for_all (follows item) (received_after item received)) received
 
 let nothing = { sender = -1; number = -1 }
 
@@ -47,9 +45,7 @@ let model ~senders ~items ~receivers =
     Model.{ processes; verdict = verdict inbox sent received }
   in
   let counts = String.concat "," (List.map string_of_int receivers) in
-  let name =
-    Printf.sprintf "inbox, %d senders of %d, receivers %s" senders items counts
-  in
+  let name = Printf.sprintf "inbox, %d senders of %d, receivers %s" senders items counts in
   Model.make name start
 
 let quick =
@@ -60,7 +56,4 @@ let quick =
   ]
 
 let slow =
-  [
-    model ~senders:2 ~items:1 ~receivers:[ 1; 1 ];
-    model ~senders:1 ~items:3 ~receivers:[ 2; 1 ];
-  ]
+  [ model ~senders:2 ~items:1 ~receivers:[ 1; 1 ]; model ~senders:1 ~items:3 ~receivers:[ 2; 1 ] ]

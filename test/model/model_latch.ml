@@ -11,9 +11,7 @@ let awaits latch early () =
   if Latch.get_value latch > 0 then early := true
 
 let counts latch _ () = Latch.count_down latch
-
-let counts_or_is_late latch _ () =
-  try Latch.count_down latch with Invalid_argument _ -> ()
+let counts_or_is_late latch _ () = try Latch.count_down latch with Invalid_argument _ -> ()
 
 (* Each comes so many times. [arrived] counts calls that have begun, so who returns from the n-th
    meeting must see all of the others' n-th. *)

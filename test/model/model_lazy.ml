@@ -32,20 +32,19 @@ let model ?cancelled ?(waits = false) ?(fails = false) forcers =
   Parties.model name ?cancelled (fun () ->
       let s, gate = share ~waits ~fails in
       let bodies = List.init forcers (fun _ -> forces ~fails s) in
-      let opens () = Semaphore.acquire gate; Semaphore.release gate in
+      let opens () =
+        Semaphore.acquire gate;
+        Semaphore.release gate
+      in
       ( (if waits then opens :: bodies else bodies),
         fun () ->
-          [ ("wrong value", s.wrong);
+          [
+            ("wrong value", s.wrong);
             ("not computed once", Atomic.get s.runs > 1 || (forcers > 1 && Atomic.get s.runs = 0));
-            ("no value", forcers > 1 && (not fails) && not (Lazy.is_val s.it)) ] ))
+            ("no value", forcers > 1 && (not fails) && not (Lazy.is_val s.it));
+          ] ))
 
-let quick =
-  [
-    model 2;
-    model 2 ~fails:true;
-    model 3;
-    model 2 ~waits:true;
-  ]
+let quick = [ model 2; model 2 ~fails:true; model 3; model 2 ~waits:true ]
 
 let slow =
   [

@@ -29,7 +29,9 @@ let tries s () =
 (* Whoever was cancelled may come again. *)
 let comes_again s () =
   try locks 1 s ()
-  with Waiter.Cancelled as exn -> locks 1 s (); raise exn
+  with Waiter.Cancelled as exn ->
+    locks 1 s ();
+    raise exn
 
 let misuses s () =
   let refused f = match f () with () -> s.crowded <- true | exception Invalid_argument _ -> () in
@@ -43,7 +45,8 @@ let model ?cancelled name bodies =
       let s = { mutex = Mutex.create (); inside = Atomic.make 0; crowded = false } in
       let is_free () = Parties.afterwards (fun () -> Mutex.try_lock s.mutex) = Some true in
       ( List.map (fun body -> body s) bodies,
-        fun () -> [ ("two inside, or misuse accepted", s.crowded); ("not free", not (is_free ())) ] ))
+        fun () -> [ ("two inside, or misuse accepted", s.crowded); ("not free", not (is_free ())) ]
+      ))
 
 (* The first party holds it, others wait already. *)
 let held ?cancelled name bodies =
@@ -56,7 +59,11 @@ let held ?cancelled name bodies =
         fun () -> [ ("two inside", s.crowded); ("not free", not (is_free ())) ] ))
 
 let lets_go s () = Mutex.unlock s.mutex
-let comes_back s () = Mutex.unlock s.mutex; Mutex.lock s.mutex; Mutex.unlock s.mutex
+
+let comes_back s () =
+  Mutex.unlock s.mutex;
+  Mutex.lock s.mutex;
+  Mutex.unlock s.mutex
 
 let quick =
   [

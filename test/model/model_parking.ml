@@ -29,7 +29,9 @@ let is_there t kind = Atomic.get t.work.(kind) > 0
 
 let noting_a_block t i sleep =
   try sleep ()
-  with Machine.Sleeper.Blocked as blocked -> t.blocked.(i) <- true; raise blocked
+  with Machine.Sleeper.Blocked as blocked ->
+    t.blocked.(i) <- true;
+    raise blocked
 
 (* Finds one item and is done. *)
 let rec worker t i () =
@@ -129,9 +131,8 @@ let mail_beside_work =
 
 let mail_aside =
   let serves = [| [ 0 ]; [ 1 ] |] in
-  model ~announce:Parking.announce_aside "mail for one aside, work for the other" serves
-    ~kinds:2 ~left:0 (fun t ->
-      [ worker t 0; worker t 1; mail t ~kind:0 ~to_:0; publisher t 1 ])
+  model ~announce:Parking.announce_aside "mail for one aside, work for the other" serves ~kinds:2
+    ~left:0 (fun t -> [ worker t 0; worker t 1; mail t ~kind:0 ~to_:0; publisher t 1 ])
 
 let mail_while_one_sleeps =
   let serves = [| [ 0 ]; [ 1 ] |] in

@@ -33,7 +33,9 @@ let body counts ~fails () =
 let claim promise f =
   if Promise.claim promise then ignore (Promise.resolve promise (Promise.result_of f))
 
-let stop counts promise = Promise.stop promise; counts.stops <- counts.stops + 1
+let stop counts promise =
+  Promise.stop promise;
+  counts.stops <- counts.stops + 1
 
 (* Registered by the code that runs, as it waits on the task's behalf. *)
 let hook counts promise f =
@@ -61,7 +63,8 @@ let process counts promise f first = function
 
 let verdict parties ~fails counts promise () =
   let ended = List.exists (fun party -> ends party || party = Hook) parties in
-  let cancelled = Promise.state promise |> function
+  let cancelled =
+    Promise.state promise |> function
     | Promise.Raised { failure = { exn = Promise.Cancelled; _ }; _ } -> true
     | _ -> false
   in
@@ -69,7 +72,8 @@ let verdict parties ~fails counts promise () =
   let raised = fails && counts.runs = 1 in
   Model.faults
     [
-      ("did not run once, nor was stopped", counts.runs <> times && not (counts.runs = 0 && cancelled));
+      ( "did not run once, nor was stopped",
+        counts.runs <> times && not (counts.runs = 0 && cancelled) );
       ("cancelled, and nobody stopped it", cancelled && counts.stops = 0);
       ("a hook was called twice, or without a stop", counts.hooks > min 1 counts.stops);
       ( "a hook was called, and a value came",
@@ -78,7 +82,8 @@ let verdict parties ~fails counts promise () =
       ("a waiter was not called once", Array.exists (( <> ) times) counts.wakes);
       ("a waiter was called before the end", counts.early);
       ("reported twice, or no failure", counts.unheard > if raised then 1 else 0);
-      ("a failure not reported", raised && (not cancelled) && counts.wakes = [||] && counts.unheard = 0);
+      ( "a failure not reported",
+        raised && (not cancelled) && counts.wakes = [||] && counts.unheard = 0 );
     ]
 
 let model ~fails parties =

@@ -15,8 +15,13 @@ let reads s () = Rwlock.protect_read s.lock (fun () -> enter s ~as_:1)
 let writes s () = Rwlock.protect_write s.lock (fun () -> enter s ~as_:writer)
 
 (* With fewer steps: whether somebody waits for ever. *)
-let passes_as_reader s () = Rwlock.lock_read s.lock; Rwlock.unlock_read s.lock
-let passes_as_writer s () = Rwlock.lock_write s.lock; Rwlock.unlock_write s.lock
+let passes_as_reader s () =
+  Rwlock.lock_read s.lock;
+  Rwlock.unlock_read s.lock
+
+let passes_as_writer s () =
+  Rwlock.lock_write s.lock;
+  Rwlock.unlock_write s.lock
 
 let tries s () =
   if Rwlock.try_lock_write s.lock then begin
@@ -60,12 +65,12 @@ let slow =
     model "a writer leaves, a reader waits, a writer comes" ~first:Rwlock.lock_write ~asleep:[ 1 ]
       [ leaves_as_writer; reads; writes ];
     many
-    @@ model "a writer leaves, a writer and a reader wait" ~first:Rwlock.lock_write
-         ~asleep:[ 1; 2 ] ~cancelled:[ 1 ]
+    @@ model "a writer leaves, a writer and a reader wait" ~first:Rwlock.lock_write ~asleep:[ 1; 2 ]
+         ~cancelled:[ 1 ]
          [ leaves_as_writer; passes_as_writer; passes_as_reader ];
     many
-    @@ model "a reader leaves, a writer waits, a reader comes" ~first:Rwlock.lock_read
-         ~asleep:[ 1 ] [ leaves_as_reader; writes; reads ];
+    @@ model "a reader leaves, a writer waits, a reader comes" ~first:Rwlock.lock_read ~asleep:[ 1 ]
+         [ leaves_as_reader; writes; reads ];
     many
     @@ model "two readers and a writer" [ passes_as_reader; passes_as_reader; passes_as_writer ];
   ]

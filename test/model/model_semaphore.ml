@@ -10,22 +10,20 @@ let uses times s () =
         Atomic.decr s.inside)
   done
 
-let tries s () =
-  if Semaphore.try_acquire s.semaphore then Semaphore.release s.semaphore
-
+let tries s () = if Semaphore.try_acquire s.semaphore then Semaphore.release s.semaphore
 let takes s () = Semaphore.acquire s.semaphore
 let gives s () = Semaphore.release s.semaphore
 
 (* One that may never get a permit gives it back if it does, and is not waited for. *)
 let model ?cancelled ?(left = 1) name permits bodies =
   Parties.model ("semaphore: " ^ name) ?cancelled (fun () ->
-      let s =
-        { semaphore = Semaphore.make permits; inside = Atomic.make 0; crowded = false }
-      in
+      let s = { semaphore = Semaphore.make permits; inside = Atomic.make 0; crowded = false } in
       ( List.map (fun body -> body s) bodies,
         fun () ->
-          [ ("too many inside", permits = 1 && s.crowded);
-            ("permits lost or made", Semaphore.get_value s.semaphore <> left) ] ))
+          [
+            ("too many inside", permits = 1 && s.crowded);
+            ("permits lost or made", Semaphore.get_value s.semaphore <> left);
+          ] ))
 
 let quick =
   [

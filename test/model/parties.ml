@@ -12,8 +12,15 @@ type t = {
 }
 
 let make ?(cancellable = false) number body =
-  { number; body; cancellable; ended = false; was_told = false;
-    stopped = Atomic.make false; wait = Atomic.make None }
+  {
+    number;
+    body;
+    cancellable;
+    ended = false;
+    was_told = false;
+    stopped = Atomic.make false;
+    wait = Atomic.make None;
+  }
 
 let begins t w =
   if t.cancellable && not t.was_told then begin
@@ -72,7 +79,11 @@ let beside processes =
   let ready = Atomic.make [] in
   Waiter.resume := push ready;
   let worker () = drain ready in
-  List.map (fun process () -> process (); drain ready) (processes @ [ worker ])
+  List.map
+    (fun process () ->
+      process ();
+      drain ready)
+    (processes @ [ worker ])
 
 let processes ~asleep ~cancelled parties =
   let awake i = not (List.mem i asleep) in

@@ -4,7 +4,6 @@
    all suites. The exit status is 1 if a model failed, or has more orders than it may. *)
 
 type answer = { count : Model.count; seconds : float; megabytes : int }
-
 type job = { suite : string; model : Model.t }
 type result = { job : job; answer : answer option  (** none: it failed *) }
 
@@ -15,7 +14,8 @@ let peak () =
   let line_of input =
     let rec next () =
       let line = input_line input in
-      if String.starts_with ~prefix:"VmHWM:" line then Scanf.sscanf line "VmHWM: %d" (fun kb -> kb / 1024)
+      if String.starts_with ~prefix:"VmHWM:" line then
+        Scanf.sscanf line "VmHWM: %d" (fun kb -> kb / 1024)
       else next ()
     in
     next ()
@@ -44,7 +44,9 @@ let start job =
 
 (* One that was killed, for memory say, has said nothing. *)
 let result_of child =
-  let answer = try (Marshal.from_channel child.answers : answer option) with End_of_file -> None in
+  let answer =
+    try (Marshal.from_channel child.answers : answer option) with End_of_file -> None
+  in
   close_in child.answers;
   { job = child.of_job; answer }
 
@@ -108,5 +110,6 @@ let run suites =
   let answers = List.filter_map (fun r -> r.answer) results in
   Printf.printf "%.0f s of wall time, %d at a time, at most %d MB in one\n"
     (Unix.gettimeofday () -. begun)
-    at_once (List.fold_left (fun most a -> max most a.megabytes) 0 answers);
+    at_once
+    (List.fold_left (fun most a -> max most a.megabytes) 0 answers);
   if not (List.for_all is_well results) then exit 1

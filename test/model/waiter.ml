@@ -1,12 +1,7 @@
 (* The waiting door without a scheduler. A party that waits is a continuation; whoever grants its
    waiter or kills it goes on with it at once, or leaves it to others ([resume]). *)
 
-type state =
-  | Idle
-  | Armed of (unit, unit) Effect.Deep.continuation
-  | Granted
-  | Dead
-
+type state = Idle | Armed of (unit, unit) Effect.Deep.continuation | Granted | Dead
 type t = state Atomic.t
 type _ Effect.t += Wait : t -> unit Effect.t
 
@@ -24,13 +19,16 @@ let go_on k = function
 
 (** How a continuation goes on. *)
 let at_once f = f ()
+
 let resume = ref at_once
 
 let rec finish w verdict =
   match Atomic.get w with
   | Idle -> Atomic.compare_and_set w Idle verdict || finish w verdict
   | Armed k as seen ->
-    if Atomic.compare_and_set w seen verdict then (!resume (fun () -> go_on k verdict); true)
+    if Atomic.compare_and_set w seen verdict then (
+      !resume (fun () -> go_on k verdict);
+      true)
     else finish w verdict
   | Granted | Dead -> false
 
@@ -73,7 +71,11 @@ let arm w k = if not (Atomic.compare_and_set w Idle (Armed k)) then go_on k (Ato
 let as_party ~begins f =
   let effc (type a) (eff : a Effect.t) =
     match eff with
-    | Wait w -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> kept := k :: !kept; arm w k)
+    | Wait w ->
+      Some
+        (fun (k : (a, unit) Effect.Deep.continuation) ->
+          kept := k :: !kept;
+          arm w k)
     | Begin w ->
       Some
         (fun k ->

@@ -24,8 +24,16 @@ let stated_by_head () =
   let head text = List.hd (Str.split body text) in
   let check_one (name, text) = check (name ^ ": its head states no order") (states (head text)) in
   List.iter check_one
-    Texts.[ ("Muster", muster); ("Chan", chan); ("Array", array); ("List", list); ("Seq", seq);
-            ("Domainslib", domainslib); ("muster.h", kernel) ]
+    Texts.
+      [
+        ("Muster", muster);
+        ("Chan", chan);
+        ("Array", array);
+        ("List", list);
+        ("Seq", seq);
+        ("Domainslib", domainslib);
+        ("muster.h", kernel);
+      ]
 
 (* These have it from Array, and say so. *)
 let stated_by_array () =
@@ -63,8 +71,15 @@ let each_states () =
   each_value "Latch" Texts.latch (vals [ "create"; "count_down" ]);
   each_value "Rwlock" Texts.rwlock
     (vals
-       [ "create"; "lock_write"; "try_lock_write"; "unlock_read"; "unlock_write"; "protect_read";
-         "protect_write" ]);
+       [
+         "create";
+         "lock_write";
+         "try_lock_write";
+         "unlock_read";
+         "unlock_write";
+         "protect_read";
+         "protect_write";
+       ]);
   each_value "Lazy" Texts.lazy_ (vals [ "from_fun"; "from_val"; "map"; "map_val" ])
 
 (* {2 The table} *)
@@ -101,7 +116,9 @@ let all_there () =
 
 let () =
   main
-    [ case "order: modules that state it for all" stated_by_head;
+    [
+      case "order: modules that state it for all" stated_by_head;
       case "order: modules that refer to Array" stated_by_array;
       case "order: each value states it" each_states;
-      case "order: each statement has its litmus test" all_there ]
+      case "order: each statement has its litmus test" all_there;
+    ]

@@ -9,7 +9,6 @@ let least = Option.fold (Sys.getenv_opt "MUSTER_LEAST_ROUNDS") ~none:1 ~some:int
 
 (* [least], or the limit of the case that is played. *)
 let floor = ref least
-
 let times n = max !floor (int_of_float (float n *. scale))
 let check what holds = if not holds then failwith what
 let played = ref 0
@@ -40,7 +39,9 @@ let meet b =
 (* Nobody leaves the barrier at the same moment: these delays change who is first, and by how
    much. *)
 let delay ~party round =
-  for _ = 1 to (round * ((2 * party) + 1)) land 31 do Domain.cpu_relax () done
+  for _ = 1 to round * ((2 * party) + 1) land 31 do
+    Domain.cpu_relax ()
+  done
 
 let keep_first failed f =
   try f ()
@@ -64,11 +65,11 @@ let race_exactly ?(before = ignore) ?(after = ignore) rounds parties =
     done
   in
   (match List.mapi play parties with
-   | [] -> ()
-   | first :: others ->
-     let domains = List.map Domain.spawn others in
-     first ();
-     List.iter Domain.join domains);
+  | [] -> ()
+  | first :: others ->
+    let domains = List.map Domain.spawn others in
+    first ();
+    List.iter Domain.join domains);
   played := !played + rounds;
   match Atomic.get failed with
   | None -> ()
@@ -78,10 +79,16 @@ let race ?before ?after n parties = race_exactly ?before ?after (times n) partie
 
 let repeat ?(group = 1) n f =
   let calls = (times n + group - 1) / group in
-  for call = 0 to calls - 1 do f call done;
+  for call = 0 to calls - 1 do
+    f call
+  done;
   played := !played + (calls * group)
 
-let pauses n = for _ = 1 to n do Domain.cpu_relax () done
+let pauses n =
+  for _ = 1 to n do
+    Domain.cpu_relax ()
+  done
+
 let loiter round = pauses (round land 63)
 let with_pool domains f () = Pool.with_ ~domains ~oversubscribe:true f
 

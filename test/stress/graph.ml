@@ -58,7 +58,6 @@ type t =
 type rules = { joins : bool; compacts : bool }
 
 let rules_of_seed seed = { joins = seed land 1 = 0; compacts = seed land 2 = 0 }
-
 let pick state choices = choices.(Random.State.int state (Array.length choices))
 let below state n = Random.State.int state n
 let grain state = if Random.State.bool state then None else Some (1 + below state 20)
@@ -103,9 +102,9 @@ and loops state rules fuel =
   | 4 -> Find { count = 10 * count; found_at = some_index state count; fails_at }
   | 5 -> Scan (20 * count)
   | _ ->
-      let static = [| For_n; For_n_dynamic; For_slices |] in
-      let teams = if rules.joins then static else Array.append static [| Broadcast |] in
-      Team { team = pick state teams; count; fails_at; body = body () }
+    let static = [| For_n; For_n_dynamic; For_slices |] in
+    let teams = if rules.joins then static else Array.append static [| Broadcast |] in
+    Team { team = pick state teams; count; fails_at; body = body () }
 
 and places state rules fuel =
   let fuel = fuel - 1 in
@@ -135,7 +134,8 @@ and traffic state rules fuel =
 and leaves state rules fuel =
   match below state 12 with
   | 0 | 1 -> Blocking (below state 1000)
-  | (2 | 3 | 4) when not rules.compacts -> Kernel { dynamic = Random.State.bool state; count = below state (10 * fuel) }
+  | (2 | 3 | 4) when not rules.compacts ->
+    Kernel { dynamic = Random.State.bool state; count = below state (10 * fuel) }
   | 5 when below state 4 = 0 ->
     let cheap = [| Overflow; Overflow_in_forks; Memory; Combine; Hook |] in
     let dear = if rules.compacts then [| Compact; Full_major |] else [| Finaliser; Full_major |] in
@@ -222,12 +222,14 @@ let contents = function
   | Fault _ -> ([], [])
   | Both (a, b) -> ([], [ a; b ])
   | Shared (n, g) -> ([ n ], [ g ])
-  | Async l | All l | First l | Scope l | Ported l | Selected l | Meeting (_, l) | Dropped l -> ([], l)
-  | Deadline g | Run g | Elsewhere g | In_domain g | In_thread g | Below_c g | Fresh g | Hurried g ->
+  | Async l | All l | First l | Scope l | Ported l | Selected l | Meeting (_, l) | Dropped l ->
+    ([], l)
+  | Deadline g | Run g | Elsewhere g | In_domain g | In_thread g | Below_c g | Fresh g | Hurried g
+    ->
     ([], [ g ])
   | Cancel { victim; rest; _ } -> ([], [ victim; rest ])
   | For { count; grain; fails_at; body } | Reduce { count; grain; fails_at; body } ->
-    (count :: Option.to_list grain @ [ fails_at ], [ body ])
+    ((count :: Option.to_list grain) @ [ fails_at ], [ body ])
   | Find { count; found_at; fails_at } -> ([ count; found_at; fails_at ], [])
   | Team t -> ([ t.count; t.fails_at ], [ t.body ])
   | Pipeline { stages; bound; items } -> (stages :: Option.to_list bound, items)

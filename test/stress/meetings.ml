@@ -49,7 +49,11 @@ let selected fs =
   let rec receive = function
     | [] -> ()
     | waiting ->
-      let case (i, chan) = Chan.recv_case chan (fun v -> received.(i) <- Some v; i) in
+      let case (i, chan) =
+        Chan.recv_case chan (fun v ->
+            received.(i) <- Some v;
+            i)
+      in
       let i = Chan.select (List.map case waiting) in
       receive (List.remove_assoc i waiting)
   in
@@ -90,7 +94,10 @@ let rwlock values =
   let read () = Rwlock.protect_read lock (fun () -> check "rwlock" (!before = !after)) in
   parties values (fun cells i v ->
       read ();
-      Rwlock.protect_write lock (fun () -> incr before; cells.(i) <- v; incr after);
+      Rwlock.protect_write lock (fun () ->
+          incr before;
+          cells.(i) <- v;
+          incr after);
       read ())
 
 (* {2 All together} *)
@@ -113,19 +120,30 @@ let latch values =
       all_are_there "latch" cells)
 
 let condition values =
-  let m = Mutex.create () and all_came = Condition.create () and missing = ref (List.length values) in
+  let m = Mutex.create ()
+  and all_came = Condition.create ()
+  and missing = ref (List.length values) in
   parties values (fun cells i v ->
       Mutex.protect m (fun () ->
           cells.(i) <- v;
           decr missing;
           if !missing = 0 then Condition.broadcast all_came;
-          while !missing > 0 do Condition.wait all_came m done);
+          while !missing > 0 do
+            Condition.wait all_came m
+          done);
       all_are_there "condition" cells)
 
 (* Each is forced by two, and computed once. *)
 let lazies fs =
   let computed = Atomic.make 0 in
-  let lazies = List.map (fun f -> Lazy.from_fun (fun () -> Atomic.incr computed; outcome f)) fs in
+  let lazies =
+    List.map
+      (fun f ->
+        Lazy.from_fun (fun () ->
+            Atomic.incr computed;
+            outcome f))
+      fs
+  in
   let force l () = ignore (Lazy.force l) in
   Task.scope (fun s ->
       fork_all s (List.map force lazies);

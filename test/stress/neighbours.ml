@@ -4,11 +4,7 @@
 let most = 2
 let longest = 15.
 
-type t = {
-  random : Random.State.t;
-  mutable alive : int list;
-  mutable started : int;
-}
+type t = { random : Random.State.t; mutable alive : int list; mutable started : int }
 
 let create seed = { random = Random.State.make [| seed; 1 |]; alive = []; started = 0 }
 
@@ -16,7 +12,9 @@ let create seed = { random = Random.State.make [| seed; 1 |]; alive = []; starte
 let be_one seconds =
   let parent = Unix.getppid () and stop = Unix.gettimeofday () +. Float.min seconds longest in
   while Unix.gettimeofday () < stop && Unix.getppid () = parent do
-    for _ = 1 to 1_000_000 do ignore (Sys.opaque_identity ()) done
+    for _ = 1 to 1_000_000 do
+      ignore (Sys.opaque_identity ())
+    done
   done
 
 let start t =
@@ -40,5 +38,10 @@ let come_and_go t =
 
 let end_all t =
   List.iter (fun pid -> Unix.kill pid Sys.sigkill) t.alive;
-  List.iter (fun pid -> while not (has_ended [] pid) do () done) t.alive;
+  List.iter
+    (fun pid ->
+      while not (has_ended [] pid) do
+        ()
+      done)
+    t.alive;
   t.alive <- []

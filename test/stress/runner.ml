@@ -41,7 +41,9 @@ let on_arrays (call : Graph.collection) a =
   let is_odd x = x land 1 = 1 in
   match call with
   | Map -> Muster.Array.map (Worth.mix 5) a
-  | Sort -> Muster.Array.sort compare a; a
+  | Sort ->
+    Muster.Array.sort compare a;
+    a
   | Filter -> Muster.Array.filter is_odd a
   | Fold -> [| Muster.Array.fold ( + ) 0 a |]
   | On_list -> Array.of_list (Muster.List.map (Worth.mix 5) (Array.to_list a))
@@ -67,8 +69,7 @@ module Parallel (P : POOLS) : Worth.RUNNER = struct
   let scope thunks =
     let within f () = Harness.outcome f in
     let results =
-      Task.scope (fun s ->
-          List.map Task.await (List.map (fun f -> Task.fork s (within f)) thunks))
+      Task.scope (fun s -> List.map Task.await (List.map (fun f -> Task.fork s (within f)) thunks))
     in
     List.map Meetings.value_of results
 
@@ -79,8 +80,8 @@ module Parallel (P : POOLS) : Worth.RUNNER = struct
     match f () with
     | _ -> ()
     | exception
-        (Task.Cancelled | Task.Deadline_exceeded | Worth.Boom _ | Muster.Chan.Closed
-        | Fun.Finally_raised _) ->
+        ( Task.Cancelled | Task.Deadline_exceeded | Worth.Boom _ | Muster.Chan.Closed
+        | Fun.Finally_raised _ ) ->
       ()
 
   let cancel ~early victim rest =
@@ -142,7 +143,13 @@ module Parallel (P : POOLS) : Worth.RUNNER = struct
   let pipeline = Meetings.pipeline
   let selected = Meetings.selected
   let meeting = Meetings.meet ~values:scope
-  let blocking f = Task.blocking (fun () -> Thread.yield (); Unix.sleepf 1e-5; f ())
+
+  let blocking f =
+    Task.blocking (fun () ->
+        Thread.yield ();
+        Unix.sleepf 1e-5;
+        f ())
+
   let kernel = kernel
   let collection = on_arrays
   let fault = Trouble.cause

@@ -5,16 +5,10 @@
 module Pool = Muster.Pool
 module Oracle = Worth.Value (Worth.Sequential)
 
-type run = {
-  watch : Watch.t;
-  failure : string option Atomic.t;
-}
+type run = { watch : Watch.t; failure : string option Atomic.t }
 
 let has_to_stop r = Option.is_some (Atomic.get r.failure) || Watch.is_over r.watch
-
-let show = function
-  | Ok n -> string_of_int n
-  | Error e -> Printexc.to_string e
+let show = function Ok n -> string_of_int n | Error e -> Printexc.to_string e
 
 let fail r ~caller ~round graph ~ours ~theirs =
   let message =
@@ -25,7 +19,9 @@ let fail r ~caller ~round graph ~ours ~theirs =
 
 let check r value ~caller ~round =
   let seed = r.watch.seed and now = r.watch.callers.(caller) in
-  let graph = Graph.random (Random.State.make [| seed; caller; round |]) (Graph.rules_of_seed seed) in
+  let graph =
+    Graph.random (Random.State.make [| seed; caller; round |]) (Graph.rules_of_seed seed)
+  in
   Atomic.set now.in_hand (Some graph);
   let theirs = Harness.outcome (fun () -> Oracle.value graph) in
   let ours = Harness.outcome (fun () -> value graph) in
@@ -86,7 +82,9 @@ let tell_memory (w : Watch.t) =
   let show name part =
     let first, last = Watch.thirds w (Watch.peak part)
     and early, late = Watch.thirds w (Watch.median part) in
-    Printf.printf "%s: peak %.1f MB, in the first third %.1f (median %.1f), in the last %.1f (median %.1f)\n" name
+    Printf.printf
+      "%s: peak %.1f MB, in the first third %.1f (median %.1f), in the last %.1f (median %.1f)\n"
+      name
       (Watch.megabytes (Watch.peak part w.samples))
       (Watch.megabytes first) (Watch.megabytes early) (Watch.megabytes last) (Watch.megabytes late)
   in

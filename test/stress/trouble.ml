@@ -25,7 +25,9 @@ let raise_in_combine () =
 let raise_in_hook () =
   match
     Task.scope (fun s ->
-        Task.on_cancel (fun () -> Task.check (); raise Expected);
+        Task.on_cancel (fun () ->
+            Task.check ();
+            raise Expected);
         Task.cancel_scope s;
         Task.check ())
   with

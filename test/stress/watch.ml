@@ -25,10 +25,17 @@ and sample = { at : float; resident_kb : int; heap_kb : int; live_kb : int }
 let caller _ = { ended = Atomic.make 0; in_hand = Atomic.make None; seen = 0; idle = 0. }
 
 let create ~seed ~seconds ~soak ~callers =
-  { seed; seconds; started = Unix.gettimeofday (); callers = Array.init callers caller;
-    interrupted = Atomic.make false; samples = []; threads = 0;
+  {
+    seed;
+    seconds;
+    started = Unix.gettimeofday ();
+    callers = Array.init callers caller;
+    interrupted = Atomic.make false;
+    samples = [];
+    threads = 0;
     signals = soak && not (Graph.rules_of_seed seed).compacts;
-    neighbours = (if soak then Some (Neighbours.create seed) else None) }
+    neighbours = (if soak then Some (Neighbours.create seed) else None);
+  }
 
 let elapsed t = Unix.gettimeofday () -. t.started
 let is_over t = Atomic.get t.interrupted || elapsed t > t.seconds
@@ -81,8 +88,7 @@ let memory_is_flat t =
 let patience = 120.
 
 (* For a runtime that hangs itself, in which nothing here runs: Harness's guard, in C. *)
-let keep_guard t =
-  Harness.set_guard 400 (Printf.sprintf "\nthe runtime hangs, seed %d\n" t.seed)
+let keep_guard t = Harness.set_guard 400 (Printf.sprintf "\nthe runtime hangs, seed %d\n" t.seed)
 
 let show_place (w : Muster_core.Place.t) =
   let has_tasks = not (Muster_core.Deque.is_empty w.deque) in
@@ -90,19 +96,22 @@ let show_place (w : Muster_core.Place.t) =
     Printf.eprintf "  place %d: %s%s%s%s\n" w.index
       (if w.resident then "resident" else if Atomic.get w.owner = 0 then "left" else "caller")
       (match Atomic.get w.mailbox with
-       | Idle -> ""
-       | Gone -> ", gone"
-       | Job _ -> ", a job waits"
-       | Busy _ -> ", busy")
+      | Idle -> ""
+      | Gone -> ", gone"
+      | Job _ -> ", a job waits"
+      | Busy _ -> ", busy")
       (if has_tasks then ", tasks in its deque" else "")
       (if Atomic.get w.away then ", away" else "")
 
 let show_pool (pool : Muster_core.Place.pool) =
   let s = Muster_core.Pool.stats pool in
   Printf.eprintf
-    "pool %s: size %d, workers %d, allowed %d, lent %d, tasks %d, forks %d, steals %d, parks %d, regions %d\n"
-    pool.Muster_core.Place.name s.size s.workers s.allowed s.lent s.tasks s.forks s.steals s.parks s.regions;
-  Printf.eprintf "  %d suspended, inbox %s, %d searching, %d posting%s\n" (Atomic.get pool.suspended)
+    "pool %s: size %d, workers %d, allowed %d, lent %d, tasks %d, forks %d, steals %d, parks %d, \
+     regions %d\n"
+    pool.Muster_core.Place.name s.size s.workers s.allowed s.lent s.tasks s.forks s.steals s.parks
+    s.regions;
+  Printf.eprintf "  %d suspended, inbox %s, %d searching, %d posting%s\n"
+    (Atomic.get pool.suspended)
     (if Muster_core.Inbox.is_empty pool.inbox then "empty" else "not empty")
     (Atomic.get pool.searching) (Atomic.get pool.posting)
     (if Atomic.get pool.closing then ", closing" else "");
@@ -115,12 +124,12 @@ let show_pool (pool : Muster_core.Place.pool) =
 let show_caller i c =
   Printf.eprintf "caller %d: graph %d, for %.0f s%s\n" i (Atomic.get c.ended) c.idle
     (match Atomic.get c.in_hand with
-     | None -> ": none in hand"
-     | Some graph -> "\n  " ^ Graph.to_string graph)
+    | None -> ": none in hand"
+    | Some graph -> "\n  " ^ Graph.to_string graph)
 
 let give_up t =
-  Printf.eprintf "\nno graph of a caller has ended for %.0f s, seed %d, after %d graphs in %.0f s\n" patience
-    t.seed (graphs t) (elapsed t);
+  Printf.eprintf "\nno graph of a caller has ended for %.0f s, seed %d, after %d graphs in %.0f s\n"
+    patience t.seed (graphs t) (elapsed t);
   Array.iteri show_caller t.callers;
   List.iter show_pool (Atomic.get Muster_core.Place.open_pools);
   Option.iter Neighbours.end_all t.neighbours;

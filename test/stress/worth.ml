@@ -40,9 +40,7 @@ let mix a b = ((a * 31) + b + 7) mod prime
 
 (* x -> a x + b: composition is associative, not commutative. *)
 let compose (a, b) (c, d) = (a * c mod prime, ((a * d) + b) mod prime)
-
 let kernel_step i = i * 7919 mod 1009
-
 let letter i = Char.chr (97 + (i mod 23))
 let stage i v = mix v (i + 1)
 
@@ -60,8 +58,8 @@ module Value (R : RUNNER) = struct
     | Leaf n -> n
     | Fail n -> raise (Boom n)
     | Both (a, b) ->
-        let x, y = R.both (part a) (part b) in
-        mix x y
+      let x, y = R.both (part a) (part b) in
+      mix x y
     | Async l -> total (R.async (List.map part l))
     | Shared (n, g) -> total (R.shared n (part g))
     | All l -> total (R.all (List.map part l))
@@ -71,14 +69,14 @@ module Value (R : RUNNER) = struct
     | Cancel { early; victim; rest } -> R.cancel ~early (part victim) (part rest)
     | For l -> summed l.count (R.for_ ~grain:l.grain l.count) (indexed l.fails_at l.body)
     | Reduce l ->
-        let affine i = (i + 2, indexed l.fails_at l.body i) in
-        let a, b = R.reduce ~grain:l.grain l.count compose (1, 0) affine in
-        mix a b
+      let affine i = (i + 2, indexed l.fails_at l.body i) in
+      let a, b = R.reduce ~grain:l.grain l.count compose (1, 0) affine in
+      mix a b
     | Find { count; found_at; fails_at } ->
-        Option.value ~default:(-1) (R.find count (find_step found_at fails_at))
+      Option.value ~default:(-1) (R.find count (find_step found_at fails_at))
     | Scan n ->
-        let maps = R.scan compose (Array.init n (fun i -> (i + 2, i))) in
-        Array.fold_left (fun sum (a, b) -> mix sum (mix a b)) 0 maps
+      let maps = R.scan compose (Array.init n (fun i -> (i + 2, i))) in
+      Array.fold_left (fun sum (a, b) -> mix sum (mix a b)) 0 maps
     | Team t -> summed t.count (R.team t.team t.count) (indexed t.fails_at t.body)
     | Run g -> R.run (part g)
     | Elsewhere g -> R.elsewhere (part g)
@@ -86,8 +84,12 @@ module Value (R : RUNNER) = struct
     | In_thread g -> R.in_thread (part g)
     | Below_c g -> R.below_c (part g)
     | Fresh g -> R.fresh (part g)
-    | Hurried g -> R.hurried (part g); 3
-    | Fault f -> R.fault f; 7
+    | Hurried g ->
+      R.hurried (part g);
+      3
+    | Fault f ->
+      R.fault f;
+      7
     | Blocking n -> R.blocking (fun () -> mix n n)
     | Kernel { dynamic; count } -> R.kernel ~dynamic count
     | Collection (c, n) ->
@@ -100,14 +102,14 @@ module Value (R : RUNNER) = struct
       total (R.pipeline ~bound (List.init stages stage) (List.map part items))
     | Selected l -> total (R.selected (List.map part l))
     | Meeting (m, l) -> total (R.meeting m (List.map part l))
-    | Dropped l -> R.dropped (List.map part l); 5
+    | Dropped l ->
+      R.dropped (List.map part l);
+      5
     | _ -> assert false
 
   and part g () = value g
   and total values = List.fold_left mix 0 values
-
-  and indexed fails_at body i =
-    if i = fails_at then raise (Boom i) else mix i (value body)
+  and indexed fails_at body i = if i = fails_at then raise (Boom i) else mix i (value body)
 
   and find_step found_at fails_at i =
     if i = fails_at then raise (Boom i) else if i >= found_at then Some i else None
@@ -132,7 +134,7 @@ module Sequential = struct
     | [] -> invalid_arg "first"
     | [ f ] -> f ()
     | f :: others -> (
-        try f () with leftmost -> ( try first others with Boom _ -> raise leftmost))
+      try f () with leftmost -> ( try first others with Boom _ -> raise leftmost))
 
   let loop count f =
     for i = 0 to count - 1 do
@@ -170,7 +172,9 @@ module Sequential = struct
     let is_odd x = x land 1 = 1 in
     match call with
     | Map | On_list | On_seq -> Array.map (mix 5) a
-    | Sort -> Array.sort compare a; a
+    | Sort ->
+      Array.sort compare a;
+      a
     | Filter -> Array.of_list (List.filter is_odd (Array.to_list a))
     | Fold -> [| Array.fold_left ( + ) 0 a |]
     | On_bytes -> Array.map (fun x -> Char.code (letter x)) a

@@ -10,9 +10,7 @@ let guard ~seconds name f =
   set_guard seconds (Printf.sprintf "\n%s: no end after %d s, a hang\n" name seconds);
   Fun.protect ~finally:(fun () -> set_guard 0 "") f
 
-let case ?(seconds = 60) name f =
-  Alcotest.test_case name `Quick (fun () -> guard ~seconds name f)
-
+let case ?(seconds = 60) name f = Alcotest.test_case name `Quick (fun () -> guard ~seconds name f)
 let with_domains domains f = Pool.with_ ~domains ~oversubscribe:true f
 let run_on domains f = with_domains domains (fun pool -> Pool.run pool f)
 
@@ -29,9 +27,7 @@ let property ?(seconds = 60) ?(count = 100) ~domains name arbitrary holds =
 
 (* Alcotest's own checks print, through state that only one domain may use. *)
 let failf format = Printf.ksprintf failwith format
-
-let check_bool what expected actual =
-  if expected <> actual then failf "%s: %b" what actual
+let check_bool what expected actual = if expected <> actual then failf "%s: %b" what actual
 
 let check_int what expected actual =
   if expected <> actual then failf "%s: %d, should be %d" what actual expected
@@ -86,8 +82,8 @@ let check_raises_with_origin ~file ~line what f =
   match f () with
   | _ -> failf "%s: no exception" what
   | exception _ ->
-      let backtrace = Printexc.(raw_backtrace_to_string (get_raw_backtrace ())) in
-      check_mentions what backtrace [ Printf.sprintf "%s\", line %d" file line ]
+    let backtrace = Printexc.(raw_backtrace_to_string (get_raw_backtrace ())) in
+    check_mentions what backtrace [ Printf.sprintf "%s\", line %d" file line ]
 
 let counters n = Array.init n (fun _ -> Atomic.make 0)
 
@@ -99,7 +95,9 @@ let each_once what counts =
   Array.iteri check counts
 
 let flipped =
-  Option.fold (Sys.getenv_opt "MUSTER_GOVERNOR") ~none:false
+  Option.fold
+    (Sys.getenv_opt "MUSTER_GOVERNOR")
+    ~none:false
     ~some:(String.starts_with ~prefix:"random")
 
 let elapsed clock f =
@@ -127,8 +125,7 @@ let burn seconds =
 let process_status field =
   let read line =
     match String.split_on_char ':' line with
-    | [ name; value ] when name = field ->
-      Scanf.sscanf_opt (String.trim value) "%d" Fun.id
+    | [ name; value ] when name = field -> Scanf.sscanf_opt (String.trim value) "%d" Fun.id
     | _ -> None
   in
   In_channel.with_open_bin "/proc/self/status" In_channel.input_all
@@ -174,18 +171,18 @@ module Child = struct
   let rec supervise pid ~interrupt ~signalled ~deadline ~has_written =
     match Unix.waitpid [ WNOHANG ] pid with
     | 0, _ ->
-        let now = Unix.gettimeofday () in
-        if now > deadline then Unix.kill pid Sys.sigkill;
-        let is_due = Option.is_none signalled && has_written () in
-        let signalled =
-          match interrupt with
-          | Some signal when is_due ->
-              Unix.kill pid signal;
-              Some now
-          | _ -> signalled
-        in
-        Unix.sleepf 0.002;
-        supervise pid ~interrupt ~signalled ~deadline ~has_written
+      let now = Unix.gettimeofday () in
+      if now > deadline then Unix.kill pid Sys.sigkill;
+      let is_due = Option.is_none signalled && has_written () in
+      let signalled =
+        match interrupt with
+        | Some signal when is_due ->
+          Unix.kill pid signal;
+          Some now
+        | _ -> signalled
+      in
+      Unix.sleepf 0.002;
+      supervise pid ~interrupt ~signalled ~deadline ~has_written
     | _, status -> (status, signalled)
 
   let with_temporary f =
@@ -199,9 +196,7 @@ module Child = struct
     let pid = spawn program arguments env ~output ~errors in
     let has_written () = (Unix.stat output).st_size > 0 in
     let deadline = start +. limit in
-    let status, signalled =
-      supervise pid ~interrupt ~signalled:None ~deadline ~has_written
-    in
+    let status, signalled = supervise pid ~interrupt ~signalled:None ~deadline ~has_written in
     let stop = Unix.gettimeofday () in
     {
       status;
@@ -212,8 +207,7 @@ module Child = struct
     }
 
   let check_success child =
-    if child.status <> WEXITED 0 then
-      failf "the child failed: %s%s" child.output child.errors
+    if child.status <> WEXITED 0 then failf "the child failed: %s%s" child.output child.errors
 end
 
 let rec fib n =

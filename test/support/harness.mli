@@ -53,7 +53,6 @@ val check_bool : string -> bool -> bool -> unit
 val check_int : string -> int -> int -> unit
 val check_equal : string -> 'a -> 'a -> unit
 val check_raises : string -> exn -> (unit -> 'a) -> unit
-
 val outcome : (unit -> 'a) -> ('a, exn) result
 val contains : string -> sub:string -> bool
 val count_substring : string -> sub:string -> int
@@ -106,12 +105,7 @@ module Child : sig
   }
 
   val run :
-    ?env:(string * string) list ->
-    ?limit:float ->
-    ?interrupt:int ->
-    string ->
-    string list ->
-    t
+    ?env:(string * string) list -> ?limit:float -> ?interrupt:int -> string -> string list -> t
   (** [run program arguments] runs a program that stands below the test's own directory.
       [interrupt] is sent once the child has written its first line; a child that outlives
       [limit] seconds (default 30) is killed. *)

@@ -20,7 +20,11 @@ let drain c = List.of_seq (Chan.to_seq c)
 (* On a pool of one worker: the task runs until it waits, then [waiting] returns. *)
 let waiting f =
   let begun = Chan.unbounded () in
-  let t = Task.async (fun () -> Chan.send begun (); f ()) in
+  let t =
+    Task.async (fun () ->
+        Chan.send begun ();
+        f ())
+  in
   Chan.recv begun;
   t
 
@@ -37,4 +41,6 @@ let as_domain f =
 let as_thread f =
   let result = ref (Ok ()) in
   let t = Thread.create (fun () -> result := outcome f) () in
-  fun () -> Thread.join t; Result.iter_error raise !result
+  fun () ->
+    Thread.join t;
+    Result.iter_error raise !result

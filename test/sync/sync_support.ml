@@ -10,19 +10,24 @@ let suspend_in_task () =
 let letting_others_run f =
   let first = Latch.create 1 and gate = Latch.create 1 in
   ignore (Task.async (fun () -> Latch.count_down first));
-  ignore (Task.async (fun () -> Latch.await first; Latch.count_down gate));
+  ignore
+    (Task.async (fun () ->
+         Latch.await first;
+         Latch.count_down gate));
   f ();
   Latch.await gate
 
 let all_waiting n f =
   let begun = Latch.create n in
-  let begin_ i () = Latch.count_down begun; f i in
+  let begin_ i () =
+    Latch.count_down begun;
+    f i
+  in
   let tasks = List.init n (fun i -> Task.async (begin_ i)) in
   Latch.await begun;
   tasks
 
 let is_in_pool = Atomic.make false
-
 let suspend () = if Atomic.get is_in_pool then suspend_in_task () else Thread.delay 0.0002
 
 let in_a_task_each n f =
@@ -71,15 +76,17 @@ let on_pools f () = List.iter (fun domains -> run_on domains f) pools
 
 let waiting_task f =
   let begun = Latch.create 1 in
-  let task = Task.async (fun () -> Latch.count_down begun; f ()) in
+  let task =
+    Task.async (fun () ->
+        Latch.count_down begun;
+        f ())
+  in
   Latch.await begun;
   task
 
 let check_cancelled what task =
   Task.cancel task;
-  match Task.await task with
-  | _ -> failf "%s: not cancelled" what
-  | exception Task.Cancelled -> ()
+  match Task.await task with _ -> failf "%s: not cancelled" what | exception Task.Cancelled -> ()
 
 let random_cancels ~tasks f =
   let all = Array.init tasks (fun i -> Task.async (fun () -> f i)) in

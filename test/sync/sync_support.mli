@@ -21,7 +21,7 @@ val callers : (string * ((int -> unit) -> unit)) list
 
 val several : int
 
-val on_callers : string -> ((run:((int -> unit) -> unit) -> unit) -> unit Alcotest.test_case list)
+val on_callers : string -> (run:((int -> unit) -> unit) -> unit) -> unit Alcotest.test_case list
 (** A case for each kind. *)
 
 val pools : int list

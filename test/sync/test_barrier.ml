@@ -27,7 +27,11 @@ let nobody_is_ahead ~run =
 let not_before () =
   run_on 1 @@ fun () ->
   let barrier = Barrier.create 4 and passed = ref 0 in
-  let tasks = all_waiting 3 (fun _ -> Barrier.await barrier; incr passed) in
+  let tasks =
+    all_waiting 3 (fun _ ->
+        Barrier.await barrier;
+        incr passed)
+  in
   check_int "waiting" 3 (Barrier.waiting barrier);
   letting_others_run ignore;
   check_int "passed" 0 !passed;
@@ -38,7 +42,9 @@ let not_before () =
 
 let of_one () =
   let barrier = Barrier.create 1 in
-  for _ = 1 to 3 do Barrier.await barrier done;
+  for _ = 1 to 3 do
+    Barrier.await barrier
+  done;
   check_int "parties" 1 (Barrier.parties barrier)
 
 let errors () =
@@ -63,7 +69,11 @@ let cancelled_after_all_have_come () =
   run_on 1 @@ fun () ->
   let barrier = Barrier.create 3 in
   let first = waiting_task (fun () -> Barrier.await barrier) in
-  let second = waiting_task (fun () -> Barrier.await barrier; 2) in
+  let second =
+    waiting_task (fun () ->
+        Barrier.await barrier;
+        2)
+  in
   Barrier.await barrier;
   Task.cancel first;
   check_int "second" 2 (Task.await second);
@@ -80,7 +90,9 @@ let many_leave () =
   let (), seconds =
     cpu_seconds (fun () ->
         List.iter Task.cancel tasks;
-        List.iter (fun task -> match Task.await task with () | (exception Task.Cancelled) -> ()) tasks)
+        List.iter
+          (fun task -> match Task.await task with () | (exception Task.Cancelled) -> ())
+          tasks)
   in
   check_int "one is left" 1 (Barrier.waiting barrier);
   check_cancelled "the last" stays;
@@ -94,7 +106,9 @@ let cancelled_at_random () =
   for _ = 1 to 10 do
     let barrier = Barrier.create 2 and ended = Atomic.make 0 in
     let tasks = Array.init 30 (fun _ -> Task.async (fun () -> Barrier.await barrier)) in
-    for _ = 1 to 10 do Task.cancel tasks.(Random.int 30) done;
+    for _ = 1 to 10 do
+      Task.cancel tasks.(Random.int 30)
+    done;
     let await task =
       (match Task.await task with () | (exception Task.Cancelled) -> ());
       Atomic.incr ended

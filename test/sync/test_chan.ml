@@ -10,7 +10,9 @@ let capacities () =
   List.iter
     (fun n ->
       let c = Chan.bounded n in
-      for i = 1 to n do check_bool "has room" true (Chan.try_send c i) done;
+      for i = 1 to n do
+        check_bool "has room" true (Chan.try_send c i)
+      done;
       check_bool "is full" false (Chan.try_send c 0);
       check_int "length" n (Chan.length c);
       check_equal "oldest" (if n = 0 then None else Some 1) (Chan.try_recv c);
@@ -25,7 +27,9 @@ let unbounded () =
   let n = 100_000 in
   run_on 1 (fun () ->
       let c = Chan.unbounded () in
-      for i = 1 to n do Chan.send c i done;
+      for i = 1 to n do
+        Chan.send c i
+      done;
       check_int "length" n (Chan.length c);
       Chan.close c;
       check_equal "all, in order" (List.init n succ) (drain c))
@@ -34,7 +38,11 @@ let unbounded () =
 let rendezvous () =
   run_on 1 (fun () ->
       let c = Chan.bounded 0 and returned = ref false in
-      let sender = waiting (fun () -> Chan.send c 1; returned := true) in
+      let sender =
+        waiting (fun () ->
+            Chan.send c 1;
+            returned := true)
+      in
       check_bool "waits" false !returned;
       check_int "not in the buffer" 0 (Chan.length c);
       check_int "received" 1 (Chan.recv c);
@@ -77,10 +85,14 @@ let served_in_order () =
   run_on 1 (fun () ->
       let c = Chan.bounded 0 in
       let receivers = List.init 20 (fun _ -> waiting (fun () -> Chan.recv c)) in
-      for i = 0 to 19 do Chan.send c i done;
+      for i = 0 to 19 do
+        Chan.send c i
+      done;
       check_list "receivers" (List.init 20 Fun.id) (List.map Task.await receivers);
       let c = Chan.bounded 3 in
-      for i = 0 to 2 do Chan.send c i done;
+      for i = 0 to 2 do
+        Chan.send c i
+      done;
       let senders = List.init 20 (fun i -> waiting (fun () -> Chan.send c (i + 3))) in
       check_list "senders" (List.init 23 Fun.id) (List.init 23 (fun _ -> Chan.recv c));
       List.iter Task.await senders)
@@ -107,7 +119,9 @@ let close_drains () =
 let close_ends_senders kind () =
   run_on 1 (fun () ->
       let c = make (Some kind) in
-      for i = 1 to kind do Chan.send c i done;
+      for i = 1 to kind do
+        Chan.send c i
+      done;
       let senders = List.init 10 (fun i -> waiting (fun () -> Chan.send c (100 + i))) in
       Chan.close c;
       List.iter (fun t -> check_closed "send" (fun () -> Task.await t)) senders;
@@ -131,14 +145,22 @@ let close_in_the_midst () =
       for round = 1 to 60 do
         let c = make (List.nth kinds (round mod 5)) and sent = Atomic.make 0 in
         let send () =
-          try for _ = 1 to 5000 do Chan.send c (); Atomic.incr sent done
+          try
+            for _ = 1 to 5000 do
+              Chan.send c ();
+              Atomic.incr sent
+            done
           with Chan.Closed -> ()
         in
         let received = Atomic.make 0 and enough = Chan.unbounded () in
         let count () = if Atomic.fetch_and_add received 1 = 20 then Chan.send enough () in
         let receive () = Chan.iter count c in
         let parties = List.map Task.async [ send; receive; send; receive ] in
-        let closer = Task.async (fun () -> Chan.recv enough; Chan.close c) in
+        let closer =
+          Task.async (fun () ->
+              Chan.recv enough;
+              Chan.close c)
+        in
         List.iter Task.await (closer :: parties);
         check_int "received" (Atomic.get sent) (Atomic.get received)
       done)
@@ -157,7 +179,9 @@ let close_wakes_blocked () =
 
 let iter_raises () =
   let c = Chan.unbounded () in
-  for i = 1 to 5 do Chan.send c i done;
+  for i = 1 to 5 do
+    Chan.send c i
+  done;
   let f i = if i = 3 then raise Exit in
   check_raises "iter" Exit (fun () -> Chan.iter f c);
   Chan.close c;
@@ -170,14 +194,18 @@ let backlog () =
   let state = Random.State.make [| 7 |] in
   let step backlog i =
     (* Long rows of either, so that queues get long. *)
-    if Random.State.int state 100 < (if i / 5000 mod 2 = 0 then 70 else 30) then begin
+    if Random.State.int state 100 < if i / 5000 mod 2 = 0 then 70 else 30 then begin
       Queue.push i queue;
       Backlog.push backlog i
     end
     else
       match Backlog.pop backlog with
-      | Empty -> check_equal "both empty" None (Queue.take_opt queue); backlog
-      | Oldest (x, rest) -> check_equal "oldest" (Some x) (Queue.take_opt queue); rest
+      | Empty ->
+        check_equal "both empty" None (Queue.take_opt queue);
+        backlog
+      | Oldest (x, rest) ->
+        check_equal "oldest" (Some x) (Queue.take_opt queue);
+        rest
   in
   let rec run backlog i = if i = 50_000 then backlog else run (step backlog i) (i + 1) in
   let rest = run Backlog.empty 0 in
@@ -197,10 +225,7 @@ let () =
           case "try_recv" try_recv;
           case "a send to a full channel waits" full_waits;
         ] );
-      ( "order",
-        [
-          case "who waits is served in order" served_in_order;
-        ] );
+      ("order", [ case "who waits is served in order" served_in_order ]);
       ( "close",
         [
           case "receivers drain" close_drains;

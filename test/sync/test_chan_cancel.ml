@@ -4,7 +4,6 @@ open Harness
 open Parties
 
 let from c = Chan.recv_case c Fun.id
-
 let is_cancelled t = match Task.await t with _ -> false | exception Task.Cancelled -> true
 
 let cancel_waiting what f =
@@ -24,7 +23,9 @@ let receivers () =
           let c = Chan.bounded capacity and other = Chan.bounded 0 in
           cancel_waiting "recv" (fun () -> Chan.recv c);
           cancel_waiting "recv_opt" (fun () -> Option.get (Chan.recv_opt c));
-          cancel_waiting "iter" (fun () -> Chan.iter ignore c; 0);
+          cancel_waiting "iter" (fun () ->
+              Chan.iter ignore c;
+              0);
           cancel_waiting "to_seq" (fun () -> Seq.length (Chan.to_seq c));
           cancel_waiting "select" (fun () -> Chan.select [ from c; from other ]);
           let next = waiting (fun () -> Chan.recv c) in
@@ -39,13 +40,16 @@ let senders () =
       List.iter
         (fun capacity ->
           let c = Chan.bounded capacity and other = Chan.bounded 0 in
-          for i = 1 to capacity do Chan.send c i done;
+          for i = 1 to capacity do
+            Chan.send c i
+          done;
           let case c = Chan.send_case c (-1) ignore in
           cancel_waiting "send" (fun () -> Chan.send c (-1));
           cancel_waiting "select" (fun () -> Chan.select [ case c; case other ]);
           let next = waiting (fun () -> Chan.send c (capacity + 1)) in
           cancel_waiting "behind it" (fun () -> Chan.send c (-1));
-          check_equal "the rest" (List.init (capacity + 1) succ)
+          check_equal "the rest"
+            (List.init (capacity + 1) succ)
             (List.init (capacity + 1) (fun _ -> Chan.recv c));
           Task.await next;
           check_equal "nobody else" None (Chan.try_recv c);
@@ -58,7 +62,11 @@ let too_late () =
   run_on 1 (fun () ->
       let done_ f partner =
         let ended = ref false in
-        let t = waiting (fun () -> f (); ended := true) in
+        let t =
+          waiting (fun () ->
+              f ();
+              ended := true)
+        in
         partner ();
         check_bool "not yet" false !ended;
         Task.cancel t;
@@ -82,17 +90,28 @@ let checkpoints () =
       let c = Chan.unbounded () and full = Chan.bounded 1 in
       let stops what step =
         let begun = Atomic.make false in
-        let t = Task.async (fun () -> while true do Atomic.set begun true; step () done) in
+        let t =
+          Task.async (fun () ->
+              while true do
+                Atomic.set begun true;
+                step ()
+              done)
+        in
         wait_until (fun () -> Atomic.get begun);
         Task.cancel t;
         check_bool what true (is_cancelled t)
       in
-      stops "send" (fun () -> Chan.send c 1; ignore (Chan.try_recv c));
-      stops "recv" (fun () -> ignore (Chan.try_send c 1); ignore (Chan.recv c));
+      stops "send" (fun () ->
+          Chan.send c 1;
+          ignore (Chan.try_recv c));
+      stops "recv" (fun () ->
+          ignore (Chan.try_send c 1);
+          ignore (Chan.recv c));
       stops "iter" (fun () ->
           ignore (Chan.try_send c 1);
           Chan.iter (fun x -> ignore (Chan.try_send c x)) c);
-      stops "select" (fun () -> Chan.select [ Chan.send_case full 1 ignore; Chan.recv_case full ignore ]))
+      stops "select" (fun () ->
+          Chan.select [ Chan.send_case full 1 ignore; Chan.recv_case full ignore ]))
 
 let deadline () =
   List.iter
@@ -142,7 +161,10 @@ let are_forgotten () =
             Task.scope (fun s ->
                 let begun = Muster.Latch.create 3000 in
                 for _ = 1 to 3000 do
-                  ignore (Task.fork s (fun () -> Muster.Latch.count_down begun; wait ()))
+                  ignore
+                    (Task.fork s (fun () ->
+                         Muster.Latch.count_down begun;
+                         wait ()))
                 done;
                 Muster.Latch.await begun;
                 raise Exit));
@@ -180,8 +202,14 @@ let sender t i () =
 
 (* Takes as much as it can before it gives. *)
 let relay t i () =
-  let got m = t.at_a.(i).got <- m :: t.at_a.(i).got; `Got m in
-  let sent m () = t.at_b.(i).sent <- m :: t.at_b.(i).sent; `Sent in
+  let got m =
+    t.at_a.(i).got <- m :: t.at_a.(i).got;
+    `Got m
+  in
+  let sent m () =
+    t.at_b.(i).sent <- m :: t.at_b.(i).sent;
+    `Sent
+  in
   let receives = Chan.recv_opt_case t.a (function Some m -> got m | None -> `End) in
   let rec go held =
     t.step i;
@@ -192,14 +220,23 @@ let relay t i () =
       | `Got m -> go (held @ [ m ])
       | `Sent -> go rest
       | `End -> finish held)
-  and finish held = List.iter (fun m -> t.step i; Chan.send t.b m; ignore (sent m ())) held in
+  and finish held =
+    List.iter
+      (fun m ->
+        t.step i;
+        Chan.send t.b m;
+        ignore (sent m ()))
+      held
+  in
   go []
 
 let receiver t i () =
   let rec go () =
     t.step i;
     match Chan.recv_opt t.b with
-    | Some m -> t.at_b.(i).got <- m :: t.at_b.(i).got; go ()
+    | Some m ->
+      t.at_b.(i).got <- m :: t.at_b.(i).got;
+      go ()
     | None -> ()
   in
   go ()
@@ -257,20 +294,24 @@ let race_of ~rounds ~capacity ~victim ~partner =
     let c = Chan.bounded capacity and other = Chan.bounded 0 in
     if capacity > 0 && victim == `Send then Chan.send c 0;
     let sent = Atomic.make 0 and got = Atomic.make 0 in
-    let send v = Chan.send c v; Atomic.incr sent in
-    let recv () = ignore (Chan.recv c); Atomic.incr got in
+    let send v =
+      Chan.send c v;
+      Atomic.incr sent
+    in
+    let recv () =
+      ignore (Chan.recv c);
+      Atomic.incr got
+    in
     let choose () =
-      Chan.select
-        [
-          Chan.recv_case c (fun _ -> Atomic.incr got);
-          Chan.recv_case other ignore;
-        ]
+      Chan.select [ Chan.recv_case c (fun _ -> Atomic.incr got); Chan.recv_case other ignore ]
     in
     let do_ = function `Send -> send 1 | `Recv -> recv () | `Select -> choose () in
     let go = Atomic.make 0 in
     (* Not for long: the machine may have stopped the other one. *)
     let rec meet turns =
-      if turns > 0 && Atomic.get go < 2 then (Domain.cpu_relax (); meet (turns - 1))
+      if turns > 0 && Atomic.get go < 2 then (
+        Domain.cpu_relax ();
+        meet (turns - 1))
     in
     let together f =
       Task.async (fun () ->
@@ -282,7 +323,9 @@ let race_of ~rounds ~capacity ~victim ~partner =
     let p = together (fun () -> do_ partner) in
     let k =
       together (fun () ->
-          for _ = 1 to round mod 50 do Domain.cpu_relax () done;
+          for _ = 1 to round mod 50 do
+            Domain.cpu_relax ()
+          done;
           Task.cancel t)
     in
     ignore (is_cancelled t);

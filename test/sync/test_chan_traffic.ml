@@ -21,7 +21,11 @@ let check_each_once ~senders ~messages received =
 (* [start] runs a party, and gives a function that waits for its end. *)
 let traffic ~start ~senders ~receivers ~messages kind =
   let c = make kind in
-  let send s () = for i = 1 to messages do Chan.send c (s, i) done in
+  let send s () =
+    for i = 1 to messages do
+      Chan.send c (s, i)
+    done
+  in
   let receive got () = Chan.iter (fun m -> got := m :: !got) c in
   let gots = List.init receivers (fun _ -> ref []) in
   let numbers = List.init senders Fun.id in
@@ -37,7 +41,8 @@ let traffic_of_tasks () =
     traffic ~start:as_task ~senders ~receivers ~messages:300 kind
   in
   on_all
-    (fun () -> List.iter (fun kind -> List.iter (check kind) [ (1, 1); (4, 1); (1, 4); (4, 4) ]) kinds)
+    (fun () ->
+      List.iter (fun kind -> List.iter (check kind) [ (1, 1); (4, 1); (1, 4); (4, 4) ]) kinds)
     ()
 
 let traffic_outside start ~messages () =
@@ -60,10 +65,19 @@ let traffic_of_all () =
 let backlog_starves_nobody () =
   let attempt () =
     let c = Chan.unbounded () and received = Atomic.make 0 in
-    for i = 1 to 200_000 do Chan.send c i done;
-    let rec send n = if n > 0 && Atomic.get received < 100 then (Chan.send c n; send (n - 1)) in
+    for i = 1 to 200_000 do
+      Chan.send c i
+    done;
+    let rec send n =
+      if n > 0 && Atomic.get received < 100 then (
+        Chan.send c n;
+        send (n - 1))
+    in
     let join = as_domain (fun () -> send 2_000_000) in
-    while Atomic.get received < 100 do ignore (Chan.recv c); Atomic.incr received done;
+    while Atomic.get received < 100 do
+      ignore (Chan.recv c);
+      Atomic.incr received
+    done;
     let was_first = Chan.length c < 2_190_000 in
     join ();
     was_first
@@ -75,7 +89,10 @@ let backlog_starves_nobody () =
 (* Two tasks on each worker that answer each other's messages until all others have had their turn:
    those that were suspended before, those that were queued, and what comes from outside. *)
 let dialogue there back ~until =
-  while not (until ()) do Chan.send there (); Chan.recv back done
+  while not (until ()) do
+    Chan.send there ();
+    Chan.recv back
+  done
 
 let answered capacity f =
   let there = Chan.bounded capacity and back = Chan.bounded capacity in
@@ -97,11 +114,16 @@ let dialogues_starve_nobody capacity domains =
           in
           answered capacity (fun there back ->
               let gate = Muster.Latch.create 1 in
-              let wait () = Muster.Latch.await gate; had_turn () in
+              let wait () =
+                Muster.Latch.await gate;
+                had_turn ()
+              in
               let waiting = List.init others (fun _ -> waiting wait) in
               Muster.Latch.count_down gate;
               let queued = List.init others (fun _ -> Task.async had_turn) in
-              let outsider = as_domain (fun () -> Pool.run pool (fun () -> Task.await (Task.async had_turn))) in
+              let outsider =
+                as_domain (fun () -> Pool.run pool (fun () -> Task.await (Task.async had_turn)))
+              in
               dialogue there back ~until;
               outsider ();
               List.iter Task.await (elsewhere @ waiting @ queued))))
@@ -126,7 +148,9 @@ let pipeline ~stages ~messages kind =
   let last = build first stages in
   let feeder =
     Task.async (fun () ->
-        for i = 1 to messages do Chan.send first i done;
+        for i = 1 to messages do
+          Chan.send first i
+        done;
         Chan.close first)
   in
   check_equal "received" (List.init messages (fun i -> i + 1 + stages)) (drain last);
@@ -138,15 +162,16 @@ let thousand_stages () =
       Pool.run pool (fun () -> List.iter (pipeline ~stages:1000 ~messages:20) kinds);
       check_int "workers still" 1 (Pool.stats pool).workers)
 
-let stages_on_all () =
-  on_all (fun () -> List.iter (pipeline ~stages:100 ~messages:20) kinds) ()
+let stages_on_all () = on_all (fun () -> List.iter (pipeline ~stages:100 ~messages:20) kinds) ()
 
 let worker_is_free () =
   run_on 1 (fun () ->
       let c = Chan.bounded 0 in
       let waiters = List.init 1000 (fun _ -> Task.async (fun () -> Chan.recv c)) in
       check_int "the worker does other things" 832_040 (fib 30);
-      for i = 1 to 1000 do Chan.send c i done;
+      for i = 1 to 1000 do
+        Chan.send c i
+      done;
       check_int "sum" 500_500 (List.fold_left (fun sum t -> sum + Task.await t) 0 waiters))
 
 (* {2 Anywhere} *)
@@ -165,9 +190,17 @@ let blocked_burns_nothing () =
 let threads_of_one_domain () =
   let ping = Chan.bounded 0 and pong = Chan.bounded 0 in
   let join =
-    as_thread (fun () -> for _ = 1 to 200 do Chan.send pong (Chan.recv ping + 1) done)
+    as_thread (fun () ->
+        for _ = 1 to 200 do
+          Chan.send pong (Chan.recv ping + 1)
+        done)
   in
-  let rec round n x = if n = 0 then x else (Chan.send ping x; round (n - 1) (Chan.recv pong)) in
+  let rec round n x =
+    if n = 0 then x
+    else (
+      Chan.send ping x;
+      round (n - 1) (Chan.recv pong))
+  in
   check_int "rounds" 200 (round 200 0);
   join ()
 

@@ -13,13 +13,17 @@ let bounded_buffer ~run =
   let per_party = 200 and received = Array.make several 0 in
   let put x =
     Mutex.protect mutex (fun () ->
-        while Queue.length buffer = 3 do Condition.wait not_full mutex done;
+        while Queue.length buffer = 3 do
+          Condition.wait not_full mutex
+        done;
         Queue.add x buffer;
         Condition.signal not_empty)
   in
   let take () =
     Mutex.protect mutex (fun () ->
-        while Queue.is_empty buffer do Condition.wait not_empty mutex done;
+        while Queue.is_empty buffer do
+          Condition.wait not_empty mutex
+        done;
         check_bool "not too many" true (Queue.length buffer <= 3);
         Condition.signal not_full;
         Queue.take buffer)
@@ -37,14 +41,19 @@ let told_by_broadcast ~run =
       Mutex.protect mutex (fun () ->
           incr here;
           if !here = several then Condition.broadcast changed
-          else while !here < several do Condition.wait changed mutex done));
+          else
+            while !here < several do
+              Condition.wait changed mutex
+            done));
   check_int "all" several !here
 
 (* Tasks that wait, on one worker; each notes that it went on. *)
 let waiting n =
   let mutex = Mutex.create () and condition = Condition.create () and told = ref [] in
   let waits i =
-    Mutex.protect mutex (fun () -> Condition.wait condition mutex; told := i :: !told)
+    Mutex.protect mutex (fun () ->
+        Condition.wait condition mutex;
+        told := i :: !told)
   in
   (condition, told, all_waiting n waits)
 
@@ -55,7 +64,9 @@ let one_for_each_signal () =
   let condition, told, tasks = waiting 10 in
   letting_others_run (fun () -> Condition.signal condition);
   check_int "one" 1 (count told);
-  letting_others_run (fun () -> Condition.signal condition; Condition.signal condition);
+  letting_others_run (fun () ->
+      Condition.signal condition;
+      Condition.signal condition);
   check_int "two more" 3 (count told);
   letting_others_run (fun () -> Condition.broadcast condition);
   check_int "all" 10 (count told);
@@ -84,7 +95,11 @@ let later_waits_need_later_signals () =
   Condition.signal condition;
   Condition.broadcast condition;
   let told = ref false in
-  let waits () = Mutex.protect mutex (fun () -> Condition.wait condition mutex; told := true) in
+  let waits () =
+    Mutex.protect mutex (fun () ->
+        Condition.wait condition mutex;
+        told := true)
+  in
   let task = waiting_task waits in
   letting_others_run ignore;
   check_bool "not told" false !told;
@@ -109,7 +124,10 @@ let cancelled_with_the_mutex () =
     Mutex.lock mutex;
     match Condition.wait condition mutex with
     | () -> failf "not cancelled"
-    | exception exn -> cleaned := true; Mutex.unlock mutex; raise exn
+    | exception exn ->
+      cleaned := true;
+      Mutex.unlock mutex;
+      raise exn
   in
   let task = waiting_task waits in
   (* It has to wait for the mutex, which it does though it is cancelled. *)
@@ -145,17 +163,26 @@ let cancelled_at_random () =
   let items = ref 0 and taken = ref 0 and put = ref 0 in
   let take () =
     Mutex.protect mutex (fun () ->
-        while !items = 0 do Condition.wait condition mutex done;
+        while !items = 0 do
+          Condition.wait condition mutex
+        done;
         decr items;
         incr taken)
   in
-  let give () = Mutex.protect mutex (fun () -> incr items; incr put; Condition.signal condition) in
+  let give () =
+    Mutex.protect mutex (fun () ->
+        incr items;
+        incr put;
+        Condition.signal condition)
+  in
   for _ = 1 to 10 do
     let givers = Task.async (fun () -> in_a_task_each 40 (fun _ -> give ())) in
     ignore (random_cancels ~tasks:40 (fun _ -> take ()));
     Task.await givers;
     (* What was signalled for is there for those who come later. *)
-    while Mutex.protect mutex (fun () -> !items > 0) do take () done
+    while Mutex.protect mutex (fun () -> !items > 0) do
+      take ()
+    done
   done;
   check_int "taken" !put !taken
 

@@ -18,13 +18,21 @@ let all_wait_for_all ~run =
 let rows_of_latches () =
   let latches = Array.init 100 (fun _ -> Latch.create 4) in
   in_a_task_each 4 (fun _ ->
-      Array.iter (fun latch -> Latch.count_down latch; Latch.await latch) latches);
+      Array.iter
+        (fun latch ->
+          Latch.count_down latch;
+          Latch.await latch)
+        latches);
   Array.iter (fun latch -> check_int "open" 0 (Latch.get_value latch)) latches
 
 let not_before () =
   run_on 1 @@ fun () ->
   let latch = Latch.create 3 and passed = ref 0 in
-  let tasks = all_waiting 5 (fun _ -> Latch.await latch; incr passed) in
+  let tasks =
+    all_waiting 5 (fun _ ->
+        Latch.await latch;
+        incr passed)
+  in
   for left = 2 downto 1 do
     letting_others_run (fun () -> Latch.count_down latch);
     check_int "left" left (Latch.get_value latch);
@@ -52,7 +60,11 @@ let cancelled_in_await () =
   run_on 1 @@ fun () ->
   let latch = Latch.create 1 in
   let first = waiting_task (fun () -> Latch.await latch) in
-  let second = waiting_task (fun () -> Latch.await latch; 2) in
+  let second =
+    waiting_task (fun () ->
+        Latch.await latch;
+        2)
+  in
   check_cancelled "first" first;
   check_int "not counted" 1 (Latch.get_value latch);
   Latch.count_down latch;
@@ -63,7 +75,9 @@ let cancelled_are_let_go () =
   run_on 1 @@ fun () ->
   let latch = Latch.create 1 in
   let words () = Obj.reachable_words (Obj.repr latch) in
-  for _ = 1 to 1_000 do check_cancelled "task" (waiting_task (fun () -> Latch.await latch)) done;
+  for _ = 1 to 1_000 do
+    check_cancelled "task" (waiting_task (fun () -> Latch.await latch))
+  done;
   check_bool (Printf.sprintf "%d words" (words ())) true (words () < 2_000);
   Latch.count_down latch
 

@@ -11,7 +11,11 @@ exception Boom of int
 
 let computed_once ~between ~run =
   let runs = Array.init 50 (fun _ -> Atomic.make 0) in
-  let compute i () = Atomic.incr runs.(i); between (); i in
+  let compute i () =
+    Atomic.incr runs.(i);
+    between ();
+    i
+  in
   let values = Array.init 50 (fun i -> Lazy.from_fun (compute i)) in
   run (fun _ -> Array.iteri (fun i l -> check_int "value" i (Lazy.force l)) values);
   each_once "computed" runs
@@ -23,7 +27,10 @@ let exception_reaches_all ~run =
     raise (Boom (Atomic.fetch_and_add runs 1))
   in
   let l = Lazy.from_fun compute in
-  run (fun _ -> for _ = 1 to 5 do check_raises "force" (Boom 0) (fun () -> Lazy.force l) done);
+  run (fun _ ->
+      for _ = 1 to 5 do
+        check_raises "force" (Boom 0) (fun () -> Lazy.force l)
+      done);
   check_int "runs" 1 (Atomic.get runs);
   check_bool "is_val" false (Lazy.is_val l)
 
@@ -44,7 +51,11 @@ let backtrace_reaches_all () =
 let waiters_are_suspended () =
   run_on 1 @@ fun () ->
   let gate = Latch.create 1 in
-  let l = Lazy.from_fun (fun () -> Latch.await gate; 5) in
+  let l =
+    Lazy.from_fun (fun () ->
+        Latch.await gate;
+        5)
+  in
   let sum = ref 0 in
   let tasks = all_waiting 10 (fun _ -> sum := !sum + Lazy.force l) in
   check_bool "not yet" false (Lazy.is_val l);
@@ -61,7 +72,11 @@ let values () =
   check_int "force" 4 (Lazy.force l);
   check_bool "is_val, after" true (Lazy.is_val l);
   let runs = ref 0 in
-  let l = Lazy.from_fun (fun () -> incr runs; 5) in
+  let l =
+    Lazy.from_fun (fun () ->
+        incr runs;
+        5)
+  in
   let m = Lazy.map succ l and n = Lazy.map_val succ l in
   check_int "map is lazy" 0 !runs;
   check_bool "map_val is lazy" false (Lazy.is_val n);
@@ -92,7 +107,12 @@ let forces_itself_after_a_wait () =
 let handed_over () =
   run_on 1 @@ fun () ->
   let gate = Latch.create 1 and runs = ref 0 in
-  let l = Lazy.from_fun (fun () -> incr runs; Latch.await gate; !runs) in
+  let l =
+    Lazy.from_fun (fun () ->
+        incr runs;
+        Latch.await gate;
+        !runs)
+  in
   let first = waiting_task (fun () -> Lazy.force l) in
   let second = waiting_task (fun () -> Lazy.force l) in
   let third = waiting_task (fun () -> Lazy.force l) in
@@ -107,7 +127,12 @@ let handed_over () =
 let left_to_who_comes_next () =
   run_on 1 @@ fun () ->
   let gate = Latch.create 1 and runs = ref 0 in
-  let l = Lazy.from_fun (fun () -> incr runs; Latch.await gate; !runs) in
+  let l =
+    Lazy.from_fun (fun () ->
+        incr runs;
+        Latch.await gate;
+        !runs)
+  in
   check_cancelled "the only one" (waiting_task (fun () -> Lazy.force l));
   check_bool "not computed" false (Lazy.is_val l);
   Latch.count_down gate;
@@ -116,7 +141,11 @@ let left_to_who_comes_next () =
 let waiter_is_cancelled () =
   run_on 1 @@ fun () ->
   let gate = Latch.create 1 in
-  let l = Lazy.from_fun (fun () -> Latch.await gate; 1) in
+  let l =
+    Lazy.from_fun (fun () ->
+        Latch.await gate;
+        1)
+  in
   let first = waiting_task (fun () -> Lazy.force l) in
   let second = waiting_task (fun () -> Lazy.force l) in
   let third = waiting_task (fun () -> Lazy.force l) in
@@ -130,7 +159,11 @@ let cancellation_of_another () =
   let other = Task.async ignore in
   Task.cancel other;
   let runs = ref 0 in
-  let l = Lazy.from_fun (fun () -> incr runs; Task.await other) in
+  let l =
+    Lazy.from_fun (fun () ->
+        incr runs;
+        Task.await other)
+  in
   check_raises "first" Task.Cancelled (fun () -> Lazy.force l);
   check_raises "second" Task.Cancelled (fun () -> Lazy.force l);
   check_int "runs" 1 !runs
@@ -138,7 +171,10 @@ let cancellation_of_another () =
 let ends_in_spite_of_it () =
   run_on 1 @@ fun () ->
   let gate = Latch.create 1 in
-  let compute () = (try Latch.await gate with Task.Cancelled -> ()); 9 in
+  let compute () =
+    (try Latch.await gate with Task.Cancelled -> ());
+    9
+  in
   let l = Lazy.from_fun compute in
   let first = waiting_task (fun () -> Lazy.force l) in
   let second = waiting_task (fun () -> Lazy.force l) in
@@ -147,7 +183,12 @@ let ends_in_spite_of_it () =
 
 let cancelled_at_random () =
   for _ = 1 to 20 do
-    let l = Lazy.from_fun (fun () -> suspend_in_task (); suspend_in_task (); 11) in
+    let l =
+      Lazy.from_fun (fun () ->
+          suspend_in_task ();
+          suspend_in_task ();
+          11)
+    in
     ignore (random_cancels ~tasks:30 (fun _ -> check_int "value" 11 (Lazy.force l)));
     check_int "at last" 11 (Lazy.force l)
   done

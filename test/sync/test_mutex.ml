@@ -31,7 +31,9 @@ let held_across_waits = counts ~between:suspend
 let short_sections () =
   let mutex = Mutex.create () and count = ref 0 in
   in_a_task_each 16 (fun _ ->
-      for _ = 1 to 2_000 do Mutex.protect mutex (fun () -> incr count) done);
+      for _ = 1 to 2_000 do
+        Mutex.protect mutex (fun () -> incr count)
+      done);
   check_int "count" 32_000 !count
 
 (* The holder waits for a task that another worker runs, so that it may go on over there. *)
@@ -41,7 +43,11 @@ let holder_moves () =
       for _ = 1 to 50 do
         Mutex.lock mutex;
         let seen = !count in
-        check_int "awaited" i (Task.await (Task.async (fun () -> suspend_in_task (); i)));
+        check_int "awaited" i
+          (Task.await
+             (Task.async (fun () ->
+                  suspend_in_task ();
+                  i)));
         count := seen + 1;
         Mutex.unlock mutex
       done);
@@ -80,7 +86,9 @@ let passed_over_once () =
   let other = waiting_task (fun () -> Mutex.protect mutex (fun () -> served := true)) in
   while (not !served) && !times < 100 do
     incr times;
-    letting_others_run (fun () -> Mutex.unlock mutex; Mutex.lock mutex)
+    letting_others_run (fun () ->
+        Mutex.unlock mutex;
+        Mutex.lock mutex)
   done;
   Mutex.unlock mutex;
   Task.await other;
@@ -134,7 +142,9 @@ let misuse_after_waits () =
     check_relock "after a wait" mutex;
     Task.scope (fun scope -> Task.await (Task.fork scope suspend_in_task));
     check_relock "after a scope" mutex;
-    Task.with_deadline 60. (fun () -> check_relock "within a deadline" mutex; suspend_in_task ());
+    Task.with_deadline 60. (fun () ->
+        check_relock "within a deadline" mutex;
+        suspend_in_task ());
     ignore (Muster.both suspend_in_task suspend_in_task);
     check_relock "after both" mutex;
     Mutex.unlock mutex
@@ -158,7 +168,10 @@ let unlock_of_anothers () =
   check_not_mine "task" mutex;
   in_thread (fun () -> check_not_mine "thread" mutex);
   in_domain (fun () -> check_not_mine "domain" mutex);
-  Task.await (Task.async (fun () -> suspend_in_task (); check_not_mine "another task" mutex));
+  Task.await
+    (Task.async (fun () ->
+         suspend_in_task ();
+         check_not_mine "another task" mutex));
   check_bool "still locked" false (Mutex.try_lock mutex);
   Muster.Latch.count_down let_go;
   Task.await task;
@@ -199,7 +212,9 @@ let run_is_its_caller () =
   check_relock "outside again" mutex;
   with_domains 2 (fun inner ->
       Pool.run pool (fun () ->
-          Pool.run inner (fun () -> check_relock "in a pool within" mutex; Mutex.unlock mutex)));
+          Pool.run inner (fun () ->
+              check_relock "in a pool within" mutex;
+              Mutex.unlock mutex)));
   check_not_locked "at last" mutex
 
 (* The branches of one task may run beside each other: then each waits for the other's lock. *)
@@ -211,9 +226,13 @@ let branches_are_no_relock () =
     let holds () =
       Mutex.protect mutex (fun () ->
           let limit = Unix.gettimeofday () +. 0.02 in
-          while (not (Atomic.get begun)) && Unix.gettimeofday () < limit do Domain.cpu_relax () done;
+          while (not (Atomic.get begun)) && Unix.gettimeofday () < limit do
+            Domain.cpu_relax ()
+          done;
           if Atomic.get begun then begin
-            while not (Atomic.get asks) do Domain.cpu_relax () done;
+            while not (Atomic.get asks) do
+              Domain.cpu_relax ()
+            done;
             burn 0.0002
           end;
           Atomic.get begun)
@@ -230,12 +249,16 @@ let branches_are_no_relock () =
 
 let protect () =
   let mutex = Mutex.create () in
-  check_int "value" 3 (Mutex.protect mutex (fun () -> check_relock "held" mutex; 3));
+  check_int "value" 3
+    (Mutex.protect mutex (fun () ->
+         check_relock "held" mutex;
+         3));
   check_not_locked "after a value" mutex;
   check_raises "exception" (Boom 1) (fun () -> Mutex.protect mutex (fun () -> raise (Boom 1)));
   check_not_locked "after an exception" mutex;
   for i = 1 to 10 do
-    check_raises "never poisoned" (Boom i) (fun () -> Mutex.protect mutex (fun () -> raise (Boom i)))
+    check_raises "never poisoned" (Boom i) (fun () ->
+        Mutex.protect mutex (fun () -> raise (Boom i)))
   done;
   check_int "usable" 4 (Mutex.protect mutex (fun () -> 4))
 
@@ -271,7 +294,9 @@ let cancelled_at_the_second_wait () =
   Mutex.lock mutex;
   let first = waiting_task (fun () -> Mutex.lock mutex) in
   let second = waiting_task (fun () -> Mutex.protect mutex (fun () -> 2)) in
-  letting_others_run (fun () -> Mutex.unlock mutex; Mutex.lock mutex);
+  letting_others_run (fun () ->
+      Mutex.unlock mutex;
+      Mutex.lock mutex);
   check_cancelled "first" first;
   Mutex.unlock mutex;
   check_int "second" 2 (Task.await second);
@@ -306,7 +331,9 @@ let cancelled_may_lock_again () =
   Mutex.lock mutex;
   let cleans () =
     try Mutex.lock mutex
-    with exn -> Mutex.protect mutex (fun () -> cleaned := true); raise exn
+    with exn ->
+      Mutex.protect mutex (fun () -> cleaned := true);
+      raise exn
   in
   let task = waiting_task cleans in
   letting_others_run (fun () -> Task.cancel task);
@@ -326,7 +353,9 @@ let cancelled_at_random () =
       Task.check ()
     done
   in
-  for _ = 1 to 10 do ignore (random_cancels ~tasks:40 body) done;
+  for _ = 1 to 10 do
+    ignore (random_cancels ~tasks:40 body)
+  done;
   check_bool "free" true (Mutex.try_lock mutex);
   Mutex.unlock mutex
 

@@ -21,10 +21,11 @@ let writers_are_alone ~between ~run =
               a := seen + 1;
               if round mod 10 = 0 then between ();
               b := seen + 1)
-        else Rwlock.protect_read lock (fun () ->
-            let seen = !a in
-            if round mod 10 = 0 then between ();
-            check_int "the same" seen !b)
+        else
+          Rwlock.protect_read lock (fun () ->
+              let seen = !a in
+              if round mod 10 = 0 then between ();
+              check_int "the same" seen !b)
       done);
   check_int "none lost" !a !b;
   check_bool "free" true (Rwlock.try_lock_write lock)
@@ -33,7 +34,9 @@ let readers_are_together () =
   run_on 1 @@ fun () ->
   let lock = Rwlock.create () and all = Latch.create 5 in
   in_a_task_each 5 (fun _ ->
-      Rwlock.protect_read lock (fun () -> Latch.count_down all; Latch.await all))
+      Rwlock.protect_read lock (fun () ->
+          Latch.count_down all;
+          Latch.await all))
 
 let tries () =
   let lock = Rwlock.create () in
@@ -80,7 +83,11 @@ let readers_go_in_together () =
   run_on 1 @@ fun () ->
   let lock = Rwlock.create () and all = Latch.create 3 in
   Rwlock.lock_write lock;
-  let read _ = Rwlock.protect_read lock (fun () -> Latch.count_down all; Latch.await all) in
+  let read _ =
+    Rwlock.protect_read lock (fun () ->
+        Latch.count_down all;
+        Latch.await all)
+  in
   let readers = all_waiting 3 read in
   let writer = waiting_task (fun () -> Rwlock.protect_write lock ignore) in
   Rwlock.unlock_write lock;
@@ -153,7 +160,9 @@ let cancelled_at_random () =
       Task.check ()
     done
   in
-  for _ = 1 to 10 do ignore (random_cancels ~tasks:40 body) done;
+  for _ = 1 to 10 do
+    ignore (random_cancels ~tasks:40 body)
+  done;
   check_bool "free" true (Rwlock.try_lock_write lock);
   Rwlock.unlock_write lock
 

@@ -21,11 +21,14 @@ let the_ready_one () =
 
 let none_ready () =
   let empty = Chan.bounded 1 and full = with_message 1 and open_ = Chan.bounded 0 in
-  let cases = [ from empty; Chan.send_case full 2 (fun () -> 0); Chan.send_case open_ 3 (fun () -> 0) ] in
+  let cases =
+    [ from empty; Chan.send_case full 2 (fun () -> 0); Chan.send_case open_ 3 (fun () -> 0) ]
+  in
   check_equal "try_select" None (Chan.try_select cases);
   check_equal "of no cases" None (Chan.try_select []);
   check_int "no message was sent" 1 (Chan.recv full);
-  check_equal "now one" (Some 0) (Chan.try_select [ from empty; Chan.send_case full 2 (fun () -> 0) ])
+  check_equal "now one" (Some 0)
+    (Chan.try_select [ from empty; Chan.send_case full 2 (fun () -> 0) ])
 
 let no_cases () =
   check_invalid ~mentions:[ "Muster.Chan.select" ] "empty" (fun () -> Chan.select [])
@@ -117,9 +120,7 @@ let not_with_itself () =
       let t = waiting (fun () -> Chan.select (both 2)) in
       Task.await (Task.async ignore);
       let other = Chan.select (both 3) in
-      match (other, Task.await t) with
-      | 2, -2 | -3, 3 -> ()
-      | a, b -> failf "%d and %d" a b)
+      match (other, Task.await t) with 2, -2 | -3, 3 -> () | a, b -> failf "%d and %d" a b)
 
 (* {2 Close} *)
 
@@ -135,7 +136,9 @@ let closed_while_it_waits () =
   run_on 1 (fun () ->
       let ends f =
         let a = Chan.bounded 0 and b : int Chan.t = Chan.bounded 0 in
-        let t = waiting (fun () -> outcome (fun () -> Chan.select [ Chan.recv_case a Option.some; f b ])) in
+        let t =
+          waiting (fun () -> outcome (fun () -> Chan.select [ Chan.recv_case a Option.some; f b ]))
+        in
         Chan.close b;
         let result = Task.await t in
         check_bool "nobody at a" false (Chan.try_send a 0);
@@ -208,7 +211,8 @@ let stage chans ~sending mine =
     let sends =
       match left with
       | [] -> []
-      | v :: rest -> List.map (fun c -> Chan.send_case c v (fun () () -> go rest got open_chans)) chans
+      | v :: rest ->
+        List.map (fun c -> Chan.send_case c v (fun () () -> go rest got open_chans)) chans
     in
     (Chan.select (sends @ receives)) ()
   in
@@ -219,9 +223,10 @@ let conservation ~start capacities () =
   let messages = 150 and parties = 3 in
   let numbers p = List.init messages (fun i -> (p * messages) + i) in
   let results = Array.make (2 * parties) [] in
-  let run i = start (fun () ->
-      let sending = i < parties in
-      results.(i) <- stage chans ~sending (if sending then numbers i else []))
+  let run i =
+    start (fun () ->
+        let sending = i < parties in
+        results.(i) <- stage chans ~sending (if sending then numbers i else []))
   in
   let senders = List.init parties run in
   let receivers = List.init parties (fun i -> run (parties + i)) in
@@ -239,7 +244,10 @@ let exchange () =
   let c = Chan.bounded 0 and stop : unit Chan.t = Chan.bounded 0 in
   let meetings = 500 in
   let sent = Atomic.make 0 and got = Atomic.make 0 and met = Atomic.make 0 in
-  let add sum v = ignore (Atomic.fetch_and_add sum v); true in
+  let add sum v =
+    ignore (Atomic.fetch_and_add sum v);
+    true
+  in
   let send v () =
     if Atomic.fetch_and_add met 1 = meetings then Chan.close stop;
     add sent v
@@ -263,8 +271,13 @@ let exchange () =
 let lost_ones_go () =
   run_on 1 (fun () ->
       let busy = Chan.unbounded () and silent : int Chan.t = Chan.bounded 0 in
-      let producer = Task.async (fun () -> for i = 1 to 20_000 do
-        Chan.send busy i; if i mod 10 = 0 then Task.await (Task.async ignore) done) in
+      let producer =
+        Task.async (fun () ->
+            for i = 1 to 20_000 do
+              Chan.send busy i;
+              if i mod 10 = 0 then Task.await (Task.async ignore)
+            done)
+      in
       for _ = 1 to 20_000 do
         ignore (Chan.select [ from silent; from busy ])
       done;
@@ -302,8 +315,7 @@ let () =
           case "not with itself" not_with_itself;
           case "losers let go" lost_ones_go;
         ] );
-      ( "close",
-        [ case "before" closed; case "while it waits" closed_while_it_waits ] );
+      ("close", [ case "before" closed; case "while it waits" closed_while_it_waits ]);
       ( "that meet",
         [
           case "crossed" (on_all crossed);

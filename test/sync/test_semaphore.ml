@@ -30,7 +30,9 @@ let as_many_as_permits () =
   run_on 1 @@ fun () ->
   let semaphore = Semaphore.make 3 and inside = ref 0 and gate = Muster.Latch.create 1 in
   let enter _ =
-    Semaphore.with_permit semaphore (fun () -> incr inside; Muster.Latch.await gate)
+    Semaphore.with_permit semaphore (fun () ->
+        incr inside;
+        Muster.Latch.await gate)
   in
   let tasks = all_waiting 10 enter in
   check_int "inside" 3 !inside;
@@ -63,7 +65,9 @@ let in_turn () =
   check_int "waiting" 20 (List.length !came);
   Semaphore.release semaphore;
   check_bool "nobody overtakes" false (Semaphore.try_acquire semaphore);
-  for _ = 2 to 20 do Semaphore.release semaphore done;
+  for _ = 2 to 20 do
+    Semaphore.release semaphore
+  done;
   check_int "handed over" 0 (Semaphore.get_value semaphore);
   List.iter Task.await tasks;
   (* Those that got a permit go on in any order; each got one. *)
@@ -92,7 +96,8 @@ let errors () =
 
 let with_permit () =
   let semaphore = Semaphore.make 1 in
-  check_int "value" 3 (Semaphore.with_permit semaphore (fun () -> 3 + Semaphore.get_value semaphore));
+  check_int "value" 3
+    (Semaphore.with_permit semaphore (fun () -> 3 + Semaphore.get_value semaphore));
   check_raises "exception" Boom (fun () -> Semaphore.with_permit semaphore (fun () -> raise Boom));
   check_int "back" 1 (Semaphore.get_value semaphore)
 
@@ -107,7 +112,11 @@ let cancelled_in_acquire () =
   run_on 1 @@ fun () ->
   let semaphore = Semaphore.make 0 in
   let first = waiting_task (fun () -> Semaphore.acquire semaphore) in
-  let second = waiting_task (fun () -> Semaphore.acquire semaphore; 2) in
+  let second =
+    waiting_task (fun () ->
+        Semaphore.acquire semaphore;
+        2)
+  in
   let third = waiting_task (fun () -> Semaphore.acquire semaphore) in
   check_cancelled "first" first;
   check_cancelled "third" third;
@@ -125,7 +134,9 @@ let cancelled_at_random () =
     done
   in
   let cancelled = ref 0 in
-  for _ = 1 to 10 do cancelled := !cancelled + random_cancels ~tasks:40 body done;
+  for _ = 1 to 10 do
+    cancelled := !cancelled + random_cancels ~tasks:40 body
+  done;
   check_bool "some were cancelled" true (!cancelled > 0);
   check_int "all back" 2 (Semaphore.get_value semaphore)
 
@@ -148,8 +159,6 @@ let () =
           case "backtrace" backtrace;
         ] );
       ( "cancellation",
-        [
-          case "in acquire" cancelled_in_acquire;
-          case "at random" (on_pools cancelled_at_random);
-        ] );
+        [ case "in acquire" cancelled_in_acquire; case "at random" (on_pools cancelled_at_random) ]
+      );
     ]

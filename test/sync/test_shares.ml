@@ -15,23 +15,39 @@ let beside pool ~inside ~outside =
   let here = Atomic.make 0 in
   let repeat f =
     Atomic.incr here;
-    while Atomic.get here < 2 do Domain.cpu_relax () done;
-    for _ = 1 to rounds do f () done
+    while Atomic.get here < 2 do
+      Domain.cpu_relax ()
+    done;
+    for _ = 1 to rounds do
+      f ()
+    done
   in
   let other = Domain.spawn (fun () -> repeat outside) in
   repeat (fun () -> Pool.run pool inside);
   Domain.join other
 
 (* For some us: time for a region to begin. *)
-let work () = for _ = 1 to 100 do Domain.cpu_relax () done
-let wait_a_little () = for _ = 1 to 2 do Task.await (Task.async work) done
+let work () =
+  for _ = 1 to 100 do
+    Domain.cpu_relax ()
+  done
+
+let wait_a_little () =
+  for _ = 1 to 2 do
+    Task.await (Task.async work)
+  done
 
 (* Counted without an atomic: the mutex keeps others out. *)
 let region_wants ~inside domains =
   with_domains domains (fun pool ->
       let mutex = Mutex.create () and count = ref 0 in
       let add () = Mutex.protect mutex (fun () -> incr count) in
-      let holding f = Mutex.protect mutex (fun () -> let seen = !count in f pool; count := seen + 1) in
+      let holding f =
+        Mutex.protect mutex (fun () ->
+            let seen = !count in
+            f pool;
+            count := seen + 1)
+      in
       beside pool
         ~inside:(fun () -> holding inside)
         ~outside:(fun () -> Team.broadcast pool (fun _ -> add ()));
@@ -64,7 +80,9 @@ let shares_receive domains =
       beside pool
         ~inside:(fun () ->
           wait_a_little ();
-          for _ = 1 to Pool.size pool do Chan.send chan 1 done)
+          for _ = 1 to Pool.size pool do
+            Chan.send chan 1
+          done)
         ~outside:(fun () ->
           let before = Atomic.get got in
           Team.broadcast pool (fun _ -> ignore (Atomic.fetch_and_add got (Chan.recv chan)));
@@ -95,8 +113,5 @@ let () =
           case "which is a share" (on_pools shares_hold_it);
         ] );
       ( "a share waits for the strand beneath it",
-        [
-          case "to send" (on_pools shares_receive);
-          case "and raises" (on_pools shares_raise);
-        ] );
+        [ case "to send" (on_pools shares_receive); case "and raises" (on_pools shares_raise) ] );
     ]

@@ -9,7 +9,11 @@ open Rounds
 let beside_tasks =
   in_task 2 200 (fun round ->
       let data = ref round in
-      let call () = Thread.yield (); incr data; ref !data in
+      let call () =
+        Thread.yield ();
+        incr data;
+        ref !data
+      in
       let tasks = List.init 2 (fun _ -> Task.async (fun () -> Task.blocking ignore)) in
       check "its result" (!(Task.blocking call) = round + 1 && !data = round + 1);
       List.iter Task.await tasks)
@@ -17,7 +21,10 @@ let beside_tasks =
 let from_several pool =
   let cells = Array.make 3 0 in
   let caller i round =
-    let call () = cells.(i) <- cells.(i) + 1; cells.(i) in
+    let call () =
+      cells.(i) <- cells.(i) + 1;
+      cells.(i)
+    in
     check "its result" (Pool.run pool (fun () -> Task.blocking call) = round + 1)
   in
   race 150 (List.init 3 caller)
@@ -35,14 +42,23 @@ let raises =
 let cancelled =
   in_task 2 200 (fun round ->
       let data = ref 0 and began = Atomic.make false and ended = Atomic.make false in
-      let call () = incr data; Thread.yield (); incr data; Atomic.set ended true in
-      let task = Task.async (fun () -> Atomic.set began true; Task.blocking call) in
+      let call () =
+        incr data;
+        Thread.yield ();
+        incr data;
+        Atomic.set ended true
+      in
+      let task =
+        Task.async (fun () ->
+            Atomic.set began true;
+            Task.blocking call)
+      in
       relax_until (fun () -> Atomic.get began);
       loiter round;
       Task.cancel task;
       (match Task.await task with
-       | () -> check "returned, so called" (Atomic.get ended)
-       | exception Task.Cancelled -> relax_until ~turns:300 (fun () -> Atomic.get ended));
+      | () -> check "returned, so called" (Atomic.get ended)
+      | exception Task.Cancelled -> relax_until ~turns:300 (fun () -> Atomic.get ended));
       if Atomic.get ended then check "to its end" (!data = 2))
 
 (* Many at the same time, which wait for each other. *)
@@ -52,7 +68,9 @@ let many =
       let call i () =
         cells.(i) <- cells.(i) + 1;
         Atomic.incr arrived;
-        while Atomic.get arrived < 6 do Thread.yield () done;
+        while Atomic.get arrived < 6 do
+          Thread.yield ()
+        done;
         Array.fold_left ( + ) 0 cells
       in
       let sums = Task.all (List.init 6 (fun i () -> Task.blocking (call i))) in
@@ -76,7 +94,10 @@ let jobs () =
 (* Threads that sleep leave after 150 ms, and then the domain; jobs come at just that time. *)
 let comes_and_goes () =
   let data = ref 0 and at = Atomic.make 0 in
-  let job () = incr data; Atomic.incr at in
+  let job () =
+    incr data;
+    Atomic.incr at
+  in
   let caller _ =
     let next = Atomic.get at + 1 in
     Crew.run job;
@@ -89,10 +110,12 @@ let comes_and_goes () =
 
 let () =
   main
-    [ case "blocking: beside tasks" beside_tasks;
+    [
+      case "blocking: beside tasks" beside_tasks;
       case "blocking: three callers" (with_pool 2 from_several);
       case "blocking: raises" raises;
       case "blocking: cancelled" cancelled;
       case "blocking: six that meet" many;
       case "crew: jobs of three domains" jobs;
-      case "crew: comes and goes" comes_and_goes ]
+      case "crew: comes and goes" comes_and_goes;
+    ]

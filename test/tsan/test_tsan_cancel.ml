@@ -5,7 +5,6 @@ module Pool = Muster.Pool
 module Task = Muster.Task
 open Rounds
 
-
 (* Until somebody cancels it. *)
 let endless cell () =
   while true do
@@ -18,7 +17,11 @@ let endless cell () =
 let the_first =
   in_task 2 1 (fun _ ->
       let cell = ref 0 and begun = Atomic.make false in
-      let task = Task.async (fun () -> Atomic.set begun true; endless cell ()) in
+      let task =
+        Task.async (fun () ->
+            Atomic.set begun true;
+            endless cell ())
+      in
       relax_until (fun () -> Atomic.get begun);
       pauses 2_000;
       Task.cancel task;
@@ -55,7 +58,9 @@ let cancel_from_outside pool =
     Task.cancel task;
     await task
   in
-  race 400 ~before:(fun _ -> Atomic.set shown None) [ make; cancel; (fun _ -> await (shown_task ())) ]
+  race 400
+    ~before:(fun _ -> Atomic.set shown None)
+    [ make; cancel; (fun _ -> await (shown_task ())) ]
 
 (* Branches and loops are cancelled with their task, on other workers too. *)
 let cancel_branches =
@@ -74,7 +79,10 @@ let cancel_branches =
 let cancel_loops =
   in_task 3 300 (fun round ->
       let cells = Array.make 4096 0 in
-      let body i = pauses 8; cells.(i) <- 1 in
+      let body i =
+        pauses 8;
+        cells.(i) <- 1
+      in
       let loop () = Muster.parallel_for ~grain:1 ~start:0 ~finish:4095 body in
       let task = Task.async loop in
       pauses (round land 1023);
@@ -100,7 +108,10 @@ let hooks =
 let scopes =
   in_task 3 1_500 (fun round ->
       let cells = Array.make 4 0 in
-      let write i () = pauses i; cells.(i) <- round in
+      let write i () =
+        pauses i;
+        cells.(i) <- round
+      in
       Task.scope (fun scope -> Array.iteri (fun i _ -> ignore (Task.fork scope (write i))) cells);
       check "all tasks" (Array.for_all (fun cell -> cell = round) cells))
 
@@ -123,8 +134,17 @@ let scope_fails =
 let scope_two_fail =
   in_task 2 1_000 (fun round ->
       let cells = [| 0; 0 |] in
-      let fail i () = pauses 20; cells.(i) <- round; raise (Failed (ref i)) in
-      match Task.scope (fun scope -> for i = 0 to 1 do ignore (Task.fork scope (fail i)) done) with
+      let fail i () =
+        pauses 20;
+        cells.(i) <- round;
+        raise (Failed (ref i))
+      in
+      match
+        Task.scope (fun scope ->
+            for i = 0 to 1 do
+              ignore (Task.fork scope (fail i))
+            done)
+      with
       | () -> check "raises" false
       | exception Failed content -> check "its content" (cells.(!content) = round))
 
@@ -165,7 +185,8 @@ let deadlines_of_several pool =
 
 let () =
   main
-    [ case "stop: the first" the_first;
+    [
+      case "stop: the first" the_first;
       case "cancel: while it runs" cancel_while_it_runs;
       case "cancel: from outside, two await" (with_pool 2 cancel_from_outside);
       case "cancel: branches" cancel_branches;
@@ -176,4 +197,5 @@ let () =
       case "scope: two fail" scope_two_fail;
       case "scope: forks from other domains" (with_pool 2 scope_used_by_several);
       case "deadline: it passes" deadlines;
-      case "deadline: of several callers" (with_pool 2 deadlines_of_several) ]
+      case "deadline: of several callers" (with_pool 2 deadlines_of_several);
+    ]

@@ -16,9 +16,20 @@ let message i =
 (* [each] messages from two senders to two receivers. *)
 let shared fresh n () =
   let chan = ref (fresh ()) and got = counters 2 and each = 3 in
-  let before _ = chan := fresh (); Array.iter (fun r -> r := 0) got in
-  let send _ = for i = 1 to each do Chan.send !chan (message i) done in
-  let receive i _ = for _ = 1 to each do got.(i) := !(got.(i)) + !(Chan.recv !chan) done in
+  let before _ =
+    chan := fresh ();
+    Array.iter (fun r -> r := 0) got
+  in
+  let send _ =
+    for i = 1 to each do
+      Chan.send !chan (message i)
+    done
+  in
+  let receive i _ =
+    for _ = 1 to each do
+      got.(i) := !(got.(i)) + !(Chan.recv !chan)
+    done
+  in
   let after _ = check "each once" (sum got = 2 * each * (each + 1) / 2) in
   race n ~before ~after [ send; send; receive 0; receive 1 ]
 
@@ -36,7 +47,9 @@ let polled () =
   let receive i _ =
     for _ = 1 to 3 do
       let it = ref None in
-      relax_until (fun () -> it := Chan.try_recv chan; !it <> None);
+      relax_until (fun () ->
+          it := Chan.try_recv chan;
+          !it <> None);
       Option.iter (fun it -> got.(i) := !(got.(i)) + !it) !it
     done
   in
@@ -82,7 +95,9 @@ let ring () =
     let receive = Chan.recv_case before (fun it -> `Received !it) in
     let is_last = function
       | `Sent -> `Received !(Chan.recv before)
-      | `Received _ as received -> Chan.send next (message me); received
+      | `Received _ as received ->
+        Chan.send next (message me);
+        received
     in
     check "its neighbour's" (is_last (Chan.select [ send; receive ]) = `Received ((me + 2) mod 3))
   in
@@ -91,7 +106,11 @@ let ring () =
 (* Several receivers at several channels, of which messages come in any order. *)
 let selects () =
   let chans = Array.init 2 (fun _ -> Chan.bounded 1) and got = counters 2 in
-  let send i _ = for k = 1 to 2 do Chan.send chans.(i) (message k) done in
+  let send i _ =
+    for k = 1 to 2 do
+      Chan.send chans.(i) (message k)
+    done
+  in
   let receive i _ =
     for _ = 1 to 2 do
       let case c = Chan.recv_case c (fun it -> !it) in
@@ -107,17 +126,27 @@ let pipeline =
   in_task 2 100 (fun round ->
       let stages = Array.init 4 (fun i -> Chan.bounded (i land 1)) in
       let step i () =
-        Chan.iter (fun it -> incr it; Chan.send stages.(i + 1) it) stages.(i);
+        Chan.iter
+          (fun it ->
+            incr it;
+            Chan.send stages.(i + 1) it)
+          stages.(i);
         Chan.close stages.(i + 1)
       in
       let steps = List.init 3 (fun i -> Task.async (step i)) in
       let feed () =
-        for i = 1 to 5 do Chan.send stages.(0) (message (round + i)) done;
+        for i = 1 to 5 do
+          Chan.send stages.(0) (message (round + i))
+        done;
         Chan.close stages.(0)
       in
       let feeder = Task.async feed in
       let expected = ref (round + 4) in
-      Chan.iter (fun it -> check "passed on" (!it = !expected); incr expected) stages.(3);
+      Chan.iter
+        (fun it ->
+          check "passed on" (!it = !expected);
+          incr expected)
+        stages.(3);
       List.iter Task.await (feeder :: steps);
       check "all" (!expected = round + 9))
 
@@ -129,8 +158,8 @@ let cancelled ~select capacity =
       let send () =
         for _ = 1 to 8 do
           let it = message 1 in
-          (if select then Chan.(select [ send_case chan it ignore; recv_case other ignore ])
-           else Chan.send chan it);
+          if select then Chan.(select [ send_case chan it ignore; recv_case other ignore ])
+          else Chan.send chan it;
           incr sent
         done
       in
@@ -157,7 +186,8 @@ let cancelled ~select capacity =
 
 let () =
   main
-    [ case "chan: rendezvous" (shared (bounded 0) 1_500);
+    [
+      case "chan: rendezvous" (shared (bounded 0) 1_500);
       case "chan: bound of 1" (shared (bounded 1) 1_500);
       case "chan: bound of 2" (shared (bounded 2) 1_500);
       case "chan: unbounded" (shared Chan.unbounded 1_500);
@@ -168,4 +198,5 @@ let () =
       case "tasks: a pipeline" pipeline;
       case "tasks: cancelled, rendezvous" (cancelled ~select:false 0);
       case "tasks: cancelled, bound of 1" (cancelled ~select:false 1);
-      case "tasks: cancelled selects" (cancelled ~select:true 1) ]
+      case "tasks: cancelled selects" (cancelled ~select:true 1);
+    ]

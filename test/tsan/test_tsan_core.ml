@@ -13,8 +13,7 @@ let nothing = { payload = -1; taken = Atomic.make true }
 let entry () = { payload = 0; taken = Atomic.make false }
 
 let receive total entry =
-  if entry != nothing && not (Atomic.exchange entry.taken true) then
-    total := !total + entry.payload
+  if entry != nothing && not (Atomic.exchange entry.taken true) then total := !total + entry.payload
 
 let counters n = Array.init n (fun _ -> ref 0)
 let sum = Array.fold_left (fun n r -> n + !r) 0
@@ -42,7 +41,11 @@ let deque_shares ~capacity ~width () =
     pop_all ();
     Deque.sweep !deque
   in
-  let thief i _ = for _ = 1 to width do receive got.(i) (Deque.steal !deque) done in
+  let thief i _ =
+    for _ = 1 to width do
+      receive got.(i) (Deque.steal !deque)
+    done
+  in
   let after _ =
     Array.iter (fun entry -> receive got.(0) entry) !entries;
     check "each entry once" (sum got = width * (width + 1) / 2)
@@ -61,7 +64,11 @@ let deque_replaces () =
       receive got.(0) (Deque.pop deque)
     done
   in
-  let thief _ = for _ = 1 to 4 do receive got.(1) (Deque.steal deque) done in
+  let thief _ =
+    for _ = 1 to 4 do
+      receive got.(1) (Deque.steal deque)
+    done
+  in
   let after _ = Deque.sweep deque in
   race 10_000 ~after [ owner; thief ];
   check "each entry once" (sum got = 10 * times 10_000)
@@ -97,28 +104,27 @@ let inbox () =
   in
   let receive i _ =
     for _ = 1 to 2 do
-      if not (Inbox.is_empty inbox) then
-        got.(i) := !(got.(i)) + !(Inbox.pop inbox)
+      if not (Inbox.is_empty inbox) then got.(i) := !(got.(i)) + !(Inbox.pop inbox)
     done
   in
   let rec drain () =
     let item = Inbox.pop inbox in
-    if item != nobodys then (got.(0) := !(got.(0)) + !item; drain ())
+    if item != nobodys then (
+      got.(0) := !(got.(0)) + !item;
+      drain ())
   in
   race 5_000 ~after:(fun _ -> drain ()) [ send; send; receive 0; receive 1 ];
   check "each item once" (sum got = 6 * times 5_000)
 
 (* {2 Parking}: what was published before the wake is seen after it. *)
 
-let rec sleep parking i =
-  if not (Parking.sleep parking i ~limit_ms:1_000) then sleep parking i
+let rec sleep parking i = if not (Parking.sleep parking i ~limit_ms:1_000) then sleep parking i
 
 let parking ~announce ~wake n () =
   let parking = Parking.create 2 and work = Atomic.make false and data = ref 0 in
   let sleeper round =
     announce parking 0;
-    if Atomic.get work then Parking.cancel parking 0
-    else sleep parking 0;
+    if Atomic.get work then Parking.cancel parking 0 else sleep parking 0;
     check "awake with work" (Atomic.get work && !data = round)
   in
   let publisher round =
@@ -157,7 +163,10 @@ let block x = ref x
 
 let promise_runs_once () =
   let runs = ref 0 in
-  let f () = incr runs; block !runs in
+  let f () =
+    incr runs;
+    block !runs
+  in
   let promise = ref (Promise.make Promise.nowhere f) in
   let before _ = promise := Promise.make Promise.nowhere f in
   let claim round =
@@ -233,9 +242,7 @@ let promise_unheard () =
   Uncaught.set_handler (fun exn _ -> if is_whole exn then Atomic.incr reported);
   let home = Promise.home ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
   let promise = ref (Promise.make home ignore) in
-  let before round =
-    promise := Promise.make home (fun () -> raise (Failed (block round)))
-  in
+  let before round = promise := Promise.make home (fun () -> raise (Failed (block round))) in
   let run _ = ignore (Promise.run !promise) in
   let look _ =
     relax_until (fun () -> Promise.is_done !promise);
@@ -282,7 +289,10 @@ let waiter () =
 
 let waiter_granted_twice () =
   let shown = Atomic.make None and grants = Atomic.make 0 in
-  let before _ = Atomic.set shown None; Atomic.set grants 0 in
+  let before _ =
+    Atomic.set shown None;
+    Atomic.set grants 0
+  in
   let wait _ = Waiter.wait (fun w -> Atomic.set shown (Some w)) in
   let grant _ =
     relax_until (fun () -> Atomic.get shown <> None);
@@ -295,7 +305,8 @@ let waiter_granted_twice () =
 
 let () =
   main
-    [ case "deque: one owner, two thieves, capacity 1" (deque_shares ~capacity:1 ~width:5);
+    [
+      case "deque: one owner, two thieves, capacity 1" (deque_shares ~capacity:1 ~width:5);
       case "deque: one owner, two thieves, capacity 4" (deque_shares ~capacity:4 ~width:9);
       case "deque: a push over what was popped" deque_replaces;
       case "deque: others look" deque_looked_at;
@@ -311,4 +322,5 @@ let () =
       case "unheard: many failures, two look" promises_unheard;
       case "leftmost: three note, one looks" leftmost;
       case "waiter: a grant from another domain" waiter;
-      case "waiter: two grant" waiter_granted_twice ]
+      case "waiter: two grant" waiter_granted_twice;
+    ]

@@ -21,8 +21,7 @@ let rec fib pool n =
     let right = fib pool (n - 2) in
     ref (!(T.await pool left) + !right)
 
-let tasks pool =
-  repeat 200 (fun _ -> check "fib" (!(T.run pool (fun () -> fib pool 10)) = 55))
+let tasks pool = repeat 200 (fun _ -> check "fib" (!(T.run pool (fun () -> fib pool 10)) = 55))
 
 let tasks_of_several pool =
   let caller _ = check "fib" (!(T.run pool (fun () -> fib pool 7)) = 13) in
@@ -31,23 +30,35 @@ let tasks_of_several pool =
 let loops pool =
   Array.fill cells 0 n 0;
   repeat 200 (fun round ->
-      let body i = pauses 8; cells.(i) <- cells.(i) + 1 in
+      let body i =
+        pauses 8;
+        cells.(i) <- cells.(i) + 1
+      in
       T.parallel_for ~start:0 ~finish:(n - 1) ~body pool;
       T.parallel_for ~chunk_size:4 ~start:0 ~finish:(n - 1) ~body pool;
       check "all cells" (all_are (2 * (round + 1)));
-      let body i = pauses 8; ref cells.(i) and add a b = ref (!a + !b) in
+      let body i =
+        pauses 8;
+        ref cells.(i)
+      and add a b = ref (!a + !b) in
       let sum = T.parallel_for_reduce ~start:0 ~finish:(n - 1) ~body pool add (ref 0) in
       check "the sum" (!sum = 2 * n * (round + 1)))
 
 let scans pool =
   let ones = Array.init 2_000 (fun _ -> ref 1) in
   repeat 40 (fun _ ->
-      let add a b = pauses 4; ref (!a + !b) in
+      let add a b =
+        pauses 4;
+        ref (!a + !b)
+      in
       check "the last" (!((T.parallel_scan pool add ones).(1_999)) = 2_000))
 
 let finds pool =
   repeat 200 (fun round ->
-      let body i = pauses 16; if i >= n / 2 then Some (ref (round + i)) else None in
+      let body i =
+        pauses 16;
+        if i >= n / 2 then Some (ref (round + i)) else None
+      in
       match T.parallel_find ~start:0 ~finish:(n - 1) ~body pool with
       | Some found -> check "one of them" (!found >= round + (n / 2))
       | None -> check "found" false)
@@ -70,15 +81,26 @@ exception Failed of int ref
 
 let raises pool =
   repeat 200 (fun round ->
-      let body i = pauses 16; if i >= 20 then raise (Failed (ref (round + i))) in
+      let body i =
+        pauses 16;
+        if i >= 20 then raise (Failed (ref (round + i)))
+      in
       match T.parallel_for ~chunk_size:1 ~start:0 ~finish:(n - 1) ~body pool with
       | () -> check "raises" false
       | exception Failed content -> check "the leftmost" (!content = round + 20))
 
 let channels () =
   let chan = C.make_bounded 1 and got = [| 0; 0 |] in
-  let send _ = for i = 1 to 2 do C.send chan (ref i) done in
-  let receive i _ = for _ = 1 to 2 do got.(i) <- got.(i) + !(C.recv chan) done in
+  let send _ =
+    for i = 1 to 2 do
+      C.send chan (ref i)
+    done
+  in
+  let receive i _ =
+    for _ = 1 to 2 do
+      got.(i) <- got.(i) + !(C.recv chan)
+    done
+  in
   race 1_000 [ send; send; receive 0; receive 1 ];
   check "each once" (got.(0) + got.(1) = 6 * times 1_000)
 
@@ -115,7 +137,8 @@ let torn_down () =
 let () =
   insist_on 3;
   main
-    [ case "tasks: fib" (with_pool 2 tasks);
+    [
+      case "tasks: fib" (with_pool 2 tasks);
       case "tasks: three callers" (with_pool 1 tasks_of_several);
       case "loops: for and reduce" (with_pool 2 loops);
       case "loops: scan" (with_pool 2 scans);
@@ -124,4 +147,5 @@ let () =
       case "bodies: wait for each other" (with_pool 2 bodies_wait);
       case "channels: four domains" channels;
       case "pools: by name" named;
-      case "pools: torn down in use" torn_down ]
+      case "pools: torn down in use" torn_down;
+    ]

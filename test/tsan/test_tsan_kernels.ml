@@ -5,11 +5,12 @@ module Pool = Muster.Pool
 open Rounds
 
 let n = 48
-
 let rec all_are cells value i = i = n || (cells.{i} = value && all_are cells value (i + 1))
 
 let step loop cells ~long round =
-  for i = 0 to n - 1 do cells.{i} <- cells.{i} + 1 done;
+  for i = 0 to n - 1 do
+    cells.{i} <- cells.{i} + 1
+  done;
   check "workers" (loop cells ~long >= 1);
   check "all cells" (all_are cells (2 * (round + 1)) 0)
 
@@ -59,11 +60,13 @@ let told_of_several () =
 
 let () =
   main
-    [ case "kernel: slices" (alone C_loops.slices ~long:false 1_000);
+    [
+      case "kernel: slices" (alone C_loops.slices ~long:false 1_000);
       case "kernel: slices without the lock" (alone C_loops.slices ~long:true 60);
       case "kernel: indices" (alone C_loops.indices ~long:false 1_000);
       case "kernel: indices without the lock" (alone C_loops.indices ~long:true 60);
       case "kernel: one after another" one_after_another;
       case "kernel: three callers" (with_pool 2 several_callers);
       case "told: of one pool, by three" told;
-      case "told: of a pool each" told_of_several ]
+      case "told: of a pool each" told_of_several;
+    ]

@@ -27,13 +27,19 @@ let nested =
   let cells = Array.make_matrix 6 16 0 in
   in_task 3 300 (fun round ->
       Muster.parallel_for ~start:0 ~finish:5 (fun i ->
-          Muster.parallel_for ~grain:2 ~start:0 ~finish:15 (fun j -> pauses 8; add cells.(i) j 1));
+          Muster.parallel_for ~grain:2 ~start:0 ~finish:15 (fun j ->
+              pauses 8;
+              add cells.(i) j 1));
       check "all cells" (Array.for_all (all_are (round + 1)) cells))
 
 let reduce =
   let cells = Array.make 64 0 in
   in_task 3 400 (fun round ->
-      let f i = pauses 16; add cells i i; ref cells.(i) in
+      let f i =
+        pauses 16;
+        add cells i i;
+        ref cells.(i)
+      in
       let combine a b = ref (!a + !b) in
       let total = Muster.parallel_reduce ~grain:2 ~start:0 ~finish:63 ~combine ~init:(ref 0) f in
       check "the sum" (!total = (round + 1) * 2016))
@@ -41,10 +47,14 @@ let reduce =
 let find_and_scan =
   let cells = Array.make 64 0 in
   in_task 3 200 (fun round ->
-      let wanted i = pauses 16; add cells i 1; if i >= 32 then Some (ref i) else None in
+      let wanted i =
+        pauses 16;
+        add cells i 1;
+        if i >= 32 then Some (ref i) else None
+      in
       (match Muster.parallel_find ~grain:1 ~start:0 ~finish:63 wanted with
-       | Some found -> check "the first" (!found = 32)
-       | None -> check "found" false);
+      | Some found -> check "the first" (!found = 32)
+      | None -> check "found" false);
       let scanned = Muster.parallel_scan ( + ) (Array.make 2_000 round) in
       check "scanned" (scanned.(1_999) = 2_000 * round))
 
@@ -52,7 +62,10 @@ exception Wrong of int ref
 
 let for_raises =
   in_task 3 400 (fun round ->
-      let body i = pauses 16; if i >= 20 then raise (Wrong (ref (round + i))) in
+      let body i =
+        pauses 16;
+        if i >= 20 then raise (Wrong (ref (round + i)))
+      in
       match Muster.parallel_for ~grain:1 ~start:0 ~finish:63 body with
       | () -> check "raises" false
       | exception Wrong content -> check "the leftmost" (!content = round + 20))
@@ -61,7 +74,9 @@ let loops_of_several_callers pool =
   let cells = Array.make_matrix 3 32 0 in
   let caller i round =
     Pool.run pool (fun () ->
-        Muster.parallel_for ~grain:2 ~start:0 ~finish:31 (fun j -> pauses 8; add cells.(i) j 1);
+        Muster.parallel_for ~grain:2 ~start:0 ~finish:31 (fun j ->
+            pauses 8;
+            add cells.(i) j 1);
         check "its cells" (all_are (round + 1) cells.(i)))
   in
   race 300 (List.init 3 caller)
@@ -81,9 +96,13 @@ let broadcasts pool =
 let slices pool =
   let cells = Array.make 40 0 and sums = Array.make (Pool.size pool) 0 in
   repeat 1_000 (fun round ->
-      Team.for_n pool 40 (fun ~worker i -> add cells i 1; add sums worker 1);
+      Team.for_n pool 40 (fun ~worker i ->
+          add cells i 1;
+          add sums worker 1);
       Team.for_slices pool 40 (fun ~worker ~start ~count ->
-          for i = start to start + count - 1 do add cells (39 - i) 1 done;
+          for i = start to start + count - 1 do
+            add cells (39 - i) 1
+          done;
           add sums worker count);
       check "all cells" (all_are (2 * (round + 1)) cells);
       check "worker's own" (Array.fold_left ( + ) 0 sums = 80 * (round + 1)))
@@ -134,7 +153,9 @@ let region_beside_tasks pool =
   let cells = Array.make 32 0 and shares = Array.make (Pool.size pool) 0 in
   let loops round =
     Pool.run pool (fun () ->
-        Muster.parallel_for ~grain:1 ~start:0 ~finish:31 (fun i -> pauses 8; add cells i 1));
+        Muster.parallel_for ~grain:1 ~start:0 ~finish:31 (fun i ->
+            pauses 8;
+            add cells i 1));
     check "all cells" (all_are (round + 1) cells)
   in
   let regions round =
@@ -145,7 +166,8 @@ let region_beside_tasks pool =
 
 let () =
   main
-    [ case "loop: for after for, 2 domains" (for_after_for 2);
+    [
+      case "loop: for after for, 2 domains" (for_after_for 2);
       case "loop: for after for, 4 domains" (for_after_for 4);
       case "loop: for in for" nested;
       case "loop: reduce" reduce;
@@ -159,4 +181,5 @@ let () =
       case "region: three callers" (with_pool 3 regions_of_several_callers);
       case "region: raises" (with_pool 3 region_raises);
       case "late: shares that wait for each other" (with_pool 3 shares_that_wait);
-      case "region: beside tasks" (with_pool 2 region_beside_tasks) ]
+      case "region: beside tasks" (with_pool 2 region_beside_tasks);
+    ]

@@ -26,12 +26,13 @@ let opened_and_closed () =
 
 (* The first pools of the process: this case comes first. *)
 let opened_at_once () =
-  let use _ = Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
-      check "fib" (Pool.run pool (fun () -> fib 5) = 5)) in
+  let use _ =
+    Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
+        check "fib" (Pool.run pool (fun () -> fib 5) = 5))
+  in
   race 40 [ use; use; use ]
 
-let default_at_once () =
-  race 200 (List.init 3 (fun _ _ -> check "fib" (fib 6 = 8)))
+let default_at_once () = race 200 (List.init 3 (fun _ _ -> check "fib" (fib 6 = 8)))
 
 (* A pool closes while others still try to use it. *)
 let closed_in_use () =
@@ -91,7 +92,10 @@ let two_pools first =
   Pool.with_ ~domains:2 ~oversubscribe:true @@ fun second ->
   let cells = [| 0; 0 |] in
   let across i here there _ =
-    let task () = cells.(i) <- cells.(i) + 1; fib 5 in
+    let task () =
+      cells.(i) <- cells.(i) + 1;
+      fib 5
+    in
     check "fib" (Pool.run here (fun () -> Pool.run there task) = 5)
   in
   race 300 [ across 0 first second; across 1 second first ];
@@ -101,8 +105,17 @@ let two_pools first =
 let watched () =
   let open Muster_core in
   Pool.with_ ~domains:2 ~oversubscribe:true @@ fun pool ->
-  let come_and_go _ = for _ = 1 to 1_000 do Atomic.incr pool.guests; Atomic.decr pool.guests done in
-  let look _ = for _ = 1 to 1_000 do ignore (Find.oldest pool.workers.(0)) done in
+  let come_and_go _ =
+    for _ = 1 to 1_000 do
+      Atomic.incr pool.guests;
+      Atomic.decr pool.guests
+    done
+  in
+  let look _ =
+    for _ = 1 to 1_000 do
+      ignore (Find.oldest pool.workers.(0))
+    done
+  in
   race 300 [ come_and_go; look ]
 
 (* {2 Coming, going, sleeping, waking} *)
@@ -112,7 +125,12 @@ let sleeping pool =
   let wake round =
     data := round;
     Unix.sleepf 0.002;
-    let task = Pool.run pool (fun () -> Task.async (fun () -> incr data; !data)) in
+    let task =
+      Pool.run pool (fun () ->
+          Task.async (fun () ->
+              incr data;
+              !data))
+    in
     check "woken" (Task.await task = round + 1);
     Team.broadcast pool ignore
   in
@@ -142,7 +160,10 @@ let stray pool =
     relax_until (fun () ->
         match Core.Worker.take_stray pool with
         | () -> false
-        | exception Struck content -> check "its content" (!content = round); Atomic.incr raised; true)
+        | exception Struck content ->
+          check "its content" (!content = round);
+          Atomic.incr raised;
+          true)
   in
   race 1_000 [ leave; take ];
   check "each once" (Atomic.get raised = times 1_000)
@@ -178,7 +199,8 @@ let mixed pool =
 
 let () =
   main
-    [ case "open: three pools at once" opened_at_once;
+    [
+      case "open: three pools at once" opened_at_once;
       case "open: the default pool, by three" default_at_once;
       case "close: after tasks nobody awaits" opened_and_closed;
       case "close: while others use it" closed_in_use;
@@ -192,4 +214,5 @@ let () =
       case "hire: refused and needed" (with_core_pool refused_and_needed);
       case "stray: left by one, raised by another" (with_core_pool stray);
       case "governor: pools that share the CPUs" budget;
-      case "governor: loops, forks, tasks, regions" (with_pool 3 mixed) ]
+      case "governor: loops, forks, tasks, regions" (with_pool 3 mixed);
+    ]

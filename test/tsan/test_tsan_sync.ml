@@ -29,14 +29,21 @@ let cancelled n section =
       let all = List.init 4 (fun _ -> Task.async (fun () -> section (fun () -> loiter round))) in
       loiter (round * 5);
       List.iteri (fun i task -> if i land 1 = 1 then Task.cancel task) all;
-      let ended task = try Task.await task; 1 with Task.Cancelled -> 0 in
+      let ended task =
+        try
+          Task.await task;
+          1
+        with Task.Cancelled -> 0
+      in
       let returned = List.fold_left (fun n task -> n + ended task) 0 all in
       check "as many as went in" (!count >= returned && returned >= 2 && !count <= 4))
 
 let guarded ~enter ~leave wait =
   enter ();
   let now = !count in
-  Fun.protect wait ~finally:(fun () -> count := now + 1; leave ())
+  Fun.protect wait ~finally:(fun () ->
+      count := now + 1;
+      leave ())
 
 (* {2 Mutex} *)
 
@@ -54,7 +61,10 @@ let tried () =
 let numbered () =
   let party _ =
     let latch = Latch.create 1 and own = Mutex.create () in
-    let body () = Mutex.protect own ignore; Latch.count_down latch in
+    let body () =
+      Mutex.protect own ignore;
+      Latch.count_down latch
+    in
     Muster.Pool.with_ ~domains:1 (fun pool ->
         Muster.Pool.run pool (fun () ->
             let task = Task.async body in
@@ -101,7 +111,9 @@ let signalled_without () =
   in
   let take _ =
     Mutex.protect mutex (fun () ->
-        while !ready = 0 do Condition.wait changed mutex done;
+        while !ready = 0 do
+          Condition.wait changed mutex
+        done;
         decr ready)
   in
   race 500 [ give; take; give; take ];
@@ -115,7 +127,9 @@ let condition_cancelled =
       ready := 0;
       let wait () =
         Mutex.protect mutex (fun () ->
-            while !ready = 0 do Condition.wait told mutex done;
+            while !ready = 0 do
+              Condition.wait told mutex
+            done;
             decr ready)
       in
       let tasks = Array.init 3 (fun _ -> Task.async wait) in
@@ -125,7 +139,12 @@ let condition_cancelled =
         Mutex.protect mutex (fun () -> incr ready);
         Condition.signal told
       done;
-      let ended task = try Task.await task; 1 with Task.Cancelled -> 0 in
+      let ended task =
+        try
+          Task.await task;
+          1
+        with Task.Cancelled -> 0
+      in
       let passed = Array.fold_left (fun n task -> n + ended task) 0 tasks in
       check "the others go on" (passed >= 2))
 
@@ -159,13 +178,16 @@ let barrier_cancelled =
   let cells = [| 0; 0; 0; 0 |] in
   in_task 2 400 (fun round ->
       let barrier = Barrier.create 3 in
-      let come i () = cells.(i) <- round; Barrier.await barrier in
+      let come i () =
+        cells.(i) <- round;
+        Barrier.await barrier
+      in
       let gone = Task.async (come 0) in
       loiter round;
       Task.cancel gone;
       (match Task.await gone with
-       | () -> check "no value" false
-       | exception Task.Cancelled -> check "nobody waits" (Barrier.waiting barrier = 0));
+      | () -> check "no value" false
+      | exception Task.Cancelled -> check "nobody waits" (Barrier.waiting barrier = 0));
       let all_came i () =
         come i ();
         check "all came" (cells.(1) = round && cells.(2) = round && cells.(3) = round)
@@ -188,7 +210,10 @@ let latch () =
 let latch_of_tasks =
   in_task 2 400 (fun round ->
       let latch = Latch.create 2 and data = ref 0 in
-      let wait () = Latch.await latch; check "open" (!data = round) in
+      let wait () =
+        Latch.await latch;
+        check "open" (!data = round)
+      in
       let tasks = Array.init 3 (fun _ -> Task.async wait) in
       loiter round;
       Task.cancel tasks.(round mod 3);
@@ -211,7 +236,11 @@ let tried_write () =
 
 let readers_and_writers () =
   let a = ref 0 and b = ref 0 in
-  let write _ = Rwlock.protect_write rwlock (fun () -> incr a; incr b) in
+  let write _ =
+    Rwlock.protect_write rwlock (fun () ->
+        incr a;
+        incr b)
+  in
   let read _ = Rwlock.protect_read rwlock (fun () -> check "a whole write" (!a = !b)) in
   let try_read _ =
     relax_until (fun () -> Rwlock.try_lock_read rwlock);
@@ -224,7 +253,12 @@ let readers_and_writers () =
 let rwlock_of_tasks =
   let a = ref 0 and b = ref 0 in
   in_task 2 400 (fun round ->
-      let write () = Rwlock.protect_write rwlock (fun () -> incr a; loiter round; incr b) in
+      let write () =
+        Rwlock.protect_write rwlock (fun () ->
+            incr a;
+            loiter round;
+            incr b)
+      in
       let read () = Rwlock.protect_read rwlock (fun () -> check "a whole write" (!a = !b)) in
       let tasks = List.map Task.async [ read; write; read; write; read ] in
       loiter (3 * round);
@@ -236,7 +270,12 @@ let rwlock_of_tasks =
 
 let forced () =
   let it = ref (Lazy.from_val (ref 0)) and runs = ref 0 in
-  let before round = it := Lazy.from_fun (fun () -> incr runs; ref round) in
+  let before round =
+    it :=
+      Lazy.from_fun (fun () ->
+          incr runs;
+          ref round)
+  in
   let force round = check "this round's" (!(Lazy.force !it) = round) in
   let look round =
     relax_until (fun () -> Lazy.is_val !it);
@@ -249,12 +288,19 @@ let forced () =
 let lazy_cancelled =
   in_task 2 400 (fun round ->
       let runs = ref 0 in
-      let compute () = incr runs; loiter round; Task.check (); ref round in
+      let compute () =
+        incr runs;
+        loiter round;
+        Task.check ();
+        ref round
+      in
       let it = Lazy.from_fun compute in
       let tasks = Array.init 3 (fun _ -> Task.async (fun () -> !(Lazy.force it))) in
       loiter (5 * round);
       Task.cancel tasks.(0);
-      let ended task = match Task.await task with v -> v = round | exception Task.Cancelled -> true in
+      let ended task =
+        match Task.await task with v -> v = round | exception Task.Cancelled -> true
+      in
       check "all got it" (Array.for_all ended tasks);
       check "computed" (!(Lazy.force it) = round && !runs >= 1 && !runs <= 3))
 
@@ -273,7 +319,8 @@ let lazy_raises () =
 let () =
   let none = ignore in
   main
-    [ case "mutex: domains" (steps 1_500 (fun () -> locked none));
+    [
+      case "mutex: domains" (steps 1_500 (fun () -> locked none));
       case "mutex: domains that try" (steps 1_500 tried);
       case "mutex: tasks" (tasks 400 locked);
       case "mutex: cancelled" (cancelled 400 locked);
@@ -297,4 +344,5 @@ let () =
       case "rwlock: tasks, cancelled" rwlock_of_tasks;
       case "lazy: domains" forced;
       case "lazy: cancelled" lazy_cancelled;
-      case "lazy: raises" lazy_raises ]
+      case "lazy: raises" lazy_raises;
+    ]

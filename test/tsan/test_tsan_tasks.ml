@@ -37,7 +37,10 @@ exception Wrong of int ref
 
 let both_raises =
   in_task 3 3_000 (fun round ->
-      let fail () = pauses (round land 63); raise (Wrong (ref round)) in
+      let fail () =
+        pauses (round land 63);
+        raise (Wrong (ref round))
+      in
       match Muster.both ignore fail with
       | _ -> check "raises" false
       | exception Wrong content -> check "the content" (!content = round))
@@ -54,7 +57,11 @@ let async_passes_on =
   let data = ref 0 in
   in_task 2 10_000 (fun round ->
       data := round;
-      let task = Task.async (fun () -> incr data; ref !data) in
+      let task =
+        Task.async (fun () ->
+            incr data;
+            ref !data)
+      in
       pauses (round land 127);
       check "its result" (!(Task.await task) = round + 1);
       check "its effect" (!data = round + 1))
@@ -63,7 +70,12 @@ let async_passes_on =
 let awaited_by_several pool =
   let shown = Atomic.make None in
   let make round =
-    let task = Pool.run pool (fun () -> Task.async (fun () -> pauses 20; ref round)) in
+    let task =
+      Pool.run pool (fun () ->
+          Task.async (fun () ->
+              pauses 20;
+              ref round))
+    in
     Atomic.set shown (Some task);
     check "result" (!(Task.await task) = round)
   in
@@ -79,7 +91,10 @@ let async_from_everywhere pool =
   let outside i round =
     cells.(i) <- round;
     let task =
-      Pool.run pool (fun () -> Task.async (fun () -> cells.(i) <- cells.(i) + 1; cells.(i)))
+      Pool.run pool (fun () ->
+          Task.async (fun () ->
+              cells.(i) <- cells.(i) + 1;
+              cells.(i)))
     in
     check "result" (Task.await task = round + 1)
   in
@@ -106,7 +121,10 @@ let chains =
 let all_and_first =
   in_task 3 1_000 (fun round ->
       let cells = Array.make 4 0 in
-      let task i () = cells.(i) <- round; ref (round + i) in
+      let task i () =
+        cells.(i) <- round;
+        ref (round + i)
+      in
       let results = Task.all (List.init 4 task) in
       check "all" (List.mapi (fun i r -> !r - i) results = List.init 4 (fun _ -> round));
       let first = Task.first (List.init 4 task) in
@@ -157,24 +175,40 @@ let between_tasks =
       relax_until ~turns:200 (fun () -> Atomic.get shown <> None);
       data := round;
       (match Atomic.get shown with
-       | Some w -> ignore (Core.Waiter.grant w)
-       | None ->
-         let grant () = ignore (Core.Waiter.grant (Option.get (Atomic.get shown))) in
-         ignore (Task.async (fun () -> relax_until (fun () -> Atomic.get shown <> None); grant ())));
+      | Some w -> ignore (Core.Waiter.grant w)
+      | None ->
+        let grant () = ignore (Core.Waiter.grant (Option.get (Atomic.get shown))) in
+        ignore
+          (Task.async (fun () ->
+               relax_until (fun () -> Atomic.get shown <> None);
+               grant ())));
       check "granted after" (Task.await waiting = round))
 
 (* An exception ends a wait, while others sweep what waits for the same task. *)
 let given_up () =
   let promise = ref (Core.Promise.make Core.Promise.nowhere ignore) in
   let before _ = promise := Core.Promise.make Core.Promise.nowhere ignore in
-  let strike ~ready:_ ~register = register ignore; pauses 20; raise Exit in
-  let wait _ = for _ = 1 to 4 do try Core.Visit.waiting_for !promise strike with Exit -> () done in
-  let sweep _ = for _ = 1 to 16 do Core.Promise.on_done !promise ignore done in
+  let strike ~ready:_ ~register =
+    register ignore;
+    pauses 20;
+    raise Exit
+  in
+  let wait _ =
+    for _ = 1 to 4 do
+      try Core.Visit.waiting_for !promise strike with Exit -> ()
+    done
+  in
+  let sweep _ =
+    for _ = 1 to 16 do
+      Core.Promise.on_done !promise ignore
+    done
+  in
   race 2_000 ~before [ wait; sweep ]
 
 let () =
   main
-    [ case "both: trees, 2 domains" (both_tree 2);
+    [
+      case "both: trees, 2 domains" (both_tree 2);
       case "both: trees, 4 domains" (both_tree 4);
       case "both: a pair that shares" both_pair;
       case "both: the right side raises" both_raises;
@@ -188,4 +222,5 @@ let () =
       case "async: failures nobody awaits" (with_pool 2 uncaught);
       case "waiter: a task waits, a domain grants" (with_pool 2 handed_over);
       case "waiter: between tasks" between_tasks;
-      case "wait: given up" given_up ]
+      case "wait: given up" given_up;
+    ]

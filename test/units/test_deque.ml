@@ -9,7 +9,6 @@ open Muster_core
    The model: live entries, oldest first, then stale ones (popped, but still there). *)
 
 type op = Push | Pop | Drop_newest | Drop_oldest | Sweep | Steal
-
 type model = { live : int list; stale : int list; pushed : int }
 
 let nothing = -1
@@ -32,13 +31,24 @@ let steal m =
   | [], [] -> (nothing, m)
 
 let step deque m op =
-  let same what (expected, m) actual = check_int what expected actual; m in
+  let same what (expected, m) actual =
+    check_int what expected actual;
+    m
+  in
   match op with
-  | Push -> Deque.push deque m.pushed; push m
+  | Push ->
+    Deque.push deque m.pushed;
+    push m
   | Pop -> same "pop" (pop m) (Deque.pop deque)
-  | Drop_newest -> Deque.drop deque (newest m); drop m (newest m)
-  | Drop_oldest -> Deque.drop deque 0; drop m 0
-  | Sweep -> Deque.sweep deque; { m with stale = [] }
+  | Drop_newest ->
+    Deque.drop deque (newest m);
+    drop m (newest m)
+  | Drop_oldest ->
+    Deque.drop deque 0;
+    drop m 0
+  | Sweep ->
+    Deque.sweep deque;
+    { m with stale = [] }
   | Steal -> same "steal" (steal m) (Deque.steal deque)
 
 let step_and_look deque m op =
@@ -57,8 +67,7 @@ let every_sequence ~capacity () =
   each_word [ Push; Pop; Drop_newest; Drop_oldest; Sweep; Steal ] ~length (follow ~capacity)
 
 (* Only pushes and takes, so that the ring goes round and grows. *)
-let every_long_sequence ~capacity () =
-  each_word [ Push; Pop; Steal ] ~length:11 (follow ~capacity)
+let every_long_sequence ~capacity () = each_word [ Push; Pop; Steal ] ~length:11 (follow ~capacity)
 
 let wrong_capacities () =
   let check n =
@@ -69,7 +78,9 @@ let wrong_capacities () =
 
 let grows_far () =
   let deque = Deque.create ~capacity:1 nothing in
-  for i = 0 to 9_999 do Deque.push deque i done;
+  for i = 0 to 9_999 do
+    Deque.push deque i
+  done;
   check_int "size" 10_000 (Deque.size deque);
   for i = 0 to 4_999 do
     check_int "steal" i (Deque.steal deque);
@@ -87,7 +98,9 @@ let swept_entries_can_be_collected () =
     Deque.push deque entry
   in
   List.iter fill [ 0; 1; 2 ];
-  for _ = 0 to 2 do ignore (Deque.pop deque) done;
+  for _ = 0 to 2 do
+    ignore (Deque.pop deque)
+  done;
   Deque.sweep deque;
   Gc.full_major ();
   List.iter (fun i -> check_bool "collected" false (Weak.check kept i)) [ 0; 1; 2 ];
@@ -99,15 +112,11 @@ let swept_entries_can_be_collected () =
    claimed, so an entry that is hidden from both would be a hang: hence the deadline. *)
 
 type entry = { claims : int Atomic.t; claimed : bool Atomic.t }
-
 type fight = { deque : entry Deque.t; entries : entry array; over : bool Atomic.t }
 
 let entry () = { claims = Atomic.make 0; claimed = Atomic.make false }
 let none = entry ()
-
-let claim x =
-  if x != none && Atomic.compare_and_set x.claimed false true then Atomic.incr x.claims
-
+let claim x = if x != none && Atomic.compare_and_set x.claimed false true then Atomic.incr x.claims
 let is_claimed x = Atomic.get x.claimed
 
 (* Pops what is left, and waits for what the thief has in hand. *)
@@ -119,9 +128,14 @@ let finish { deque; entries; over } =
   Atomic.set over true
 
 let owner random ~limit ({ deque; entries; _ } as fight) =
-  let take x = Deque.drop deque x; claim x in
+  let take x =
+    Deque.drop deque x;
+    claim x
+  in
   let move x =
-    while Deque.size deque >= limit do claim (Deque.pop deque) done;
+    while Deque.size deque >= limit do
+      claim (Deque.pop deque)
+    done;
     Deque.push deque x;
     match Random.State.int random 8 with
     | 0 -> Deque.sweep deque
@@ -133,7 +147,9 @@ let owner random ~limit ({ deque; entries; _ } as fight) =
   finish fight
 
 let thief { deque; over; _ } =
-  while not (Atomic.get over) do claim (Deque.steal deque) done
+  while not (Atomic.get over) do
+    claim (Deque.steal deque)
+  done
 
 let fight random ~capacity ~limit _ =
   let entries = Array.init (1 + Random.State.int random 40) (fun _ -> entry ()) in

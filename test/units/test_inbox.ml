@@ -9,9 +9,10 @@ type op = Push | Pop
 let nothing = -1
 
 let step inbox queue i = function
-  | Push -> Inbox.push inbox i; Queue.push i queue
-  | Pop ->
-    check_int "pop" (Option.value (Queue.take_opt queue) ~default:nothing) (Inbox.pop inbox)
+  | Push ->
+    Inbox.push inbox i;
+    Queue.push i queue
+  | Pop -> check_int "pop" (Option.value (Queue.take_opt queue) ~default:nothing) (Inbox.pop inbox)
 
 let every_sequence () =
   let run ops =
@@ -27,7 +28,6 @@ let every_sequence () =
 (* Each domain sends its items and receives anybody's. *)
 
 type item = { sender : int; number : int }
-
 type exchange = { inbox : item Inbox.t; received : item list array }
 
 let items = 50

@@ -56,9 +56,7 @@ let two_domains () =
     let least = List.fold_left min max_int (left @ right) in
     { state = (Leftmost.create (), least); left = note left; right = note right }
   in
-  let verdict (leftmost, least) =
-    check_equal "get" (Some least) (Leftmost.get leftmost)
-  in
+  let verdict (leftmost, least) = check_equal "get" (Some least) (Leftmost.get leftmost) in
   race ~make ~verdict ()
 
 let () =

@@ -18,6 +18,7 @@ type op =
   | Wake_all
 
 let places = 3
+
 type model = { asleep : int list; aside : int list }
 
 let without i list = List.filter (( <> ) i) list
@@ -36,15 +37,21 @@ let step parking m = function
   | Announce_aside i ->
     Parking.announce_aside parking i;
     { asleep = without i m.asleep; aside = i :: without i m.aside }
-  | Cancel i -> Parking.cancel parking i; awaken m i
+  | Cancel i ->
+    Parking.cancel parking i;
+    awaken m i
   | Wake i ->
     check_bool "wake" (is_down m i) (Parking.wake parking i);
     awaken m i
-  | Wake_one -> ignore (Parking.wake_one parking); wake_one ~from:0 ~upto:places m
+  | Wake_one ->
+    ignore (Parking.wake_one parking);
+    wake_one ~from:0 ~upto:places m
   | Wake_one_of (from, upto) ->
     ignore (Parking.wake_one parking ~from ~upto);
     wake_one ~from ~upto m
-  | Wake_all -> Parking.wake_all parking; { asleep = []; aside = [] }
+  | Wake_all ->
+    Parking.wake_all parking;
+    { asleep = []; aside = [] }
 
 (* Those that are awake do not sleep, whatever token they have. *)
 let look parking m =
@@ -64,8 +71,21 @@ let every_sequence () =
     ignore (List.fold_left step_and_look { asleep = []; aside = [] } ops)
   in
   let ops =
-    [ Announce 0; Announce 1; Announce 2; Announce_aside 0; Announce_aside 1; Cancel 0;
-      Cancel 1; Wake 0; Wake 1; Wake_one; Wake_one_of (1, 2); Wake_one_of (0, 1); Wake_all ]
+    [
+      Announce 0;
+      Announce 1;
+      Announce 2;
+      Announce_aside 0;
+      Announce_aside 1;
+      Cancel 0;
+      Cancel 1;
+      Wake 0;
+      Wake 1;
+      Wake_one;
+      Wake_one_of (1, 2);
+      Wake_one_of (0, 1);
+      Wake_all;
+    ]
   in
   each_word ops ~length:5 run
 
@@ -160,7 +180,9 @@ let publish parking work count =
   for _ = 1 to count do
     Atomic.incr work;
     ignore (Parking.wake_one parking);
-    while Atomic.get work > 1 do Domain.cpu_relax () done
+    while Atomic.get work > 1 do
+      Domain.cpu_relax ()
+    done
   done
 
 (* A lost wake-up is a hang, which the guard ends. *)
@@ -168,9 +190,11 @@ let no_wake_is_lost () =
   let make _ =
     let parking = Parking.create 2 and work = Atomic.make 0 in
     let count = 100 in
-    { state = (parking, work);
+    {
+      state = (parking, work);
       left = (fun _ -> publish parking work count);
-      right = (fun _ -> consume parking work 1 count) }
+      right = (fun _ -> consume parking work 1 count);
+    }
   in
   let verdict (parking, work) =
     check_int "work left" 0 (Atomic.get work);
@@ -212,8 +236,5 @@ let () =
           case "a limit is no wake" limit_is_no_wake;
         ] );
       ( "two domains",
-        [
-          case "no wake is lost" no_wake_is_lost;
-          case "each wakes the other" ping_pong;
-        ] );
+        [ case "no wake is lost" no_wake_is_lost; case "each wakes the other" ping_pong ] );
     ]

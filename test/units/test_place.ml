@@ -9,8 +9,7 @@ let nothing_to_do = Promise.(any (make nowhere ignore))
 let make_pool ?(hire = ignore) ~residents ~allowed () =
   let pool =
     Place.make_pool ~name:"by hand" ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3 ~places:4
-      ~pauses:0 ~hire
-      ~serve_inbox:(fun _ ~until:_ -> ())
+      ~pauses:0 ~hire ~serve_inbox:(fun _ ~until:_ -> ())
   in
   pool.workers <- Array.init 4 (Place.make pool);
   Atomic.set pool.size 3;
@@ -73,12 +72,12 @@ let interrupted_sleeper_passes_on () =
   let until () =
     Atomic.get pool.searching = 0
     && begin
-         (* Its own wake for work has come, and now an interrupt. *)
-         ignore (Parking.wake pool.parking 2);
-         sleeps pool 1;
-         push pool;
-         raise Exit
-       end
+      (* Its own wake for work has come, and now an interrupt. *)
+      ignore (Parking.wake pool.parking 2);
+      sleeps pool 1;
+      push pool;
+      raise Exit
+    end
   in
   (try Worker.search w ~until with Exit -> ());
   check_awake pool 1 true
@@ -100,7 +99,10 @@ let blocked_thread_calls_for_more () =
   Fun.protect
     (fun () ->
       Worker.block (fun wake ->
-          ignore (Domain.spawn (fun () -> wait_until (fun () -> Atomic.get hired > 0); wake ()))))
+          ignore
+            (Domain.spawn (fun () ->
+                 wait_until (fun () -> Atomic.get hired > 0);
+                 wake ()))))
     ~finally:(fun () -> Place.change Place.open_pools (List.filter (fun p -> p != pool)));
   check_int "residents that may work" 2 (Atomic.get pool.allowed)
 
@@ -121,7 +123,10 @@ let entries_are_forgotten ~by_owner =
 let cancelled_after_the_grant () =
   let wait_with_handler raised =
     Waiter.wait (fun waiter ->
-        let strike () = ignore (Waiter.grant waiter); raise raised in
+        let strike () =
+          ignore (Waiter.grant waiter);
+          raise raised
+        in
         ignore (Timer.add (Machine.now () + 1_000_000) strike))
   in
   let stray () = Atomic.exchange Place.nobody.pool.stray None in

@@ -9,7 +9,6 @@ exception Failed
 (* {2 Every sequence} *)
 
 type op = Claim | Run | Stop | On_done | On_stop | Resolve_value | Resolve_failure
-
 type ending = Value | Failure | Stopped
 type state = Ready | Running | Ended of ending
 
@@ -25,7 +24,16 @@ type model = {
 }
 
 let fresh =
-  { state = Ready; stopped = false; waiting = []; hooked = []; called = []; waiters = 0; runs = 0; unheard = 0 }
+  {
+    state = Ready;
+    stopped = false;
+    waiting = [];
+    hooked = [];
+    called = [];
+    waiters = 0;
+    runs = 0;
+    unheard = 0;
+  }
 
 let end_with ending m =
   let unreported = ending = Failure && m.waiting = [] in
@@ -47,7 +55,7 @@ let add_waiter m =
 let add_hook m =
   let id = m.waiters in
   let m = { m with waiters = id + 1 } in
-  if m.state = Running && m.stopped || m.state = Ended Stopped then
+  if (m.state = Running && m.stopped) || m.state = Ended Stopped then
     { m with called = m.called @ [ id ] }
   else if m.state = Running then { m with hooked = m.hooked @ [ id ] }
   else m
@@ -81,13 +89,18 @@ type subject = {
 
 let subject ~fails =
   let runs = ref 0 and unheard = ref 0 in
-  let body () = incr runs; if fails then raise Failed else 42 in
+  let body () =
+    incr runs;
+    if fails then raise Failed else 42
+  in
   let home = Promise.(home ~unheard:(fun _ _ -> incr unheard) Nobody) in
   let promise = Promise.make home body in
   { promise; runs; unheard; called = ref [] }
 
 let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 }
-let failed () = Promise.Raised { failure = failure Failed; heard = Atomic.make false; token = No_token }
+
+let failed () =
+  Promise.Raised { failure = failure Failed; heard = Atomic.make false; token = No_token }
 
 (* What the operation told, [true] where it tells nothing but had an effect. *)
 let perform { promise; called; runs; _ } waiter = function
@@ -96,14 +109,22 @@ let perform { promise; called; runs; _ } waiter = function
     let before = !runs in
     ignore (Promise.run promise);
     !runs > before
-  | Stop -> Promise.stop promise; true
+  | Stop ->
+    Promise.stop promise;
+    true
   | On_stop ->
     let is_live () = true in
     Promise.on_stop promise ~is_live (fun () -> called := waiter :: !called);
     true
-  | On_done -> Promise.on_done promise (fun () -> called := waiter :: !called); true
-  | Resolve_value -> ignore (Promise.resolve promise (Returned 42)); true
-  | Resolve_failure -> ignore (Promise.resolve promise (failed ())); true
+  | On_done ->
+    Promise.on_done promise (fun () -> called := waiter :: !called);
+    true
+  | Resolve_value ->
+    ignore (Promise.resolve promise (Returned 42));
+    true
+  | Resolve_failure ->
+    ignore (Promise.resolve promise (failed ()));
+    true
 
 let check_result state promise =
   let result () = Promise.result promise in
@@ -167,12 +188,13 @@ let run = { name = "run"; waits = false; act = (fun { task; _ } _ -> ignore (Pro
 
 let claim =
   let act { task; won; _ } _ =
-    if Promise.claim task then (Atomic.incr won; ignore (Promise.resolve task (Returned 42)))
+    if Promise.claim task then (
+      Atomic.incr won;
+      ignore (Promise.resolve task (Returned 42)))
   in
   { name = "claim"; waits = false; act }
 
 let stop = { name = "stop"; waits = false; act = (fun { task; _ } _ -> Promise.stop task) }
-
 let waiters = 3
 
 (* [side] is 0 or 1: the waiters of each have counters of their own. *)
@@ -184,7 +206,14 @@ let await { task; calls; _ } side =
 let wait = { name = "wait"; waits = true; act = await }
 
 let wait_and_stop =
-  { name = "wait, stop"; waits = true; act = (fun r i -> await r i; stop.act r i) }
+  {
+    name = "wait, stop";
+    waits = true;
+    act =
+      (fun r i ->
+        await r i;
+        stop.act r i);
+  }
 
 (* Each ends the task, if the other has not. *)
 let sides = [ run; claim; stop; wait_and_stop ]
@@ -199,16 +228,22 @@ let check_ended { task; ran; won; calls } =
 let race_of left right =
   let make _ =
     let ran = Atomic.make 0 in
-    let task = Promise.(make nowhere) (fun () -> Atomic.incr ran; 42) in
+    let task =
+      Promise.(make nowhere) (fun () ->
+          Atomic.incr ran;
+          42)
+    in
     let state = { task; ran; won = Atomic.make 0; calls = counters (2 * waiters) } in
-    let act side i race = side.act race i; if not side.waits then await race i in
+    let act side i race =
+      side.act race i;
+      if not side.waits then await race i
+    in
     { state; left = act left 0; right = act right 1 }
   in
   let check () = race ~seconds:0.15 ~make ~verdict:check_ended () in
   case (Printf.sprintf "%s against %s" left.name right.name) check
 
-let races =
-  List.concat_map (fun left -> List.map (race_of left) (wait :: sides)) sides
+let races = List.concat_map (fun left -> List.map (race_of left) (wait :: sides)) sides
 
 let () =
   Alcotest.run "promise"

@@ -8,7 +8,9 @@ let each_word alphabet ~length run =
 (* Both sides arrive once to begin a round and once to end it. *)
 let meet arrivals count =
   Atomic.incr arrivals;
-  while Atomic.get arrivals < 2 * count do Domain.cpu_relax () done
+  while Atomic.get arrivals < 2 * count do
+    Domain.cpu_relax ()
+  done
 
 type 'a round = { state : 'a; left : 'a -> unit; right : 'a -> unit }
 
@@ -26,7 +28,7 @@ let race ?(seconds = 1.0) ~make ~verdict () =
   in
   let deadline = Unix.gettimeofday () +. seconds in
   let rec rounds n count =
-    let { state; left; _ } as round = make n in
+    let ({ state; left; _ } as round) = make n in
     Atomic.set current (Some round);
     meet arrivals count;
     left state;

@@ -7,5 +7,5 @@ let () =
   match List.assoc_opt Sys.argv.(1) Phase.all with
   | None -> failwith "alone: no such phase"
   | Some kind ->
-      ignore (Sys.opaque_identity (Trees.build_and_drop Phase.before_trees));
-      Figures.print [ ("time", [ Phase.time kind ]) ]
+    ignore (Sys.opaque_identity (Trees.build_and_drop Phase.before_trees));
+    Figures.print [ ("time", [ Phase.time kind ]) ]

@@ -12,6 +12,4 @@ let line text =
 
 let parse text =
   let lines = String.split_on_char '\n' (String.trim text) in
-  match List.map line lines with
-  | figures -> Some figures
-  | exception Failure _ -> None
+  match List.map line lines with figures -> Some figures | exception Failure _ -> None

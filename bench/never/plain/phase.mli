@@ -1,8 +1,6 @@
 (** A sequential phase that allocates, after a phase that builds and drops trees. *)
 
-type t =
-  | Trees  (** which the major heap sees some of *)
-  | Lists  (** which die young *)
+type t = Trees  (** which the major heap sees some of *) | Lists  (** which die young *)
 
 val all : (string * t) list
 

@@ -33,14 +33,16 @@ type 'a t = {
 
 let made : (int, int) Hashtbl.t = Hashtbl.create 8
 let shared : (label, unit) Hashtbl.t = Hashtbl.create 64
-let found : label list ref = ref []  (* since this exploration began: traced in the next one *)
+let found : label list ref = ref [] (* since this exploration began: traced in the next one *)
 let found_more () = !found <> []
 
 let trace_found () =
   List.iter (fun label -> Hashtbl.replace shared label ()) !found;
   found := []
 
-let forget_shared () = Hashtbl.reset shared; found := []
+let forget_shared () =
+  Hashtbl.reset shared;
+  found := []
 
 let new_label () =
   let number = Option.value (Hashtbl.find_opt made !current) ~default:0 in
@@ -56,14 +58,18 @@ exception Stopped
 
 let stopping = ref false
 
-let[@inline never] stop () = stopping := true; raise Stopped
+let[@inline never] stop () =
+  stopping := true;
+  raise Stopped
 
 (* An exception comes from the checker, which wants this run no more. *)
 let step f =
   if !stopping then raise Stopped;
   let me = !current in
   match f () with
-  | v -> current := me; v
+  | v ->
+    current := me;
+    v
   | exception _ -> stop ()
 
 let are_several bits = bits land (bits - 1) <> 0
@@ -111,7 +117,9 @@ let make_contended = make
 let get a =
   match a.traced with
   | Some t -> step (fun () -> Traced.get t)
-  | None -> note a ~writes:false; a.value
+  | None ->
+    note a ~writes:false;
+    a.value
 
 let exchange a v =
   match a.traced with
@@ -125,7 +133,9 @@ let exchange a v =
 let set a v =
   match a.traced with
   | Some t -> step (fun () -> Traced.set t v)
-  | None -> note a ~writes:true; a.value <- v
+  | None ->
+    note a ~writes:true;
+    a.value <- v
 
 let compare_and_set a seen v =
   match a.traced with
@@ -187,8 +197,8 @@ let apart f =
 let process i f () =
   current := i;
   (match f () with
-   | () -> ()
-   | exception exn -> if not !stopping then raised := (i, exn) :: !raised);
+  | () -> ()
+  | exception exn -> if not !stopping then raised := (i, exn) :: !raised);
   stopping := false
 
 let is_blocked i = List.exists (fun wait -> wait.who = i) !waits

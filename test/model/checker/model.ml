@@ -66,7 +66,10 @@ let rec explore ({ name; start; bound } as model) =
     List.iteri (fun i f -> Atomic.Traced.spawn (Atomic.process i f)) processes;
     Atomic.Traced.final (judge name verdict)
   in
-  match Atomic.Traced.trace begin_run; Atomic.found_more () with
+  match
+    Atomic.Traced.trace begin_run;
+    Atomic.found_more ()
+  with
   | false -> ()
   | true | (exception Again) -> explore model
 
@@ -83,8 +86,7 @@ let check model =
   { orders = !orders; runs = !runs; ending }
 
 (** The first fault of those that are true. *)
-let faults list =
-  List.find_map (fun (fault, is_so) -> if is_so then Some fault else None) list
+let faults list = List.find_map (fun (fault, is_so) -> if is_so then Some fault else None) list
 
 (** All lists of that length with these elements. *)
 let rec words alphabet length =

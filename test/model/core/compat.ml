@@ -4,7 +4,6 @@
 
 let one_domain : int list ref = ref []
 let () = Atomic.at_start := (fun () -> one_domain := []) :: !Atomic.at_start
-
 let looks = Atomic.make 0
 
 let domain () =
@@ -24,14 +23,16 @@ let slot init =
 
 let set_of domain s v = s.values <- (domain, v) :: List.remove_assoc domain s.values
 let set s v = set_of (domain ()) s v
-
 let get_of domain s = Option.value (List.assoc_opt domain s.values) ~default:(s.init ())
 
 let get s =
   if List.mem !Atomic.current !one_domain then Atomic.incr looks;
   match List.assoc_opt (domain ()) s.values with
   | Some v -> v
-  | None -> let v = s.init () in set s v; v
+  | None ->
+    let v = s.init () in
+    set s v;
+    v
 
 (* {2 First words}
 
@@ -53,5 +54,4 @@ type index = unit -> bool
 let index s () = Atomic.get (first_word (get s)) <> 0
 let index_in_state _ = -1
 let first_word_set index = index ()
-
 let match_with = Effect.Deep.match_with

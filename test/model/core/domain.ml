@@ -11,13 +11,15 @@ let spins_until = ref (fun () -> false)
 
 let () =
   Atomic.at_start :=
-    (fun () -> nobodies := []; next := 0; spins_until := fun () -> false) :: !Atomic.at_start
+    (fun () ->
+      nobodies := [];
+      next := 0;
+      spins_until := fun () -> false)
+    :: !Atomic.at_start
 
 (** Processes [first] and so on are domains to come. *)
 let prepare ~first count =
-  let domain i =
-    { number = first + i; body = Atomic.make None; has_ended = Atomic.make false }
-  in
+  let domain i = { number = first + i; body = Atomic.make None; has_ended = Atomic.make false } in
   nobodies := List.init count domain
 
 exception Too_many
@@ -35,7 +37,9 @@ let process i () =
   let d = List.nth !nobodies i in
   match Atomic.get d.body with
   | None -> Atomic.block (fun () -> Atomic.get d.body <> None)
-  | Some f -> f (); Atomic.set d.has_ended true
+  | Some f ->
+    f ();
+    Atomic.set d.has_ended true
 
 let is_over d = Atomic.get d.has_ended
 let join d = if not (is_over d) then Atomic.block (fun () -> is_over d)

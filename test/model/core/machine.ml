@@ -50,11 +50,17 @@ let naps : naps list ref = ref []
 
 let () =
   Atomic.at_start :=
-    (fun () -> clock := 1; early := []; naps := []; happened := 0) :: !Atomic.at_start
+    (fun () ->
+      clock := 1;
+      early := [];
+      naps := [];
+      happened := 0)
+    :: !Atomic.at_start
 
 let nap n token =
   if n.free > 0 then n.free <- n.free - 1
-  else if not (n.is_something ()) then Atomic.block (fun () -> Atomic.get token || n.is_something ())
+  else if not (n.is_something ()) then
+    Atomic.block (fun () -> Atomic.get token || n.is_something ())
   else if n.late > 0 then n.late <- n.late - 1
   else Atomic.block (fun () -> Atomic.get token)
 
@@ -84,7 +90,10 @@ module Sleeper = struct
       | Some how when how = Interrupt || limit_ms >= 0 -> end_early me how
       | _ -> (
         match naps_of me limit_ms with
-        | Some n -> clock := !clock + (limit_ms * 1_000_000); nap n token; false
+        | Some n ->
+          clock := !clock + (limit_ms * 1_000_000);
+          nap n token;
+          false
         | None -> Atomic.block (fun () -> Atomic.get token)))
 
   let doze = sleep
@@ -102,7 +111,12 @@ end
 (* A signal's handler that comes once the domain is there, and before anybody else knows it. *)
 let spawned = ref ignore
 let () = Atomic.at_start := (fun () -> spawned := ignore) :: !Atomic.at_start
-let spawn f = let domain = Domain.spawn f in !spawned (); domain
+
+let spawn f =
+  let domain = Domain.spawn f in
+  !spawned ();
+  domain
+
 let free_stacks ~keep:_ = ()
 let free_stacks_at_end = ignore
 let note_own_signals = ignore

@@ -16,8 +16,8 @@ let both t ~fails _ =
   t.result <-
     Some
       (match Fork.both (branch t ~fails 0) (branch t ~fails 1) with
-       | pair -> Ok pair
-       | exception exn -> Error exn)
+      | pair -> Ok pair
+      | exception exn -> Error exn)
 
 let expected = function [] -> Ok (0, 1) | first :: _ -> Error (Failed first)
 
@@ -51,7 +51,7 @@ let model ?(fails = []) parties =
            ("a branch ran twice", not (most_once t.runs));
            ("a branch did not run", fails = [] && t.runs <> [| 1; 1 |]);
          ]
-         @ World.faults pool ~asleep:(asleep parties))
+        @ World.faults pool ~asleep:(asleep parties))
     in
     Model.{ processes = World.at pool 0 (both t ~fails) :: others; verdict }
   in
@@ -74,7 +74,7 @@ let sent ~outside parties =
     let verdict () =
       Model.faults
         (("a task did not run once", Array.exists (( <> ) 1) runs)
-         :: World.faults pool ~asleep:(asleep parties))
+        :: World.faults pool ~asleep:(asleep parties))
     in
     let nobody_yet () = () in
     Model.{ processes = (nobody_yet :: others) @ List.init outside send; verdict }

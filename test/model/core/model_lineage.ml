@@ -21,7 +21,9 @@ let make ~scopes ~hooks ~stale =
   let scopes = Array.of_list (List.rev inner_first) in
   let is_live () = false in
   let add p = Promise.on_stop ~is_live p ignore in
-  for _ = 1 to stale do Array.iter add scopes done;
+  for _ = 1 to stale do
+    Array.iter add scopes
+  done;
   { scopes; task; fired = Array.make hooks 0; ended = false; forgot = false }
 
 (* {2 Parties} *)
@@ -42,7 +44,9 @@ let look t () =
 let processes t parties =
   let count = ref (-1) in
   let process = function
-    | Hook -> incr count; hook t !count
+    | Hook ->
+      incr count;
+      hook t !count
     | Stop -> fun () -> Promise.stop t.task
     | Stop_scope i -> fun () -> Promise.stop t.scopes.(i)
     | End -> finish t

@@ -14,8 +14,15 @@ type call = {
 }
 
 let call ?(body = ignore) ~revoke size =
-  { revoke; body; runs = Array.make size 0; progress = Atomic.make 0; result = None; early = false;
-    begun = 0 }
+  {
+    revoke;
+    body;
+    runs = Array.make size 0;
+    progress = Atomic.make 0;
+    result = None;
+    early = false;
+    begun = 0;
+  }
 
 let share call i =
   call.runs.(i) <- call.runs.(i) + 1;
@@ -137,8 +144,14 @@ let crossing ~revoke ~other =
   let start () =
     let pool = World.pool 2 in
     let first = call ~revoke 2 and second = call ~revoke:other 2 in
-    let visitor w = perform first w; leave w in
-    let resident w = perform second w; World.server pool 1 () in
+    let visitor w =
+      perform first w;
+      leave w
+    in
+    let resident w =
+      perform second w;
+      World.server pool 1 ()
+    in
     let verdict () =
       Model.faults (faults first @ faults second @ World.faults pool ~asleep:[ 1 ])
     in
@@ -190,16 +203,15 @@ let goes_away ~returns ~revoke =
   Model.make (Printf.sprintf "region: a %s, a resident %s" (kind revoke) way) start
 
 let quick =
-  simple [ Loops ] @ simple [ Sleeps ]
-  @ failing 0 [ Loops ] @ failing 1 [ Loops ]
-  @ interrupted [ Loops ]
-  @ both visitor_leaves
-  @ both (goes_away ~returns:false) @ both (goes_away ~returns:true)
+  simple [ Loops ] @ simple [ Sleeps ] @ failing 0 [ Loops ] @ failing 1 [ Loops ]
+  @ interrupted [ Loops ] @ both visitor_leaves
+  @ both (goes_away ~returns:false)
+  @ both (goes_away ~returns:true)
 
 let slow =
-  nested ~inner:true [ Serves ] @ nested ~inner:false [ Serves ]
-  @ both_twice crossing
-  @ simple [ Serves; Serves ] @ simple [ Sleeps; Serves ]
+  nested ~inner:true [ Serves ] @ nested ~inner:false [ Serves ] @ both_twice crossing
+  @ simple [ Serves; Serves ]
+  @ simple [ Sleeps; Serves ]
   @ failing 1 [ Serves; Serves ]
   @ interrupted [ Serves; Serves ]
   @ [ model ~revoke:false [ Serves; Loops ] ]

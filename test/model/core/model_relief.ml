@@ -21,9 +21,19 @@ let make ~guests () =
     Atomic.set pool.workers.(i).owner 0
   done;
   let run = ref ignore in
-  let t = { pool; task = Promise.make pool.home (fun () -> !run ()); runs = 0; beat = Atomic.make 0;
-      lost = false } in
-  run := (fun () -> Atomic.incr t.beat; t.runs <- t.runs + 1);
+  let t =
+    {
+      pool;
+      task = Promise.make pool.home (fun () -> !run ());
+      runs = 0;
+      beat = Atomic.make 0;
+      lost = false;
+    }
+  in
+  (run :=
+     fun () ->
+       Atomic.incr t.beat;
+       t.runs <- t.runs + 1);
   t
 
 let no_visitor t = Atomic.set t.pool.workers.(0).owner 0
@@ -32,7 +42,11 @@ let no_visitor t = Atomic.set t.pool.workers.(0).owner 0
 
 let sends t () = Publish.send t.pool (Promise.any t.task)
 let waits_outside t () = Visit.wait t.task
-let sends_and_waits t () = sends t (); waits_outside t ()
+
+let sends_and_waits t () =
+  sends t ();
+  waits_outside t ()
+
 let waits_inside t = World.at t.pool 0 (fun w -> Visit.wait_as w t.task)
 
 let look t w =
@@ -49,7 +63,9 @@ let leaves t () =
 let calls t () =
   match Visit.try_enter t.pool with
   | None -> t.lost <- true
-  | Some visit -> look t visit.w; Visit.leave visit
+  | Some visit ->
+    look t visit.w;
+    Visit.leave visit
 
 (* With fewer steps: its place comes to the list and goes. *)
 let is_listed t i () =
@@ -68,7 +84,8 @@ let faults ?(runs = 1) ~stays t =
     ("the task did not run once", t.runs <> runs);
     ("it lies in the inbox", not (Inbox.is_empty t.pool.inbox));
     ("a thread did not find its place", t.lost);
-    ("storage shows a place still", Compat.get_of 0 here != if stays then t.pool.workers.(0) else nobody);
+    ( "storage shows a place still",
+      Compat.get_of 0 here != if stays then t.pool.workers.(0) else nobody );
     ("a place is listed still", Atomic.get beside <> []);
     ("a place is taken still", Array.exists is_taken t.pool.workers);
     ("a guest is counted still", Atomic.get t.pool.guests <> 0);
@@ -100,15 +117,14 @@ let model ?(guests = 0) ?(free = 3) ?(late = late) ?(one_domain = []) ?(waiters 
 let quick =
   [
     model "one waits outside" ~waiters:[ 0 ] (fun t -> [ waits_outside t; sends t ]);
-    model "the visitor waits" ~waiters:[ 0 ] ~visitor:true ~stays:true (fun t -> [ waits_inside t; sends t ]);
+    model "the visitor waits" ~waiters:[ 0 ] ~visitor:true ~stays:true (fun t ->
+        [ waits_inside t; sends t ]);
     model "one waits outside, another of its domain leaves" ~waiters:[ 1 ] ~visitor:true ~guests:1
-      ~one_domain:[ 0; 1 ]
-      (fun t -> [ leaves t; sends_and_waits t ]);
-    model "one comes, another of its domain leaves" ~runs:0 ~visitor:true ~guests:1 ~one_domain:[ 0; 1 ]
-      (fun t -> [ leaves t; calls t ]);
+      ~one_domain:[ 0; 1 ] (fun t -> [ leaves t; sends_and_waits t ]);
+    model "one comes, another of its domain leaves" ~runs:0 ~visitor:true ~guests:1
+      ~one_domain:[ 0; 1 ] (fun t -> [ leaves t; calls t ]);
     model "two come beside a third of their domain" ~runs:0 ~visitor:true ~stays:true ~guests:2
-      ~one_domain:[ 0; 1; 2 ]
-      (fun t -> [ ignore; is_listed t 2; is_listed t 3 ]);
+      ~one_domain:[ 0; 1; 2 ] (fun t -> [ ignore; is_listed t 2; is_listed t 3 ]);
   ]
 
 let slow =

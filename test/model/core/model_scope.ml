@@ -18,8 +18,15 @@ type t = {
 }
 
 let make parties count =
-  { pool = World.pool parties ~calls:false; scope = Atomic.make None; runs = Array.make count 0; begun = 0;
-    progress = Atomic.make 0; early = false; result = None }
+  {
+    pool = World.pool parties ~calls:false;
+    scope = Atomic.make None;
+    runs = Array.make count 0;
+    begun = 0;
+    progress = Atomic.make 0;
+    early = false;
+    result = None;
+  }
 
 let begun t = Array.fold_left ( + ) 0 t.runs
 
@@ -36,9 +43,7 @@ let code t ~fails s =
   if List.mem (-1) fails then raise (Failed (-1))
 
 let perform t ~fails w =
-  let result =
-    match Task.scope (code t ~fails) with () -> Ok () | exception exn -> Error exn
-  in
+  let result = match Task.scope (code t ~fails) with () -> Ok () | exception exn -> Error exn in
   t.begun <- begun t;
   t.early <- Atomic.get t.progress <> t.begun;
   t.result <- Some result;
@@ -61,10 +66,10 @@ let faults t ~fails ~stopped =
     ("a task ran twice", Array.exists (fun n -> n > 1) t.runs);
     ("a task was left out", ended_well && begun t < Array.length t.runs);
     ("a wrong result", not (is_expected ~fails ~stopped t.result));
-    ("somebody is left in the scope",
-     match Atomic.get t.scope with
-     | Some s -> Atomic.get s.pending <> 0 || not (Promise.is_done s.promise)
-     | None -> false);
+    ( "somebody is left in the scope",
+      match Atomic.get t.scope with
+      | Some s -> Atomic.get s.pending <> 0 || not (Promise.is_done s.promise)
+      | None -> false );
   ]
 
 let model ?(fails = []) ?(stopped = false) ?(tasks = 1) parties =
@@ -73,8 +78,7 @@ let model ?(fails = []) ?(stopped = false) ?(tasks = 1) parties =
     let others = List.mapi (fun i party -> Model_fork.process t.pool (i + 1) party) parties in
     let verdict () =
       Model.faults
-        (faults t ~fails ~stopped
-         @ World.faults t.pool ~asleep:(Model_fork.asleep parties))
+        (faults t ~fails ~stopped @ World.faults t.pool ~asleep:(Model_fork.asleep parties))
     in
     let processes = World.at t.pool 0 (perform t ~fails) :: others in
     Model.{ processes = (if stopped then processes @ [ stops t ] else processes); verdict }

@@ -29,7 +29,10 @@ let leaves t =
       Resident.take_leave w;
       t.left <- true)
 
-let stays t = World.at t.pool 1 (fun w -> Resident.serve_pool w; Resident.take_leave w)
+let stays t =
+  World.at t.pool 1 (fun w ->
+      Resident.serve_pool w;
+      Resident.take_leave w)
 
 (* The same, asleep when the others begin. *)
 let sleeps t =
@@ -60,7 +63,8 @@ let faults t =
   ]
 
 (* [domains] that may be hired, after the other processes. *)
-let model ?(tasks = 1) ?(faults = faults) ?(hire = Resident.hire_one) ~residents ~domains name parties =
+let model ?(tasks = 1) ?(faults = faults) ?(hire = Resident.hire_one) ~residents ~domains name
+    parties =
   let start () =
     let t = make ~tasks ~hire ~residents () in
     let parties = parties t in
@@ -77,8 +81,8 @@ let sent_to_one_who_leaves =
 
 (* The caller computes, and waits for the task in a way that the pool does not see. *)
 let sent_beside_a_caller =
-  model ~residents:1 ~domains:1 "a task is sent while the last resident leaves a caller behind" (fun t ->
-      [ sends t 0; leaves t ])
+  model ~residents:1 ~domains:1 "a task is sent while the last resident leaves a caller behind"
+    (fun t -> [ sends t 0; leaves t ])
 
 let sent_to_nobody =
   model ~residents:0 ~domains:1 "a task is sent to nobody" (fun t ->
@@ -107,7 +111,9 @@ let broadcast ~residents =
 
 (* {2 Closing} *)
 
-let closes t () = Pool.close t.pool; t.left <- true
+let closes t () =
+  Pool.close t.pool;
+  t.left <- true
 
 let sends_or_is_refused t () =
   try Visit.refuse_or_send "Task.async" t.pool (task ~ends:false t 0)
@@ -134,8 +140,8 @@ let refusing =
 (* Where no resident can be had, who closes does what is left. *)
 let closing_alone =
   let faults t = [ neither t; ("the pool does not close", not t.left) ] in
-  model ~residents:0 ~domains:0 ~hire:ignore ~faults "a task is sent while a pool of nobody is closed"
-    (fun t ->
+  model ~residents:0 ~domains:0 ~hire:ignore ~faults
+    "a task is sent while a pool of nobody is closed" (fun t ->
       no_visitor t;
       [ closes t; sends_or_is_refused t ])
 
@@ -146,10 +152,19 @@ let handler_of_who_hires =
       no_visitor t;
       Atomic.set t.pool.closing true;
       let has_left () = Atomic.get t.pool.residents = 0 in
-      Machine.spawned := (fun () -> if not (has_left ()) then Atomic.block has_left);
+      (Machine.spawned := fun () -> if not (has_left ()) then Atomic.block has_left);
       [ (fun () -> Publish.send t.pool (task ~ends:false t 0)) ])
 
 let quick =
-  [ handler_of_who_hires; sent_to_nobody; sent_to_one_who_leaves; sent_beside_a_caller; all_leave; closing; refusing; closing_alone ]
+  [
+    handler_of_who_hires;
+    sent_to_nobody;
+    sent_to_one_who_leaves;
+    sent_beside_a_caller;
+    all_leave;
+    closing;
+    refusing;
+    closing_alone;
+  ]
 
 let slow = [ broadcast ~residents:0; two_sent_to_nobody ]

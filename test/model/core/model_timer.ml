@@ -6,7 +6,10 @@ let due = 1
 let later = 1_000_000_000
 
 let adds t i ~at () =
-  ignore (Timer.add at (fun () -> t.done_.(i) <- t.done_.(i) + 1; if at > due then t.early <- true))
+  ignore
+    (Timer.add at (fun () ->
+         t.done_.(i) <- t.done_.(i) + 1;
+         if at > due then t.early <- true))
 
 let removes t i () =
   let key = Timer.add later (fun () -> t.early <- true) in
@@ -19,7 +22,9 @@ let model name ~timers processes =
   let start () =
     let t = { done_ = Array.make timers 0; early = false } in
     let verdict () =
-      while Timer.look () do () done;
+      while Timer.look () do
+        ()
+      done;
       Model.faults
         [
           ("not done once", Array.exists (( <> ) 1) t.done_);
@@ -40,5 +45,7 @@ let quick =
   ]
 
 let slow =
-  [ model "one adds and removes, one adds, one looks" ~timers:2 (fun t ->
-        [ removes t 0; adds t 1 ~at:due; looks ]) ]
+  [
+    model "one adds and removes, one adds, one looks" ~timers:2 (fun t ->
+        [ removes t 0; adds t 1 ~at:due; looks ]);
+  ]

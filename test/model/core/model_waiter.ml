@@ -26,7 +26,7 @@ let make () =
 let rec register t w =
   match Atomic.get t.slot with
   | Event -> if Waiter.grant w then Atomic.set t.slot Nothing
-  | Nothing | Waiting _ as seen ->
+  | (Nothing | Waiting _) as seen ->
     if not (Atomic.compare_and_set t.slot seen (Waiting w)) then register t w
 
 let rec grant t () =
@@ -60,7 +60,10 @@ let helps t body =
 (* As a task under the worker's handler, so that it is suspended. *)
 let suspends t body =
   World.at t.pool 0 (fun w ->
-      let f () = (current ()).own.context <- t.context; body t in
+      let f () =
+        (current ()).own.context <- t.context;
+        body t
+      in
       let task = Promise.make t.pool.home f in
       Run.execute w ~records:false (Promise.any task);
       Worker.work w ~on_top:false ~until:(fun () -> Promise.is_done task))
@@ -79,11 +82,7 @@ let verdict t ~grants ~events ~stops ~firm () =
       ("waits for ever", Atomic.is_blocked 0);
     ]
 
-type stop =
-  | Itself
-  | Around
-
-  | Called_up  (** and all workers are called up, as Context does it *)
+type stop = Itself | Around | Called_up  (** and all workers are called up, as Context does it *)
 
 let stop t what () =
   match what with
@@ -96,14 +95,18 @@ let name_of = function
   | Around -> "a scope around it is stopped"
   | Called_up -> "it is stopped and called up"
 
-let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(events = grants) (how, on_worker) body stops =
+let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(events = grants)
+    (how, on_worker) body stops =
   let start () =
     let t = make () in
     prepare ();
     if not (List.mem Called_up stops) then Context.note_stops ();
     let others = List.init grants (fun _ -> grant t) @ List.map (stop t) stops in
-    Model.{ processes = on_worker t body :: others;
-            verdict = verdict t ~grants ~events ~stops:(List.length stops) ~firm }
+    Model.
+      {
+        processes = on_worker t body :: others;
+        verdict = verdict t ~grants ~events ~stops:(List.length stops) ~firm;
+      }
   in
   let name =
     Printf.sprintf "waiter that %s%s, %d grants%s" how what grants
@@ -135,6 +138,5 @@ let slow =
   List.map (fun on_worker -> model on_worker once [ Itself ] ~grants:1) both
   @ [
       model ("helps", helps) once [ Itself; Around ] ~grants:1;
-      model ("helps", helps) once [ Itself ] ~grants:1 ~what:", interrupted"
-        ~prepare:is_interrupted;
+      model ("helps", helps) once [ Itself ] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted;
     ]
