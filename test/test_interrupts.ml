@@ -287,22 +287,25 @@ let strikes_at_rest () =
 let handler_waits_on_a_sleep pool =
   let is_it (p : Muster_core.Place.pool) = p.name = "sleeps" in
   let core = List.find is_it (Atomic.get Muster_core.Place.open_pools) in
-  let begun = Atomic.make 0 in
-  let doze seconds () =
+  let begun = Atomic.make 0 and waits = Atomic.make false and waited = Atomic.make false in
+  let doze_after flag seconds () =
     ignore (Thread.sigmask SIG_BLOCK [ Sys.sigalrm ]);
     Atomic.incr begun;
+    wait_until (fun () -> Atomic.get flag);
     Unix.sleepf seconds;
     ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigalrm ])
   in
   let handled = ref 0 in
   let sleeps_twice () =
-    let long = Task.async (doze 0.3) and short = Task.async (doze 0.1) in
+    let long = Task.async (doze_after waited 0.2) and short = Task.async (doze_after waits 0.1) in
     wait_until (fun () -> Atomic.get begun = 2);
-    Sys.set_signal Sys.sigalrm
-      (Signal_handle
-         (fun _ ->
-           incr handled;
-           Task.await short));
+    let wait _ =
+      incr handled;
+      Atomic.set waits true;
+      Task.await short;
+      Atomic.set waited true
+    in
+    Sys.set_signal Sys.sigalrm (Signal_handle wait);
     ignore (Unix.setitimer ITIMER_REAL { it_value = 0.02; it_interval = 0. });
     Task.await long
   in
