@@ -74,3 +74,10 @@ let wait register =
       if is_waiting w then stop_with w context;
       if is_waiting w then sleep w);
   if Atomic.get w == Dead then Context.deliver_here ()
+
+let wait_or_leave register ~leave =
+  let tell_again = Context.keep () in
+  try wait register
+  with exn ->
+    let failure = Outcome.caught exn in
+    if leave () && exn == Promise.Cancelled then tell_again () else Outcome.raise failure

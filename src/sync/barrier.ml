@@ -1,57 +1,113 @@
-(* One atomic with an immutable state, changed as a whole by compare-and-set: those who have come
-   to this meeting. The last to come empties it in one step, and grants the others.
+(* A barrier has one meeting at a time. Its state is one atomic with an immutable value, changed as a
+   whole by compare-and-set.
 
-   A waiter whose task is cancelled leaves: it does not count any more. Whether it does so before the
-   last one came is decided by whose step was first: after the last one's it finds another meeting, and
-   has counted. So a meeting has [parties] calls, always.
+   {v Open --a party comes, leaves--> Open        Open --the last one comes--> Met v}
+
+   Who finds it [Met] puts a new meeting in its place, and comes to that one.
+
+   Who counts. A waiter whose task is cancelled is dead from that moment, and leaves when its strand
+   runs again, which may be later. So who might be the last one looks how many of the others are alive,
+   and waits with them if they are too few. Else it ends the meeting with those: one that dies
+   between this look and its grant has counted, and goes on; one that was dead has not, and raises. It
+   asks later which of the two it was, so the last one writes its [ending] down at the dead before its
+   step. Several may try to be the last one, of which one's ending is the meeting's.
 
    Who leaves is dead, and nobody searches for it. When more have left than are counted, all that are
    dead are let go of, also those that have yet to leave: those that have left have paid for the look.
-   At rest the barrier is empty. *)
+   At rest nobody is in the meeting. *)
 
 open Muster_core
 
-type state = {
-  meeting : int;
-  count : int;
-  left : int;  (** at least as many of [waiters] as have left *)
-  waiters : Waiter.t list;  (** the latest first *)
-}
+type ending = unit ref
+(** told apart by address *)
 
-type t = { parties : int; state : state Atomic.t }
+type party = { waiter : Waiter.t; missed : ending list Atomic.t }
 
-let nobody meeting = { meeting; count = 0; left = 0; waiters = [] }
+type state =
+  | Open of {
+      count : int;  (** that have come and not left *)
+      left : int;  (** at least as many of [here] as have left *)
+      here : party list;  (** the latest first *)
+    }
+  | Met of ending
+
+type meeting = state Atomic.t
+type t = { parties : int; meeting : meeting Atomic.t }
+
+let nobody = Open { count = 0; left = 0; here = [] }
 
 let create n =
   if n < 1 then invalid_arg (Printf.sprintf "Muster.Barrier.create: parties = %d is less than 1" n);
-  { parties = n; state = Atomic.make (nobody 0) }
+  { parties = n; meeting = Atomic.make (Atomic.make nobody) }
 
 let parties t = t.parties
-let waiting t = (Atomic.get t.state).count
-let nowhere = -1
+let is_here p = Waiter.is_waiting p.waiter
+
+let waiting t =
+  match Atomic.get (Atomic.get t.meeting) with
+  | Open { here; _ } -> List.length (List.filter is_here here)
+  | Met _ -> 0
+
+(* {2 Come} *)
+
+let rec note_missed ending p =
+  let seen = Atomic.get p.missed in
+  if not (Atomic.compare_and_set p.missed seen (ending :: seen)) then note_missed ending p
+
+let replace t meeting = ignore (Atomic.compare_and_set t.meeting meeting (Atomic.make nobody))
+
+(* Whether it has met, with those who were alive. *)
+let meet meeting seen ~dead =
+  let ending = ref () in
+  List.iter (note_missed ending) dead;
+  Atomic.compare_and_set meeting seen (Met ending)
 
 (* [joined] is set in the same step, to an asynchronous exception. *)
-let rec come t joined w =
-  let seen = Atomic.get t.state in
-  if seen.count + 1 < t.parties then begin
-    let state = { seen with count = seen.count + 1; waiters = w :: seen.waiters } in
-    if Atomic.compare_and_set t.state seen state then joined := seen.meeting else come t joined w
-  end
-  else
-    let all = List.rev (w :: seen.waiters) and next = nobody (seen.meeting + 1) in
-    if Atomic.compare_and_set t.state seen next then Waiter.grant_all all else come t joined w
+let rec come t joined p =
+  let meeting = Atomic.get t.meeting in
+  let this = Some meeting in
+  match Atomic.get meeting with
+  | Met _ ->
+    replace t meeting;
+    come t joined p
+  | Open { count; left; here } as seen ->
+    let few = count + 1 < t.parties in
+    let alive, dead = if few then ([], []) else List.partition is_here here in
+    if few || List.compare_length_with alive (t.parties - 1) < 0 then begin
+      let state = Open { count = count + 1; left; here = p :: here } in
+      if Atomic.compare_and_set meeting seen state then joined := this else come t joined p
+    end
+    else
+      let waiters = List.rev_map (fun p -> p.waiter) (p :: alive) in
+      if meet meeting seen ~dead then begin
+        joined := this;
+        Waiter.grant_all waiters;
+        replace t meeting
+      end
+      else come t joined p
 
-let without_dead s =
-  if s.left <= s.count then s
-  else { s with left = 0; waiters = List.filter Waiter.is_waiting s.waiters }
+(* {2 Leave} *)
 
-let rec leave t meeting =
-  let seen = Atomic.get t.state in
-  if seen.meeting = meeting then begin
-    let state = without_dead { seen with count = seen.count - 1; left = seen.left + 1 } in
-    if not (Atomic.compare_and_set t.state seen state) then leave t meeting
-  end
+let without_dead count left here =
+  if left <= count then Open { count; left; here }
+  else Open { count; left = 0; here = List.filter is_here here }
+
+(* Whether it has counted: then it is too late. *)
+let rec leave meeting p =
+  match Atomic.get meeting with
+  | Met ending -> not (List.memq ending (Atomic.get p.missed))
+  | Open { count; left; here } as seen ->
+    let state = without_dead (count - 1) (left + 1) here in
+    if Atomic.compare_and_set meeting seen state then false else leave meeting p
 
 let await t =
-  let joined = ref nowhere in
-  Outcome.on_failure (fun () -> Waiter.wait (come t joined)) (fun _ -> leave t !joined)
+  let joined = ref None and me = ref None in
+  let register waiter =
+    let p = { waiter; missed = Atomic.make [] } in
+    me := Some p;
+    come t joined p
+  in
+  let leave () =
+    match (!joined, !me) with Some meeting, Some p -> leave meeting p | None, _ | _, None -> false
+  in
+  Waiter.wait_or_leave register ~leave

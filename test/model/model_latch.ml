@@ -29,13 +29,20 @@ let barrier ?cancelled ?(left = 0) name ~parties times =
       ( List.map body times,
         fun () -> [ ("early", !early); ("not empty", Barrier.waiting barrier <> left) ] ))
 
-(* Each comes once, and some are cancelled: those that wait at the end, and only they, count. *)
-let leaving name ~parties ~cancelled comers =
+(* Each comes once, and some are cancelled: those that wait at the end, and only they, count. [late]:
+   those that were cancelled leave later. *)
+let leaving ?(late = false) name ~parties ~cancelled comers =
   let suffix i = Printf.sprintf ", %d is cancelled" i in
   let name = "barrier: " ^ name ^ String.concat "" (List.map suffix cancelled) in
-  Model.make name (fun () ->
-      let barrier = Barrier.create parties in
-      let all = Parties.all ~cancelled (List.init comers (fun _ () -> Barrier.await barrier)) in
+  Model.make
+    (if late then name ^ ", and leaves late" else name)
+    (fun () ->
+      let barrier = Barrier.create parties and passed = ref 0 in
+      let come _ () =
+        Barrier.await barrier;
+        incr passed
+      in
+      let all = Parties.all ~cancelled (List.init comers come) in
       Waiter.resume := Waiter.at_once;
       let verdict () =
         let waiting = List.length (List.filter Parties.is_stuck all) in
@@ -43,9 +50,11 @@ let leaving name ~parties ~cancelled comers =
           [
             ("who waits does not count, or who is gone does", waiting <> Barrier.waiting barrier);
             ("all have come and wait", waiting >= parties);
+            ("not as many go on as meet", !passed mod parties <> 0);
           ]
       in
-      Model.{ processes = Parties.processes ~asleep:[] ~cancelled all; verdict })
+      let processes = Parties.processes ~asleep:[] ~cancelled all in
+      Model.{ processes = (if late then Parties.beside processes else processes); verdict })
 
 let quick =
   [
@@ -58,6 +67,7 @@ let quick =
     barrier "two" ~parties:2 [ 1; 1 ];
     barrier "two, twice" ~parties:2 [ 2; 2 ];
     leaving "two" ~parties:2 ~cancelled:[ 0 ] 2;
+    leaving "two" ~parties:2 ~cancelled:[ 0 ] 2 ~late:true;
   ]
 
 let slow =

@@ -60,6 +60,9 @@ let wait register =
   register w;
   Effect.perform (Wait w)
 
+let wait_or_leave register ~leave =
+  try wait register with exn -> if not (leave () && exn == Cancelled) then raise exn
+
 let wait_firmly register =
   let w = Atomic.make Idle in
   register w;

@@ -64,6 +64,51 @@ let who_is_cancelled_leaves () =
   Task.await third;
   check_int "empty" 0 (Barrier.waiting barrier)
 
+(* Its strand has not run yet. *)
+let cancelled_before_the_last_comes () =
+  run_on 1 @@ fun () ->
+  let barrier = Barrier.create 2 in
+  let first = waiting_task (fun () -> Barrier.await barrier) in
+  Task.cancel first;
+  check_int "nobody" 0 (Barrier.waiting barrier);
+  let second =
+    Task.async (fun () ->
+        Barrier.await barrier;
+        2)
+  in
+  let gave_up =
+    match Task.with_deadline 0.02 (fun () -> Task.await second) with
+    | _ -> false
+    | exception Task.Deadline_exceeded -> true
+  in
+  check_bool "the other waits" true gave_up;
+  check_cancelled "first" first;
+  check_int "one" 1 (Barrier.waiting barrier);
+  Barrier.await barrier;
+  check_int "second" 2 (Task.await second);
+  check_int "empty" 0 (Barrier.waiting barrier)
+
+(* As many go on as meet, whoever is cancelled meanwhile. *)
+let all_who_count_go_on () =
+  let parties = 3 in
+  for _ = 1 to 200 do
+    let barrier = Barrier.create parties and passed = Atomic.make 0 in
+    let come () =
+      Barrier.await barrier;
+      Atomic.incr passed
+    in
+    let tasks = List.init (3 * parties) (fun _ -> Task.async come) in
+    List.iter (fun task -> if Random.bool () then Task.cancel task) tasks;
+    let await task =
+      match Task.with_deadline 0.001 (fun () -> Task.await task) with
+      | () | (exception (Task.Cancelled | Task.Deadline_exceeded)) -> Task.cancel task
+    in
+    List.iter await tasks;
+    List.iter (fun task -> match Task.await task with () | (exception Task.Cancelled) -> ()) tasks;
+    check_int "empty" 0 (Barrier.waiting barrier);
+    check_int "passed" 0 (Atomic.get passed mod parties)
+  done
+
 (* Once all have come, the others go on. *)
 let cancelled_after_all_have_come () =
   run_on 1 @@ fun () ->
@@ -131,6 +176,8 @@ let () =
       ( "cancellation",
         [
           case "who is cancelled leaves" who_is_cancelled_leaves;
+          case "before the last comes" cancelled_before_the_last_comes;
+          case "who counts goes on" (on_pools all_who_count_go_on);
           case "many leave" many_leave;
           case "after all have come" cancelled_after_all_have_come;
           case "at random" (on_pools cancelled_at_random);
