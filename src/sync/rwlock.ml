@@ -69,14 +69,17 @@ let change t f = Outcome.firmly work_off t (ref (Change (f, [])))
 
 (* {2 Lock} *)
 
+(* Dead ones stay in the queue until their strands run: nobody overtakes them. *)
+let nobody_waits s = Fifo.is_empty s.queue || not (Fifo.exists is_live s.queue)
+
 let rec try_lock_read t =
   let seen = Atomic.get t in
-  seen.inside >= 0 && Fifo.is_empty seen.queue
+  seen.inside >= 0 && nobody_waits seen
   && (Atomic.compare_and_set t seen (enter_reader seen) || try_lock_read t)
 
 let rec try_to_write t me =
   let seen = Atomic.get t in
-  seen.inside = 0 && Fifo.is_empty seen.queue
+  seen.inside = 0 && nobody_waits seen
   && (Atomic.compare_and_set t seen (enter_writer seen me) || try_to_write t me)
 
 let try_lock_write t = try_to_write t (Strand.current ())

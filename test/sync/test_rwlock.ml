@@ -134,6 +134,21 @@ let cancelled_writer () =
   Rwlock.unlock_read lock;
   check_bool "free" true (Rwlock.try_lock_write lock)
 
+(* Its strand has not run yet: nobody is overtaken. *)
+let tries_after_a_cancelled_writer () =
+  run_on 1 @@ fun () ->
+  let lock = Rwlock.create () in
+  Rwlock.lock_read lock;
+  let writer = waiting_task (fun () -> Rwlock.lock_write lock) in
+  check_bool "behind a writer" false (Rwlock.try_lock_read lock);
+  Task.cancel writer;
+  check_bool "behind nobody" true (Rwlock.try_lock_read lock);
+  check_cancelled "writer" writer;
+  Rwlock.unlock_read lock;
+  check_bool "one still reads" false (Rwlock.try_lock_write lock);
+  Rwlock.unlock_read lock;
+  check_bool "free" true (Rwlock.try_lock_write lock)
+
 let cancelled_reader () =
   run_on 1 @@ fun () ->
   let lock = Rwlock.create () in
@@ -182,6 +197,7 @@ let () =
       ( "cancellation",
         [
           case "a writer" cancelled_writer;
+          case "tries after a writer" tries_after_a_cancelled_writer;
           case "a reader" cancelled_reader;
           case "at random" (on_pools cancelled_at_random);
         ] );
