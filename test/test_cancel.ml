@@ -799,6 +799,35 @@ let exceptions_have_names () =
   check Task.Deadline_exceeded "Muster.Task.Deadline_exceeded";
   check Chan.Closed "Muster.Chan.Closed"
 
+(* However little there is to do, and however fast it was before. *)
+let short_loops () =
+  in_pool 1 @@ fun () ->
+  let array = Array.init 100 Fun.id in
+  let loops n =
+    [
+      ("for", fun () -> parallel_for ~start:1 ~finish:n ignore);
+      ("reduce", fun () -> ignore (parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id));
+      ("find", fun () -> ignore (parallel_find ~start:1 ~finish:n (fun _ -> None)));
+      ("scan", fun () -> ignore (parallel_scan ( + ) (Array.sub array 0 n)));
+    ]
+  in
+  let check n (name, loop) =
+    for _ = 1 to 10 do
+      loop ()
+    done;
+    let told = ref false in
+    let cancelled scope =
+      Task.cancel_scope scope;
+      try loop ()
+      with Task.Cancelled as exn ->
+        told := true;
+        raise exn
+    in
+    check_cancelled "scope" (fun () -> Task.scope cancelled);
+    check_bool (Printf.sprintf "%s of %d" name n) true !told
+  in
+  List.iter (fun n -> List.iter (check n) (loops n)) [ 0; 1; 2; 10; 100 ]
+
 let () =
   Alcotest.run "cancel"
     [
@@ -814,6 +843,7 @@ let () =
           case "a task that has ended" after_the_end;
           case "cleaning up" cleans_up;
           case "cleaning up after branches" cleans_up_after_branches;
+          case "short loops" short_loops;
           case "hooks" hooks;
           case "a hook of who was told" hook_of_who_was_told;
           case "hooks take no cancellation" hooks_take_nothing;

@@ -179,6 +179,7 @@ let plain_for code cost lo hi f =
 
 let parallel_for ?grain ~start ~finish f =
   check_grain "parallel_for" grain;
+  Context.check_if_any ();
   if start <= finish then begin
     let code = Machine.code_of f in
     let cost = Site.cost code in
@@ -198,6 +199,7 @@ let keep_first first f lo hi =
 
 let parallel_find ?grain ~start ~finish f =
   check_grain "parallel_find" grain;
+  Context.check_if_any ();
   let first = Leftmost.create () in
   if start <= finish then begin
     let code = Machine.code_of f in

@@ -108,6 +108,7 @@ let run t last =
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
+  Context.check_if_any ();
   if start > finish then init
   else
     let t, last = tree ?grain ~start ~finish ~combine f in
@@ -181,6 +182,7 @@ let scan_in_blocks ~code n ~make ~total ~scan op =
   end
 
 let parallel_scan op input =
+  Context.check_if_any ();
   let n = Array.length input in
   let total lo hi =
     let total = ref input.(lo) in
