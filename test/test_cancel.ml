@@ -353,6 +353,31 @@ let hook_is_interrupted () =
       check_int "the others" 2 (Atomic.get others);
       check_cancelled "await" (fun () -> Task.await t))
 
+(* Ctrl-C that strikes who stops a scope, as it fails or has its first result: a hook's is no different. *)
+let struck_as_it_stops () =
+  in_pool 2 (fun () ->
+      let interrupted what f = check_raises what Sys.Break (fun () -> ignore (f ())) in
+      let hook () = Task.on_cancel (fun () -> raise Sys.Break) in
+      interrupted "its code failed" (fun () ->
+          Task.scope (fun _ ->
+              hook ();
+              failwith "failed"));
+      interrupted "a task failed" (fun () ->
+          Task.scope (fun s ->
+              hook ();
+              ignore (Task.fork s (fun () -> failwith "failed"))));
+      interrupted "given up before its deadline" (fun () ->
+          Task.with_deadline 60. (fun () ->
+              hook ();
+              raise Task.Cancelled));
+      let began = Atomic.make false in
+      let loser () =
+        hook ();
+        endless began Task.check ()
+      in
+      interrupted "first" (fun () -> Task.first [ loser; (fun () -> until began) ]);
+      check_int "the next" 42 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 42)))))
+
 let awaits_itself () =
   List.iter
     (fun domains ->
@@ -851,6 +876,7 @@ let () =
           case "a task awaits itself" awaits_itself;
           case "a hook waits for a lock" hook_waits_for_a_lock;
           case "Ctrl-C in a hook" hook_is_interrupted;
+          case "Ctrl-C as a scope stops" struck_as_it_stops;
           case "told in a chunk of a team's loop" told_in_a_chunk;
           case "exceptions have their names" exceptions_have_names;
         ] );

@@ -49,11 +49,15 @@ let note_failure s failure =
   ignore (Atomic.compare_and_set s.first None (Some failure));
   stop s
 
-let fail s failure = Outcome.firmly note_failure s failure
+(* What strikes meanwhile (Ctrl-C, a hook's too) takes the failure's place, as in [Outcome.caught]: the scope would
+   raise the other one, and nobody this. *)
+let fail s failure =
+  let take_its_place struck = Atomic.set s.first (Some struck) in
+  Outcome.on_failure (fun () -> Outcome.firmly note_failure s failure) take_its_place
 
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous exception
-   leaves nobody in a scope that has ended. *)
-let inside s w f =
+   leaves nobody in a scope that has ended, and takes the place of what [f] has raised, for [failed] too. *)
+let inside s w ~failed f =
   let before = Context.capture w in
   let mine = { before with context = Promise.any s.promise; home = s.home; base = 0 } in
   let restore before () = Option.iter (fun w -> Context.restore w before) (owned_place ()) in
@@ -72,7 +76,7 @@ let inside s w f =
     Ok result
   | exception exn ->
     let failure = Outcome.caught exn in
-    end_it ();
+    Outcome.finally end_it () (fun () -> failed failure);
     Error failure
 
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous

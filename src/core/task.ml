@@ -250,13 +250,11 @@ let conclude (s : Scope.t) result =
     if Promise.was_stopped s.promise then Outcome.raise Promise.cancelled;
     v
 
-let body f s = Outcome.on_failure (fun () -> f s) (fun failure -> Scope.fail s failure)
-
 let scope f =
   with_place (fun w ->
       Context.check_at w;
       let s = Scope.make w in
-      conclude s (Scope.inside s w (body f)))
+      conclude s (Scope.inside s w ~failed:(Scope.fail s) f))
 
 let cancel_scope = Scope.stop
 
@@ -282,7 +280,7 @@ let with_deadline seconds f =
       let s = Scope.make w in
       let run () =
         Context.expect_deadline ();
-        Scope.inside s w (body (fun _ -> f ()))
+        Scope.inside s w ~failed:(Scope.fail s) (fun _ -> f ())
       in
       let timer = Timer.add at (fun () -> Scope.stop s) in
       let result = Outcome.finally Timer.remove timer run in
@@ -300,12 +298,12 @@ let run_group start =
   with_place (fun w ->
       Context.check_at w;
       let s = Scope.make w in
-      let tasks =
-        Scope.inside s w (fun s ->
-            let tasks = start s in
-            List.iter join tasks;
-            tasks)
+      let start s =
+        let tasks = start s in
+        List.iter join tasks;
+        tasks
       in
+      let tasks = Scope.inside s w ~failed:ignore start in
       Context.check ();
       match tasks with Ok tasks -> tasks | Error failure -> Outcome.raise failure)
 
@@ -321,14 +319,19 @@ let all fs =
 
 let first fs =
   if fs = [] then invalid_arg "Muster.Task.first: empty list";
-  let winner = Atomic.make None in
+  let winner = Atomic.make None and struck = ref None in
   let failures = Leftmost.create () in
+  (* What strikes who stops the others (Ctrl-C, a hook's too) is no failure of a loser, which nobody would see. *)
+  let stop s =
+    Outcome.on_failure (fun () -> Scope.stop s) (fun failure -> struck := Some failure)
+  in
   let race s f () =
     let v = f () in
-    if Atomic.compare_and_set winner None (Some v) then Scope.stop s
+    if Atomic.compare_and_set winner None (Some v) then stop s
   in
   let fork s i f = fork_unguarded s (keep_failure failures i (race s f)) in
   let tasks = run_group (fun s -> List.mapi (fork s) fs) in
+  Option.iter Context.rethrow !struck;
   match Atomic.get winner with
   | Some v -> v
   | None ->
