@@ -98,10 +98,23 @@ let random_numbers () =
   let use_domains () = with_domains 3 (fun pool -> Pool.run pool (fun () -> ignore (fib 15))) in
   check_equal "drawn" (drawn ignore) (drawn use_domains)
 
+(* Of 5,000 words the runtime makes whole pages. That is no lack of space, of which the pool would tell. *)
 let minor_heap_words () =
-  let pool = Pool.create ~domains:2 ~oversubscribe:true ~minor_heap_words:65_536 () in
-  works pool;
-  Pool.close pool
+  let with_heap wanted =
+    let pool = Pool.create ~domains:2 ~oversubscribe:true ~minor_heap_words:wanted () in
+    works pool;
+    let what = Printf.sprintf "minor heaps of %d words" (Gc.get ()).minor_heap_size in
+    let sized (decision : Pool.decision) = decision.what = what in
+    let why =
+      List.filter_map
+        (fun d -> if sized d then Some d.Pool.why else None)
+        (Pool.stats pool).decisions
+    in
+    Alcotest.(check (list string)) what [ "the pool's creator has or wants so" ] why;
+    Pool.close pool
+  in
+  with_heap 65_536;
+  with_heap 5_000
 
 let child_size ?env name =
   let child = Child.run ?env "child/child.exe" [ name ] in

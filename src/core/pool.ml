@@ -64,7 +64,8 @@ let note_size (pool : t) ~least =
 let set_heap (pool : t) words =
   Heap.set words;
   let why =
-    if Heap.words () <> words then "no address space for more: ulimit -v"
+    (* The runtime rounds up. *)
+    if Heap.words () < words then "no address space for more: ulimit -v"
     else if pool.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
