@@ -43,6 +43,18 @@ let awaits_below_c pool =
       let task = sleeper 1. in
       call_through_c (fun () -> Task.await task))
 
+let many_threads_wait () =
+  let latch = Muster.Latch.create 1 and waiting = Atomic.make 0 in
+  let wait () =
+    Atomic.incr waiting;
+    Muster.Latch.await latch
+  in
+  let threads = List.init 500 (fun _ -> Thread.create wait ()) in
+  wait_until (fun () -> Atomic.get waiting = 500);
+  check_burnt "waiting" ~limit:0.1 ~at_least:0.9 (fun () -> Unix.sleepf 1.);
+  Muster.Latch.count_down latch;
+  List.iter Thread.join threads
+
 (* The right side has surely been taken when the left ends. *)
 let join_of_both pool =
   let taken = Atomic.make false in
@@ -148,6 +160,7 @@ let () =
           case "Pool.run awaits" (waits ~limit:0.05 ~at_least:0.9 run_awaits);
           case "another domain" (waits ~limit:0.05 ~at_least:0.9 another_domain_awaits);
           case "a systhread awaits" (waits ~limit:0.05 ~at_least:0.9 thread_awaits);
+          case "500 systhreads wait" many_threads_wait;
           case "await below C" (waits ~limit:0.05 ~at_least:0.9 awaits_below_c);
           case "join of both" (waits ~limit:0.05 ~at_least:0.9 join_of_both);
           case "join of a loop" (waits ~limit:0.05 ~at_least:0.9 join_of_a_loop);

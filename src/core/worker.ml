@@ -228,16 +228,23 @@ let relieve ~until pool =
 
 let inboxes () = List.map (fun pool -> (pool, Inbox.moment pool.inbox)) (Atomic.get open_pools)
 
-(* [unserved]: the pools whose inbox had the same item first at each of the last [waits] looks. *)
-let rec sleep_outside sleeper woken ~waits ~unserved =
+(* Any thread that wakes deals with a signal, so the more of them sleep here, the more seldom each looks: a
+   thousand that look every 20 ms take a CPU. *)
+let outside = Atomic.make 0
+let few = 10
+let look_ms () = Int.min relief_ms (signal_ms * (1 + (Atomic.get outside / few)))
+
+(* [unserved]: the pools whose inbox had the same item first at each of the looks of the last [waited] ms. *)
+let rec sleep_outside sleeper woken ~waited ~unserved =
   if not (Atomic.get woken) then begin
-    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most signal_ms));
+    let limit_ms = look_ms () in
+    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most limit_ms));
     ignore (Timer.look ());
     let unserved = List.filter (fun (pool, since) -> is_unserved pool ~since) unserved in
-    if waits * signal_ms < relief_ms then sleep_outside sleeper woken ~waits:(waits + 1) ~unserved
+    if waited < relief_ms then sleep_outside sleeper woken ~waited:(waited + limit_ms) ~unserved
     else begin
       List.iter (fun (pool, _) -> relieve pool ~until:(fun () -> Atomic.get woken)) unserved;
-      sleep_outside sleeper woken ~waits:0 ~unserved:(inboxes ())
+      sleep_outside sleeper woken ~waited:0 ~unserved:(inboxes ())
     end
   end
 
@@ -247,7 +254,10 @@ let block register =
   register (fun () ->
       Atomic.set woken true;
       Machine.Sleeper.wake sleeper);
-  sleep_outside sleeper woken ~waits:0 ~unserved:(inboxes ())
+  let sleep () = sleep_outside sleeper woken ~waited:0 ~unserved:(inboxes ()) in
+  let no_longer () = ignore (Atomic.fetch_and_add outside (-1)) in
+  ignore (Atomic.fetch_and_add outside 1);
+  Outcome.finally no_longer () sleep
 
 (* Runs other tasks on top of the waiting stack. *)
 let help w ~ready ~register =
