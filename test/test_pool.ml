@@ -177,6 +177,22 @@ let find_by_name () =
       | None -> failwith "not found");
   check_bool "after close" false (is_found ())
 
+(* One that refuses calls is not open, though its closing goes on. *)
+let not_found_while_it_closes () =
+  let name = "closing for long" in
+  let pool = Pool.create ~name ~domains:2 ~oversubscribe:true () in
+  let ends = Atomic.make false in
+  Pool.run pool (fun () -> ignore (Task.async (fun () -> wait_until (fun () -> Atomic.get ends))));
+  let closing = Domain.spawn (fun () -> Pool.close pool) in
+  let refuses () =
+    match Pool.run pool ignore with () -> false | exception Invalid_argument _ -> true
+  in
+  wait_until refuses;
+  let found = Option.is_some (Pool.find name) in
+  Atomic.set ends true;
+  Domain.join closing;
+  check_bool "found" false found
+
 (* Close *)
 
 exception Boom
@@ -547,7 +563,7 @@ let () =
           case "for a thread beside one in another pool" outside_beside_another;
           case "not for one that found no place" crowds_of_two_pools;
         ] );
-      ("name", [ case "find" find_by_name ]);
+      ("name", [ case "find" find_by_name; case "find one that closes" not_found_while_it_closes ]);
       ( "close",
         [
           case "with_ closes on an exception" with_closes_on_exception;

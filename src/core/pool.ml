@@ -22,7 +22,11 @@ let forget pool =
   change open_pools (List.filter (fun p -> p != pool));
   Staff.note_shortage ()
 
-let find name = List.find_opt (fun (p : t) -> p.name = name) (Atomic.get open_pools)
+(* One that is closing stays in the list until all of its tasks have ended. *)
+let find name =
+  let is_it (pool : t) = pool.name = name && not (Atomic.get pool.closing) in
+  List.find_opt is_it (Atomic.get open_pools)
+
 let pools_made = Atomic.make 0
 
 let choose_size ~oversubscribe wanted =
