@@ -161,6 +161,100 @@ let broadcasts () =
   repeat_under_fire broadcast;
   Domain.join other
 
+(* {2 One that is there when a function raises}
+
+   So it strikes at the first look for signals of whoever cleans up, which must not be before its handler. *)
+
+let raises_struck () =
+  receive ();
+  raise_notrace Exit
+
+let cleans_up name clean f =
+  match f () with
+  | () -> Alcotest.failf "%s: raised nothing" name
+  | exception (Struck | Exit) -> check_bool (name ^ " cleans up") true (clean ())
+
+let as_a_failure_is_caught n () =
+  let left = ref 0 in
+  let strike _ =
+    decr left;
+    if !left > 0 then receive ();
+    raise Struck
+  in
+  let raises_struck () =
+    left := n;
+    raises_struck ()
+  in
+  let before = Sys.signal Sys.sigusr1 (Signal_handle strike) in
+  with_domains 2 @@ fun pool ->
+  let last = ref false and mutex = Muster.Mutex.create () in
+  let called () = !last in
+  let is_outside () = Muster_core.Place.owned_place () = None in
+  let end_in_time = ref false in
+  let slow () =
+    Unix.sleepf 0.01;
+    end_in_time := true
+  in
+  let scope () =
+    Task.scope (fun s ->
+        ignore (Task.fork s slow);
+        end_in_time := false;
+        raises_struck ())
+  in
+  cleans_up "finally" called (fun () ->
+      Muster_core.Outcome.finally (fun () -> last := true) () raises_struck);
+  last := false;
+  cleans_up "on_failure" called (fun () ->
+      Muster_core.Outcome.on_failure raises_struck (fun _ -> last := true));
+  for _ = 1 to 3 do
+    cleans_up "Pool.run" is_outside (fun () -> Pool.run pool raises_struck);
+    cleans_up "Mutex.protect"
+      (fun () -> Muster.Mutex.try_lock mutex)
+      (fun () -> Muster.Mutex.protect mutex raises_struck);
+    Muster.Mutex.unlock mutex;
+    Pool.run pool (fun () ->
+        cleans_up "Mutex.protect in a pool"
+          (fun () -> Muster.Mutex.try_lock mutex)
+          (fun () -> Muster.Mutex.protect mutex raises_struck));
+    Muster.Mutex.unlock mutex;
+    (* Its task was skipped, or has ended. *)
+    cleans_up "scope" (fun () -> is_outside ()) (fun () -> Pool.run pool scope)
+  done;
+  Sys.set_signal Sys.sigusr1 before
+
+(* {2 Several in a row}
+
+   Some of what they cut short may be left undone, but nobody stays in a pool that he has left. *)
+
+let in_a_row n () =
+  let left = Atomic.make 0 and armed = Atomic.make false in
+  let strike _ =
+    if Atomic.get armed then begin
+      if Atomic.get left = 0 then Atomic.set left n;
+      if Atomic.fetch_and_add left (-1) > 1 then Unix.kill (Unix.getpid ()) Sys.sigalrm;
+      raise Struck
+    end
+  in
+  let before = Sys.signal Sys.sigalrm (Signal_handle strike) in
+  with_domains 1 @@ fun pool ->
+  let runs () =
+    for _ = 1 to 300 do
+      Pool.run pool (fun () -> ignore (Sys.opaque_identity (ref 1)))
+    done
+  in
+  let until = Unix.gettimeofday () +. (seconds /. 2.) in
+  every 0.0005;
+  while Unix.gettimeofday () < until do
+    (try
+       Atomic.set armed true;
+       runs ();
+       Atomic.set armed false
+     with Struck -> Atomic.set armed false);
+    check_bool "is outside" true (Muster_core.Place.owned_place () = None)
+  done;
+  every 0.;
+  Sys.set_signal Sys.sigalrm before
+
 let () =
   Task.set_uncaught_handler (fun _ _ -> ());
   ignore (Pool.default ());
@@ -168,4 +262,11 @@ let () =
     [
       ( "anywhere",
         [ case "residents" residents; case "callers" callers; case "broadcasts" broadcasts ] );
+      ( "close to each other",
+        [
+          case "one as a failure is caught" (as_a_failure_is_caught 1);
+          case "three as a failure is caught" (as_a_failure_is_caught 3);
+          case "two in a row" (in_a_row 2);
+          case "three in a row" (in_a_row 3);
+        ] );
     ]

@@ -1,15 +1,16 @@
 type failure = { exn : exn; backtrace : Printexc.raw_backtrace }
 
-(* The backtrace first: anything else may overwrite it. Where something is allocated an asynchronous
-   exception (Ctrl-C) may strike: it takes the first one's place, so that whoever cleans up after
-   this does so. *)
-let rec caught exn =
-  match
-    let backtrace = Printexc.get_raw_backtrace () in
-    { exn; backtrace }
-  with
-  | failure -> failure
-  | exception exn -> caught exn
+(* The backtrace first: anything else may overwrite it. *)
+let[@inline] capture exn =
+  let backtrace = Printexc.get_raw_backtrace () in
+  { exn; backtrace }
+
+(* Where something is allocated an asynchronous exception (Ctrl-C) may strike: it takes the first one's
+   place, so that whoever cleans up after this does so. The fourth in a row is let through. No loop: it
+   would begin with a look for signals, before its handler is there. *)
+let[@inline never] caught exn =
+  try capture exn
+  with exn -> ( try capture exn with exn -> ( try capture exn with exn -> capture exn))
 
 let raise f = Printexc.raise_with_backtrace f.exn f.backtrace
 

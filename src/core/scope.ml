@@ -76,7 +76,12 @@ let inside s w ~failed f =
     Ok result
   | exception exn ->
     let failure = Outcome.caught exn in
-    Outcome.finally end_it () (fun () -> failed failure);
+    (match failed failure with
+    | () -> end_it ()
+    | exception exn ->
+      let struck = Outcome.caught exn in
+      end_it ();
+      Outcome.raise struck);
     Error failure
 
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous

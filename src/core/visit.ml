@@ -62,6 +62,10 @@ let show w =
 
 let hide w ~shown = if current () == w then Compat.set here shown else hide_beside w
 
+let go_back w ~shown ~outer =
+  hide w ~shown;
+  return_to outer
+
 (* What the last look saw holds for the same thread only. *)
 let arrive w =
   let me = Atomic.get w.owner in
@@ -108,11 +112,15 @@ let try_enter pool =
   else
     match come_in w ~outer ~strand with
     | visit -> visit
-    | exception exn ->
-      hide w ~shown:(if is_free before then before else nobody);
-      return_to outer;
-      let_go w;
-      raise exn
+    | exception exn -> (
+      let shown = if is_free before then before else nobody in
+      match go_back w ~shown ~outer with
+      | () ->
+        let_go w;
+        raise exn
+      | exception exn ->
+        let_go w;
+        raise exn)
 
 (* What a leaver has handed out and nobody has begun: the visitor's stays where it is, in view
    of the residents; a guest's place goes out of view. *)
@@ -146,7 +154,7 @@ let rec finish_up w =
   end
 
 (* May be done twice. *)
-let pack_up { w; outer; shown } =
+let pack_up { w; outer; shown } () =
   serve w;
   if w.index > 0 then hand_over w;
   Deque.sweep w.deque;
@@ -154,8 +162,7 @@ let pack_up { w; outer; shown } =
   w.own.stands_in <- Inbox.never;
   w.own.suspect <- none;
   Context.shield w;
-  hide w ~shown;
-  return_to outer
+  go_back w ~shown ~outer
 
 let tell_of_leave w () =
   let pool = w.pool in
@@ -170,12 +177,12 @@ let go_out w =
   let_go w;
   Outcome.firmly tell_of_leave w ()
 
-(* An asynchronous exception is raised afterwards; a second one is let through. *)
+(* An asynchronous exception is raised afterwards. A second one leaves something unpacked, but never the place
+   taken: a thread that looks as if it were inside could not close the pool. *)
 let leave visit =
-  match pack_up visit with
+  match Outcome.firmly pack_up visit () with
   | () -> go_out visit.w
   | exception exn ->
-    pack_up visit;
     go_out visit.w;
     raise exn
 

@@ -2,6 +2,7 @@ module Pool = Muster.Pool
 
 external set_guard : int -> string -> unit = "muster_test_guard"
 external call_through_c : (unit -> 'a) -> 'a = "muster_test_call_through_c"
+external receive : unit -> unit = "muster_test_receive" [@@noalloc]
 external trim : unit -> unit = "muster_test_trim"
 
 let () = set_guard 0 ""

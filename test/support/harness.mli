@@ -87,6 +87,10 @@ val burn : float -> unit
 val process_status : string -> int
 (** A field of [/proc/self/status], as VmRSS in kB; 0 where there is none. *)
 
+external receive : unit -> unit = "muster_test_receive"
+[@@noalloc]
+(** The calling thread has SIGUSR1 when this returns; its handler runs at the next look for signals. *)
+
 external trim : unit -> unit = "muster_test_trim"
 (** Gives back what [malloc] keeps of memory that is free, where it can be asked to (glibc). *)
 

@@ -5,6 +5,7 @@
 #include <caml/callback.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
+#include <signal.h>
 #include <string.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -14,6 +15,15 @@ CAMLprim value muster_test_call_through_c(value f)
 {
   CAMLparam1(f);
   CAMLreturn(caml_callback(f, Val_unit));
+}
+
+/* A signal that the calling thread has received when this returns, and that OCaml code has yet to handle. */
+CAMLprim value muster_test_receive(value unit)
+{
+#ifndef _WIN32
+  raise(SIGUSR1);
+#endif
+  return unit;
 }
 
 CAMLprim value muster_test_trim(value unit)
