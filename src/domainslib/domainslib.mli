@@ -29,6 +29,9 @@
     its maker never awaits it; and in loops of no more chunks than the pool was asked to have workers,
     each chunk is such a task.
 
+    {b Cancellation.} A part of a task or scope of Muster's that is cancelled is told at a call of {!Task.async},
+    {!Task.await} or a loop, as everywhere.
+
     {b Order.} What happened before a function was handed over happens before the function; what
     the function did happens before the return of the call that gives its result, also where that
     raises. Bodies of a loop are unordered. What happened before {!Task.setup_pool} happens before a

@@ -29,6 +29,11 @@ let is_for_all_at_once (pool : Pools.t) chunk ~start ~finish =
 
 let in_pool (pool : Pools.t) f = if Visit.inside pool.pool then f () else Pool.run pool.pool f
 
+(* A checkpoint, however little there is to do. *)
+let begin_in pool =
+  Pools.check pool;
+  Context.check_if_any ()
+
 (* {2 for} *)
 
 (* A loop remembered as short: it stays with the caller, unless its beginning takes so long that
@@ -66,7 +71,7 @@ let sweep_all ~grain ~chunk ~start ~finish body =
 let unit () () = ()
 
 let parallel_for ?chunk_size ~start ~finish ~body pool =
-  Pools.check pool;
+  begin_in pool;
   if start <= finish then begin
     let chunk = chunk_of pool chunk_size ~start ~finish in
     if is_one_chunk chunk ~start ~finish then
@@ -83,7 +88,7 @@ let parallel_for ?chunk_size ~start ~finish ~body pool =
 (* {2 The others} *)
 
 let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
-  Pools.check pool;
+  begin_in pool;
   if start > finish then init
   else
     let chunk = chunk_of pool chunk_size ~start ~finish in
@@ -98,7 +103,7 @@ let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
 
 (* Any will do, so that one who finds something stops all others; left of a failure, too. *)
 let parallel_find ?chunk_size ~start ~finish ~body pool =
-  Pools.check pool;
+  begin_in pool;
   let found = Atomic.make None and failures = Leftmost.create () in
   let is_over () = Option.is_some (Atomic.get found) in
   let rec search i hi =
@@ -119,5 +124,5 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
   Atomic.get found
 
 let parallel_scan (pool : Pools.t) op elements =
-  Pools.check pool;
+  begin_in pool;
   in_pool pool @@ fun () -> Muster_domainslib_scan.prefixes ~parts:pool.asked op elements

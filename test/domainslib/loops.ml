@@ -237,6 +237,31 @@ let few_bodies_too pool =
   check_raises "two" (Boom 0) (fun () -> Task.parallel_for pool ~start:0 ~finish:1 ~body);
   check_int "the other" 1 (Atomic.get ended)
 
+(* In a scope of Muster's. *)
+let are_checkpoints pool =
+  let loops n =
+    [
+      (fun () -> Task.parallel_for ~start:1 ~finish:n ~body:ignore pool);
+      (fun () -> ignore (Task.parallel_for_reduce ~start:1 ~finish:n ~body:Fun.id pool ( + ) 0));
+      (fun () -> ignore (Task.parallel_find ~start:1 ~finish:n ~body:(fun _ -> None) pool));
+      (fun () -> ignore (Task.parallel_scan pool ( + ) (Array.init n Fun.id)));
+    ]
+  in
+  let check loop =
+    for _ = 1 to 10 do
+      loop ()
+    done;
+    let went_on = ref false in
+    let cancelled scope =
+      Muster.Task.cancel_scope scope;
+      loop ();
+      went_on := true
+    in
+    (try Muster.Task.scope cancelled with Muster.Task.Cancelled -> ());
+    check_bool "went on" false !went_on
+  in
+  Task.run pool (fun () -> List.iter (fun n -> List.iter check (loops n)) [ 1; 10; 100 ])
+
 let cases =
   List.concat_map properties [ 0; 1; 3; 7 ]
   @ [
@@ -248,4 +273,5 @@ let cases =
       case "a loop that raises ends after its bodies"
         (on_pools [ 1; 3 ] (in_all_ways waits_for_its_bodies));
       case "so does a loop of two bodies" (on_pools [ 1; 7 ] few_bodies_too);
+      case "short loops are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
     ]
