@@ -7,10 +7,9 @@
 
    Who counts. A waiter whose task is cancelled is dead from that moment, and leaves when its strand
    runs again, which may be later. So who might be the last one looks how many of the others are alive,
-   and waits with them if they are too few. Else it ends the meeting with those: one that dies
+   and waits with them if they are too few. Else it ends the meeting, with those: one that dies
    between this look and its grant has counted, and goes on; one that was dead has not, and raises. It
-   asks later which of the two it was, so the last one writes its [ending] down at the dead before its
-   step. Several may try to be the last one, of which one's ending is the meeting's.
+   asks later which of the two it was, so [Met] has the list.
 
    Who leaves is dead, and nobody searches for it. When more have left than are counted, all that are
    dead are let go of, also those that have yet to leave: those that have left have paid for the look.
@@ -18,18 +17,13 @@
 
 open Muster_core
 
-type ending = unit ref
-(** told apart by address *)
-
-type party = { waiter : Waiter.t; missed : ending list Atomic.t }
-
 type state =
   | Open of {
       count : int;  (** that have come and not left *)
       left : int;  (** at least as many of [here] as have left *)
-      here : party list;  (** the latest first *)
+      here : Waiter.t list;  (** the latest first *)
     }
-  | Met of ending
+  | Met of Waiter.t list  (** in the order in which they came *)
 
 type meeting = state Atomic.t
 type t = { parties : int; meeting : meeting Atomic.t }
@@ -41,73 +35,61 @@ let create n =
   { parties = n; meeting = Atomic.make (Atomic.make nobody) }
 
 let parties t = t.parties
-let is_here p = Waiter.is_waiting p.waiter
 
 let waiting t =
   match Atomic.get (Atomic.get t.meeting) with
-  | Open { here; _ } -> List.length (List.filter is_here here)
+  | Open { here; _ } -> List.length (List.filter Waiter.is_waiting here)
   | Met _ -> 0
 
 (* {2 Come} *)
 
-let rec note_missed ending p =
-  let seen = Atomic.get p.missed in
-  if not (Atomic.compare_and_set p.missed seen (ending :: seen)) then note_missed ending p
-
 let replace t meeting = ignore (Atomic.compare_and_set t.meeting meeting (Atomic.make nobody))
 
-(* Whether it has met, with those who were alive. *)
-let meet meeting seen ~dead =
-  let ending = ref () in
-  List.iter (note_missed ending) dead;
-  Atomic.compare_and_set meeting seen (Met ending)
-
 (* [joined] is set in the same step, to an asynchronous exception. *)
-let rec come t joined p =
+let rec come t joined w =
   let meeting = Atomic.get t.meeting in
   let this = Some meeting in
   match Atomic.get meeting with
   | Met _ ->
     replace t meeting;
-    come t joined p
+    come t joined w
   | Open { count; left; here } as seen ->
     let few = count + 1 < t.parties in
-    let alive, dead = if few then ([], []) else List.partition is_here here in
+    let alive = if few then [] else List.filter Waiter.is_waiting here in
     if few || List.compare_length_with alive (t.parties - 1) < 0 then begin
-      let state = Open { count = count + 1; left; here = p :: here } in
-      if Atomic.compare_and_set meeting seen state then joined := this else come t joined p
+      let state = Open { count = count + 1; left; here = w :: here } in
+      if Atomic.compare_and_set meeting seen state then joined := this else come t joined w
     end
     else
-      let waiters = List.rev_map (fun p -> p.waiter) (p :: alive) in
-      if meet meeting seen ~dead then begin
+      let all = List.rev (w :: alive) in
+      if Atomic.compare_and_set meeting seen (Met all) then begin
         joined := this;
-        Waiter.grant_all waiters;
+        Waiter.grant_all all;
         replace t meeting
       end
-      else come t joined p
+      else come t joined w
 
 (* {2 Leave} *)
 
 let without_dead count left here =
   if left <= count then Open { count; left; here }
-  else Open { count; left = 0; here = List.filter is_here here }
+  else Open { count; left = 0; here = List.filter Waiter.is_waiting here }
 
 (* Whether it has counted: then it is too late. *)
-let rec leave meeting p =
+let rec leave meeting w =
   match Atomic.get meeting with
-  | Met ending -> not (List.memq ending (Atomic.get p.missed))
+  | Met all -> List.memq w all
   | Open { count; left; here } as seen ->
     let state = without_dead (count - 1) (left + 1) here in
-    if Atomic.compare_and_set meeting seen state then false else leave meeting p
+    if Atomic.compare_and_set meeting seen state then false else leave meeting w
 
 let await t =
   let joined = ref None and me = ref None in
-  let register waiter =
-    let p = { waiter; missed = Atomic.make [] } in
-    me := Some p;
-    come t joined p
+  let register w =
+    me := Some w;
+    come t joined w
   in
   let leave () =
-    match (!joined, !me) with Some meeting, Some p -> leave meeting p | None, _ | _, None -> false
+    match (!joined, !me) with Some meeting, Some w -> leave meeting w | None, _ | _, None -> false
   in
   Waiter.wait_or_leave register ~leave

@@ -88,6 +88,30 @@ let cancelled_before_the_last_comes () =
   check_int "second" 2 (Task.await second);
   check_int "empty" 0 (Barrier.waiting barrier)
 
+(* Two have come and left meanwhile, so the barrier has let go of it. *)
+let cancelled_and_let_go_of () =
+  run_on 1 @@ fun () ->
+  let barrier = Barrier.create 3 and passed = ref false in
+  let come () =
+    Barrier.await barrier;
+    passed := true
+  in
+  let first = waiting_task come in
+  Task.cancel first;
+  let gives_up () =
+    match Task.with_deadline 0.005 (fun () -> Barrier.await barrier) with
+    | () -> Alcotest.fail "nobody else is there"
+    | exception Task.Deadline_exceeded -> ()
+  in
+  for _ = 1 to 2 do
+    Thread.join (Thread.create gives_up ())
+  done;
+  let others = List.init 3 (fun _ -> Thread.create Barrier.await barrier) in
+  List.iter Thread.join others;
+  check_cancelled "first" first;
+  check_bool "passed" false !passed;
+  check_int "empty" 0 (Barrier.waiting barrier)
+
 (* As many go on as meet, whoever is cancelled meanwhile. *)
 let all_who_count_go_on () =
   let parties = 3 in
@@ -177,6 +201,7 @@ let () =
         [
           case "who is cancelled leaves" who_is_cancelled_leaves;
           case "before the last comes" cancelled_before_the_last_comes;
+          case "before it leaves" cancelled_and_let_go_of;
           case "who counts goes on" (on_pools all_who_count_go_on);
           case "many leave" many_leave;
           case "after all have come" cancelled_after_all_have_come;
