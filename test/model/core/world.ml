@@ -22,7 +22,9 @@ let pool ?(hire = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(guests = 0) ?(
   Atomic.set pool.residents residents;
   Atomic.set pool.guests guests;
   Atomic.set open_pools [ pool ];
-  List.iter Atomic.ignore_sharing [ Staff.decisions ];
+  (* How many sleep outside only decides how long each sleeps, and here time is not counted. *)
+  Atomic.ignore_sharing Staff.decisions;
+  Atomic.ignore_sharing Worker.outside;
   let settle w =
     if not calls then List.iter Atomic.ignore_sharing [ w.look; Compat.first_word w ];
     ignore (Compat.first_word w);
