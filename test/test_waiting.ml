@@ -55,6 +55,49 @@ let many_threads_wait () =
   Muster.Latch.count_down latch;
   List.iter Thread.join threads
 
+(* Who waits outside takes what nobody has touched for 200 ms. It wakes for each deadline, too, and many looks
+   are no time. *)
+let deadlines_in_rows () =
+  with_domains 2 @@ fun pool ->
+  with_domains 1 @@ fun other ->
+  let over = Muster.Latch.create 1 and passed = Atomic.make false in
+  let deadline () =
+    match Task.with_deadline 0.001 (fun () -> Muster.Latch.await over) with
+    | () | (exception Task.Deadline_exceeded) -> ()
+  in
+  let row () =
+    while not (Atomic.get passed) do
+      deadline ()
+    done
+  in
+  let waits = List.init 20 (fun _ -> Thread.create Muster.Latch.await over) in
+  let deadlines = Domain.spawn (fun () -> Pool.run other row) in
+  let opened = Atomic.make None in
+  let busy () =
+    Task.scope (fun s ->
+        Atomic.set opened (Some s);
+        burn 0.1)
+  in
+  let round () =
+    Atomic.set opened None;
+    Pool.run pool (fun () -> ignore (Task.async busy));
+    wait_until (fun () -> Atomic.get opened <> None);
+    let sent = Unix.gettimeofday () in
+    let begun () = ((Domain.self () :> int), Unix.gettimeofday () -. sent) in
+    let task = Task.fork (Option.get (Atomic.get opened)) begun in
+    Thread.delay 0.15;
+    let domain, seconds = Task.await task in
+    if domain = (Domain.self () :> int) && seconds < 0.14 then
+      failf "who waits outside took it after %.0f ms" (seconds *. 1e3)
+  in
+  for _ = 1 to 5 do
+    round ()
+  done;
+  Atomic.set passed true;
+  Domain.join deadlines;
+  Muster.Latch.count_down over;
+  List.iter Thread.join waits
+
 (* The right side has surely been taken when the left ends. *)
 let join_of_both pool =
   let taken = Atomic.make false in
@@ -161,6 +204,7 @@ let () =
           case "another domain" (waits ~limit:0.05 ~at_least:0.9 another_domain_awaits);
           case "a systhread awaits" (waits ~limit:0.05 ~at_least:0.9 thread_awaits);
           case "500 systhreads wait" many_threads_wait;
+          case "20 systhreads wait, and deadlines pass" deadlines_in_rows;
           case "await below C" (waits ~limit:0.05 ~at_least:0.9 awaits_below_c);
           case "join of both" (waits ~limit:0.05 ~at_least:0.9 join_of_both);
           case "join of a loop" (waits ~limit:0.05 ~at_least:0.9 join_of_a_loop);

@@ -234,11 +234,12 @@ let outside = Atomic.make 0
 let few = 10
 let look_ms () = Int.min relief_ms (signal_ms * (1 + (Atomic.get outside / few)))
 
-(* [unserved]: the pools whose inbox had the same item first at each of the looks of the last [waited] ms. *)
+(* [unserved]: the pools whose inbox had the same item first at each of the looks of the last [waited] ms: where
+   short deadlines come in rows, many looks are little time. *)
 let rec sleep_outside sleeper woken ~waited ~unserved =
   if not (Atomic.get woken) then begin
-    let limit_ms = look_ms () in
-    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most limit_ms));
+    let limit_ms = Timer.at_most (look_ms ()) in
+    ignore (Machine.Sleeper.sleep sleeper limit_ms);
     ignore (Timer.look ());
     let unserved = List.filter (fun (pool, since) -> is_unserved pool ~since) unserved in
     if waited < relief_ms then sleep_outside sleeper woken ~waited:(waited + limit_ms) ~unserved
