@@ -255,6 +255,78 @@ let in_a_row n () =
   every 0.;
   Sys.set_signal Sys.sigalrm before
 
+(* {2 At each look in turn}
+
+   Where nothing else runs, the strikes need no luck. *)
+
+let looks = ref 0
+
+let strike_at_last _ =
+  if !looks > 0 then begin
+    decr looks;
+    if !looks > 0 then receive () else raise Struck
+  end
+
+(* [f strike] for each of the first looks after it calls [strike], in a pool of one worker. *)
+let at_each_look f =
+  let before = Sys.signal Sys.sigusr1 (Signal_handle strike_at_last) in
+  for n = 1 to 12 do
+    let strike () =
+      looks := n;
+      receive ()
+    in
+    f strike;
+    looks := 0
+  done;
+  Sys.set_signal Sys.sigusr1 before
+
+let is_struck name f = check_raises name Struck (fun () -> ignore (f ()))
+
+(* It would wait for ever, but for its scope, and is told by how it ended. *)
+let waits began () =
+  Muster.Latch.count_down began;
+  Muster.Latch.await (Muster.Latch.create 1)
+
+let as_a_scope_stops () =
+  at_each_look @@ fun strike ->
+  run_on 1 @@ fun () ->
+  let fails () =
+    strike ();
+    raise_notrace Exit
+  in
+  is_struck "its code fails" (fun () ->
+      Task.scope (fun s ->
+          let began = Muster.Latch.create 1 in
+          ignore (Task.fork s (waits began));
+          Muster.Latch.await began;
+          fails ()));
+  is_struck "a task fails" (fun () ->
+      Task.scope (fun s ->
+          let began = Muster.Latch.create 1 in
+          ignore (Task.fork s (waits began));
+          Muster.Latch.await began;
+          ignore (Task.fork s fails)))
+
+(* Who is struck before it has won has failed, and the other goes on. *)
+let as_the_first_stops_the_others () =
+  let went_on = ref 0 in
+  at_each_look (fun strike ->
+      run_on 1 @@ fun () ->
+      let began = Muster.Latch.create 1 in
+      let wins () =
+        Muster.Latch.await began;
+        strike ()
+      in
+      let loses () =
+        match Task.with_deadline 0.1 (waits began) with
+        | () -> ()
+        | exception Task.Deadline_exceeded ->
+          incr went_on;
+          raise Task.Deadline_exceeded
+      in
+      is_struck "first" (fun () -> Task.first [ wins; loses ]));
+  check_bool "the others are stopped" true (!went_on <= 1)
+
 let () =
   Task.set_uncaught_handler (fun _ _ -> ());
   ignore (Pool.default ());
@@ -268,5 +340,10 @@ let () =
           case "three as a failure is caught" (as_a_failure_is_caught 3);
           case "two in a row" (in_a_row 2);
           case "three in a row" (in_a_row 3);
+        ] );
+      ( "at each look",
+        [
+          case "as a scope stops" as_a_scope_stops;
+          case "as the first stops the others" as_the_first_stops_the_others;
         ] );
     ]

@@ -44,16 +44,25 @@ let make w =
   }
 
 let stop s = Context.stop s.promise
+let stop_again s () = stop s
+
+(* What strikes meanwhile (Ctrl-C, a hook's too) is raised once the scope has been stopped. Nothing is allocated
+   before: who is struck there would stop nobody. *)
+let stop_firmly s = Outcome.firmly stop_again s ()
 
 let note_failure s failure =
   ignore (Atomic.compare_and_set s.first None (Some failure));
   stop s
 
-(* What strikes meanwhile (Ctrl-C, a hook's too) takes the failure's place, as in [Outcome.caught]: the scope would
-   raise the other one, and nobody this. *)
+(* The same for a failure. What strikes takes its place, as in [Outcome.caught]: the scope would raise the other
+   one, and nobody this. *)
 let fail s failure =
-  let take_its_place struck = Atomic.set s.first (Some struck) in
-  Outcome.on_failure (fun () -> Outcome.firmly note_failure s failure) take_its_place
+  match Outcome.firmly note_failure s failure with
+  | () -> ()
+  | exception exn ->
+    let struck = Outcome.caught exn in
+    Atomic.set s.first (Some struck);
+    Outcome.raise struck
 
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous exception
    leaves nobody in a scope that has ended, and takes the place of what [f] has raised, for [failed] too. *)

@@ -254,7 +254,7 @@ let scope f =
   with_place (fun w ->
       Context.check_at w;
       let s = Scope.make w in
-      conclude s (Scope.inside s w ~failed:(Scope.fail s) f))
+      conclude s (Scope.inside s w ~failed:(fun failure -> Scope.fail s failure) f))
 
 let cancel_scope = Scope.stop
 
@@ -280,7 +280,7 @@ let with_deadline seconds f =
       let s = Scope.make w in
       let run () =
         Context.expect_deadline ();
-        Scope.inside s w ~failed:(Scope.fail s) (fun _ -> f ())
+        Scope.inside s w ~failed:(fun failure -> Scope.fail s failure) (fun _ -> f ())
       in
       let timer = Timer.add at (fun () -> Scope.stop s) in
       let result = Outcome.finally Timer.remove timer run in
@@ -323,7 +323,12 @@ let first fs =
   let failures = Leftmost.create () in
   (* What strikes who stops the others (Ctrl-C, a hook's too) is no failure of a loser, which nobody would see. *)
   let stop s =
-    Outcome.on_failure (fun () -> Scope.stop s) (fun failure -> struck := Some failure)
+    match Scope.stop_firmly s with
+    | () -> ()
+    | exception exn ->
+      let failure = Outcome.caught exn in
+      struck := Some failure;
+      Outcome.raise failure
   in
   let race s f () =
     let v = f () in
