@@ -327,6 +327,20 @@ let as_the_first_stops_the_others () =
       is_struck "first" (fun () -> Task.first [ wins; loses ]));
   check_bool "the others are stopped" true (!went_on <= 1)
 
+(* The event has come, so it is not told; but the exception is not lost. *)
+let as_who_has_counted_is_told () =
+  at_each_look @@ fun strike ->
+  let register _ =
+    strike ();
+    raise_notrace Task.Cancelled
+  in
+  match Muster_core.Waiter.wait_or_leave register ~leave:(fun () -> true) with
+  | () ->
+    let left = !looks in
+    looks := 0;
+    check_bool "is struck later" true (left > 0)
+  | exception Struck -> ()
+
 let () =
   Task.set_uncaught_handler (fun _ _ -> ());
   ignore (Pool.default ());
@@ -345,5 +359,6 @@ let () =
         [
           case "as a scope stops" as_a_scope_stops;
           case "as the first stops the others" as_the_first_stops_the_others;
+          case "as who has counted is told" as_who_has_counted_is_told;
         ] );
     ]

@@ -80,4 +80,4 @@ let wait_or_leave register ~leave =
   try wait register
   with exn ->
     let failure = Outcome.caught exn in
-    if leave () && exn == Promise.Cancelled then tell_again () else Outcome.raise failure
+    if leave () && failure.exn == Promise.Cancelled then tell_again () else Outcome.raise failure
