@@ -11,7 +11,8 @@ module Task = Muster.Task
 
 (* What a pool consists of. *)
 let core pool =
-  let is_it (p : Muster_core.Place.pool) = Option.get (Pool.find p.name) == pool in
+  let finds it = match Pool.find it with Some found -> found == pool | None -> false in
+  let is_it (p : Muster_core.Place.pool) = finds p.name in
   List.find is_it (Atomic.get Muster_core.Place.open_pools)
 
 let residents pool = Atomic.get (core pool).residents
