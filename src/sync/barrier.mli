@@ -16,8 +16,8 @@ val await : t -> unit
     {b Cancels}: where it waits. Who is cancelled before the last has come leaves: it does not count
     any more, and the others wait for somebody in its place. Once all have come, they go on, whoever
     is cancelled.
-    {b Cost}: constant, also where it is cancelled; but who may be the last looks at all others, and
-    who is wakes them. *)
+    {b Cost}: constant, also where it is cancelled; but who may be the last looks at all others, who
+    is wakes them, and who is cancelled and finds that all have come looks for itself among them. *)
 
 val parties : t -> int
 (** [parties b] is [n]. *)
