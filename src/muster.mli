@@ -217,10 +217,11 @@ module Task : sig
 
   val on_cancel : (unit -> unit) -> unit
   (** [on_cancel hook] calls [hook] when the running task, or the innermost scope around the caller,
-      is cancelled before it ends; at once if it is already. On the thread of who cancels:
-      it should be short; where it waits, who cancels goes on. It is part of nothing that is cancelled, nor of the
+      is cancelled before it ends; at once if it is already. On the thread of who cancels, or, if the task has
+      noticed before and ends, on its own:
+      it should be short; where it waits, that thread goes on. It is part of nothing that is cancelled, nor of the
       task that it interrupts. Its exceptions go to the handler of {!set_uncaught_handler}, but
-      [Sys.Break] (Ctrl-C) to who cancels. In code that
+      [Sys.Break] (Ctrl-C) to the thread's code. In code that
       cleans up, after {!Cancelled} was raised, the task no longer counts as cancelled: a [hook]
       made there is that of a scope opened there, or is not called.
 

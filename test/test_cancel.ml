@@ -353,6 +353,30 @@ let hook_is_interrupted () =
       check_int "the others" 2 (Atomic.get others);
       check_cancelled "await" (fun () -> Task.await t))
 
+(* A task of a scope may notice that this was stopped, and end, before who stops the scope comes to it. *)
+let hooks_of_the_quick () =
+  in_pool 3 (fun () ->
+      let called = Atomic.make 0 and made = Atomic.make 0 and again = Atomic.make 0 in
+      let rounds = 2_000 in
+      for _ = 1 to rounds do
+        check_cancelled "scope" (fun () ->
+            Task.scope (fun s ->
+                let began = Atomic.make false in
+                let quick () =
+                  let mine = Atomic.make false in
+                  Task.on_cancel (fun () ->
+                      Atomic.incr (if Atomic.exchange mine true then again else called));
+                  Atomic.incr made;
+                  endless began Task.check ()
+                in
+                ignore (Task.fork s quick);
+                until began;
+                Task.cancel_scope s))
+      done;
+      check_int "tasks" rounds (Atomic.get made);
+      check_int "hooks" rounds (Atomic.get called);
+      check_int "twice" 0 (Atomic.get again))
+
 (* Ctrl-C that strikes who stops a scope, as it fails or has its first result: a hook's is no different. *)
 let struck_as_it_stops () =
   in_pool 2 (fun () ->
@@ -370,10 +394,13 @@ let struck_as_it_stops () =
           Task.with_deadline 60. (fun () ->
               hook ();
               raise Task.Cancelled));
-      let began = Atomic.make false in
+      let began = Atomic.make false and stopped = Atomic.make false in
       let loser () =
-        hook ();
-        endless began Task.check ()
+        Task.on_cancel (fun () ->
+            Atomic.set stopped true;
+            raise Sys.Break);
+        Atomic.set began true;
+        until stopped
       in
       interrupted "first" (fun () -> Task.first [ loser; (fun () -> until began) ]);
       check_int "the next" 42 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 42)))))
@@ -876,6 +903,7 @@ let () =
           case "a task awaits itself" awaits_itself;
           case "a hook waits for a lock" hook_waits_for_a_lock;
           case "Ctrl-C in a hook" hook_is_interrupted;
+          case "hooks of the quick" hooks_of_the_quick;
           case "Ctrl-C as a scope stops" struck_as_it_stops;
           case "told in a chunk of a team's loop" told_in_a_chunk;
           case "exceptions have their names" exceptions_have_names;

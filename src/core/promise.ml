@@ -25,7 +25,7 @@
    promise that runs as long as the scope. Whoever asks walks it. Nobody tells the tasks of a
    scope, but for those that wait: with the first entry for its stop a promise is [linked], that
    is, registers its own stop with each promise of its lineage. (Picos, by Karvonen, attaches
-   triggers to computations in this way.)
+   triggers to computations in this way.) One that sees the stop first, and ends, fires those entries itself.
 
    Entries that have lost their purpose are swept out when they might be more than half.
 
@@ -252,10 +252,20 @@ let announce p state result =
   | Running (_, attached), _ -> if attached.length > 0 then fire End attached
   | (Ready _ | Returned _ | Raised _), _ -> assert false
 
+(* One that has noticed by itself that a scope around it was stopped may end before who stopped that comes to it
+   ([register]): its hooks are called all the same. *)
+let stop_if_orphan p =
+  match Atomic.get p with
+  | Running ({ lineage; _ }, { linked = true; stopped = false; _ }) when is_orphan lineage -> stop p
+  | Ready _ | Running _ | Returned _ | Raised _ -> ()
+
 (* No asynchronous exception strikes before the promise is resolved: where somebody else changes its state
-   meanwhile, [replace] looks for signals, and what is raised there is raised afterwards. *)
+   meanwhile, [replace] looks for signals, and what is raised there, or by a hook, is raised afterwards. *)
 let[@inline never] resolve_watched p result =
-  (match replace p result with
+  (match
+     stop_if_orphan p;
+     replace p result
+   with
   | state -> announce p state result
   | exception exn ->
     announce p (Atomic.exchange p result) result;

@@ -7,6 +7,7 @@ type t = {
   fired : int array;  (** of each hook *)
   mutable ended : bool;  (** the task was ended, not only stopped *)
   mutable forgot : bool;  (** stopped, and then not *)
+  mutable noticed : int list;  (** hooks of who ended because it saw the stop *)
 }
 
 (* [stale]: as many entries are there already whose purpose is gone. *)
@@ -24,11 +25,11 @@ let make ~scopes ~hooks ~stale =
   for _ = 1 to stale do
     Array.iter add scopes
   done;
-  { scopes; task; fired = Array.make hooks 0; ended = false; forgot = false }
+  { scopes; task; fired = Array.make hooks 0; ended = false; forgot = false; noticed = [] }
 
 (* {2 Parties} *)
 
-type party = Hook | Stop | Stop_scope of int | End | Look
+type party = Hook | Stop | Stop_scope of int | End | Look | Notice
 
 let hook t i () =
   Promise.on_stop t.task ~is_live:(fun () -> true) (fun () -> t.fired.(i) <- t.fired.(i) + 1)
@@ -41,12 +42,21 @@ let look t () =
   let before = Promise.is_stopped t.task in
   if before && not (Promise.is_stopped t.task || Promise.is_done t.task) then t.forgot <- true
 
+(* The task's own strand, which looks and ends. *)
+let notice t i () =
+  hook t i ();
+  if Promise.is_stopped t.task then t.noticed <- i :: t.noticed;
+  finish t ()
+
 let processes t parties =
   let count = ref (-1) in
   let process = function
     | Hook ->
       incr count;
       hook t !count
+    | Notice ->
+      incr count;
+      notice t !count
     | Stop -> fun () -> Promise.stop t.task
     | Stop_scope i -> fun () -> Promise.stop t.scopes.(i)
     | End -> finish t
@@ -54,7 +64,7 @@ let processes t parties =
   in
   List.map process parties
 
-let is_stop = function Stop | Stop_scope _ -> true | Hook | End | Look -> false
+let is_stop = function Stop | Stop_scope _ -> true | Hook | End | Look | Notice -> false
 
 let verdict t parties () =
   let stopped = List.exists is_stop parties in
@@ -63,6 +73,7 @@ let verdict t parties () =
       ("a hook was called twice", Array.exists (fun n -> n > 1) t.fired);
       ("a hook was called without a stop", (not stopped) && Array.exists (fun n -> n > 0) t.fired);
       ("a hook was not called", stopped && (not t.ended) && Array.mem 0 t.fired);
+      ("ended as stopped, and a hook was not called", List.exists (fun i -> t.fired.(i) = 0) t.noticed);
       ("stopped, and then not", t.forgot);
       ("not stopped", stopped && (not t.ended) && not (Promise.is_stopped t.task));
     ]
@@ -73,9 +84,10 @@ let spell = function
   | Stop_scope i -> Printf.sprintf "stop scope %d" i
   | End -> "end"
   | Look -> "look"
+  | Notice -> "notice"
 
 let model ?(scopes = 1) ?(stale = 0) parties =
-  let hooks = List.length (List.filter (( = ) Hook) parties) in
+  let hooks = List.length (List.filter (fun it -> it = Hook || it = Notice) parties) in
   let start () =
     let t = make ~scopes ~hooks ~stale in
     Model.{ processes = processes t parties; verdict = verdict t parties }
@@ -99,6 +111,11 @@ let quick =
       model ~stale:8 [ Hook; Stop_scope 0 ];
       model ~scopes:2 [ Hook; Stop_scope 0; Stop_scope 1 ];
       model ~scopes:2 [ Hook; Stop_scope 0; Stop ];
+      model [ Notice; Stop_scope 0 ];
+      model [ Notice; Stop_scope 0; Stop ];
+      model [ Notice; Hook; Stop_scope 0 ];
+      model ~scopes:2 [ Notice; Stop_scope 0 ];
+      model ~scopes:2 [ Notice; Stop_scope 0; Stop_scope 1 ];
     ]
 
 let slow =
