@@ -150,7 +150,8 @@ module Task : sig
   (** [first fs] runs all of [fs] as tasks; the result is that of the one that succeeds first.
       The others are cancelled, and waited for.
 
-      {b Raises} the leftmost exception if all fail; [Invalid_argument] if [fs] is empty.
+      {b Raises} the leftmost exception if all fail; [Sys.Break] (Ctrl-C) if one of them raises that, whoever
+      succeeds; [Invalid_argument] if [fs] is empty.
       {b Order}: all that they did, the losers too, happens before the return. *)
 
   val blocking : (unit -> 'a) -> 'a

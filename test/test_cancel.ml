@@ -403,6 +403,15 @@ let struck_as_it_stops () =
         until stopped
       in
       interrupted "first" (fun () -> Task.first [ loser; (fun () -> until began) ]);
+      let began = Atomic.make false in
+      let struck () =
+        until began;
+        raise Sys.Break
+      and slow () =
+        Atomic.set began true;
+        Unix.sleepf 0.05
+      in
+      interrupted "one of first's" (fun () -> Task.first [ slow; struck ]);
       check_int "the next" 42 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 42)))))
 
 let awaits_itself () =

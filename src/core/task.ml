@@ -319,24 +319,29 @@ let all fs =
 
 let first fs =
   if fs = [] then invalid_arg "Muster.Task.first: empty list";
-  let winner = Atomic.make None and struck = ref None in
+  let winner = Atomic.make None and struck = Atomic.make None in
   let failures = Leftmost.create () in
-  (* What strikes who stops the others (Ctrl-C, a hook's too) is no failure of a loser, which nobody would see. *)
-  let stop s =
-    match Scope.stop_firmly s with
-    | () -> ()
-    | exception exn ->
-      let failure = Outcome.caught exn in
-      struck := Some failure;
-      Outcome.raise failure
+  (* Neither Ctrl-C nor what strikes who stops the others (a hook's, too) is the failure of a loser, which nobody
+     would see. *)
+  let strike failure =
+    Atomic.set struck (Some failure);
+    Outcome.raise failure
   in
+  let stop s = try Scope.stop_firmly s with exn -> strike (Outcome.caught exn) in
   let race s f () =
     let v = f () in
     if Atomic.compare_and_set winner None (Some v) then stop s
   in
-  let fork s i f = fork_unguarded s (keep_failure failures i (race s f)) in
+  let interruptible s f () =
+    try race s f ()
+    with Sys.Break as exn ->
+      let failure = Outcome.caught exn in
+      stop s;
+      strike failure
+  in
+  let fork s i f = fork_unguarded s (keep_failure failures i (interruptible s f)) in
   let tasks = run_group (fun s -> List.mapi (fork s) fs) in
-  Option.iter Context.rethrow !struck;
+  Option.iter Context.rethrow (Atomic.get struck);
   match Atomic.get winner with
   | Some v -> v
   | None ->

@@ -73,7 +73,8 @@ let verdict t parties () =
       ("a hook was called twice", Array.exists (fun n -> n > 1) t.fired);
       ("a hook was called without a stop", (not stopped) && Array.exists (fun n -> n > 0) t.fired);
       ("a hook was not called", stopped && (not t.ended) && Array.mem 0 t.fired);
-      ("ended as stopped, and a hook was not called", List.exists (fun i -> t.fired.(i) = 0) t.noticed);
+      ( "ended as stopped, and a hook was not called",
+        List.exists (fun i -> t.fired.(i) = 0) t.noticed );
       ("stopped, and then not", t.forgot);
       ("not stopped", stopped && (not t.ended) && not (Promise.is_stopped t.task));
     ]
