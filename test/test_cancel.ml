@@ -377,6 +377,100 @@ let hooks_of_the_quick () =
       check_int "hooks" rounds (Atomic.get called);
       check_int "twice" 0 (Atomic.get again))
 
+(* A scope's waits are told one after the other. Nothing that is done by who has been told before, a hook here,
+   goes to one that is yet to be told. *)
+let told_before_the_waits () =
+  let check what wait event =
+    let ended = ref "" in
+    let work () =
+      match wait () with
+      | () -> ended := "went on"
+      | exception Task.Cancelled -> ended := "cancelled"
+      | exception Chan.Closed -> ended := "closed"
+    in
+    let waits begun () =
+      Latch.count_down begun;
+      work ()
+    in
+    in_pool 1 (fun () ->
+        check_cancelled what (fun () ->
+            Task.scope (fun s ->
+                Task.on_cancel event;
+                let begun = Latch.create 1 in
+                ignore (Task.fork s (waits begun));
+                Latch.await begun;
+                Task.cancel_scope s)));
+    check_equal what "cancelled" !ended
+  in
+  let full = Chan.bounded 1 and c = Chan.bounded 0 and closed = Chan.bounded 0 in
+  Chan.send full 0;
+  check "recv" (fun () -> Chan.recv c) (fun () -> check_bool "sent" false (Chan.try_send c ()));
+  check "send" (fun () -> Chan.send c ()) (fun () -> check_bool "got" true (Chan.try_recv c = None));
+  check "a full channel" (fun () -> Chan.send full 1) (fun () -> check_int "got" 0 (Chan.recv full));
+  check_int "empty" 0 (Chan.length full);
+  check "close" (fun () -> Chan.recv closed) (fun () -> Chan.close closed);
+  let both = [ Chan.send_case c () ignore; Chan.recv_case c ignore ] in
+  check "select"
+    (fun () -> Chan.select both)
+    (fun () -> check_bool "selected" true (Chan.try_select both = None));
+  let m = Mutex.create () and signalled = Condition.create () in
+  let comes = Atomic.make false and told = Atomic.make false in
+  let outside () =
+    Mutex.protect m (fun () ->
+        Atomic.set comes true;
+        Condition.wait signalled m);
+    Atomic.set told true
+  in
+  let other = ref None in
+  check "signal"
+    (fun () ->
+      Mutex.protect m (fun () ->
+          other := Some (Thread.create outside ());
+          Condition.wait signalled m))
+    (fun () ->
+      until comes;
+      Mutex.protect m ignore;
+      Condition.signal signalled);
+  Option.iter Thread.join !other;
+  check_bool "another one" true (Atomic.get told);
+  let barrier = Barrier.create 2 in
+  let alone () =
+    match Task.with_deadline 0.01 (fun () -> Barrier.await barrier) with
+    | () -> Alcotest.fail "a meeting with one who left"
+    | exception Task.Deadline_exceeded -> ()
+  in
+  check "barrier" (fun () -> Barrier.await barrier) alone;
+  let semaphore = Semaphore.make 0 in
+  check "semaphore" (fun () -> Semaphore.acquire semaphore) (fun () -> Semaphore.release semaphore);
+  check_int "permits" 1 (Semaphore.get_value semaphore);
+  let lock = Rwlock.create () in
+  Rwlock.lock_read lock;
+  check "write" (fun () -> Rwlock.lock_write lock) (fun () -> Rwlock.unlock_read lock);
+  check_bool "free" true (Rwlock.try_lock_write lock)
+
+(* The same where several are told at once, and two stop it: what the second one does then comes after. *)
+let told_by_two () =
+  in_pool 3 (fun () ->
+      for _ = 1 to if flipped then 200 else 2_000 do
+        let c = Chan.bounded 0 and begun = Latch.create 1 and go = Atomic.make 0 in
+        let t =
+          Task.async (fun () ->
+              Latch.count_down begun;
+              Chan.recv c)
+        in
+        Latch.await begun;
+        let stops () =
+          Atomic.incr go;
+          for _ = 1 to 200 do
+            if Atomic.get go < 2 then Domain.cpu_relax ()
+          done;
+          Task.cancel t;
+          if Chan.try_send c () then Alcotest.fail "sent to one who is cancelled"
+        in
+        ignore (both stops stops);
+        check_cancelled "await" (fun () -> Task.await t)
+      done)
+
 (* Ctrl-C that strikes who stops a scope, as it fails or has its first result: a hook's is no different. *)
 let struck_as_it_stops () =
   in_pool 2 (fun () ->
@@ -913,6 +1007,8 @@ let () =
           case "a hook waits for a lock" hook_waits_for_a_lock;
           case "Ctrl-C in a hook" hook_is_interrupted;
           case "hooks of the quick" hooks_of_the_quick;
+          case "told before the waits" told_before_the_waits;
+          case "stopped by two" told_by_two;
           case "Ctrl-C as a scope stops" struck_as_it_stops;
           case "told in a chunk of a team's loop" told_in_a_chunk;
           case "exceptions have their names" exceptions_have_names;

@@ -6,25 +6,42 @@
 
    [register] shows the waiter to others before the thread is ready to sleep, so a grant may come
    first: arming is a compare-and-set from Idle that fails then. Granting and cancelling are
-   compare-and-sets too, so exactly one of them ends the wait, and wakes once. *)
+   compare-and-sets too, so exactly one of them ends the wait, and wakes once.
+
+   Who stops a scope comes to its waits one after the other, and may be held up on the way. Those that were
+   told before, a hook, and who stops it at the same time know already that it is stopped. So that no event of
+   theirs ends a wait that is to be cancelled, a grant looks at the context, and does the cancelling itself. Nobody
+   may take such a waiter for one who needs no waking, though: the stop has yet to come to it, or a grant. *)
 
 type state = Idle | Armed of (unit -> unit) | Granted | Dead
-type t = state Atomic.t
+type t = { state : state Atomic.t; context : Promise.any }
 
-let is_waiting w = match Atomic.get w with Idle | Armed _ -> true | Granted | Dead -> false
-let was_granted w = match Atomic.get w with Granted -> true | Idle | Armed _ | Dead -> false
+let make context = { state = Atomic.make Idle; context }
+let is_pending w = match Atomic.get w.state with Idle | Armed _ -> true | Granted | Dead -> false
+let was_granted w = match Atomic.get w.state with Granted -> true | Idle | Armed _ | Dead -> false
+let is_dead w = Atomic.get w.state == Dead
+let is_stopped w = w.context != Place.uncancelled && Promise.is_stopped w.context
+let is_waiting w = is_pending w && not (is_stopped w)
 
 let rec finish w verdict =
-  match Atomic.get w with
-  | Idle as seen -> Atomic.compare_and_set w seen verdict || finish w verdict
+  match Atomic.get w.state with
+  | Idle as seen -> Atomic.compare_and_set w.state seen verdict || finish w verdict
   | Armed wake as seen ->
-    if Atomic.compare_and_set w seen verdict then (
+    if Atomic.compare_and_set w.state seen verdict then (
       wake ();
       true)
     else finish w verdict
   | Granted | Dead -> false
 
-let grant w = finish w Granted
+let kill w = ignore (finish w Dead)
+
+let grant w =
+  if is_stopped w then begin
+    kill w;
+    false
+  end
+  else finish w Granted
+
 let has_granted w = grant w || was_granted w
 
 let rec grant_each waiters () =
@@ -53,27 +70,27 @@ let until_over w go =
     else Worker.raise_later failure.exn
 
 let sleep w =
-  let arm wake = if not (Atomic.compare_and_set w Idle (Armed wake)) then wake () in
-  Worker.wait ~ready:(fun () -> not (is_waiting w)) ~register:arm
+  let arm wake = if not (Atomic.compare_and_set w.state Idle (Armed wake)) then wake () in
+  Worker.wait ~ready:(fun () -> not (is_pending w)) ~register:arm
 
 let wait_firmly register =
-  let w = Atomic.make Idle in
+  let w = make Place.uncancelled in
   until_over w (fun () ->
       register w;
-      if is_waiting w then sleep w)
+      if is_pending w then sleep w)
 
-let stop_with w context =
-  if context != Place.uncancelled then
-    Promise.on_stop context ~is_live:(fun () -> is_waiting w) (fun () -> ignore (finish w Dead))
+let heed_stop w =
+  if w.context != Place.uncancelled then
+    Promise.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
 
 let wait register =
   Context.check ();
-  let context = Context.get () and w = Atomic.make Idle in
+  let w = make (Context.get ()) in
   until_over w (fun () ->
       register w;
-      if is_waiting w then stop_with w context;
-      if is_waiting w then sleep w);
-  if Atomic.get w == Dead then Context.deliver_here ()
+      if is_pending w then heed_stop w;
+      if is_pending w then sleep w);
+  if is_dead w then Context.deliver_here ()
 
 let wait_or_leave register ~leave =
   let tell_again = Context.keep () in

@@ -68,7 +68,7 @@ let suspends t body =
       Run.execute w ~records:false (Promise.any task);
       Worker.work w ~on_top:false ~until:(fun () -> Promise.is_done task))
 
-let verdict t ~grants ~events ~stops ~firm () =
+let verdict ?(late = false) t ~grants ~events ~stops ~firm () =
   let count ending = List.length (List.filter (( = ) ending) t.endings) in
   let event_left = Atomic.get t.slot = Event in
   Model.faults
@@ -77,6 +77,7 @@ let verdict t ~grants ~events ~stops ~firm () =
       ("an event was lost", grants > 0 && count Consumed = 0 && not event_left);
       ("consumed without an event", count Consumed > min 1 events);
       ("told, and nobody stopped it", count Told > 0 && stops = 0);
+      ("consumed what came after the stop", late && count Consumed > 0);
       ("told twice", count Told > 1);
       ("told in a firm wait", firm && count Told > 0);
       ("waits for ever", Atomic.is_blocked 0);
@@ -115,6 +116,25 @@ let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(event
   Model.make name start
 
 let once = waits Waiter.wait
+
+(* Two stop it, and one of them grants afterwards: the other may still be on its way to the wait. *)
+let stopped_before (how, on_worker) =
+  let start () =
+    let t = make () in
+    Context.note_stops ();
+    let stops = stop t Around in
+    let stops_and_grants () =
+      stops ();
+      grant t ()
+    in
+    Model.
+      {
+        processes = [ on_worker t once; stops; stops_and_grants ];
+        verdict = verdict t ~late:true ~grants:1 ~events:1 ~stops:2 ~firm:false;
+      }
+  in
+  Model.make (Printf.sprintf "waiter that %s, stopped by two before the grant" how) start
+
 let firmly = waits Waiter.wait_firmly
 let is_interrupted () = Machine.(early := [ (0, Interrupt) ])
 
@@ -132,6 +152,7 @@ let both = [ ("helps", helps); ("suspends", suspends) ]
 
 let quick =
   List.concat_map ways both
+  @ [ stopped_before ("helps", helps) ]
   @ [ model ("helps", helps) once [] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted ]
 
 let slow =
