@@ -236,6 +236,40 @@ let hooks () =
       check_cancelled "await" (fun () -> Task.await t);
       check_int "once each" 2 (Atomic.get fired))
 
+(* A task that is cancelled as a call fails, and handles the failure, is told at its next checkpoint. *)
+let told_after_a_failure step () =
+  in_pool 2 (fun () ->
+      let self = Atomic.make None and told = ref false in
+      let fail () =
+        Option.iter Task.cancel (Atomic.get self);
+        raise (Failed 1)
+      in
+      let body () =
+        while Atomic.get self = None do
+          Unix.sleepf 0.0005
+        done;
+        check_raises "the failure" (Failed 1) (fun () -> step fail);
+        told := is_cancelled Task.check
+      in
+      let t = Task.async body in
+      Atomic.set self (Some t);
+      check_cancelled "await" (fun () -> Task.await t);
+      check_bool "told" true !told)
+
+let failing_calls =
+  [
+    ("both", fun fail -> ignore (both fail ignore));
+    ("the right of both", fun fail -> ignore (both ignore fail));
+    ("a loop", fun fail -> parallel_for ~start:1 ~finish:4 (fun _ -> fail ()));
+    ("a collection", fun fail -> ignore (Array.map fail [| (); () |]));
+    ("a scope", fun fail -> Task.scope (fun _ -> fail ()));
+    ("a task of a scope", fun fail -> Task.scope (fun s -> ignore (Task.fork s fail)));
+    ("with_deadline", fun fail -> Task.with_deadline 60. fail);
+    ( "another pool",
+      fun fail -> with_domains 2 (fun pool -> Pool.run pool (fun () -> ignore (both fail ignore)))
+    );
+  ]
+
 (* Of what the code that cleans up begins, nothing is cancelled. *)
 let hook_of_who_was_told () =
   in_pool 1 (fun () ->
@@ -987,6 +1021,8 @@ let () =
   Alcotest.run "cancel"
     [
       ("stops at", List.map (fun (name, step) -> case name (stops_at step)) steps);
+      ( "is told after the failure of",
+        List.map (fun (name, step) -> case name (told_after_a_failure step)) failing_calls );
       ("stops itself at", List.map (fun (name, step) -> case name (stops_itself step)) steps);
       ( "cancel",
         [

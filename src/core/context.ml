@@ -19,8 +19,9 @@
    there have to be more of them than when the strand began ([own.depth]).
 
    A strand is told once. From then on it is [uncancelled], so that the code which cleans up may
-   fork and wait, until whoever switched puts the context back. Where an exception leaves a
-   call that ran branches, one of them may have been told for all: [rethrow]. *)
+   fork and wait, until whoever switched puts the context back. Where [Cancelled] leaves a call
+   that ran branches, one of them was told for all: [rethrow]. Another exception tells nobody: whoever
+   handles it goes on to its next checkpoint. *)
 
 open Place
 open Publish
@@ -82,8 +83,9 @@ let check () =
 
 let get () = match owned_place () with Some w -> context w | None -> uncancelled
 
-let rethrow failure =
-  Option.iter (fun w -> if is_stopped w then shield w) (owned_place ());
+let rethrow (failure : Outcome.failure) =
+  if failure.exn == Promise.Cancelled then
+    Option.iter (fun w -> if is_stopped w then shield w) (owned_place ());
   Outcome.raise failure
 
 let reraise failures = Option.iter rethrow (Leftmost.get failures)
