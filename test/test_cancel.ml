@@ -236,6 +236,45 @@ let hooks () =
       check_cancelled "await" (fun () -> Task.await t);
       check_int "once each" 2 (Atomic.get fired))
 
+(* A task that an outsider's await begins, as its pool is closing, is a part of that pool, and can be cancelled. *)
+let awaited_as_its_pool_closes () =
+  let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+  let start f = Pool.run pool (fun () -> Task.async f) in
+  let blocked = Atomic.make false and free = Atomic.make false in
+  ignore
+    (start (fun () ->
+         Atomic.set blocked true;
+         until free));
+  until blocked;
+  let began = Atomic.make false and hooked = Atomic.make false and told = Atomic.make false in
+  let closed = Atomic.make false in
+  let body () =
+    Task.on_cancel (fun () -> Atomic.set hooked true);
+    Atomic.set began true;
+    until hooked;
+    Atomic.set told (is_cancelled Task.check)
+  in
+  let t = start body in
+  let close () =
+    Pool.close pool;
+    Atomic.set closed true
+  in
+  let closer = Thread.create close () in
+  let is_closing () =
+    match Pool.run pool ignore with () -> false | exception Invalid_argument _ -> true
+  in
+  wait_until is_closing;
+  let waiter = Thread.create (fun () -> check_cancelled "await" (fun () -> Task.await t)) () in
+  until began;
+  Atomic.set free true;
+  Unix.sleepf 0.1;
+  check_bool "closed before its task has ended" false (Atomic.get closed);
+  Task.cancel t;
+  check_bool "hook" true (Atomic.get hooked);
+  Thread.join waiter;
+  Thread.join closer;
+  check_bool "told" true (Atomic.get told)
+
 (* A task that is cancelled as a call fails, and handles the failure, is told at its next checkpoint. *)
 let told_after_a_failure step () =
   in_pool 2 (fun () ->
@@ -1041,6 +1080,7 @@ let () =
           case "nor do handlers" handlers_take_nothing;
           case "a task awaits itself" awaits_itself;
           case "a hook waits for a lock" hook_waits_for_a_lock;
+          case "awaited as its pool closes" awaited_as_its_pool_closes;
           case "Ctrl-C in a hook" hook_is_interrupted;
           case "hooks of the quick" hooks_of_the_quick;
           case "told before the waits" told_before_the_waits;

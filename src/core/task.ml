@@ -135,6 +135,8 @@ let settle_at ~wait t w =
     | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home
     | state -> state)
 
+(* A task runs only where it can be a part of something, and is in its pool. So who finds no place waits for
+   those that have one. What nobody has begun keeps a closing pool open; but whoever only waits stays out of it. *)
 let settle_from_outside ~wait t pool =
   match Visit.place_in pool with
   | Some w -> settle_at ~wait t w
@@ -143,9 +145,10 @@ let settle_from_outside ~wait t pool =
     | Some w -> Visit.again w (settle_at ~wait t)
     | None -> (
       let settle = settle_at ~wait t in
-      match if Atomic.get pool.closing then None else Visit.try_enter pool with
+      let stays_out = Atomic.get pool.closing && not (Promise.is_ready t) in
+      match if stays_out then None else Visit.try_enter pool with
       | Some visit -> Visit.visiting visit settle
-      | None -> ended ~wait t (Promise.run t)))
+      | None -> ended ~wait t (Promise.state t)))
 
 let settle ~wait state t (home : Promise.home) =
   let w = current () in
