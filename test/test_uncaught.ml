@@ -161,6 +161,68 @@ let closing_beside_failures () =
   Domain.join closer;
   check_bool "closed in time" true in_time
 
+(* Its only waiter was woken with it, and then cancelled: so nobody has it. *)
+let its_waiter_is_cancelled () =
+  let body () =
+    let failing = Task.async (fun () -> raise (Boom 1)) and over = Muster.Latch.create 2 in
+    let runner = Atomic.make None and waiter = Atomic.make None in
+    let cancel task = Option.iter Task.cancel (Atomic.get task) in
+    let run () =
+      cancel runner;
+      (* Here it runs, and ends the wait below. *)
+      (try Task.await failing with Task.Cancelled -> cancel waiter);
+      Muster.Latch.count_down over
+    in
+    (* In a scope, where it does not run in place. *)
+    let wait () =
+      (try Task.scope (fun _ -> Task.await failing) with Task.Cancelled -> ());
+      Muster.Latch.count_down over
+    in
+    Atomic.set runner (Some (Task.async run));
+    Atomic.set waiter (Some (Task.async wait));
+    Muster.Latch.await over
+  in
+  let reports = with_reports (fun () -> run_on 1 body) in
+  check_bool "reported once" true (reports = [ Boom 1 ])
+
+(* The same as it happens: it is raised or reported, once. *)
+let its_waiter_may_be_cancelled () =
+  let rounds = if flipped then 500 else 5_000 in
+  let heard = Atomic.make 0 in
+  let wait_for flag =
+    while not (Atomic.get flag) do
+      Domain.cpu_relax ()
+    done
+  in
+  let race i =
+    let began = Atomic.make false and go = Atomic.make false in
+    let failing =
+      Task.async (fun () ->
+          Atomic.set began true;
+          wait_for go;
+          raise (Boom i))
+    in
+    let wait () = try Task.await failing with Boom _ -> Atomic.incr heard in
+    wait_for began;
+    let waiter = Task.async wait in
+    for _ = 1 to 2_000 do
+      Domain.cpu_relax ()
+    done;
+    Atomic.set go true;
+    for _ = 1 to i land 63 do
+      Domain.cpu_relax ()
+    done;
+    Task.cancel waiter;
+    try Task.await waiter with Task.Cancelled -> ()
+  in
+  let body () =
+    for i = 1 to rounds do
+      race i
+    done
+  in
+  let reports = with_reports (fun () -> run_on 3 body) in
+  check_int "each once" rounds (Atomic.get heard + List.length reports)
+
 let () =
   Alcotest.run "uncaught"
     [
@@ -171,6 +233,8 @@ let () =
           case "its failure is reported once" unawaited_is_reported_once;
           case "an awaited failure is not" awaited_is_never_reported;
           case "a failure awaited late is not" awaited_late_is_never_reported;
+          case "a failure whose waiter is cancelled is reported" its_waiter_is_cancelled;
+          case "a failure whose waiter may be cancelled" its_waiter_may_be_cancelled;
           case "the report has the origin" report_has_the_origin;
           case "a raising handler" raising_handler_does_no_harm;
           case "stderr by default" reported_on_stderr;

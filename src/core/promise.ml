@@ -29,8 +29,8 @@
 
    Entries that have lost their purpose are swept out when they might be more than half.
 
-   [unheard] is called where a failure finds no waiter; [heard] tells whether somebody has
-   come for it since.
+   [unheard] is called where a failure finds no waiter, and where a waiter goes without it ([forgo]);
+   [heard] tells whether it was called, and whether somebody has come for the failure since.
 
    What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
    promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
@@ -64,10 +64,11 @@ and 'a state =
 
 and raised = {
   failure : Outcome.failure;
-  heard : bool Atomic.t;
+  heard : heard Atomic.t;
   mutable token : token;  (** lives as long as the promise; nobody reads it *)
 }
 
+and heard = Unheard | Noted | Heard
 and token = No_token | Token : 'a -> token
 and home = { owner : owner; unheard : unheard; lineage : lineage; running : 'a. 'a state }
 and lineage = Alone | Within of any * lineage
@@ -159,7 +160,7 @@ let on_done ?(is_live = always) p wake =
 (* {2 Stop} *)
 
 let cancelled = Outcome.{ exn = Cancelled; backtrace = Printexc.get_callstack 0 }
-let raised failure = Raised { failure; heard = Atomic.make false; token = No_token }
+let raised failure = Raised { failure; heard = Atomic.make Unheard; token = No_token }
 
 (* A scope that was stopped still tells so when it has ended, to tasks that outlive it. *)
 let is_marked = function
@@ -225,7 +226,9 @@ let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
 let somebody_waits { entries; _ } =
   List.exists (fun entry -> is_for End entry && entry.is_live ()) entries
 
-let raised_cancelled = { failure = cancelled; heard = Atomic.make false; token = No_token }
+(* A scope does: it raises the first failure, and nobody reports the others. *)
+let is_expected { entries; _ } = List.exists (fun entry -> entry.is_live == always) entries
+let raised_cancelled = { failure = cancelled; heard = Atomic.make Unheard; token = No_token }
 
 (* A value that comes after the stop is dropped. *)
 let[@inline] outcome state result =
@@ -238,11 +241,14 @@ let rec replace p result =
   let state = Atomic.get p in
   if Atomic.compare_and_set p state (outcome state result) then state else replace p result
 
+let is_failure { failure; _ } = failure.exn != Cancelled
+
 (* [Cancelled] needs no report: somebody wanted it. *)
 let announce p state result =
   match (state, result) with
   | Running (home, attached), Raised raised -> (
-    match raised.failure.exn != Cancelled && not (somebody_waits attached) with
+    if is_expected attached then Atomic.set raised.heard Heard;
+    match is_failure raised && not (somebody_waits attached) with
     | tell ->
       fire End attached;
       if tell then home.unheard (any p) raised
@@ -251,6 +257,12 @@ let announce p state result =
       raise exn)
   | Running (_, attached), _ -> if attached.length > 0 then fire End attached
   | (Ready _ | Returned _ | Raised _), _ -> assert false
+
+(* Of one that waited, and will not come for the result: who ended [p] may have counted on it. *)
+let forgo p home =
+  match Atomic.get p with
+  | Raised raised when is_failure raised -> home.unheard (any p) raised
+  | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
 (* One that has noticed by itself that a scope around it was stopped may end before who stopped that comes to it
    ([register]): its hooks are called all the same. *)
@@ -306,7 +318,7 @@ let run p = run_from (Atomic.get p) p
 let[@inline] value = function
   | Returned v -> v
   | Raised { failure; heard; _ } ->
-    Atomic.set heard true;
+    Atomic.set heard Heard;
     Outcome.raise failure
   | Ready _ | Running _ -> invalid_arg "Muster: result of a task that has not ended"
 

@@ -21,10 +21,11 @@ type 'a state =
 
 and raised = {
   failure : Outcome.failure;
-  heard : bool Atomic.t;
+  heard : heard Atomic.t;
   mutable token : token;  (** lives as long as the promise; nobody reads it *)
 }
 
+and heard = Unheard | Noted | Heard
 and token = No_token | Token : 'a -> token
 
 and home = private { owner : owner; unheard : unheard; lineage : lineage; running : 'a. 'a state }
@@ -35,7 +36,7 @@ and lineage =
   | Within of any * lineage  (** stopped when that promise is, or one of those around it *)
 
 and unheard = any -> raised -> unit
-(** Called when a task fails while nobody waits for it. *)
+(** Called when a task fails while nobody waits for it; also, perhaps again, by {!forgo}. *)
 
 and any = opaque t
 (** A task of whatever type. *)
@@ -85,6 +86,10 @@ val run : 'a t -> 'a state
 
 val run_from : 'a state -> 'a t -> 'a state
 (** The same, for who has just read the state. *)
+
+val forgo : 'a t -> home -> unit
+(** For one that has waited ({!on_done}), and will not come for the result: if that is a failure, whoever ended
+    the task may have told nobody. [home] is the task's. *)
 
 val on_done : ?is_live:(unit -> bool) -> 'a t -> waker -> unit
 (** Calls the waker once the task has ended, at once if it has. One that is not live any more may

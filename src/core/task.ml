@@ -174,9 +174,16 @@ let wait t =
   else wait_or_stop t
 
 let[@inline never] await_and_check state t home =
-  let state = settle ~wait state t home in
-  Context.check_if_any ();
-  Promise.value state
+  match
+    let state = settle ~wait state t home in
+    Context.check_if_any ();
+    state
+  with
+  | state -> Promise.value state
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Promise.forgo t home;
+    Outcome.raise failure
 
 (* What [settle] would do, for the case that has to be fast. *)
 let[@inline never] await t =

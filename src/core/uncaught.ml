@@ -7,7 +7,7 @@
 
 type t = {
   failure : Outcome.failure;
-  heard : bool Atomic.t;
+  heard : Promise.heard Atomic.t;
   owner : Promise.owner;  (** whose pool's *)
   promise : Machine.Canary.watch;
   older : cell;
@@ -22,7 +22,7 @@ let print exn backtrace =
 let handler = Atomic.make print
 let set_handler f = Atomic.set handler f
 let call_handler Outcome.{ exn; backtrace } = (Atomic.get handler) exn backtrace
-let unheard u = not (Atomic.get u.heard)
+let unheard u = Atomic.get u.heard != Promise.Heard
 
 (* The newest first. One that was heard stays so, and who was seen once leads to all that are older: so anybody
    may unlink those at any time, and whoever walks along meets each that is unheard. Only [pending] itself is
@@ -52,7 +52,7 @@ let tell failure =
 
 (* For a function of the user's that runs on whoever's stack. *)
 let protect f = try f () with Sys.Break as exn -> raise exn | exn -> tell (Outcome.caught exn)
-let report u = if not (Atomic.exchange u.heard true) then tell u.failure
+let report u = if Atomic.exchange u.heard Promise.Heard != Heard then tell u.failure
 let is_lost u = Machine.Canary.is_dead u.promise
 
 (* The oldest first. *)
@@ -87,11 +87,13 @@ let rec put_in_front failure heard owner promise =
   if not (Atomic.compare_and_set pending older (Some u)) then
     put_in_front failure heard owner promise
 
-let note owner _ (raised : Promise.raised) =
+(* Once for each, whoever goes without it. *)
+let note owner _ ({ failure; heard; _ } as raised : Promise.raised) =
   let canary, promise = Machine.Canary.create () in
-  raised.token <- Token canary;
-  let { Promise.failure; heard; _ } = raised in
-  put_in_front failure heard owner promise
+  if Atomic.compare_and_set heard Promise.Unheard Noted then begin
+    raised.token <- Token canary;
+    put_in_front failure heard owner promise
+  end
 
 let flush ?owner () =
   report_all (fun u -> match owner with None -> true | Some owner -> u.owner == owner)

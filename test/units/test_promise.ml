@@ -100,7 +100,7 @@ let subject ~fails =
 let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 }
 
 let failed () =
-  Promise.Raised { failure = failure Failed; heard = Atomic.make false; token = No_token }
+  Promise.Raised { failure = failure Failed; heard = Atomic.make Promise.Unheard; token = No_token }
 
 (* What the operation told, [true] where it tells nothing but had an effect. *)
 let perform { promise; called; runs; _ } waiter = function
@@ -169,9 +169,9 @@ let heard_when_asked () =
   let promise = Promise.(make (home ~unheard Nobody)) (fun () -> raise Failed) in
   ignore (Promise.run promise);
   let raised = Option.get !seen in
-  check_bool "before" false (Atomic.get raised.Promise.heard);
+  check_bool "before" false (Atomic.get raised.Promise.heard = Heard);
   ignore (outcome (fun () -> Promise.result promise));
-  check_bool "after" true (Atomic.get raised.heard)
+  check_bool "after" true (Atomic.get raised.heard = Heard)
 
 (* {2 Races} *)
 
