@@ -154,6 +154,14 @@ let default_size_by_environment () =
   check_int "1" 1 (size "1");
   check_int "3" 3 (size "3")
 
+(* Each would make one; of their domains the runtime has enough for one only. *)
+let default_for_several_at_once () =
+  let env = [ ("MUSTER_DOMAINS", "100"); ("MUSTER_GOVERNOR", "off") ] in
+  let child = Child.run ~env "child/child.exe" [ "default-by-several" ] in
+  Child.check_success child;
+  let sizes = String.split_on_char '\n' (String.trim child.output) in
+  check_equal (String.concat " " sizes) (List.init 5 (fun _ -> "100")) sizes
+
 let bad_environment () =
   let check value =
     let env = [ ("MUSTER_DOMAINS", value) ] in
@@ -560,6 +568,7 @@ let () =
           case "is one, and works anywhere" default_pool;
           case "MUSTER_DOMAINS" default_size_by_environment;
           case "MUSTER_DOMAINS that is no number" bad_environment;
+          case "has all its workers, though several want it first" default_for_several_at_once;
           case "not for a thread that another left behind" thread_left_behind;
           case "for a thread beside one in another pool" outside_beside_another;
           case "not for one that found no place" crowds_of_two_pools;

@@ -158,15 +158,35 @@ let close pool = close_of "Muster.Pool.close" pool
 
 let default_pool : t option Atomic.t = Atomic.make None
 
-(* No lock: a signal's handler or a finaliser may come here while its thread is here. Who comes
-   too late closes what it made. *)
-let rec default () =
+(* Who makes it: a thread, or 0. The domains of several made at once could be more than the runtime has, and the one that
+   stays would have to do with what it got. So others wait, but not for ever and for no lock: a signal's handler or a
+   finaliser may come here while its thread is here, and wait for who waits. Who comes too late closes what it
+   made. *)
+let maker = Atomic.make 0
+let longest_making = 1000
+let unmade pool = match pool with None -> true | Some pool -> Atomic.get pool.closing
+
+let make_default () =
+  let seen = Atomic.get default_pool in
+  if unmade seen then
+    let mine = create ~name:"default" () in
+    if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine
+
+(* Between becoming the maker and the handler nothing allocates. *)
+let make_default_alone me =
+  let no_longer () = Atomic.set maker 0 in
+  if Atomic.compare_and_set maker 0 me then Outcome.finally no_longer () make_default
+  else if Atomic.get maker = me then make_default ()
+  else ignore Machine.Sleeper.(sleep (create ()) 1)
+
+let rec default_within ms =
   match Atomic.get default_pool with
   | Some pool when not (Atomic.get pool.closing) -> pool
-  | seen ->
-    let mine = create ~name:"default" () in
-    if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine;
-    default ()
+  | _ ->
+    if ms > 0 then make_default_alone (Machine.thread_id ()) else make_default ();
+    default_within (ms - 1)
+
+let default () = default_within longest_making
 
 (* What storage shows may be another thread's. *)
 let current () =

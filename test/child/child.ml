@@ -14,6 +14,25 @@ let work () =
 
 let default_size () = say "%d" (Pool.size (Pool.default ()))
 
+(* Again and again, by domains that need it at the same moment. All of them together the runtime can give once. *)
+let default_by_several () =
+  for _ = 1 to 5 do
+    let here = Atomic.make 0 in
+    let ask () =
+      Atomic.incr here;
+      while Atomic.get here < 4 do
+        Domain.cpu_relax ()
+      done;
+      Pool.default ()
+    in
+    let askers = List.init 4 (fun _ -> Domain.spawn ask) in
+    let pools = List.map Domain.join askers in
+    let pool = Pool.default () in
+    assert (List.for_all (fun other -> other == pool) pools);
+    say "%d" (Pool.size pool);
+    Pool.close pool
+  done
+
 let end_after_work () =
   work ();
   say "done"
@@ -218,6 +237,7 @@ let refused_once () =
 let programs =
   [
     ("default-size", default_size);
+    ("default-by-several", default_by_several);
     ("end-after-work", end_after_work);
     ("end-beside-sleeper", end_beside_sleeper);
     ("exit-with-3", exit_with_3);
