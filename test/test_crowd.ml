@@ -155,6 +155,48 @@ let with_residents () =
       from_both (in_it tasks) pool;
       from_both (in_it scopes) pool)
 
+(* Who is within uses the pool to the end, with a place or without, and closing waits for all. *)
+let closing () =
+  let pool = Pool.create ~name:"crowded" ~domains:2 ~oversubscribe:true () in
+  let inside = Atomic.make 0 and go = Atomic.make false and ended = Atomic.make 0 in
+  let where () = (Muster_core.Pool.current ()).name in
+  let use () =
+    check_invalid ~mentions:[ "crowded" ] "close" (fun () -> Pool.close pool);
+    check_equal "pool" ("crowded", "crowded") (Muster.both where where);
+    check_equal "pool of a task" "crowded" (Task.await (Task.async where));
+    check_int "run" 55 (Pool.run pool (fun () -> fib 10));
+    with_domains 1 (fun other ->
+        Pool.run other (fun () ->
+            check_invalid ~mentions:[ "crowded" ] "close" (fun () -> Pool.close pool);
+            Team.for_n pool 3 (fun ~worker:_ _ -> ())));
+    List.iter (fun n -> Team.for_n pool n (fun ~worker:_ _ -> ())) [ 0; 3 ];
+    scopes ()
+  in
+  let stand () =
+    Pool.run pool (fun () ->
+        Atomic.incr inside;
+        wait_until (fun () -> Atomic.get go);
+        Fun.protect use ~finally:(fun () -> Atomic.incr ended))
+  in
+  let stand_in_turn i =
+    if i < callers then stand ()
+    else begin
+      wait_until (fun () -> Atomic.get inside = callers);
+      Pool.close pool;
+      check_int "ended before close returned" callers (Atomic.get ended)
+    end
+  in
+  let refused () =
+    match Pool.run pool ignore with () -> false | exception Invalid_argument _ -> true
+  in
+  let let_go () =
+    wait_until (fun () -> Atomic.get inside = callers && refused ());
+    Atomic.set go true
+  in
+  let opener = Domain.spawn let_go in
+  ignore (in_threads (callers + 1) stand_in_turn);
+  Domain.join opener
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -179,5 +221,6 @@ let () =
           case "broadcast waits" broadcast;
           case "residents help" with_residents;
           case "what is left" left_over;
+          case "closing waits for all" closing;
         ] );
     ]

@@ -123,6 +123,7 @@ and pool = {
   minor_heap : int option;  (** words, if its user chose them *)
   regulars : int;  (** places that are not guests' *)
   guests : int Atomic.t;
+  outsiders : t list Atomic.t;  (** for callers that found all places taken: places of nobody's *)
   posting : int Atomic.t;  (** callers that wait for a mailbox to be Idle *)
   inbox : Promise.any Inbox.t;
   served : int Atomic.t;  (** items taken from it *)
@@ -224,6 +225,7 @@ let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
       workers = [||];
       regulars;
       guests = Compat.padded (Atomic.make 0);
+      outsiders = Atomic.make [];
       posting = Compat.padded (Atomic.make 0);
       size = Atomic.make 1;
       reach = Atomic.make 1;
@@ -325,6 +327,9 @@ let make_outside pool =
   w
 
 let is_outside w = Atomic.get w.owner = -Machine.thread_id ()
+
+(* Whether the calling thread acts on that pool so, though another one may be current. *)
+let is_outsider pool = List.exists is_outside (Atomic.get pool.outsiders)
 
 (* On what pool the calling thread acts from outside, if it was told to. *)
 let outside_place () =

@@ -119,7 +119,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
 (* {2 Closing} *)
 
 let refuse_own_close fn (pool : t) =
-  if own_place pool <> None then
+  if own_place pool <> None || is_outsider pool then
     Printf.ksprintf invalid_arg "%s: called from a task of pool %S, which it would wait for" fn
       pool.name
 
@@ -192,10 +192,7 @@ let default () = default_within longest_making
 let current () =
   match owned_place () with
   | Some w -> w.pool
-  | None -> (
-    match outside_place () with
-    | Some w when not (Atomic.get w.pool.closing) -> w.pool
-    | _ -> default ())
+  | None -> ( match outside_place () with Some w -> w.pool | None -> default ())
 
 let rec with_current ~in_place f =
   Room.make ();

@@ -18,7 +18,12 @@ let coming = -1
 let nothing_left pool =
   Inbox.is_empty pool.inbox && Array.for_all (fun w -> Deque.is_empty w.deque) pool.workers
 
-let may_close pool = Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
+let may_close pool =
+  Atomic.get pool.closing
+  && Atomic.get pool.suspended = 0
+  && Atomic.get pool.outsiders = []
+  && nothing_left pool
+
 let leaves_at_once w = Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
 
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)

@@ -16,6 +16,20 @@ open Worker
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
 let refuse_closed fn pool = if Atomic.get pool.closing then invalid fn "pool %S is closed" pool.name
 
+(* The place that the calling thread has in the pool, though another pool is current. *)
+let own_place pool =
+  let rec from i =
+    if i = Array.length pool.workers then None
+    else if owned pool.workers.(i) then Some pool.workers.(i)
+    else from (i + 1)
+  in
+  from 0
+
+(* Whoever is within may use the pool to the end: closing waits for it. *)
+let refuse_late fn pool =
+  if Atomic.get pool.closing && own_place pool = None && not (is_outsider pool) then
+    refuse_closed fn pool
+
 (* Others may be able to leave now, or to finish closing. *)
 let announce_leave pool =
   Parking.wake_all pool.parking;
@@ -240,7 +254,7 @@ let no_longer_suspended pool =
 let refuse_or_send fn pool task =
   ignore (Atomic.fetch_and_add pool.suspended 1);
   match
-    refuse_closed fn pool;
+    refuse_late fn pool;
     send pool task
   with
   | () -> no_longer_suspended pool
@@ -255,15 +269,6 @@ let place_in pool =
   match owned_place () with Some w when w.pool == pool -> Some w | Some _ | None -> None
 
 let inside pool = place_in pool <> None
-
-(* The place that the calling thread has in the pool, though another pool is current. *)
-let own_place pool =
-  let rec from i =
-    if i = Array.length pool.workers then None
-    else if owned pool.workers.(i) then Some pool.workers.(i)
-    else from (i + 1)
-  in
-  from 0
 
 (* The handler of the place is below that of the pool in between. What is changed on the way is put back
    wherever an exception strikes. *)
@@ -295,30 +300,41 @@ let again w f =
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =
-  refuse_closed fn pool;
+  let refuse = if is_outsider pool then fun () -> () else fun () -> refuse_closed fn pool in
+  refuse ();
   match try_enter pool with
   | None -> None
   | Some visit as entered -> (
-    match refuse_closed fn pool with
+    match refuse () with
     | () -> entered
     | exception exn ->
       leave visit;
       raise exn)
 
-(* For a thread that got no place: calls act on this pool all the same. *)
-let outside pool f =
-  let place = make_outside pool in
-  let outer = owned_place () and before = current () in
+(* For a thread that got no place: calls act on this pool all the same, and closing waits for it. *)
+let outside ~if_closed fn pool f =
+  let place = make_outside pool and is_within = is_outsider pool in
+  let outer = owned_place () and before = current () and refused = ref false in
   let put_back () () =
     hide place ~shown:before;
-    return_to outer
+    return_to outer;
+    change pool.outsiders (List.filter (fun other -> other != place));
+    if Atomic.get pool.closing then announce_leave pool
   in
   let put_all_back () = Outcome.firmly put_back () () in
   place.own.strand <- Strand.current ();
-  Outcome.finally put_all_back () (fun () ->
-      ignore (show place);
-      leave_for_another outer;
-      f ())
+  match
+    Outcome.finally put_all_back () (fun () ->
+        change pool.outsiders (List.cons place);
+        refused := Atomic.get pool.closing && not is_within;
+        if !refused then refuse_closed fn pool;
+        ignore (show place);
+        leave_for_another outer;
+        f ())
+  with
+  | result -> result
+  | exception Invalid_argument _ when !refused && Option.is_some if_closed ->
+    Option.get if_closed ()
 
 (* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead
    of the refusal. *)
@@ -332,7 +348,7 @@ let with_worker ?if_closed fn pool ~in_place f =
     | None -> (
       match enter fn pool with
       | Some visit -> visiting visit f
-      | None -> outside pool in_place
+      | None -> outside ~if_closed fn pool in_place
       | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
 
 (* Somebody who waits outside does what nobody there does: all residents are blocked, in a way that

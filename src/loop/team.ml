@@ -9,7 +9,7 @@ let max = Int.max
 (* A call with nothing to do refuses a closed pool, too. *)
 let check_call fn pool n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
-  if n = 0 then Visit.refuse_closed ("Team." ^ fn) pool
+  if n = 0 then Visit.refuse_late ("Team." ^ fn) pool
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
 let shares fn pool ~size n share =
