@@ -147,6 +147,13 @@ let broadcast () =
       Thread.join caller;
       check_int "after" 1 (Atomic.get calls))
 
+(* A task of another pool that waits for a place. *)
+let cancelled_broadcast () =
+  crowded 1 (fun pool _ ->
+      let waits () = Team.broadcast pool ignore in
+      run_on 2 (fun () ->
+          check_raises "deadline" Task.Deadline_exceeded (fun () -> Task.with_deadline 0.05 waits)))
+
 (* Residents take what comes from outside. *)
 let with_residents () =
   crowded 3 (fun pool _ ->
@@ -219,6 +226,7 @@ let () =
           crowd_case "scopes" (in_it scopes);
           crowd_case "teams" teams;
           case "broadcast waits" broadcast;
+          case ~seconds:10 "broadcast is cancelled" cancelled_broadcast;
           case "residents help" with_residents;
           case "what is left" left_over;
           case "closing waits for all" closing;

@@ -21,14 +21,21 @@ let shares fn pool ~size n share =
   in
   Visit.with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
-(* A broadcast needs a place of its own, and waits for one. *)
+(* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing of the
+   pool's, and looks whether it is cancelled. *)
 let rec broadcast pool f =
-  let later () =
-    ignore Machine.Sleeper.(sleep (create ()) 1);
-    broadcast pool f
+  let is_done =
+    Visit.with_worker "Team.broadcast" pool
+      ~in_place:(fun () -> false)
+      (fun w ->
+        Region.run w ~revoke:false ~workers:(Region.size w) f;
+        true)
   in
-  Visit.with_worker "Team.broadcast" pool ~in_place:later (fun w ->
-      Region.run w ~revoke:false ~workers:(Region.size w) f)
+  if not is_done then begin
+    ignore Machine.Sleeper.(sleep (create ()) 1);
+    Context.check ();
+    broadcast pool f
+  end
 
 let for_slices pool n f =
   check_call "for_slices" pool n;
