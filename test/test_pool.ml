@@ -185,6 +185,28 @@ let find_by_name () =
       | None -> failwith "not found");
   check_bool "after close" false (is_found ())
 
+(* Who finds a pool at its first moment finds it with its workers, and may close it: none comes afterwards. *)
+let closed_as_soon_as_found () =
+  for i = 1 to 100 do
+    let name = Printf.sprintf "found at once, %d" i and looks = Atomic.make false in
+    let rec look () =
+      Atomic.set looks true;
+      match Pool.find name with Some pool -> pool | None -> look ()
+    in
+    let find_and_close () =
+      let pool = look () in
+      Pool.close pool;
+      Pool.stats pool
+    in
+    let finder = Domain.spawn find_and_close in
+    wait_until (fun () -> Atomic.get looks);
+    let pool = Pool.create ~name ~domains:8 ~oversubscribe:true () in
+    let closed = Domain.join finder in
+    let later = Pool.stats pool in
+    check_int "domains started" closed.domains_started later.domains_started;
+    check_int "size" closed.size later.size
+  done
+
 (* One that refuses calls is not open, though its closing goes on. *)
 let not_found_while_it_closes () =
   let name = "closing for long" in
@@ -573,7 +595,12 @@ let () =
           case "for a thread beside one in another pool" outside_beside_another;
           case "not for one that found no place" crowds_of_two_pools;
         ] );
-      ("name", [ case "find" find_by_name; case "find one that closes" not_found_while_it_closes ]);
+      ( "name",
+        [
+          case "find" find_by_name;
+          case "find one that begins" closed_as_soon_as_found;
+          case "find one that closes" not_found_while_it_closes;
+        ] );
       ( "close",
         [
           case "with_ closes on an exception" with_closes_on_exception;

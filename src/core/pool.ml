@@ -28,10 +28,7 @@ let find name =
   List.find_opt is_it (Atomic.get open_pools)
 
 let pools_made = Atomic.make 0
-
-let choose_size ~oversubscribe wanted =
-  if oversubscribe then wanted else min wanted (Atomic.get Staff.cpus)
-
+let choose_size ~oversubscribe ~cpus wanted = if oversubscribe then wanted else min wanted cpus
 let guests = 14
 
 (* The runtime ends the program where it cannot have the memory, for 128 such heaps. It names this
@@ -75,19 +72,22 @@ let set_heap (pool : t) words =
   in
   Staff.decide ~pool:pool.name (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
 
-(* As many as the runtime can give; the size says how many that are. *)
-let staff (pool : t) ~size =
+(* As many as the runtime can give; the size says how many that are. Nobody finds the pool before: who does may
+   close it. [cpus]: what its size was chosen for. *)
+let staff (pool : t) ~size ~cpus =
   Atomic.set pool.size size;
   Atomic.set pool.reach size;
   Atomic.set pool.allowed (size - 1);
-  push_atomic open_pools pool;
-  if size > 1 && Staff.has_room pool then begin
+  let has_room = size = 1 || Staff.has_room pool in
+  if has_room then begin
     let rec from i = if i < size && spawn pool pool.workers.(i) = Hired then from (i + 1) else i in
     let hired = from 1 in
     Atomic.set pool.size hired;
     Atomic.set pool.allowed (hired - 1)
-  end
-  else if size > 1 then Staff.lend_for (Machine.now ());
+  end;
+  push_atomic open_pools pool;
+  if Atomic.get Staff.cpus <> cpus then Staff.resize pool;
+  if not has_room then Staff.lend_for (Machine.now ());
   note_size pool ~least:size;
   Staff.note_shortage ();
   if Place.alone pool.workers.(0) then set_quiet pool.workers.(0) 1
@@ -99,21 +99,22 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   Staff.refresh_cpus (Machine.now ());
   Machine.look_up_every Place.index_in_state Staff.every;
   let wanted = Option.value domains ~default:max_int in
-  let wanted = if oversubscribe && domains = None then Atomic.get Staff.cpus else wanted in
-  let size = choose_size ~oversubscribe wanted in
+  let cpus = Atomic.get Staff.cpus in
+  let wanted = if oversubscribe && domains = None then cpus else wanted in
+  let size = choose_size ~oversubscribe ~cpus wanted in
   let number = Atomic.fetch_and_add pools_made 1 in
   let name = match name with Some n -> n | None -> Printf.sprintf "pool-%d" number in
   let most = if oversubscribe then size else min wanted (max size Staff.online) in
   let regulars = min (max 2 most) (Cpu.runtime_limit ()) in
   let places = regulars + guests in
-  let pauses = if size > Atomic.get Staff.cpus then 0 else 10 in
+  let pauses = if size > cpus then 0 else 10 in
   let pool =
     make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:(Heap.wanted minor_heap_words)
       ~regulars ~places ~pauses ~hire:hire_one ~serve_inbox
   in
   pool.workers <- Array.init places (make pool);
   Option.iter (set_heap pool) (Heap.of_creator pool ~size);
-  staff pool ~size:(min size regulars);
+  staff pool ~size:(min size regulars) ~cpus;
   pool
 
 (* {2 Closing} *)

@@ -143,6 +143,14 @@ let rec share_out () =
 
 let affinity = Atomic.make (Cpu.affinity ())
 
+(* Who opens a pool looks at the number again afterwards: so it is there before the list is read. *)
+let resize pool =
+  if not pool.insists then begin
+    let size = min (min pool.wanted (Atomic.get cpus)) pool.regulars in
+    Atomic.set pool.size size;
+    change pool.reach (max size)
+  end
+
 (* A container may be resized, which is read from files in half a millisecond, or the process
    bound to other CPUs, which a system call tells in 1 us. *)
 let refresh_cpus ?(files = true) now =
@@ -153,15 +161,8 @@ let refresh_cpus ?(files = true) now =
     let before = Atomic.get cpus in
     let available = Cpu.available_now ~before in
     if available <> before then begin
-      let resize pool =
-        if not pool.insists then begin
-          let size = min (min pool.wanted available) pool.regulars in
-          Atomic.set pool.size size;
-          change pool.reach (max size)
-        end
-      in
-      List.iter resize (Atomic.get open_pools);
       Atomic.set cpus available;
+      List.iter resize (Atomic.get open_pools);
       decide
         (Printf.sprintf "use %s" (plural available "CPU"))
         (Printf.sprintf "the process may use as many now, and might use %d before" before);
