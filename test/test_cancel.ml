@@ -1029,6 +1029,7 @@ let exceptions_have_names () =
 
 (* However little there is to do, and however fast it was before. *)
 let short_loops () =
+  with_domains 2 @@ fun other ->
   in_pool 1 @@ fun () ->
   let array = Array.init 100 Fun.id in
   let loops n =
@@ -1037,6 +1038,9 @@ let short_loops () =
       ("reduce", fun () -> ignore (parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id));
       ("find", fun () -> ignore (parallel_find ~start:1 ~finish:n (fun _ -> None)));
       ("scan", fun () -> ignore (parallel_scan ( + ) (Array.sub array 0 n)));
+      ("for_n", fun () -> Team.for_n other n (fun ~worker:_ _ -> ()));
+      ("for_n_dynamic", fun () -> Team.for_n_dynamic other n (fun ~worker:_ _ -> ()));
+      ("for_slices", fun () -> Team.for_slices other n (fun ~worker:_ ~start:_ ~count:_ -> ()));
     ]
   in
   let check n (name, loop) =

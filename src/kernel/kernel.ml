@@ -152,8 +152,11 @@ let for_n_dynamic fn ctx n =
   Team.run_dynamic pool
     { n; chunk; code = fn; failures = Leftmost.create (); most = workers; to_the_end = true }
 
+(* A call with nothing to do is a checkpoint, too. *)
+let if_any loop fn ctx n = if n = 0 then Context.check_if_any () else loop fn ctx n
+
 let () =
-  Callback.register "muster.for_slices" for_slices;
-  Callback.register "muster.for_n_dynamic" for_n_dynamic;
+  Callback.register "muster.for_slices" (if_any for_slices);
+  Callback.register "muster.for_n_dynamic" (if_any for_n_dynamic);
   Callback.register "muster.workers" workers;
   Callback.register "muster.refuse" invalid_arg

@@ -144,7 +144,6 @@ static intptr_t refuse_call(const char *caller, int is_null, size_t n) {
 static intptr_t call_loop(struct function *loop, const char *caller, const void *fn,
                           const void *ctx, size_t n) {
   value closure = closure_of(loop, caller);
-  if (n == 0) return (intptr_t)Val_unit;
   return (intptr_t)caml_callback3_exn(closure, Val_long((intnat)fn), Val_long((intnat)ctx),
                                       Val_long((intnat)n));
 }

@@ -6,10 +6,13 @@ open Muster_core
 let min = Int.min
 let max = Int.max
 
-(* A call with nothing to do refuses a closed pool, too. *)
+(* A call with nothing to do refuses a closed pool, too, and is a checkpoint. *)
 let check_call fn pool n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
-  if n = 0 then Visit.refuse_late ("Team." ^ fn) pool
+  if n = 0 then begin
+    Visit.refuse_late ("Team." ^ fn) pool;
+    Context.check_if_any ()
+  end
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
 let shares fn pool ~size n share =

@@ -263,6 +263,19 @@ let is_cancelled pool =
   check_bool "ended early" true (Atomic.get ran < 1_000);
   in_pool use_all pool
 
+(* However little there is to do. *)
+let short_loops pool =
+  let none = Bigarray.(Array1.create Float64 C_layout 0) and told = ref 0 in
+  let try_ loop = try loop () with Task.Cancelled -> incr told in
+  let cancelled loop scope =
+    Task.cancel_scope scope;
+    try_ loop
+  in
+  let in_scope loop = try_ (fun () -> Task.scope (cancelled loop)) in
+  Pool.run pool (fun () ->
+      List.iter in_scope [ (fun () -> square none); (fun () -> ignore (partakers 0)) ]);
+  check_int "the loops and their scopes" 4 !told
+
 (* {2 The heap} *)
 
 let is_square i = float i *. float i
@@ -362,6 +375,7 @@ let () =
         [
           case "Ctrl-C twice" (on_pools [ 1; 2; 3 ] nothing_outlives_an_interrupt);
           case "cancelled" (on_pools [ 2; 3 ] is_cancelled);
+          case "cancelled, with nothing to do" (on_pools [ 1; 2 ] short_loops);
         ] );
       ( "the heap",
         [
