@@ -165,6 +165,18 @@ let broadcasts () =
 
    So it strikes at the first look for signals of whoever cleans up, which must not be before its handler. *)
 
+(* A domain that started while its caller was struck is one of the pool's: it counts, and closing joins it. *)
+let starts () =
+  let miscounted = ref 0 in
+  let hire pool () = Pool.run pool (fun () -> ignore (Task.async ignore)) in
+  repeat_under_fire (fun () ->
+      let pool = Pool.create ~domains:1 () in
+      whatever (hire pool);
+      firmly (fun () -> Pool.close pool);
+      let s = Pool.stats pool in
+      if s.domains_started <> s.domains_ended then incr miscounted);
+  check_int "pools whose domains were miscounted" 0 !miscounted
+
 let raises_struck () =
   receive ();
   raise_notrace Exit
@@ -347,7 +359,12 @@ let () =
   Alcotest.run "strikes"
     [
       ( "anywhere",
-        [ case "residents" residents; case "callers" callers; case "broadcasts" broadcasts ] );
+        [
+          case "residents" residents;
+          case "callers" callers;
+          case "broadcasts" broadcasts;
+          case "domains that start" starts;
+        ] );
       ( "close to each other",
         [
           case "one as a failure is caught" (as_a_failure_is_caught 1);

@@ -68,10 +68,14 @@ end
 
 (* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's and
    must not depend on when domains come and go. *)
-let spawn f =
+let spawn ?(noted = ignore) f =
   let random = Random.get_state () in
   hold_signals ();
-  match Domain.spawn f with
+  match
+    let domain = Domain.spawn f in
+    noted domain;
+    domain
+  with
   | domain ->
     release_signals ();
     Random.set_state random;

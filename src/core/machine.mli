@@ -89,9 +89,10 @@ val note_own_signals : unit -> unit
 (** Notes which signals the calling thread blocks, if this is its first call. A handler is told from
     other code by what it blocks beyond these. *)
 
-val spawn : (unit -> unit) -> unit Domain.t
+val spawn : ?noted:(unit Domain.t -> unit) -> (unit -> unit) -> unit Domain.t
 (** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a
-    handler would strike before the domain has set up its storage. *)
+    handler would strike before the domain has set up its storage. The caller takes none until [noted] was called
+    with the domain. *)
 
 val set_minor_heap : words:int -> unit
 (** Sets the size of the calling domain's minor heap, and nothing else: [Gc.set] would undo what another domain

@@ -182,13 +182,17 @@ let work_as_resident w ~before =
 
 let resident w ~before hiring () =
   if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before
+  else ignore (Atomic.fetch_and_add w.pool.ended 1)
 
 let hire_at pool w hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
   if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
-  let domain = Machine.spawn (resident w ~before:(ref []) hiring) in
-  change w.domains (List.cons { domain; told = Atomic.make false });
-  ignore (Atomic.fetch_and_add pool.started 1)
+  (* While the caller takes no signals: one that came during the start would strike before the note. *)
+  let noted domain =
+    change w.domains (List.cons { domain; told = Atomic.make false });
+    ignore (Atomic.fetch_and_add pool.started 1)
+  in
+  ignore (Machine.spawn ~noted (resident w ~before:(ref []) hiring))
 
 type hired =
   | Hired

@@ -108,13 +108,14 @@ module Canary = struct
   let is_dead () = false
 end
 
-(* A signal's handler that comes once the domain is there, and before anybody else knows it. *)
+(* A finaliser that comes once the domain is there, and before anybody else knows it. *)
 let spawned = ref ignore
 let () = Atomic.at_start := (fun () -> spawned := ignore) :: !Atomic.at_start
 
-let spawn f =
+let spawn ?(noted = ignore) f =
   let domain = Domain.spawn f in
   !spawned ();
+  noted domain;
   domain
 
 let free_stacks ~keep:_ = ()
