@@ -327,6 +327,28 @@ let slices_are_cancelled pool =
       Pool.run pool (fun () -> Task.with_deadline 0.02 for_ever));
   use_all pool
 
+(* A body that fails, and whose task is cancelled at the same time: other workers are told of that. *)
+let failure_beside_a_cancellation pool =
+  let fails loop =
+    let self = Atomic.make None in
+    let body ~worker:_ i =
+      if i = 0 then begin
+        Option.iter Task.cancel (Atomic.get self);
+        raise (Boom 0)
+      end
+      else burn 1e-6
+    in
+    let task () =
+      wait_until (fun () -> Atomic.get self <> None);
+      loop pool 2000 body
+    in
+    Pool.run pool (fun () ->
+        let task = Task.async task in
+        Atomic.set self (Some task);
+        check_raises "the body's" (Boom 0) (fun () -> Task.await task))
+  in
+  if Pool.size pool > 1 then List.iter fails [ Team.for_n; Team.for_n_dynamic ]
+
 let indices_raise = QCheck.(pair (int_range 0 200) (int_range 1 50))
 
 let smallest_index_wins team pool (n, step) =
@@ -385,6 +407,8 @@ let () =
           case "all raise" (on_each_count broadcast_reaches_all_despite_exceptions);
           case "right of it is skipped" (on_pools [ 1; 2; 3 ] right_of_it_is_skipped);
           case "a deadline" (on_pools [ 1; 2; 3 ] slices_are_cancelled);
+          case "a failure beside a cancellation"
+            (on_pools [ 2; 3; 8 ] failure_beside_a_cancellation);
         ]
         @ random_sizes );
     ]

@@ -77,16 +77,25 @@ let rec sweep_slice chunk failures me ~worker ~block from count =
     sweep_slice chunk failures me ~worker ~block (from + now) (count - now)
   end
 
+(* What the function raised comes before a cancellation that was told between its calls. *)
+let raising failures run =
+  match run () with
+  | () -> Context.reraise failures
+  | exception (Promise.Cancelled as exn) ->
+    let told = Outcome.caught exn in
+    Context.reraise failures;
+    Outcome.raise told
+
 let for_n pool n f =
   check_call "for_n" pool n;
   let size = Pool.size pool in
   if n > 0 then begin
     let failures = Leftmost.create () in
     let chunk = chunk_of f failures and me = Context.get () in
+    raising failures @@ fun () ->
     shares "Team.for_n" pool ~size n (fun worker ->
         let start, count = Slices.slice n size worker in
-        sweep_slice chunk failures me ~worker ~block:first_block start count);
-    Context.reraise failures
+        sweep_slice chunk failures me ~worker ~block:first_block start count)
   end
 
 (* {2 Dynamic}
@@ -175,13 +184,13 @@ let run_shared (w : Place.t) loop ~from cost =
 
 let run_dynamic pool loop =
   let in_place () = run_chunk loop ~worker:0 0 (loop.n - 1) in
+  raising loop.failures @@ fun () ->
   Visit.with_worker "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= worth pool then run_shared w loop ~from:0 cost
       else
         let from = run_alone w loop cost in
-        if from < loop.n then run_shared w loop ~from Site.unknown);
-  Context.reraise loop.failures
+        if from < loop.n then run_shared w loop ~from Site.unknown)
 
 let for_n_dynamic pool n body =
   check_call "for_n_dynamic" pool n;
