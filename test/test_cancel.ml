@@ -236,6 +236,33 @@ let hooks () =
       check_cancelled "await" (fun () -> Task.await t);
       check_int "once each" 2 (Atomic.get fired))
 
+(* What was started in a scope is cancelled with it, also if it only looks when the scope's task has ended, and
+   however. *)
+let looks_when_all_is_over () =
+  in_pool 3 (fun () ->
+      let began = Atomic.make false and go = Atomic.make false and over = Atomic.make false in
+      let started = Atomic.make None in
+      let late () =
+        Atomic.set began true;
+        until over;
+        Task.check ()
+      in
+      let body () =
+        try
+          Task.scope (fun _ ->
+              Atomic.set started (Some (Task.async late));
+              until began;
+              until go)
+        with Task.Cancelled -> raise (Failed 1)
+      in
+      let t = Task.async body in
+      until began;
+      Task.cancel t;
+      Atomic.set go true;
+      check_raises "the task" (Failed 1) (fun () -> Task.await t);
+      Atomic.set over true;
+      check_cancelled "what it started" (fun () -> Task.await (Option.get (Atomic.get started))))
+
 (* A task that an outsider's await begins, as its pool is closing, is a part of that pool, and can be cancelled. *)
 let awaited_as_its_pool_closes () =
   let pool = Pool.create ~domains:2 ~oversubscribe:true () in
@@ -1084,6 +1111,7 @@ let () =
           case "nor do handlers" handlers_take_nothing;
           case "a task awaits itself" awaits_itself;
           case "a hook waits for a lock" hook_waits_for_a_lock;
+          case "looks when all is over" looks_when_all_is_over;
           case "awaited as its pool closes" awaited_as_its_pool_closes;
           case "Ctrl-C in a hook" hook_is_interrupted;
           case "hooks of the quick" hooks_of_the_quick;

@@ -24,7 +24,9 @@ let lineage w : Promise.lineage =
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
 
+(* One that ends while what is around it is stopped counts as stopped, also later (Promise.is_marked). *)
 let settle promise () =
+  if Promise.is_stopped promise then Promise.stop promise;
   if not (Promise.is_done promise) then ignore (Promise.resolve promise (Returned ()))
 
 let end_one promise pending =
