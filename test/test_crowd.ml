@@ -204,6 +204,31 @@ let closing () =
   ignore (in_threads (callers + 1) stand_in_turn);
   Domain.join opener
 
+(* The code of a scope is its caller, though a resident runs it: it may hold a lock. *)
+let scopes_are_their_callers () =
+  crowded 2 (fun pool _ ->
+      let rounds = 1000 in
+      let lock = Muster.Mutex.create () and rwlock = Muster.Rwlock.create () in
+      let changed = Muster.Condition.create () in
+      let again () =
+        Muster.Mutex.unlock lock;
+        Muster.Mutex.lock lock;
+        Muster.Rwlock.unlock_write rwlock;
+        Muster.Rwlock.lock_write rwlock
+      in
+      let wait () = Muster.Condition.wait changed lock in
+      let work () =
+        Muster.Mutex.protect lock (fun () ->
+            Muster.Rwlock.protect_write rwlock (fun () ->
+                for i = 1 to rounds do
+                  Task.scope (fun _ -> again ());
+                  if i mod 100 = 0 then
+                    check_raises "deadline" Task.Deadline_exceeded (fun () ->
+                        Task.with_deadline 0.001 wait)
+                done))
+      in
+      from_both (in_it work) pool)
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -228,6 +253,7 @@ let () =
           case "broadcast waits" broadcast;
           case ~seconds:10 "broadcast is cancelled" cancelled_broadcast;
           case "residents help" with_residents;
+          case "scopes are their callers" (if flipped then ignore else scopes_are_their_callers);
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

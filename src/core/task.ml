@@ -228,9 +228,16 @@ let on_cancel hook =
 let place_or_none () =
   match owned_place () with Some w -> w | None -> Place.make (Pool.current ()) (-1)
 
-(* If all places of the pool are taken, [f] runs there as a task. *)
+(* If all places of the pool are taken, [f] runs there as a task, and is the calling strand all the same: it may
+   hold a lock. *)
 let with_place f =
-  Pool.with_current f ~in_place:(fun () -> await (async (fun () -> f (place_or_none ()))))
+  Pool.with_current f ~in_place:(fun () ->
+      let me = Strand.current () in
+      let as_caller () =
+        Strand.be me;
+        f (place_or_none ())
+      in
+      await (async as_caller))
 
 (* Whoever opened the scope is in its pool, and closing waits for it. *)
 let fork_unguarded (s : Scope.t) f =
