@@ -204,7 +204,7 @@ let closing () =
   ignore (in_threads (callers + 1) stand_in_turn);
   Domain.join opener
 
-(* The code of a scope is its caller, though a resident runs it: it may hold a lock. *)
+(* The code of a scope is its caller: it may hold a lock. *)
 let scopes_are_their_callers () =
   crowded 2 (fun pool _ ->
       let rounds = 1000 in
@@ -228,6 +228,45 @@ let scopes_are_their_callers () =
                 done))
       in
       from_both (in_it work) pool)
+
+(* What runs in place on a thread that got no place is cancelled as anywhere. *)
+let cancelled_in_place () =
+  let rec endless () =
+    Task.check ();
+    Thread.yield ();
+    endless ()
+  in
+  let never () = Muster.Latch.await (Muster.Latch.create 1) in
+  let late what f =
+    check_raises what Task.Deadline_exceeded (fun () -> Task.with_deadline 0.002 f)
+  in
+  late "a loop" endless;
+  late "a wait" never;
+  late "a scope" (fun () -> Task.scope (fun _ -> never ()));
+  late "an inner pool" (fun () -> Pool.run (Pool.default ()) never);
+  late "what it awaits" (fun () -> Task.await (Task.async never));
+  check_raises "a scope" Task.Cancelled (fun () ->
+      Task.scope (fun s ->
+          Task.cancel_scope s;
+          Task.check ()));
+  List.iter
+    (fun f ->
+      let begun = Atomic.make false in
+      let t =
+        Task.async (fun () ->
+            Atomic.set begun true;
+            f ())
+      in
+      let canceller =
+        Thread.create
+          (fun () ->
+            wait_until (fun () -> Atomic.get begun);
+            Task.cancel t)
+          ()
+      in
+      check_raises "a task" Task.Cancelled (fun () -> Task.await t);
+      Thread.join canceller)
+    [ endless; never ]
 
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
@@ -253,7 +292,8 @@ let () =
           case "broadcast waits" broadcast;
           case ~seconds:10 "broadcast is cancelled" cancelled_broadcast;
           case "residents help" with_residents;
-          case "scopes are their callers" (if flipped then ignore else scopes_are_their_callers);
+          case "scopes are their callers" scopes_are_their_callers;
+          crowd_case "cancelled in place" (in_it cancelled_in_place);
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

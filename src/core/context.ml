@@ -34,6 +34,9 @@ let[@inline] place_after w = if Atomic.get beside != [] then find_after w else c
 let[@inline] place () = if Atomic.get beside != [] then find_after (current ()) else current ()
 let note_stops () = attend stops true
 
+(* Who got no place acts from one of nobody's (Visit.outside), which knows what its code is a part of, too. *)
+let here () = match owned_place () with Some _ as w -> w | None -> outside_place ()
+
 let[@inline never] is_interruption w =
   Machine.callback () <> w.own.base && Machine.interruptions () > w.own.depth
 
@@ -59,7 +62,7 @@ let[@inline never] deliver w =
 
 let[@inline never] look_at w =
   let reasons = Atomic.get attention in
-  if reasons land shortage <> 0 then Staff.look_if_short w;
+  if reasons land shortage <> 0 && w.index >= 0 then Staff.look_if_short w;
   if reasons land stops <> 0 then begin
     ignore (Timer.look ());
     if is_stopped w then deliver w
@@ -68,24 +71,24 @@ let[@inline never] look_at w =
 let[@inline] check_at w = if Atomic.get attention <> 0 then look_at w
 
 let deliver_here () =
-  Option.iter deliver (owned_place ());
+  Option.iter deliver (here ());
   raise Promise.Cancelled
 
 let[@inline never] look_here () =
   let w = current () in
-  if owned w then look_at w else Option.iter look_at (owned_place ())
+  if owned w then look_at w else Option.iter look_at (here ())
 
 let[@inline] check_if_any () = if Atomic.get attention <> 0 then look_here ()
 
 let check () =
   ignore (Timer.look ());
-  Option.iter check_at (owned_place ())
+  Option.iter check_at (here ())
 
-let get () = match owned_place () with Some w -> context w | None -> uncancelled
+let get () = match here () with Some w -> context w | None -> uncancelled
 
 let rethrow (failure : Outcome.failure) =
   if failure.exn == Promise.Cancelled then
-    Option.iter (fun w -> if is_stopped w then shield w) (owned_place ());
+    Option.iter (fun w -> if is_stopped w then shield w) (here ());
   Outcome.raise failure
 
 let reraise failures = Option.iter rethrow (Leftmost.get failures)
@@ -136,9 +139,9 @@ let switch w strand =
 
 (* The calling strand, to be put back by who goes on with it, on whatever worker. *)
 let keep () =
-  let strand = Option.map capture (owned_place ()) in
+  let strand = Option.map capture (here ()) in
   let put_back w = Option.iter (restore w) strand in
-  fun () -> Option.iter put_back (owned_place ())
+  fun () -> Option.iter put_back (here ())
 
 (* What code gets that begins as a part of what the caller is a part of. *)
 let inherited w = if is_plain w || is_interruption w then none w else capture w

@@ -18,11 +18,13 @@ let coming = -1
 let nothing_left pool =
   Inbox.is_empty pool.inbox && Array.for_all (fun w -> Deque.is_empty w.deque) pool.workers
 
+(* An outsider is listed before it begins a task, and has sent what it starts before it leaves the list: so what is left
+   is looked at first. *)
 let may_close pool =
   Atomic.get pool.closing
   && Atomic.get pool.suspended = 0
-  && Atomic.get pool.outsiders = []
   && nothing_left pool
+  && Atomic.get pool.outsiders = []
 
 let leaves_at_once w = Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
 

@@ -71,7 +71,7 @@ let fail s failure =
 let inside s w ~failed f =
   let before = Context.capture w in
   let mine = { before with context = Promise.any s.promise; home = s.home; base = 0 } in
-  let restore before () = Option.iter (fun w -> Context.restore w before) (owned_place ()) in
+  let restore before () = Option.iter (fun w -> Context.restore w before) (Context.here ()) in
   let put_back () = Outcome.firmly restore before () in
   let wait_for_all () =
     end_one s.promise s.pending;

@@ -23,7 +23,7 @@ let[@inline] at w = if w.own.strand <> 0 then w.own.strand else draw w
 let current () =
   match owned_place () with
   | Some w -> at w
-  | None -> ( match outside_place () with Some w -> w.own.strand | None -> Machine.thread_id ())
+  | None -> ( match outside_place () with Some w -> at w | None -> Machine.thread_id ())
 
 (* Where storage shows the thread's place, neither allocates: a signal's handler that raises may strike there. *)
 

@@ -41,7 +41,14 @@ let offer w promise =
 
 let rec async_from_outside f =
   let pool = Pool.current () in
-  match send pool (Promise.make pool.home f) with
+  let home =
+    match outside_place () with
+    | Some w when w.pool == pool ->
+      Context.check_at w;
+      Context.home w
+    | Some _ | None -> pool.home
+  in
+  match send pool (Promise.make home f) with
   | promise -> promise
   | exception Invalid_argument _ when Pool.current () != pool -> async_from_outside f
 
@@ -135,8 +142,15 @@ let settle_at ~wait t w =
     | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home
     | state -> state)
 
-(* A task runs only where it can be a part of something, and is in its pool. So who finds no place waits for
-   those that have one. What nobody has begun keeps a closing pool open; but whoever only waits stays out of it. *)
+(* On a thread that got no place: in one of nobody's, which knows what the task is a part of, and keeps the pool
+   open. *)
+let run_outside pool t =
+  Visit.outside pool ~arrive:ignore (fun () ->
+      match (outside_place (), Promise.state t) with
+      | Some w, (Ready (_, home, _) as state) -> run_of_other_scope w state t home
+      | _, state -> state)
+
+(* What nobody has begun keeps a closing pool open; but whoever only waits stays out of it. *)
 let settle_from_outside ~wait t pool =
   match Visit.place_in pool with
   | Some w -> settle_at ~wait t w
@@ -148,7 +162,7 @@ let settle_from_outside ~wait t pool =
       let stays_out = Atomic.get pool.closing && not (Promise.is_ready t) in
       match if stays_out then None else Visit.try_enter pool with
       | Some visit -> Visit.visiting visit settle
-      | None -> ended ~wait t (Promise.state t)))
+      | None -> ended ~wait t (if stays_out then Promise.state t else run_outside pool t)))
 
 let settle ~wait state t (home : Promise.home) =
   let w = current () in
@@ -226,18 +240,9 @@ let on_cancel hook =
 (* For a task that runs in place on a thread without a place: a new one of nobody's, as the one that
    storage shows may be another thread's. *)
 let place_or_none () =
-  match owned_place () with Some w -> w | None -> Place.make (Pool.current ()) (-1)
+  match Context.here () with Some w -> w | None -> Place.make (Pool.current ()) (-1)
 
-(* If all places of the pool are taken, [f] runs there as a task, and is the calling strand all the same: it may
-   hold a lock. *)
-let with_place f =
-  Pool.with_current f ~in_place:(fun () ->
-      let me = Strand.current () in
-      let as_caller () =
-        Strand.be me;
-        f (place_or_none ())
-      in
-      await (async as_caller))
+let with_place f = Pool.with_current f ~in_place:(fun () -> f (place_or_none ()))
 
 (* Whoever opened the scope is in its pool, and closing waits for it. *)
 let fork_unguarded (s : Scope.t) f =

@@ -98,7 +98,7 @@ type visit = {
 let bring_context w ~outer =
   Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.inherited)
 
-let come_in w ~outer ~strand =
+let come_in w ~outer ~part_of ~strand =
   w.own.strand <- strand;
   Machine.free_stacks_at_end ();
   Machine.note_own_signals ();
@@ -107,7 +107,7 @@ let come_in w ~outer ~strand =
   if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
   if Atomic.get w.away then come_back w;
   arrive w;
-  bring_context w ~outer;
+  bring_context w ~outer:part_of;
   leave_for_another outer;
   Some { w; outer; shown }
 
@@ -119,12 +119,12 @@ let let_go w =
 (* An asynchronous exception leaves no place taken: none strikes here between taking it and the handler, nor
    in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating nothing. *)
 let try_enter pool =
-  let outer = owned_place () and strand = Strand.current () in
+  let outer = owned_place () and part_of = Context.here () and strand = Strand.current () in
   let before = current () in
   let w = take_place pool in
   if w == nobody then None
   else
-    match come_in w ~outer ~strand with
+    match come_in w ~outer ~part_of ~strand with
     | visit -> visit
     | exception exn -> (
       let shown = if is_free before then before else nobody in
@@ -312,9 +312,8 @@ let enter fn pool =
       raise exn)
 
 (* For a thread that got no place: calls act on this pool all the same, and closing waits for it. *)
-let outside ~if_closed fn pool f =
-  let place = make_outside pool and is_within = is_outsider pool in
-  let outer = owned_place () and before = current () and refused = ref false in
+let outside pool ~arrive f =
+  let place = make_outside pool and outer = owned_place () and before = current () in
   let put_back () () =
     hide place ~shown:before;
     return_to outer;
@@ -323,18 +322,22 @@ let outside ~if_closed fn pool f =
   in
   let put_all_back () = Outcome.firmly put_back () () in
   place.own.strand <- Strand.current ();
-  match
-    Outcome.finally put_all_back () (fun () ->
-        change pool.outsiders (List.cons place);
-        refused := Atomic.get pool.closing && not is_within;
-        if !refused then refuse_closed fn pool;
-        ignore (show place);
-        leave_for_another outer;
-        f ())
-  with
-  | result -> result
-  | exception Invalid_argument _ when !refused && Option.is_some if_closed ->
-    Option.get if_closed ()
+  bring_context place ~outer:(Context.here ());
+  Outcome.finally put_all_back () (fun () ->
+      change pool.outsiders (List.cons place);
+      arrive ();
+      ignore (show place);
+      leave_for_another outer;
+      f ())
+
+let outside_unless_closed ?if_closed fn pool f =
+  let is_within = is_outsider pool and refused = ref false in
+  let arrive () =
+    refused := Atomic.get pool.closing && not is_within;
+    if !refused then refuse_closed fn pool
+  in
+  try outside pool ~arrive f
+  with Invalid_argument _ when !refused && Option.is_some if_closed -> Option.get if_closed ()
 
 (* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead
    of the refusal. *)
@@ -348,7 +351,7 @@ let with_worker ?if_closed fn pool ~in_place f =
     | None -> (
       match enter fn pool with
       | Some visit -> visiting visit f
-      | None -> outside ~if_closed fn pool in_place
+      | None -> outside_unless_closed ?if_closed fn pool in_place
       | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
 
 (* Somebody who waits outside does what nobody there does: all residents are blocked, in a way that
