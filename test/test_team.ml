@@ -340,7 +340,9 @@ let failure_beside_a_cancellation pool =
     in
     let task () =
       wait_until (fun () -> Atomic.get self <> None);
-      loop pool 2000 body
+      Fun.protect
+        (fun () -> loop pool 2000 body)
+        ~finally:(fun () -> check_raises "told afterwards" Task.Cancelled Task.check)
     in
     Pool.run pool (fun () ->
         let task = Task.async task in

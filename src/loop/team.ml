@@ -77,12 +77,15 @@ let rec sweep_slice chunk failures me ~worker ~block from count =
     sweep_slice chunk failures me ~worker ~block (from + now) (count - now)
   end
 
-(* What the function raised comes before a cancellation that was told between its calls. *)
+(* What the function raised comes before a cancellation that was told between its calls: that is told again, at the
+   next checkpoint. *)
 let raising failures run =
+  let tell_again = Context.keep () in
   match run () with
   | () -> Context.reraise failures
   | exception (Promise.Cancelled as exn) ->
     let told = Outcome.caught exn in
+    if Option.is_some (Leftmost.get failures) then tell_again ();
     Context.reraise failures;
     Outcome.raise told
 
