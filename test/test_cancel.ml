@@ -263,6 +263,30 @@ let looks_when_all_is_over () =
       Atomic.set over true;
       check_cancelled "what it started" (fun () -> Task.await (Option.get (Atomic.get started))))
 
+(* Or when the task was cancelled after the scope. *)
+let looks_when_its_task_is_over () =
+  in_pool 3 (fun () ->
+      let began = Atomic.make false and go = Atomic.make false and over = Atomic.make false in
+      let started = Atomic.make None in
+      let late () =
+        Atomic.set began true;
+        until over;
+        Task.check ()
+      in
+      let body () =
+        Atomic.set started (Some (Task.scope (fun _ -> Task.async late)));
+        until began;
+        until go;
+        raise (Failed 1)
+      in
+      let t = Task.async body in
+      until began;
+      Task.cancel t;
+      Atomic.set go true;
+      check_raises "the task" (Failed 1) (fun () -> Task.await t);
+      Atomic.set over true;
+      check_cancelled "what it started" (fun () -> Task.await (Option.get (Atomic.get started))))
+
 (* A task that an outsider's await begins, as its pool is closing, is a part of that pool, and can be cancelled. *)
 let awaited_as_its_pool_closes () =
   let pool = Pool.create ~domains:2 ~oversubscribe:true () in
@@ -1113,6 +1137,7 @@ let () =
           case "a task awaits itself" awaits_itself;
           case "a hook waits for a lock" hook_waits_for_a_lock;
           case "looks when all is over" looks_when_all_is_over;
+          case "looks when its task is over" looks_when_its_task_is_over;
           case "awaited as its pool closes" awaited_as_its_pool_closes;
           case "Ctrl-C in a hook" hook_is_interrupted;
           case "hooks of the quick" hooks_of_the_quick;

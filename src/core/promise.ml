@@ -65,6 +65,7 @@ and 'a state =
 and raised = {
   failure : Outcome.failure;
   heard : heard Atomic.t;
+  mutable after_stop : bool;  (** written before anybody sees it *)
   mutable token : token;  (** lives as long as the promise; nobody reads it *)
 }
 
@@ -160,12 +161,14 @@ let on_done ?(is_live = always) p wake =
 (* {2 Stop} *)
 
 let cancelled = Outcome.{ exn = Cancelled; backtrace = Printexc.get_callstack 0 }
-let raised failure = Raised { failure; heard = Atomic.make Unheard; token = No_token }
 
-(* A scope that was stopped still tells so when it has ended, to tasks that outlive it. *)
+let raised failure =
+  Raised { failure; heard = Atomic.make Unheard; after_stop = false; token = No_token }
+
+(* Who was stopped still tells so when it has ended, to tasks that outlive it. *)
 let is_marked = function
   | Running (_, { stopped; _ }) -> stopped
-  | Raised { failure; _ } -> failure == cancelled
+  | Raised { failure; after_stop; _ } -> after_stop || failure == cancelled
   | Ready _ | Returned _ -> false
 
 let was_stopped p = is_marked (Atomic.get p)
@@ -228,12 +231,17 @@ let somebody_waits { entries; _ } =
 
 (* A scope does: it raises the first failure, and nobody reports the others. *)
 let is_expected { entries; _ } = List.exists (fun entry -> entry.is_live == always) entries
-let raised_cancelled = { failure = cancelled; heard = Atomic.make Unheard; token = No_token }
+
+let raised_cancelled =
+  { failure = cancelled; heard = Atomic.make Unheard; after_stop = true; token = No_token }
 
 (* A value that comes after the stop is dropped. *)
 let[@inline] outcome state result =
   match (state, result) with
   | Running (_, { stopped = true; _ }), Returned _ -> Raised raised_cancelled
+  | Running (_, { stopped = true; _ }), Raised raised ->
+    raised.after_stop <- true;
+    result
   | _ -> result
 
 (* The state until then. *)

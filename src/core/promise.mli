@@ -22,6 +22,7 @@ type 'a state =
 and raised = {
   failure : Outcome.failure;
   heard : heard Atomic.t;
+  mutable after_stop : bool;  (** it was stopped while it ran *)
   mutable token : token;  (** lives as long as the promise; nobody reads it *)
 }
 
