@@ -268,6 +268,29 @@ let cancelled_in_place () =
       Thread.join canceller)
     [ endless; never ]
 
+(* The innermost counts, though the thread works in another one, too, which storage does not show. *)
+let innermost_in_place () =
+  crowded 1 (fun pool _ ->
+      Pool.with_ ~name:"home" ~domains:1 (fun home ->
+          let entered = Atomic.make false and leave = Atomic.make false in
+          let shown () =
+            Pool.run home (fun () ->
+                Atomic.set entered true;
+                wait_until (fun () -> Atomic.get leave))
+          in
+          let beside shown =
+            Pool.run home (fun () ->
+                Atomic.set leave true;
+                Thread.join shown;
+                let current () = (Muster_core.Pool.current ()).name in
+                check_equal "the other" false (Pool.run pool current = "home");
+                check_equal "its own" "home" (current ()))
+          in
+          in_domain (fun () ->
+              let shown = Thread.create shown () in
+              wait_until (fun () -> Atomic.get entered);
+              beside shown)))
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -294,6 +317,7 @@ let () =
           case "residents help" with_residents;
           case "scopes are their callers" scopes_are_their_callers;
           crowd_case "cancelled in place" (in_it cancelled_in_place);
+          case "innermost in place" innermost_in_place;
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

@@ -314,11 +314,6 @@ let listed is_it =
     | Some w as found when is_it w -> found
     | _ -> None)
 
-(* Where the calling thread works, if it does: in its innermost place. *)
-let owned_place () =
-  let w = current () in
-  if owned w then Some w else listed owned
-
 (* For a thread that acts on a pool in which all places are taken: one of nobody's, which it finds in the same
    way and does not own. *)
 let make_outside pool =
@@ -327,6 +322,12 @@ let make_outside pool =
   w
 
 let is_outside w = Atomic.get w.owner = -Machine.thread_id ()
+
+(* Where the calling thread works, if it does: in its innermost place. What storage shows of its own is further in
+   than what is listed. *)
+let owned_place () =
+  let w = current () in
+  if owned w then Some w else if is_outside w then None else listed owned
 
 (* Whether the calling thread acts on that pool so, though another one may be current. *)
 let is_outsider pool = List.exists is_outside (Atomic.get pool.outsiders)
