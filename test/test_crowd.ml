@@ -291,6 +291,24 @@ let innermost_in_place () =
               wait_until (fun () -> Atomic.get entered);
               beside shown)))
 
+(* Who comes back to a pool through one where it runs in place is part of the same. *)
+let back_in_place pool =
+  with_domains 1 (fun home ->
+      let rec endless n =
+        Task.check ();
+        Thread.yield ();
+        if n > 0 then endless (n - 1)
+      in
+      Pool.run home (fun () ->
+          in_it
+            (fun () ->
+              check_raises "back" Task.Cancelled (fun () ->
+                  Task.scope (fun s ->
+                      Task.cancel_scope s;
+                      Pool.run home (fun () -> endless 10);
+                      failwith "not told")))
+            pool))
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -318,6 +336,7 @@ let () =
           case "scopes are their callers" scopes_are_their_callers;
           crowd_case "cancelled in place" (in_it cancelled_in_place);
           case "innermost in place" innermost_in_place;
+          crowd_case "back in place" back_in_place;
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

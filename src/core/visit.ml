@@ -273,7 +273,7 @@ let inside pool = place_in pool <> None
 (* The handler of the place is below that of the pool in between. What is changed on the way is put back
    wherever an exception strikes. *)
 let again w f =
-  let outer = owned_place () and me = Strand.current () in
+  let outer = owned_place () and part_of = Context.here () and me = Strand.current () in
   let handled = w.own.handled and strand = Context.capture w in
   let was_away = Atomic.get w.away and before = current () in
   let is_shown = ref false in
@@ -291,7 +291,7 @@ let again w f =
   Outcome.finally put_all_back () (fun () ->
       w.own.handled <- false;
       w.own.strand <- me;
-      bring_context w ~outer;
+      bring_context w ~outer:part_of;
       ignore (show w);
       is_shown := true;
       leave_for_another outer;
