@@ -309,6 +309,16 @@ let back_in_place pool =
                       failwith "not told")))
             pool))
 
+(* Who was told of it there is left alone, and so is the strand beneath a hook. *)
+let told_once_in_place () =
+  let never () = Muster.Latch.await (Muster.Latch.create 1) in
+  let cleans_up f () = Fun.protect ~finally:Task.check f in
+  let late what f =
+    check_raises what Task.Deadline_exceeded (fun () -> Task.with_deadline 0.002 f)
+  in
+  late "an inner scope" (cleans_up (fun () -> Task.scope (fun _ -> never ())));
+  late "an inner pool" (fun () -> cleans_up (fun () -> Pool.run (Pool.default ()) never) ())
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -337,6 +347,7 @@ let () =
           crowd_case "cancelled in place" (in_it cancelled_in_place);
           case "innermost in place" innermost_in_place;
           crowd_case "back in place" back_in_place;
+          crowd_case "told once in place" (in_it told_once_in_place);
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

@@ -323,12 +323,16 @@ let outside pool ~arrive f =
   let put_all_back () = Outcome.firmly put_back () () in
   place.own.strand <- Strand.current ();
   bring_context place ~outer:(Context.here ());
-  Outcome.finally put_all_back () (fun () ->
-      change pool.outsiders (List.cons place);
-      arrive ();
-      ignore (show place);
-      leave_for_another outer;
-      f ())
+  match
+    Outcome.finally put_all_back () (fun () ->
+        change pool.outsiders (List.cons place);
+        arrive ();
+        ignore (show place);
+        leave_for_another outer;
+        f ())
+  with
+  | result -> result
+  | exception exn -> Context.rethrow (Outcome.caught exn)
 
 let outside_unless_closed ?if_closed fn pool f =
   let is_within = is_outsider pool and refused = ref false in
