@@ -319,6 +319,19 @@ let told_once_in_place () =
   late "an inner scope" (cleans_up (fun () -> Task.scope (fun _ -> never ())));
   late "an inner pool" (fun () -> cleans_up (fun () -> Pool.run (Pool.default ()) never) ())
 
+let hooks_in_place () =
+  let hooked = ref false in
+  let hook () =
+    Task.check ();
+    hooked := true
+  in
+  check_raises "the strand is told" Task.Cancelled (fun () ->
+      Task.scope (fun s ->
+          Task.on_cancel hook;
+          Task.cancel_scope s;
+          Task.check ()));
+  check_equal "the hook is not" true !hooked
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -348,6 +361,7 @@ let () =
           case "innermost in place" innermost_in_place;
           crowd_case "back in place" back_in_place;
           crowd_case "told once in place" (in_it told_once_in_place);
+          crowd_case "hooks in place" (in_it hooks_in_place);
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

@@ -14,10 +14,23 @@ exception Deadline_exceeded
    [Cancelled] that is meant for the strand beneath, and one that wants a lock which that strand holds would be
    refused as its holder. So each is a strand of its own; when it waits, who called it goes on. *)
 
+(* A thread that has no place waits as a whole: it stays its own strand, so that a lock which that one holds is refused,
+   not waited for. *)
+let apart_outside f =
+  match outside_place () with
+  | None -> f ()
+  | Some w ->
+    let before = Context.capture w in
+    let put_back before () = Context.restore w before in
+    let put_back () = Outcome.firmly put_back before () in
+    Outcome.finally put_back () (fun () ->
+        Context.switch w { (Context.none w) with number = before.number };
+        f ())
+
 (* What it raises goes to the caller, unless it has waited: then nobody is beneath it. *)
 let apart f =
   match owned_place () with
-  | None -> f ()
+  | None -> apart_outside f
   | Some w ->
     let waited = ref false in
     let later exn = if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain exn in
