@@ -332,6 +332,36 @@ let hooks_in_place () =
           Task.check ()));
   check_equal "the hook is not" true !hooked
 
+(* A task of the pool is not of the scope in which it is awaited, and would keep it from being stopped. *)
+let others_in_place pool =
+  let over = Atomic.make false in
+  in_it
+    (fun () ->
+      let begun = Atomic.make false in
+      let busy =
+        Task.async (fun () ->
+            Atomic.set begun true;
+            wait_until (fun () -> Atomic.get over))
+      in
+      wait_until (fun () -> Atomic.get begun);
+      let t = Task.async (fun () -> wait_until (fun () -> Atomic.get over)) in
+      let opener =
+        Thread.create
+          (fun () ->
+            Thread.delay 0.5;
+            Atomic.set over true)
+          ()
+      in
+      let since = Unix.gettimeofday () in
+      check_raises "a wait" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.01 (fun () -> Task.await t));
+      let took = Unix.gettimeofday () -. since in
+      Thread.join opener;
+      Task.await t;
+      Task.await busy;
+      check_equal "in time" true (took < 0.4))
+    pool
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -362,6 +392,7 @@ let () =
           crowd_case "back in place" back_in_place;
           crowd_case "told once in place" (in_it told_once_in_place);
           crowd_case "hooks in place" (in_it hooks_in_place);
+          crowd_case "others in place" others_in_place;
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

@@ -160,7 +160,9 @@ let settle_at ~wait t w =
 let run_outside pool t =
   Visit.outside pool ~arrive:ignore (fun () ->
       match (outside_place (), Promise.state t) with
-      | Some w, (Ready (_, home, _) as state) -> run_of_other_scope w state t home
+      | Some w, (Ready (_, home, _) as state)
+        when w.own.context == uncancelled || w.own.home == home ->
+        run_of_other_scope w state t home
       | _, state -> state)
 
 (* What nobody has begun keeps a closing pool open; but whoever only waits stays out of it. *)
