@@ -362,6 +362,33 @@ let others_in_place pool =
       check_equal "in time" true (took < 0.4))
     pool
 
+(* Forks and loops there look as others do. *)
+let checkpoints_in_place pool =
+  let is_one what f =
+    check_raises what Task.Cancelled (fun () ->
+        Task.scope (fun s ->
+            Task.cancel_scope s;
+            f ();
+            failwith what))
+  in
+  is_one "both" (fun () -> ignore (Muster.both ignore ignore));
+  is_one "for" (fun () -> Muster.parallel_for ~start:0 ~finish:9 ignore);
+  is_one "for_n" (fun () -> Team.for_n pool 10 (fun ~worker:_ _ -> ()));
+  is_one "for_n_dynamic" (fun () -> Team.for_n_dynamic pool 10 (fun ~worker:_ _ -> ()));
+  is_one "for_slices" (fun () -> Team.for_slices pool 10 (fun ~worker:_ ~start:_ ~count:_ -> ()))
+
+let long_loops_in_place pool =
+  let late what f =
+    check_raises what Task.Deadline_exceeded (fun () ->
+        Task.with_deadline 0.01 (fun () ->
+            f ();
+            failwith what))
+  in
+  let body _ = burn 1e-5 in
+  late "for" (fun () -> Muster.parallel_for ~start:0 ~finish:100_000 body);
+  late "for_n_dynamic" (fun () -> Team.for_n_dynamic pool 100_000 (fun ~worker:_ i -> body i));
+  late "for_n" (fun () -> Team.for_n pool 100_000 (fun ~worker:_ i -> body i))
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -393,6 +420,10 @@ let () =
           crowd_case "told once in place" (in_it told_once_in_place);
           crowd_case "hooks in place" (in_it hooks_in_place);
           crowd_case "others in place" others_in_place;
+          crowd_case "checkpoints in place" (fun pool ->
+              in_it (fun () -> checkpoints_in_place pool) pool);
+          crowd_case "long loops in place" (fun pool ->
+              in_it (fun () -> long_loops_in_place pool) pool);
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

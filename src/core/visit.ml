@@ -340,6 +340,10 @@ let outside_unless_closed ?if_closed fn pool f =
     refused := Atomic.get pool.closing && not is_within;
     if !refused then refuse_closed fn pool
   in
+  let f () =
+    Context.check_if_any ();
+    f ()
+  in
   try outside pool ~arrive f
   with Invalid_argument _ when !refused && Option.is_some if_closed -> Option.get if_closed ()
 

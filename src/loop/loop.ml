@@ -85,6 +85,7 @@ let look_up_between_chunks () =
     Run.look_up_if_due w;
     Context.check_at (Context.place_after w)
   end
+  else Context.check_if_any ()
 
 (* [last]: the length of the chunk before. *)
 let rec sweep job lo hi cost last =
@@ -95,7 +96,7 @@ let rec sweep job lo hi cost last =
 
 and sweep_on job w lo hi cost last =
   let rest = Site.estimate cost (span lo hi + 1) in
-  if not (Place.owned w) then run_chunk job lo hi
+  if not (Place.owned w) then step job lo hi cost last
   else begin
     Run.serve w;
     if lo < hi && may_split job w lo hi rest then split job w lo hi cost last rest
@@ -124,7 +125,7 @@ and step job lo hi cost last =
 (* What is remembered is what all chunks took: one of them may have had a long iteration. *)
 let share job lo hi cost =
   Pool.with_current
-    ~in_place:(fun () -> run_chunk job lo hi)
+    ~in_place:(fun () -> sweep job lo hi cost 1)
     (fun _ ->
       sweep job lo hi cost 1;
       let iterations = Atomic.get job.swept in

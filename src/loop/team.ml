@@ -19,6 +19,7 @@ let shares fn pool ~size n share =
   let workers = min n size in
   let in_place () =
     for worker = 0 to workers - 1 do
+      Context.check_if_any ();
       share worker
     done
   in
@@ -186,7 +187,15 @@ let run_shared (w : Place.t) loop ~from cost =
   Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers (sweep_shared loop me slices)
 
 let run_dynamic pool loop =
-  let in_place () = run_chunk loop ~worker:0 0 (loop.n - 1) in
+  let rec in_place_from from block =
+    if from < loop.n && not (Leftmost.stops loop.failures from) then begin
+      Context.check_if_any ();
+      let now = min block (loop.n - from) in
+      run_chunk loop ~worker:0 from (from + now - 1);
+      in_place_from (from + now) (min longest_block (2 * block))
+    end
+  in
+  let in_place () = in_place_from 0 first_block in
   raising loop.failures @@ fun () ->
   Visit.with_worker "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
