@@ -389,6 +389,43 @@ let long_loops_in_place pool =
   late "for_n_dynamic" (fun () -> Team.for_n_dynamic pool 100_000 (fun ~worker:_ i -> body i));
   late "for_n" (fun () -> Team.for_n pool 100_000 (fun ~worker:_ i -> body i))
 
+(* Another thread of the domain, whose place storage shows, may leave its pool at any point of our way in. *)
+let storage_is_given_back () =
+  crowded 1 (fun pool _ ->
+      Pool.with_ ~domains:1 (fun home ->
+          let leaves_at k =
+            let entered = Atomic.make false and leave = Atomic.make false in
+            let other =
+              Thread.create
+                (fun () ->
+                  Pool.run home (fun () ->
+                      Atomic.set entered true;
+                      wait_until (fun () -> Atomic.get leave)))
+                ()
+            in
+            wait_until (fun () -> Atomic.get entered);
+            let count = ref 0 in
+            let tick _ =
+              incr count;
+              if !count = k then begin
+                Atomic.set leave true;
+                Thread.join other
+              end;
+              None
+            in
+            let tracker = { Gc.Memprof.null_tracker with alloc_minor = tick } in
+            ignore (Gc.Memprof.start ~sampling_rate:1. tracker);
+            Pool.run pool ignore;
+            Gc.Memprof.stop ();
+            Atomic.set leave true;
+            Thread.join other;
+            check_equal "nobody's" true (Muster_core.Place.current () == Muster_core.Place.nobody)
+          in
+          in_domain (fun () ->
+              for k = 1 to 100 do
+                leaves_at k
+              done)))
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -424,6 +461,7 @@ let () =
               in_it (fun () -> checkpoints_in_place pool) pool);
           crowd_case "long loops in place" (fun pool ->
               in_it (fun () -> long_loops_in_place pool) pool);
+          case "storage is given back" storage_is_given_back;
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

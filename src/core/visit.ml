@@ -275,7 +275,7 @@ let inside pool = place_in pool <> None
 let again w f =
   let outer = owned_place () and part_of = Context.here () and me = Strand.current () in
   let handled = w.own.handled and strand = Context.capture w in
-  let was_away = Atomic.get w.away and before = current () in
+  let was_away = Atomic.get w.away and before = ref nobody in
   let is_shown = ref false in
   let put_back () () =
     w.own.handled <- handled;
@@ -283,7 +283,7 @@ let again w f =
     if was_away then go_away w;
     return_to outer;
     if !is_shown then begin
-      hide w ~shown:before;
+      hide w ~shown:!before;
       is_shown := false
     end
   in
@@ -292,7 +292,7 @@ let again w f =
       w.own.handled <- false;
       w.own.strand <- me;
       bring_context w ~outer:part_of;
-      ignore (show w);
+      before := show w;
       is_shown := true;
       leave_for_another outer;
       if was_away then come_back w;
@@ -313,9 +313,9 @@ let enter fn pool =
 
 (* For a thread that got no place: calls act on this pool all the same, and closing waits for it. *)
 let outside pool ~arrive f =
-  let place = make_outside pool and outer = owned_place () and before = current () in
+  let place = make_outside pool and outer = owned_place () and before = ref nobody in
   let put_back () () =
-    hide place ~shown:before;
+    hide place ~shown:!before;
     return_to outer;
     change pool.outsiders (List.filter (fun other -> other != place));
     if Atomic.get pool.closing then announce_leave pool
@@ -327,7 +327,7 @@ let outside pool ~arrive f =
     Outcome.finally put_all_back () (fun () ->
         change pool.outsiders (List.cons place);
         arrive ();
-        ignore (show place);
+        before := show place;
         leave_for_another outer;
         f ())
   with
