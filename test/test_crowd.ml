@@ -426,6 +426,44 @@ let storage_is_given_back () =
                 leaves_at k
               done)))
 
+(* An exception of a signal's handler may come at any point of the way in and out. *)
+let struck_in_place () =
+  crowded 1 (fun pool _ ->
+      let inner = Pool.run pool Muster_core.Pool.current in
+      let before = Atomic.get inner.outsiders in
+      let struck_at what k f =
+        let count = ref 0 and me = Muster_core.Machine.thread_id () in
+        let tick _ =
+          (* A domain that is hired meanwhile has the same tracker. *)
+          if Muster_core.Machine.thread_id () = me then begin
+            incr count;
+            if !count = k then raise Exit
+          end;
+          None
+        in
+        let tracker = { Gc.Memprof.null_tracker with alloc_minor = tick } in
+        ignore (Gc.Memprof.start ~sampling_rate:1. tracker);
+        (try f () with Exit -> ());
+        Gc.Memprof.stop ();
+        let name = Printf.sprintf "%s, struck at %d" what k in
+        check_equal name true (List.compare_lengths (Atomic.get inner.outsiders) before = 0);
+        check_int name 0 (Atomic.get inner.suspended);
+        check_equal name true Muster_core.Place.(current () == nobody);
+        check_equal name false
+          (List.mem_assoc (Muster_core.Machine.thread_id ()) (Atomic.get Muster_core.Place.beside))
+      in
+      in_domain (fun () ->
+          for k = 1 to 300 do
+            struck_at "run" k (fun () -> Pool.run pool ignore);
+            struck_at "scope" k (fun () -> Pool.run pool (fun () -> Task.scope ignore));
+            struck_at "await" k (fun () -> Pool.run pool (fun () -> Task.await (Task.async ignore)));
+            struck_at "deadline" k (fun () ->
+                Pool.run pool (fun () ->
+                    Task.with_deadline 10. (fun () -> Muster.both ignore ignore))
+                |> ignore)
+          done);
+      check_equal "timers" false (Muster_core.Timer.are_set ()))
+
 (* Tasks that nobody has begun are done when the crowd has gone. *)
 let left_over () =
   let ran = Atomic.make 0 in
@@ -462,6 +500,7 @@ let () =
           crowd_case "long loops in place" (fun pool ->
               in_it (fun () -> long_loops_in_place pool) pool);
           case "storage is given back" storage_is_given_back;
+          case "struck in place" struck_in_place;
           case "what is left" left_over;
           case "closing waits for all" closing;
         ] );

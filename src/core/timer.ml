@@ -32,7 +32,10 @@ let add at what =
   change (Times.add key what);
   key
 
-let remove key = change (Times.remove key)
+let remove_it key () = change (Times.remove key)
+
+(* An asynchronous exception leaves none behind: it would stay until it is due. *)
+let remove key = Outcome.firmly remove_it key ()
 let nothing = ref []
 
 (* Each is done by who takes it out: nothing is allocated afterwards, where an asynchronous exception
