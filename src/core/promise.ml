@@ -281,14 +281,18 @@ let stop_if_orphan p =
 
 (* No asynchronous exception strikes before the promise is resolved: where somebody else changes its state
    meanwhile, [replace] looks for signals, and what is raised there, or by a hook, is raised afterwards. *)
-let[@inline never] resolve_watched p result =
-  (match
-     stop_if_orphan p;
-     replace p result
-   with
+let replace_and_announce p result =
+  match replace p result with
   | state -> announce p state result
   | exception exn ->
     announce p (Atomic.exchange p result) result;
+    raise exn
+
+let[@inline never] resolve_watched p result =
+  (match stop_if_orphan p with
+  | () -> replace_and_announce p result
+  | exception exn ->
+    replace_and_announce p result;
     raise exn);
   Atomic.get p
 

@@ -100,7 +100,13 @@ let subject ~fails =
 let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 }
 
 let failed () =
-  Promise.Raised { failure = failure Failed; heard = Atomic.make Promise.Unheard; token = No_token }
+  Promise.Raised
+    {
+      failure = failure Failed;
+      heard = Atomic.make Promise.Unheard;
+      after_stop = false;
+      token = No_token;
+    }
 
 (* What the operation told, [true] where it tells nothing but had an effect. *)
 let perform { promise; called; runs; _ } waiter = function
