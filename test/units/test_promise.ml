@@ -52,11 +52,13 @@ let add_waiter m =
   | Ended _ -> { m with called = m.called @ [ id ] }
   | Ready | Running -> { m with waiting = m.waiting @ [ id ] }
 
+(* Who was stopped still tells so when it has ended. *)
+let is_stopped m = m.stopped || m.state = Ended Stopped
+
 let add_hook m =
   let id = m.waiters in
   let m = { m with waiters = id + 1 } in
-  if (m.state = Running && m.stopped) || m.state = Ended Stopped then
-    { m with called = m.called @ [ id ] }
+  if is_stopped m then { m with called = m.called @ [ id ] }
   else if m.state = Running then { m with hooked = m.hooked @ [ id ] }
   else m
 
@@ -141,8 +143,7 @@ let check_result state promise =
   | Ready | Running -> check_invalid ~mentions:[ "not ended" ] "result" result
 
 let check_state (m : model) { promise; runs; unheard; called } =
-  let stopped = (m.state = Running && m.stopped) || m.state = Ended Stopped in
-  check_bool "is_stopped" stopped (Promise.is_stopped promise);
+  check_bool "is_stopped" (is_stopped m) (Promise.is_stopped promise);
   check_bool "is_ready" (m.state = Ready) (Promise.is_ready promise);
   check_bool "is_done" (m.state <> Ready && m.state <> Running) (Promise.is_done promise);
   check_int "runs" m.runs !runs;
