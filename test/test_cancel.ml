@@ -622,15 +622,12 @@ let struck_as_it_stops () =
         until stopped
       in
       interrupted "first" (fun () -> Task.first [ loser; (fun () -> until began) ]);
-      let began = Atomic.make false in
+      let latch = Muster.Latch.create 1 in
       let struck () =
-        until began;
+        Muster.Latch.count_down latch;
         raise Sys.Break
-      and slow () =
-        Atomic.set began true;
-        Unix.sleepf 0.05
-      in
-      interrupted "one of first's" (fun () -> Task.first [ slow; struck ]);
+      and succeeds () = try Muster.Latch.await latch with Task.Cancelled -> () in
+      interrupted "one of first's" (fun () -> Task.first [ succeeds; struck ]);
       check_int "the next" 42 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 42)))))
 
 let awaits_itself () =

@@ -143,6 +143,24 @@ let keep () =
   let put_back w = Option.iter (restore w) strand in
   fun () -> Option.iter put_back (here ())
 
+(* What a loop's body raised comes before a cancellation that was told between its calls, here or to another worker:
+   that is told again, at the next checkpoint. [failure]: the leftmost. *)
+let raising failure run =
+  let tell_again = keep () in
+  let raise_failure () =
+    let raise_it (f : Outcome.failure) =
+      if f.exn != Promise.Cancelled then tell_again ();
+      rethrow f
+    in
+    Option.iter raise_it (failure ())
+  in
+  match run () with
+  | () -> raise_failure ()
+  | exception (Promise.Cancelled as exn) ->
+    let told = Outcome.caught exn in
+    raise_failure ();
+    Outcome.raise told
+
 (* What code gets that begins as a part of what the caller is a part of. *)
 let inherited w = if is_plain w || is_interruption w then none w else capture w
 

@@ -78,25 +78,13 @@ let rec sweep_slice chunk failures me ~worker ~block from count =
     sweep_slice chunk failures me ~worker ~block (from + now) (count - now)
   end
 
-(* What the function raised comes before a cancellation that was told between its calls: that is told again, at the
-   next checkpoint. *)
-let raising failures run =
-  let tell_again = Context.keep () in
-  match run () with
-  | () -> Context.reraise failures
-  | exception (Promise.Cancelled as exn) ->
-    let told = Outcome.caught exn in
-    if Option.is_some (Leftmost.get failures) then tell_again ();
-    Context.reraise failures;
-    Outcome.raise told
-
 let for_n pool n f =
   check_call "for_n" pool n;
   let size = Pool.size pool in
   if n > 0 then begin
     let failures = Leftmost.create () in
     let chunk = chunk_of f failures and me = Context.get () in
-    raising failures @@ fun () ->
+    Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
     shares "Team.for_n" pool ~size n (fun worker ->
         let start, count = Slices.slice n size worker in
         sweep_slice chunk failures me ~worker ~block:first_block start count)
@@ -196,7 +184,7 @@ let run_dynamic pool loop =
     end
   in
   let in_place () = in_place_from 0 first_block in
-  raising loop.failures @@ fun () ->
+  Context.raising (fun () -> Leftmost.get loop.failures) @@ fun () ->
   Visit.with_worker "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= worth pool then run_shared w loop ~from:0 cost
