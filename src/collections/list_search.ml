@@ -19,11 +19,14 @@ let search_by walk code look f =
     | Some v -> note first p (Found v)
     | exception exn -> note first p (Failed (Outcome.caught exn))
   in
-  ignore (walk (job ~found:(Leftmost.stops first) code source work));
-  match Leftmost.get first with
-  | None -> None
-  | Some (Found v) -> Some v
-  | Some (Failed failure) -> Context.rethrow failure
+  let failure () =
+    match Leftmost.get first with
+    | Some (Failed failure) -> Some failure
+    | Some (Found _) | None -> None
+  in
+  let job = job ~found:(Leftmost.stops first) code source work in
+  ignore (Context.raising failure (fun () -> walk job));
+  match Leftmost.get first with Some (Found v) -> Some v | Some (Failed _) | None -> None
 
 let search code look f l =
   if Walk.is_short code then

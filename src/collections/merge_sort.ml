@@ -221,6 +221,7 @@ let sort cmp own =
     else
       let job = make_job cmp own ~code ~grain:(grain_for cost) in
       let run () = first_or_other job (all own) in
-      Pool.with_current ~in_place:run (fun _ -> run ());
-      Context.reraise job.failures
+      Context.raising
+        (fun () -> Leftmost.get job.failures)
+        (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
   end

@@ -183,8 +183,11 @@ let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
 
 let shared_by_all job from first =
-  let bs, last = blocks job from first first_block in
-  Context.reraise job.failures;
+  let bs, last =
+    Context.raising
+      (fun () -> Leftmost.get job.failures)
+      (fun () -> blocks job from first first_block)
+  in
   (Stdlib.List.fold_right add_results bs [], last)
 
 (* {2 In place}

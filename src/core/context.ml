@@ -155,7 +155,9 @@ let raising failure run =
     Option.iter raise_it (failure ())
   in
   match run () with
-  | () -> raise_failure ()
+  | v ->
+    raise_failure ();
+    v
   | exception (Promise.Cancelled as exn) ->
     let told = Outcome.caught exn in
     raise_failure ();

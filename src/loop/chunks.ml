@@ -26,11 +26,9 @@ let shared code cost lo hi body =
   let first = Leftmost.create () in
   let fail lo failure = Leftmost.note first lo (Error failure) in
   let run = keep first body and stopped = Leftmost.stops first in
-  Loop.share (Loop.job ~run ~stopped ~fail ~code ~grain:1) lo hi cost;
-  match Leftmost.get first with
-  | None -> None
-  | Some (Ok v) -> Some v
-  | Some (Error failure) -> Context.rethrow failure
+  Context.raising (Loop.failure_of first) (fun () ->
+      Loop.share (Loop.job ~run ~stopped ~fail ~code ~grain:1) lo hi cost);
+  Option.bind (Leftmost.get first) Result.to_option
 
 (* {2 On the caller's own} *)
 

@@ -199,6 +199,9 @@ let keep_first first f lo hi =
   in
   try from lo with exn -> Leftmost.note first !i (Error (Outcome.caught exn))
 
+let failure_of first () =
+  match Leftmost.get first with Some (Error failure) -> Some failure | Some (Ok _) | None -> None
+
 let parallel_find ?grain ~start ~finish f =
   check_grain "parallel_find" grain;
   Context.check_if_any ();
@@ -208,10 +211,7 @@ let parallel_find ?grain ~start ~finish f =
     let grain = Option.value grain ~default:1 in
     let run = keep_first first f and stopped = Leftmost.stops first in
     let fail i failure = Leftmost.note first i (Error failure) in
-    let failure () =
-      Option.bind (Leftmost.get first) (Result.fold ~ok:(Fun.const None) ~error:Option.some)
-    in
-    Context.raising failure (fun () ->
+    Context.raising (failure_of first) (fun () ->
         share (job ~run ~stopped ~fail ~code ~grain) start finish (Site.cost code))
   end;
   Option.bind (Leftmost.get first) Result.to_option
