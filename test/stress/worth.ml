@@ -38,6 +38,9 @@ end
 let prime = 999_983
 let mix a b = ((a * 31) + b + 7) mod prime
 
+(* No worth: those are less than [prime], and may be negative, as what a search without result is worth is. *)
+let not_run = min_int
+
 (* x -> a x + b: composition is associative, not commutative. *)
 let compose (a, b) (c, d) = (a * c mod prime, ((a * d) + b) mod prime)
 let kernel_step i = i * 7919 mod 1009
@@ -47,9 +50,9 @@ let stage i v = mix v (i + 1)
 module Value (R : RUNNER) = struct
   (* Plain cells, one per index: what a loop wrote must be seen after its join. *)
   let summed count loop f =
-    let cells = Array.make count 0 in
-    loop (fun i -> cells.(i) <- 1 + f i);
-    if Array.mem 0 cells then failwith "an index was not run";
+    let cells = Array.make count not_run in
+    loop (fun i -> cells.(i) <- f i);
+    if Array.mem not_run cells then failwith "an index was not run";
     Array.fold_left mix 0 cells
 
   let rec value graph =
