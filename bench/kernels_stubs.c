@@ -9,7 +9,8 @@ static void work(size_t i) {
   for (int k = 0; k < 12; k++) x = x * 0.5;
 }
 
-static void body(void *ctx, size_t worker, size_t start, size_t count) {
+/* Not inlined: both ways to call it run the same code. */
+__attribute__((noinline)) static void body(void *ctx, size_t worker, size_t start, size_t count) {
   (void)ctx;
   (void)worker;
   for (size_t i = start; i < start + count; i++) work(i);

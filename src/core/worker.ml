@@ -2,7 +2,7 @@
 
    find   the mailbox (a region's share), then what Find says.
    run    as Run says.
-   wait   ten pauses, then yields to the kernel, then sleeps (Parking). *)
+   wait   ten pauses (forty between regions), then yields to the kernel, then sleeps (Parking). *)
 
 open Place
 open Publish
@@ -92,8 +92,13 @@ let rec spin ~found pauses since =
     (Machine.yield ();
      spin ~found 0 since)
 
+(* Regions end, and the next one comes, within a microsecond or two: while a worker yields it sees neither for half a
+   microsecond. Nobody else's line is read meanwhile but the one that is waited for, so it may take longer than before a
+   search ends. *)
+let region_pauses pool = 4 * pool.pauses
+
 let pause w ~found =
-  if not (spin ~found w.pool.pauses (Machine.ticks ())) then
+  if not (spin ~found (region_pauses w.pool) (Machine.ticks ())) then
     park w ~announce:Parking.announce_aside ~found
 
 (* Who publishes work wakes nobody while somebody is searching. So the last searcher looks at all
@@ -185,7 +190,7 @@ let rec is_next_due w pauses =
       is_next_due w (pauses - 1))
 
 let rec serve_row w ~on_top ~until left =
-  if serve_one w ~on_top && left > 1 && is_next_due w w.pool.pauses && not (until ()) then
+  if serve_one w ~on_top && left > 1 && is_next_due w (region_pauses w.pool) && not (until ()) then
     serve_row w ~on_top ~until (left - 1)
 
 (* An asynchronous exception that comes before the task has begun leaves it to the others. (A handler may
