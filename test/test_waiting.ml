@@ -173,10 +173,11 @@ let bounded_address_space () =
 let no_threads () =
   if not Sys.win32 then begin
     let limits = "ulimit -s 4000000 && ulimit -v 3000000" in
-    let file = "no_threads.out" in
-    let command = limits ^ " && exec child/child.exe work-on-one-thread >" ^ file in
+    let file = Filename.temp_file "no_threads" ".out" in
+    let command = limits ^ " && exec child/child.exe work-on-one-thread >" ^ Filename.quote file in
     check_int command 0 (Sys.command command);
     let output = In_channel.with_open_bin file In_channel.input_all in
+    Sys.remove file;
     Alcotest.(check string) "workers" "1\n" output
   end
 
