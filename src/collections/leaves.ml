@@ -1,7 +1,6 @@
 (* Where reductions are cut: by the length alone, so that what they compute does not depend on how
    many workers there are. *)
 
-open Muster_core
 open Muster_loop
 module Array = Stdlib.Array
 

@@ -216,7 +216,7 @@ let run_share_on_top w index share failures ~records ~take ~ended =
   in
   let run () = Compat.match_with body () handler in
   let strand = Context.none w in
-  let fail exn index = raise exn in
+  let fail exn _ = raise exn in
   take ()
   &&
   match aside w ~handled:true ~records strand run () with

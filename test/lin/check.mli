@@ -30,7 +30,7 @@ val test :
   unit Alcotest.test_case
 (** The property is made when its turn comes. QCheck prints its seed, and [QCHECK_SEED] repeats it. *)
 
-module Make (Spec : Program.Spec) : sig
+module Make (_ : Program.Spec) : sig
   val cases : ?programs:int -> ?runs:int -> string -> way list -> unit Alcotest.test_case list
   (** [cases name ways]: by one thread alone (qcheck-stm's own runner), and each of the ways: {!times}
       [programs] random programs (default 40), each [runs] times (200) on domains, since how it goes is
