@@ -1,4 +1,4 @@
-let megabytes kib = float_of_int (kib * 1024) /. 1e6
+let megabytes kib = float_of_int kib *. 1024. /. 1e6
 
 let heaviest (answer : Answer.t) top =
   let line p =

@@ -105,11 +105,14 @@ let read_continuation draft text start stop =
     let value = draft.values.(draft.last) in
     draft.values.(draft.last) <- Text.trim text ~start:(Text.start value) ~stop
 
+(* In KiB: 16 TiB. More is damage, and the sum over all packages of a text is an int. *)
+let largest_size = 1 lsl 34
+
 let size_of text span =
   if Text.is_empty span then 0
   else
     match int_of_string_opt (Text.sub text span) with
-    | Some size when size >= 0 -> size
+    | Some size when 0 <= size && size <= largest_size -> size
     | _ -> Text.malformed text (Text.start span) "bad Installed-Size %S" (Text.sub text span)
 
 let required draft text field =

@@ -144,6 +144,8 @@ let test_malformed () =
   bad ~line:4 ~mentions:"continuation" (good ^ " Package: b\n");
   bad ~line:3 ~mentions:"twice" "Package: a\nVersion: 1\nPackage: b\n";
   bad ~line:3 ~mentions:"Installed-Size" "Package: a\nVersion: 1\nInstalled-Size: big\n";
+  bad ~line:3 ~mentions:"Installed-Size"
+    (Printf.sprintf "Package: a\nVersion: 1\nInstalled-Size: %d\n" max_int);
   bad ~line:1 ~mentions:"found" "\x7fELF\x00\x01\n"
 
 let test_cut () =
