@@ -30,13 +30,13 @@ let on_this_machine () =
     Array.to_list files |> List.filter is_package_list |> List.sort String.compare
     |> List.map (Filename.concat lists)
 
-(* apt's helper goes by the file's name, so it is no help where the name does not tell. It takes
-   a gzip file that was cut off for a whole one, so there it comes second. *)
+(* apt's helper goes by the file's name, so it is no help where the name does not tell. It comes
+   second, for machines without the tool: of a file of several parts, as [pbzip2] and [cat] make, it
+   reads but the first, and it takes a gzip file that was cut off for a whole one. *)
 let commands format path =
   let tool = [| format.tool; "-dc" |] in
   if Filename.check_suffix path format.extension && Sys.file_exists apt_helper then
-    let helper = [| apt_helper; "cat-file"; path |] in
-    if format.extension = ".gz" then [ tool; helper ] else [ helper ]
+    [ tool; [| apt_helper; "cat-file"; path |] ]
   else [ tool ]
 
 let rec wait pid = try snd (Unix.waitpid [] pid) with Unix.Unix_error (EINTR, _, _) -> wait pid

@@ -10,8 +10,8 @@ val on_this_machine : unit -> string list
 
 val read : string -> t
 (** [read path] is the index in a file or a pipe, whose first bytes tell whether and how it
-    is compressed. A compressed one is read by apt's own helper, or, where that is
-    missing, by the tool of its format ([xz], [lz4], [zstd], [bzip2]). For [gzip] the tool
-    comes first: the helper does not notice that a file is cut off.
+    is compressed. A compressed one is read by the tool of its format ([gzip], [xz], [lz4],
+    [zstd], [bzip2]), or, where that is missing, by apt's own helper, which reads but the first
+    part of a file of several.
 
     {b Raises} {!Unreadable}, for a pipe with a compressed index, too. *)

@@ -404,12 +404,17 @@ let test_read () =
   check_unreadable ~mentions:"No such file" "/nowhere/Packages";
   check_unreadable ~mentions:"directory" (Filename.get_temp_dir_name ())
 
-let gzipped text =
+let compressed tool text =
   with_file text (fun path ->
       with_file "" (fun packed ->
-          let zip = Filename.quote_command "gzip" ~stdout:packed [ "-c"; path ] in
-          if Sys.command zip <> 0 then Alcotest.skip ();
-          In_channel.with_open_bin packed In_channel.input_all))
+          let zip =
+            Filename.quote_command tool ~stdout:packed ~stderr:Filename.null [ "-c"; path ]
+          in
+          if Sys.command zip <> 0 then None
+          else Some (In_channel.with_open_bin packed In_channel.input_all)))
+
+let gzipped text =
+  match compressed "gzip" text with Some packed -> packed | None -> Alcotest.skip ()
 
 let test_read_compressed () =
   let packed = gzipped b in
@@ -417,6 +422,18 @@ let test_read_compressed () =
   with_file ~suffix:".gz" packed is_read;
   with_file packed is_read;
   with_file "\x1f\x8bnot really" (check_unreadable ~mentions:"gzip")
+
+(* As pbzip2 and cat make them. *)
+let test_parts () =
+  let check_format (tool, suffix) =
+    let check_all first =
+      let all = first ^ Option.get (compressed tool c) in
+      with_file ~suffix all (fun path -> check Alcotest.string tool (b ^ c) (Index.read path).text)
+    in
+    Option.iter check_all (compressed tool b)
+  in
+  List.iter check_format
+    [ ("gzip", ".gz"); ("xz", ".xz"); ("zstd", ".zst"); ("lz4", ".lz4"); ("bzip2", ".bz2") ]
 
 let test_cut_off () =
   let packed = gzipped (Generate.index ~packages:2_000) in
@@ -501,6 +518,7 @@ let () =
           case "reading" test_read;
           case "reading compressed" test_read_compressed;
           case "a file that is cut off" test_cut_off;
+          case "a file of several parts" test_parts;
           case "reading a pipe" test_read_pipe;
           case "command line" test_command;
         ] );
