@@ -35,12 +35,6 @@ type t = {
 
 let muster_version = if Build.version = "" then "dev" else Build.version
 
-let parameters () =
-  match Sys.getenv_opt "OCAMLRUNPARAM" with None -> Sys.getenv_opt "CAMLRUNPARAM" | given -> given
-
-let sets_minor_heap parameters =
-  List.exists (String.starts_with ~prefix:"s=") (String.split_on_char ',' parameters)
-
 let ocaml () =
   {
     version = Sys.ocaml_version;
@@ -49,7 +43,7 @@ let ocaml () =
     flambda = Build.flambda;
     thread_sanitizer = Build.thread_sanitizer;
     backtraces = Printexc.backtrace_status ();
-    parameters = parameters ();
+    parameters = Cpu.parameters Sys.getenv_opt;
   }
 
 let minor_heap () = (Gc.get ()).minor_heap_size
@@ -87,13 +81,12 @@ let gather () =
   let minor_heap = minor_heap () in
   let cpu = Cpu.report () in
   let sight = sight ~affinity:cpu.affinity in
-  let given = Option.fold ~none:false ~some:sets_minor_heap (parameters ()) in
   {
     muster = muster_version;
     ocaml = ocaml ();
     cpu;
     minor_heap;
-    minor_heap_source = (if given then Parameters else Runtime_default);
+    minor_heap_source = (if Heap.chosen_by_user then Parameters else Runtime_default);
     sight;
     pool = started_pool ();
   }

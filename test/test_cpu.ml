@@ -191,6 +191,13 @@ let runtime_limit () =
   check "d=3,d=5" 5;
   check "d=1k" 1024;
   check "d=0x10" 16;
+  check "d=+7" 7;
+  check "d= 5" 5;
+  check "d=6 ,b" 6;
+  check "d=64 b" 64;
+  check "d=2x" 2;
+  check "d=2k5" 2048;
+  check "d=1_0" 1;
   check "d" 1;
   check "dx3" 1;
   check "d=" 1;

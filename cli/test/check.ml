@@ -41,15 +41,25 @@ let lists_examples () =
   let names = List.map (fun (name, _, _) -> name) Muster_examples.Registry.all in
   List.iter (fun name -> says printed ("\n  " ^ name ^ " ")) ("closure" :: names)
 
-let with_setting value f =
-  let restore () = Unix.putenv "MUSTER_DOMAINS" "" in
-  Unix.putenv "MUSTER_DOMAINS" value;
+let with_variable name value f =
+  let before = Option.value (Sys.getenv_opt name) ~default:"" in
+  let restore () = Unix.putenv name before in
+  Unix.putenv name value;
   Fun.protect ~finally:restore f
+
+let with_setting = with_variable "MUSTER_DOMAINS"
 
 let heeds_setting () =
   let doctor = expect [ "doctor" ] in
   with_setting "1" (doctor [ "will run 1 worker: MUSTER_DOMAINS asks for 1." ]);
   with_setting "no" (doctor [ "MUSTER_DOMAINS=no is ignored"; "by affinity" ])
+
+(* As the runtime does, where both variables are set. *)
+let heeds_one_variable () =
+  with_setting "2" @@ fun () ->
+  with_variable "CAMLRUNPARAM" "s=32k" @@ fun () ->
+  with_variable "OCAMLRUNPARAM" "b"
+    (expect [ "doctor" ] [ "262144 words, the runtime's default"; "minor heaps of 524288 words: " ])
 
 let parses () =
   let code, printed = outcome [ "doctor"; "--json" ] in
@@ -202,6 +212,7 @@ let doctor =
     prints "text" [ "doctor" ] [ "CPUs\n"; "OCaml\n"; "The default pool will" ];
     case "--json" parses;
     case "MUSTER_DOMAINS" heeds_setting;
+    case "CAMLRUNPARAM beside OCAMLRUNPARAM" heeds_one_variable;
     case "the plan" plan;
     case "beside other programs" beside_others;
     case "policies" policies;

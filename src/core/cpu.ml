@@ -143,30 +143,35 @@ let whole cpus = Float.floor (cpus +. 0.75)
 
 (* {2 The runtime's limit} *)
 
-(* As the runtime reads it: [d=4], [d=1k]; what it cannot read is 1. *)
+(* What the runtime takes its settings from. *)
+let parameters getenv =
+  match getenv "OCAMLRUNPARAM" with None -> getenv "CAMLRUNPARAM" | given -> given
+
+(* As the runtime reads it: [d=4], [d=0x10], [d=1k]. What comes after that is not looked at; what it
+   cannot read is 1. *)
 let scan_limit text =
-  let n = String.length text in
-  let thousands = String.ends_with ~suffix:"k" text in
-  let digits = if thousands then n - 2 else n - 1 in
-  if digits < 1 || text.[0] <> '=' then 1
+  if not (String.starts_with ~prefix:"=" text) then 1
   else
-    match int_of_string_opt (String.sub text 1 digits) with
+    let text = String.trim (String.sub text 1 (String.length text - 1)) in
+    let is_hex = String.starts_with ~prefix:"0x" text in
+    let is_digit = function '0' .. '9' -> true | 'a' .. 'f' | 'A' .. 'F' -> is_hex | _ -> false in
+    let rec after i = if i < String.length text && is_digit text.[i] then after (i + 1) else i in
+    let stop = after (if is_hex then 2 else Bool.to_int (String.starts_with ~prefix:"+" text)) in
+    let thousands = stop < String.length text && text.[stop] = 'k' in
+    match int_of_string_opt (String.sub text 0 stop) with
     | Some count -> max 1 (if thousands then count * 1024 else count)
     | None -> 1
 
 let understands_d = (Sys.ocaml_release.major, Sys.ocaml_release.minor) >= (5, 3)
 
 let limit getenv =
-  let parameters =
-    match getenv "OCAMLRUNPARAM" with None -> getenv "CAMLRUNPARAM" | given -> given
-  in
   let last found word =
     if String.starts_with ~prefix:"d" word then
       scan_limit (String.sub word 1 (String.length word - 1))
     else found
   in
   let default = if Sys.word_size = 32 then 16 else 128 in
-  match parameters with
+  match parameters getenv with
   | Some text when understands_d -> List.fold_left last default (words ',' text)
   | _ -> default
 

@@ -28,6 +28,9 @@ val runtime_limit : unit -> int
 
 (** {1 Where the numbers come from} *)
 
+val parameters : (string -> string option) -> string option
+(** The settings that the runtime heeds, in that environment: [OCAMLRUNPARAM], else [CAMLRUNPARAM]. *)
+
 type reading = { file : string; cpus : float option }
 (** What one cgroup's file says; [None] is no limit. *)
 

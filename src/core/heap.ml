@@ -27,8 +27,7 @@ let chosen_by_user =
   let sets_heap text =
     List.exists (String.starts_with ~prefix:"s=") (String.split_on_char ',' text)
   in
-  let given name = Option.fold ~none:false ~some:sets_heap (Sys.getenv_opt name) in
-  given "OCAMLRUNPARAM" || given "CAMLRUNPARAM"
+  Option.fold ~none:false ~some:sets_heap (Cpu.parameters Sys.getenv_opt)
 
 let words () = (Gc.get ()).minor_heap_size
 
