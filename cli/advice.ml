@@ -100,6 +100,14 @@ let ignored_override (cpu : Cpu.report) =
     ]
   | Unset | Domains _ -> []
 
+let ignored_governor (sight : Facts.sight) =
+  match sight.ignored_governor with
+  | Some value ->
+    [
+      Printf.sprintf "MUSTER_GOVERNOR=%s is ignored: it is not off. Correct it, or unset it." value;
+    ]
+  | None -> []
+
 let tight_quota (cpu : Cpu.report) =
   match cpu.quota with
   | Some { cpus = Some quota; file } when quota < float_of_int cpu.affinity ->
@@ -166,6 +174,7 @@ let warnings (facts : Facts.t) =
   List.concat
     [
       ignored_override facts.cpu;
+      ignored_governor facts.sight;
       tight_quota facts.cpu;
       more_workers_than_cpus facts.cpu;
       fewer_workers_than_planned facts;

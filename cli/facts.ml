@@ -19,6 +19,7 @@ type sight = {
   online : int;
   whole_machine : bool;
   governor : governor;
+  ignored_governor : string option;
 }
 
 type pool = { workers : int; minor_heaps : int list; trial : Muster.Pool.stats }
@@ -66,6 +67,7 @@ let sight ~affinity =
     online;
     whole_machine = affinity = online;
     governor = (match Staff.mode with On -> On | Off -> Off | Random _ -> Random);
+    ignored_governor = Staff.ignored_mode;
   }
 
 let started_pool () =

@@ -22,6 +22,7 @@ type sight = {
   online : int;  (** CPUs of the machine *)
   whole_machine : bool;  (** the process may use them all, so [runnable] is about its CPUs *)
   governor : governor;
+  ignored_governor : string option;  (** what [MUSTER_GOVERNOR] says instead *)
 }
 (** What a pool can see of the machine's other work. *)
 

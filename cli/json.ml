@@ -51,6 +51,7 @@ let sight (sight : Facts.sight) =
       ("online_cpus", `Int sight.online);
       ("whole_machine", `Bool sight.whole_machine);
       ("governor", governor sight.governor);
+      ("ignored_governor", optional (fun text -> `String text) sight.ignored_governor);
     ]
 
 let decision { Muster.Pool.seconds_ago; what; why } =
@@ -85,14 +86,22 @@ let pool (facts : Facts.t) =
       ("trial", trial facts.pool.trial);
     ]
 
+(* JSON is UTF-8, which paths and variables of the environment need not be. *)
+let rec in_utf_8 : Yojson.Basic.t -> Yojson.Basic.t = function
+  | `String text when not (String.is_valid_utf_8 text) -> `String (String.escaped text)
+  | `List items -> `List (List.map in_utf_8 items)
+  | `Assoc fields -> `Assoc (List.map (fun (name, value) -> (name, in_utf_8 value)) fields)
+  | other -> other
+
 let of_facts (facts : Facts.t) : Yojson.Basic.t =
-  `Assoc
-    [
-      ("muster", `String facts.muster);
-      ("ocaml", ocaml facts.ocaml);
-      ("cpus", cpus facts.cpu);
-      ("minor_heap", minor_heap facts);
-      ("sight", sight facts.sight);
-      ("pool", pool facts);
-      ("warnings", strings (Advice.warnings facts));
-    ]
+  in_utf_8
+  @@ `Assoc
+       [
+         ("muster", `String facts.muster);
+         ("ocaml", ocaml facts.ocaml);
+         ("cpus", cpus facts.cpu);
+         ("minor_heap", minor_heap facts);
+         ("sight", sight facts.sight);
+         ("pool", pool facts);
+         ("warnings", strings (Advice.warnings facts));
+       ]

@@ -118,7 +118,14 @@ let plan () =
 let here = lazy (Facts.gather ())
 
 let quiet : Facts.sight =
-  { run_queue_wait = true; runnable = Some 1; online = 2; whole_machine = true; governor = On }
+  {
+    run_queue_wait = true;
+    runnable = Some 1;
+    online = 2;
+    whole_machine = true;
+    governor = On;
+    ignored_governor = None;
+  }
 
 let facts ?(minor_heap = 262_144) ?workers ?(sight = quiet) (cpu : Cpu.report) =
   let workers = Option.value workers ~default:cpu.available in
@@ -167,6 +174,8 @@ let warnings () =
   check "half a CPU" (facts (report 8 ~cpu_max:"50000 100000")) [ "quota of 0.5 CPUs" ];
   check "more than CPUs" (facts (report 2 ~setting:"3")) [ "Unset MUSTER_DOMAINS" ];
   check "setting" (facts (report 2 ~setting:"0")) [ "MUSTER_DOMAINS=0 is ignored" ];
+  let mistyped = { quiet with ignored_governor = Some "OFF" } in
+  check "governor" (facts (report 2) ~sight:mistyped) [ "MUSTER_GOVERNOR=OFF is ignored" ];
   check "fewer started" (facts (report 4) ~workers:3) [ "Only 3 workers of 4" ];
   check "small minor heap" (facts (report 2) ~minor_heap:32_768) [ "has 32768 words" ];
   check "small minor heap, alone" (facts (report 1) ~minor_heap:32_768) [];
@@ -180,7 +189,9 @@ let shown () =
   List.iter (says text)
     [ "8 CPUs"; "/cg/cpu.max: 2 CPUs"; "262144 words of"; "Warnings\n  - "; "and why:\n    " ];
   let json = Yojson.Basic.to_string (Json.of_facts facts) in
-  List.iter (says json) [ {|{"file":"/cg/cpu.max","cpus":2.0}|}; {|"muster_domains":null|} ]
+  List.iter (says json) [ {|{"file":"/cg/cpu.max","cpus":2.0}|}; {|"muster_domains":null|} ];
+  let odd = Yojson.Basic.to_string (Json.of_facts { facts with muster = "\xff" }) in
+  says odd {|"muster":"\\255"|}
 
 let case name run = Alcotest.test_case name `Quick run
 let prints name arguments parts = case name (expect arguments parts)

@@ -44,11 +44,12 @@ let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 (* The tests have the numbers flip at random, of insisting pools too. *)
 type mode = On | Off | Random of int  (** its seed *)
 
-let mode =
+let mode, ignored_mode =
   match Sys.getenv_opt "MUSTER_GOVERNOR" with
-  | Some "off" -> Off
-  | Some text when String.starts_with ~prefix:"random" text -> Random (Hashtbl.hash text)
-  | _ -> On
+  | None | Some ("" | "on") -> (On, None)
+  | Some "off" -> (Off, None)
+  | Some text when String.starts_with ~prefix:"random" text -> (Random (Hashtbl.hash text), None)
+  | ignored -> (On, ignored)
 
 (* For any number of domains, as [Random.State] is not. *)
 let drawn = Atomic.make 0
