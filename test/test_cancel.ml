@@ -346,6 +346,23 @@ let told_after_a_failure step () =
       check_cancelled "await" (fun () -> Task.await t);
       check_bool "told" true !told)
 
+(* So slow that others look whether the task is cancelled before all is over. *)
+let failing_reductions =
+  let a = Array.init 1_100 Fun.id in
+  let l = Array.to_list a in
+  let slowly reduce fail =
+    reduce (fun x y ->
+        burn 1e-5;
+        if y = 310 then fail ();
+        max x y)
+  in
+  [
+    ("a scan", slowly (fun op -> ignore (Muster.parallel_scan op a)));
+    ("a list's scan", slowly (fun op -> ignore (Muster.List.scan op l)));
+    ("a list's fold", slowly (fun op -> ignore (Muster.List.fold op 0 l)));
+    ("a sequence's fold", slowly (fun op -> ignore (Muster.Seq.fold op 0 (List.to_seq l))));
+  ]
+
 let failing_calls =
   [
     ("both", fun fail -> ignore (both fail ignore));
@@ -1114,7 +1131,9 @@ let () =
     [
       ("stops at", List.map (fun (name, step) -> case name (stops_at step)) steps);
       ( "is told after the failure of",
-        List.map (fun (name, step) -> case name (told_after_a_failure step)) failing_calls );
+        List.map
+          (fun (name, step) -> case name (told_after_a_failure step))
+          (failing_calls @ failing_reductions) );
       ("stops itself at", List.map (fun (name, step) -> case name (stops_itself step)) steps);
       ( "cancel",
         [

@@ -7,9 +7,10 @@ module L = Stdlib.List
 let rec skip n l = match l with _ :: l when n > 0 -> skip (n - 1) l | l -> l
 let source = Walk.{ skip; is_end = (function [] -> true | _ -> false) }
 let never _ = false
+let none () = None
 
-let job ?(unit = 1) ?(found = never) code source work =
-  Walk.{ source; work; code; unit; failures = Leftmost.create (); found }
+let job ?(unit = 1) ?(found = never) ?(kept = none) code source work =
+  Walk.{ source; work; code; unit; failures = Leftmost.create (); found; kept }
 
 let ended = Walk.ended
 let front code l = Walk.front source ~code ~unit:1 0 l
@@ -248,14 +249,15 @@ let tally_piece op failed (p : _ Walk.piece) =
   | () -> Tally.{ nodes = !nodes; failure = None }
   | exception exn ->
     let failure = Outcome.caught exn in
-    Leftmost.note failed p.start ();
+    Leftmost.note failed p.start failure;
     Walk.reach p [] 0;
     Tally.{ nodes = !nodes; failure = Some failure }
 
 let tallies first code op l =
   let failed = Leftmost.create () in
-  let found = Leftmost.stops failed in
-  fst (Walk.run_from first (job ~unit:Tally.run ~found code source (tally_piece op failed)) l)
+  let found = Leftmost.stops failed and kept () = Leftmost.get failed in
+  let job = job ~unit:Tally.run ~found ~kept code source (tally_piece op failed) in
+  fst (Walk.run_from first job l)
 
 let reduce_keyed code op l = Tally.value op (tallies 0 code op l)
 

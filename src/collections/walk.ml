@@ -44,6 +44,7 @@ type ('s, 'r) job = {
   unit : int;  (** lengths of pieces are multiples of it *)
   failures : Outcome.failure Leftmost.t;
   found : int -> bool;  (** whether it is over, left of this index *)
+  kept : unit -> Outcome.failure option;  (** the leftmost failure that a result tells of *)
 }
 
 type ('s, 'r) block = {
@@ -182,11 +183,17 @@ let rec blocks job from first pieces =
 let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
 
+(* A cancellation that is told between two pieces leaves no results. *)
 let shared_by_all job from first =
+  let cut_short = ref true in
+  let failure () =
+    match Leftmost.get job.failures with None when !cut_short -> job.kept () | failure -> failure
+  in
   let bs, last =
-    Context.raising
-      (fun () -> Leftmost.get job.failures)
-      (fun () -> blocks job from first first_block)
+    Context.raising failure (fun () ->
+        let all = blocks job from first first_block in
+        cut_short := false;
+        all)
   in
   (Stdlib.List.fold_right add_results bs [], last)
 

@@ -157,6 +157,9 @@ let scan_blocks ~code n ~make ~total ~scan op =
     if not (Leftmost.stops failures b) then totals.(b) <- Some (of_block total b)
   in
   let reduce () = each_block ~code ~size (last - 1) (fun b -> keep reduce_block b b) in
+  let last_known () = Option.value (Leftmost.index failures) ~default:last in
+  let scan_block result b = of_block (scan result (if b = 0 then None else totals.(b - 1))) b in
+  Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
   let result =
     if n < long then begin
       reduce ();
@@ -164,11 +167,8 @@ let scan_blocks ~code n ~make ~total ~scan op =
     end
     else fst (Fork.both make reduce)
   in
-  let last_known () = Option.value (Leftmost.index failures) ~default:last in
   keep (carry op totals) 1 (last_known () - 1);
-  each_block ~code ~size (last_known ()) (fun b ->
-      of_block (scan result (if b = 0 then None else totals.(b - 1))) b);
-  Context.reraise failures;
+  each_block ~code ~size (last_known ()) (scan_block result);
   result
 
 (* Of [n] elements, more than 1: [total lo hi] reduces these, [scan result carry lo hi] puts
