@@ -22,6 +22,7 @@
 static value uncounted_cell(void) {
   value *block = caml_shared_try_alloc(Caml_state->shared_heap, 2, 0, 0);
   if (block == NULL) caml_raise_out_of_memory();
+  Field(Val_hp(block), 0) = Val_unit; /* the debug runtime initializes nothing that looks initialized */
   return Val_hp(block);
 }
 
