@@ -115,8 +115,10 @@ let measured share fn n workers mine worker =
     Site.confirm fn (Site.cost fn) ~ticks ~iterations
   end
 
-let for_slices fn ctx n =
-  let pool = current_pool () in
+(* A default pool that somebody closes meanwhile is replaced, as for OCaml's loops: the call begins
+   again. *)
+let rec for_slices fn ctx n =
+  let pool = current_pool () and if_closed () = for_slices fn ctx n in
   let workers = Int.min n (most pool) in
   let all = Site.estimate (Site.cost fn) n and long = long * workers in
   let share =
@@ -128,7 +130,7 @@ let for_slices fn ctx n =
       share worker
     done
   in
-  Visit.with_worker "Team" pool ~in_place (fun w ->
+  Visit.with_worker ~if_closed "Team" pool ~in_place (fun w ->
       (* A guest's own index is none of the loop's. *)
       let mine = if w.index < workers then w.index else 0 in
       let share =
@@ -145,11 +147,11 @@ let chunk fn ctx workers cost ~worker lo hi =
   (if Site.estimate cost count < long then run_indices else run_indices_unlocked)
     ~fn ~ctx ~workers ~worker ~start:lo ~count
 
-let for_n_dynamic fn ctx n =
-  let pool = current_pool () in
+let rec for_n_dynamic fn ctx n =
+  let pool = current_pool () and if_closed () = for_n_dynamic fn ctx n in
   let workers = most pool and cost = Site.cost fn in
   let chunk ~worker lo hi = chunk fn ctx workers cost ~worker lo hi in
-  Team.run_dynamic pool
+  Team.run_dynamic ~if_closed pool
     { n; chunk; code = fn; failures = Leftmost.create (); most = workers; to_the_end = true }
 
 (* A call with nothing to do is a checkpoint, too. *)

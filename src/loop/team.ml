@@ -174,7 +174,8 @@ let run_shared (w : Place.t) loop ~from cost =
   let workers = min (loop.n - from) size and me = Context.get () in
   Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers (sweep_shared loop me slices)
 
-let run_dynamic pool loop =
+(* [if_closed]: see Visit. *)
+let run_dynamic ?if_closed pool loop =
   let rec in_place_from from block =
     if from < loop.n && not (Leftmost.stops loop.failures from) then begin
       Context.check_if_any ();
@@ -185,7 +186,7 @@ let run_dynamic pool loop =
   in
   let in_place () = in_place_from 0 first_block in
   Context.raising (fun () -> Leftmost.get loop.failures) @@ fun () ->
-  Visit.with_worker "Team.for_n_dynamic" pool ~in_place (fun w ->
+  Visit.with_worker ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= worth pool then run_shared w loop ~from:0 cost
       else

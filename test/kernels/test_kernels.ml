@@ -108,6 +108,18 @@ let outside_any_pool () =
   in_domain use_all;
   in_thread use_all
 
+(* A call that finds the default pool closed has it started again. *)
+let while_the_default_pool_is_closed () =
+  let stop = Atomic.make false in
+  let rec close () =
+    Pool.close (Pool.default ());
+    if not (Atomic.get stop) then close ()
+  in
+  let domain = Domain.spawn close in
+  Fun.protect (often 3_000) ~finally:(fun () ->
+      Atomic.set stop true;
+      Domain.join domain)
+
 let in_bodies pool =
   Pool.run pool (fun () ->
       List.iter
@@ -363,6 +375,7 @@ let () =
           case "several domains" (on_each_count from_several_domains);
           case "several systhreads" (on_each_count from_several_threads);
           case "outside any pool" outside_any_pool;
+          case "the default pool is closed meanwhile" while_the_default_pool_is_closed;
           case "bodies" (on_each_count in_bodies);
           case "two pools" two_pools;
         ] );
