@@ -22,6 +22,7 @@ open Muster_loop
 type t = {
   body : int -> unit;
   group : int;  (** bodies that wait together *)
+  stopped : int -> bool;  (** whether this body and those right of it are needless *)
   failures : Outcome.failure Leftmost.t;
   unfinished : int Atomic.t;
   all_done : unit Promise.t;
@@ -34,11 +35,13 @@ type stretch = {
   mutable apart : bool;  (** that group is all that is left of it *)
 }
 
-let create ~chunk body =
+let create ~chunk ~is_over body =
+  let failures = Leftmost.create () in
   {
     body;
     group = chunk;
-    failures = Leftmost.create ();
+    stopped = (fun i -> is_over () || Leftmost.stops failures i);
+    failures;
     unfinished = Atomic.make 1;
     all_done = Promise.(make nowhere ignore);
   }
@@ -69,7 +72,7 @@ let set_apart t stretch =
   stretch.apart <- true;
   ignore (Atomic.fetch_and_add t.unfinished 1)
 
-(* [lo] to [hi], without those right of a failure. *)
+(* [lo] to [hi], without those that are needless. *)
 let rec sweep t lo hi =
   let stretch = { first = lo; last = hi; apart = false } in
   let put_back = Context.keep () in
@@ -83,7 +86,7 @@ let rec sweep t lo hi =
           Run.suspend host register k;
           if not was_apart then begin
             put_back ();
-            if last < hi && not (Leftmost.stops t.failures (last + 1)) then sweep t (last + 1) hi
+            if last < hi && not (t.stopped (last + 1)) then sweep t (last + 1) hi
           end)
     | _ -> None
   in
@@ -94,13 +97,17 @@ let rec sweep t lo hi =
     Strand.be number;
     raise exn
 
-(* After all of the range has been swept. *)
+(* Nothing more of the range will be swept. *)
 let finish t =
   let apart = Atomic.get t.unfinished > 1 in
   finish_one t;
-  if apart then Fork.wait_done t.all_done;
-  Context.reraise t.failures
+  if apart then Fork.wait_done t.all_done
 
 let job t ~code ~grain =
-  Loop.job ~run:(sweep t) ~stopped:(Leftmost.stops t.failures) ~fail:(Leftmost.note t.failures)
-    ~code ~grain
+  Loop.job ~run:(sweep t) ~stopped:t.stopped ~fail:(Leftmost.note t.failures) ~code ~grain
+
+(* [sweep_all] sweeps the range. What a body raised comes before a cancellation that was told between them. *)
+let run t sweep_all =
+  Context.raising
+    (fun () -> Leftmost.get t.failures)
+    (fun () -> Outcome.finally finish t (fun () -> sweep_all t))

@@ -58,32 +58,41 @@ let long = 20 * Loop.quantum
 let coarse ~chunk cost =
   if cost = Site.unknown then 1 else min (chunk / 2) ((long lsl Site.shift) / max 1 cost)
 
-let sweep_all ~grain ~chunk ~start ~finish body =
-  let code = Machine.code_of body in
+let sweep_all ~code ~grain ~chunk ~start ~finish bodies =
   let cost = Site.cost code in
   let grain = max grain (coarse ~chunk cost) in
-  let bodies = Bodies.create ~chunk body in
   let job = Bodies.job bodies ~code ~grain in
   if Site.estimate cost (Loop.span start finish) < Loop.worth then run_alone job cost start finish
-  else Loop.share job start finish cost;
-  Bodies.finish bodies
+  else Loop.share job start finish cost
 
 let unit () () = ()
 
+(* Calls [body] for each index until [is_over]; [in_a_row] does so for those of a chunk. *)
+let for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool body =
+  let chunk = chunk_of pool chunk_size ~start ~finish in
+  if is_one_chunk chunk ~start ~finish then in_a_row start finish
+  else
+    in_pool pool @@ fun () ->
+    if is_for_all_at_once pool chunk ~start ~finish then
+      Tree.reduce (Concurrent pool) ~chunk ~code ~combine:unit ~start ~finish in_a_row
+    else
+      let grain = grain_of chunk_size in
+      Bodies.run
+        (Bodies.create ~chunk ~is_over body)
+        (sweep_all ~code ~grain ~chunk ~start ~finish)
+
+let never () = false
+
 let parallel_for ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
-  if start <= finish then begin
-    let chunk = chunk_of pool chunk_size ~start ~finish in
-    if is_one_chunk chunk ~start ~finish then
-      for i = start to finish do
-        body i
-      done
-    else
-      in_pool pool @@ fun () ->
-      if is_for_all_at_once pool chunk ~start ~finish then
-        Tree.reduce (Concurrent pool) ~chunk ~combine:unit ~start ~finish body
-      else sweep_all ~grain:(grain_of chunk_size) ~chunk ~start ~finish body
-  end
+  let in_a_row lo hi =
+    for i = lo to hi do
+      body i
+    done
+  in
+  if start <= finish then
+    let code = Machine.code_of body in
+    for_each ?chunk_size ~code ~start ~finish ~is_over:never ~in_a_row pool body
 
 (* {2 The others} *)
 
@@ -91,10 +100,11 @@ let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
   begin_in pool;
   if start > finish then init
   else
-    let chunk = chunk_of pool chunk_size ~start ~finish in
-    let reduce manner () = Tree.reduce manner ~chunk ~combine ~start ~finish body in
+    let chunk = chunk_of pool chunk_size ~start ~finish and code = Machine.code_of body in
+    let leaf start finish = Tree.fold ~combine ~start ~finish body in
+    let reduce manner () = Tree.reduce manner ~chunk ~code ~combine ~start ~finish leaf in
     let result =
-      if is_one_chunk chunk ~start ~finish then Tree.fold ~combine ~start ~finish body
+      if is_one_chunk chunk ~start ~finish then leaf start finish
       else if is_for_all_at_once pool chunk ~start ~finish then
         in_pool pool (reduce (Concurrent pool))
       else in_pool pool (reduce Parallel)
@@ -104,23 +114,20 @@ let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
 (* Any will do, so that one who finds something stops all others; left of a failure, too. *)
 let parallel_find ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
-  let found = Atomic.make None and failures = Leftmost.create () in
+  let found = Atomic.make None in
   let is_over () = Option.is_some (Atomic.get found) in
-  let rec search i hi =
+  let look i =
     if not (is_over ()) then
-      match body i with
-      | Some _ as it -> Atomic.set found it
-      | None -> if i < hi then search (i + 1) hi
-      | exception exn -> Leftmost.note failures i (Outcome.caught exn)
+      match body i with Some _ as it -> Atomic.set found it | None -> ()
+  in
+  let rec in_a_row i hi =
+    look i;
+    if i < hi && not (is_over ()) then in_a_row (i + 1) hi
   in
   if start <= finish then begin
-    let stopped i = is_over () || Leftmost.stops failures i in
     let code = Machine.code_of body in
-    let fail = Leftmost.note failures in
-    let job = Loop.job ~run:search ~stopped ~fail ~code ~grain:(grain_of chunk_size) in
-    in_pool pool (fun () -> Loop.share job start finish (Site.cost code))
+    for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool look
   end;
-  Context.reraise failures;
   Atomic.get found
 
 let parallel_scan (pool : Pools.t) op elements =

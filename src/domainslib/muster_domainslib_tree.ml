@@ -14,7 +14,7 @@ open Muster_loop
 type manner = Parallel | Concurrent of Muster_domainslib_pool.t
 
 type 'a t = {
-  body : int -> 'a;
+  leaf : int -> int -> 'a;  (** the value of a chunk *)
   combine : 'a -> 'a -> 'a;
   chunk : int;
   manner : manner;
@@ -30,12 +30,11 @@ let fold ~combine ~start ~finish body =
   let rec from acc i = if i = finish then acc else from (combine acc (body (i + 1))) (i + 1) in
   from (body start) start
 
-let leaf t lo hi = fold ~combine:t.combine ~start:lo ~finish:hi t.body
 let[@inline] is_leaf t lo hi = Loop.span lo hi < t.chunk
 let[@inline] middle lo hi = lo + (Loop.span lo hi / 2)
 
 let rec plain t lo hi =
-  if is_leaf t lo hi then leaf t lo hi
+  if is_leaf t lo hi then t.leaf lo hi
   else
     let mid = middle lo hi in
     let left = plain t lo mid in
@@ -70,8 +69,10 @@ let concurrently pool f g =
   match f () with
   | a -> ( match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)
   | exception exn ->
-    let failure = Outcome.caught exn in
+    (* A cancellation that the wait is told of is yet to be heard. *)
+    let failure = Outcome.caught exn and tell_again = Context.keep () in
     ignore (settled p);
+    tell_again ();
     Context.rethrow failure
 
 let in_parallel rest f g =
@@ -84,7 +85,7 @@ let in_parallel rest f g =
 let rec node t lo hi =
   match t.manner with
   | Concurrent pool ->
-    if is_leaf t lo hi then noted t hi (fun () -> leaf t lo hi)
+    if is_leaf t lo hi then noted t hi (fun () -> t.leaf lo hi)
     else begin
       let mid = middle lo hi in
       let l, r = concurrently pool (fun () -> node t lo mid) (fun () -> node t (mid + 1) hi) in
@@ -99,6 +100,7 @@ let rec node t lo hi =
       let l, r = in_parallel rest (fun () -> node t lo mid) (fun () -> node t (mid + 1) hi) in
       noted t hi (fun () -> t.combine l r)
 
-let reduce manner ~chunk ~combine ~start ~finish body =
-  let code = Machine.code_of body in
-  node { body; combine; chunk; manner; code; failures = Leftmost.create () } start finish
+(* The exceptions of leaves come before a cancellation that somebody was told between them. *)
+let reduce manner ~chunk ~code ~combine ~start ~finish leaf =
+  let t = { leaf; combine; chunk; manner; code; failures = Leftmost.create () } in
+  Context.raising (fun () -> Leftmost.get t.failures) (fun () -> node t start finish)

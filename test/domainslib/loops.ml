@@ -262,6 +262,43 @@ let are_checkpoints pool =
   in
   Task.run pool (fun () -> List.iter (fun n -> List.iter check (loops n)) [ 1; 10; 100 ])
 
+(* A body that fails, and whose task of Muster's is cancelled at the same time: other workers, or
+   the loop itself, are told of that. *)
+let failure_beside_a_cancellation pool =
+  let fails loop =
+    let self = Atomic.make None in
+    let body i =
+      if i = 0 then begin
+        Option.iter Muster.Task.cancel (Atomic.get self);
+        raise (Boom 0)
+      end
+      else burn 1e-6
+    in
+    let task () =
+      wait_until (fun () -> Atomic.get self <> None);
+      Fun.protect
+        (fun () -> loop body)
+        ~finally:(fun () -> check_raises "afterwards" Muster.Task.(Cancelled) Muster.Task.check)
+    in
+    Task.run pool (fun () ->
+        let task = Muster.Task.async task in
+        Atomic.set self (Some task);
+        check_raises "the body's" (Boom 0) (fun () -> Muster.Task.await task))
+  in
+  let all_loops finish =
+    fails (fun body -> Task.parallel_for ~start:0 ~finish ~body pool);
+    fails (fun body -> Task.parallel_for ~chunk_size:1 ~start:0 ~finish ~body pool);
+    fails (fun body -> Task.parallel_for_reduce ~start:0 ~finish ~body pool (fun () () -> ()) ());
+    let some body i =
+      body i;
+      None
+    in
+    fails (fun body -> ignore (Task.parallel_find ~start:0 ~finish ~body:(some body) pool))
+  in
+  for _ = 1 to 30 do
+    List.iter all_loops [ 1; 2000 ]
+  done
+
 let cases =
   List.concat_map properties [ 0; 1; 3; 7 ]
   @ [
@@ -273,5 +310,6 @@ let cases =
       case "a loop that raises ends after its bodies"
         (on_pools [ 1; 3 ] (in_all_ways waits_for_its_bodies));
       case "so does a loop of two bodies" (on_pools [ 1; 7 ] few_bodies_too);
+      case "a failure beside a cancellation" (on_pools [ 1; 3 ] failure_beside_a_cancellation);
       case "short loops are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
     ]
