@@ -21,7 +21,7 @@
     {b What may wait for what.} A task or loop body that waits by {!Task.await} or otherwise through
     this library or Muster leaves its worker to others, so tasks may wait for each other
     in any order without a circle, even with [~num_domains:0]; and so may bodies of a
-    {!Task.parallel_for} that are of different chunks (all of them with [~chunk_size:1]). Code that
+    loop that are of different chunks (all of them with [~chunk_size:1]). Code that
     waits in another way, for a flag or in [Condition.wait], keeps its worker. Then it needs as many workers as tasks that wait so, and one
     more. A pool has them where the machine has the CPUs; elsewhere the environment variables
     [MUSTER_DOMAINS=n] and [MUSTER_GOVERNOR=off] give pools up to [n] workers. What such code

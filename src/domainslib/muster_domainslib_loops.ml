@@ -74,12 +74,10 @@ let for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool body =
   else
     in_pool pool @@ fun () ->
     if is_for_all_at_once pool chunk ~start ~finish then
-      Tree.reduce (Concurrent pool) ~chunk ~code ~combine:unit ~start ~finish in_a_row
+      Tree.reduce Concurrent pool ~chunk ~code ~combine:unit ~start ~finish in_a_row
     else
       let grain = grain_of chunk_size in
-      Bodies.run
-        (Bodies.create ~chunk ~is_over body)
-        (sweep_all ~code ~grain ~chunk ~start ~finish)
+      Bodies.run (Bodies.create ~chunk ~is_over body) (sweep_all ~code ~grain ~chunk ~start ~finish)
 
 let never () = false
 
@@ -101,12 +99,12 @@ let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
   if start > finish then init
   else
     let chunk = chunk_of pool chunk_size ~start ~finish and code = Machine.code_of body in
-    let leaf start finish = Tree.fold ~combine ~start ~finish body in
-    let reduce manner () = Tree.reduce manner ~chunk ~code ~combine ~start ~finish leaf in
+    let several start finish = Tree.fold ~combine ~start ~finish body in
+    let leaf = if chunk = 1 then fun i _ -> body i else several in
+    let reduce manner () = Tree.reduce manner pool ~chunk ~code ~combine ~start ~finish leaf in
     let result =
       if is_one_chunk chunk ~start ~finish then leaf start finish
-      else if is_for_all_at_once pool chunk ~start ~finish then
-        in_pool pool (reduce (Concurrent pool))
+      else if is_for_all_at_once pool chunk ~start ~finish then in_pool pool (reduce Concurrent)
       else in_pool pool (reduce Parallel)
     in
     combine init result
@@ -117,8 +115,7 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
   let found = Atomic.make None in
   let is_over () = Option.is_some (Atomic.get found) in
   let look i =
-    if not (is_over ()) then
-      match body i with Some _ as it -> Atomic.set found it | None -> ()
+    if not (is_over ()) then match body i with Some _ as it -> Atomic.set found it | None -> ()
   in
   let rec in_a_row i hi =
     look i;

@@ -6,20 +6,37 @@
    - [Parallel]: as Muster does, only where it pays.
    - [Concurrent]: each part is a task, begun even if the others never end, or have failed. Domainslib's loops
      over no more parts than the pool has workers are like that, and programs start as many
-     bodies that wait for each other as there are workers. *)
+     bodies that wait for each other as there are workers.
+
+   In the parallel manner one strand computes many parts in turn, and a body that waits may wait for
+   one of those that follow. So what is left of a strand's turn when it suspends
+   ([begin_the_rest]) becomes tasks, which begin without it. It goes on with the part that it is at,
+   and awaits theirs where it comes to them. *)
 
 open Muster_core
 open Muster_loop
+module Pools = Muster_domainslib_pool
 
-type manner = Parallel | Concurrent of Muster_domainslib_pool.t
+type manner = Parallel | Concurrent
 
 type 'a t = {
   leaf : int -> int -> 'a;  (** the value of a chunk *)
   combine : 'a -> 'a -> 'a;
   chunk : int;
   manner : manner;
+  pool : Pools.t;
   code : int;
   failures : Outcome.failure Leftmost.t;
+}
+
+(* What a strand computes in turn. *)
+type 'a strand = {
+  mutable later : (int * int) list;  (** the parts that follow its block, the next one first *)
+  mutable first : int;
+  mutable last : int;  (** its block, computed without looking around; -1 and 0: none *)
+  mutable at : int;  (** the first index of its chunk there *)
+  mutable begun : (int * 'a Task.t) list;  (** what followed when it waited, by first indices *)
+  mutable told : bool;  (** of a failure of these *)
 }
 
 (* Everything right of a failure is to stop. *)
@@ -33,21 +50,6 @@ let fold ~combine ~start ~finish body =
 let[@inline] is_leaf t lo hi = Loop.span lo hi < t.chunk
 let[@inline] middle lo hi = lo + (Loop.span lo hi / 2)
 
-let rec plain t lo hi =
-  if is_leaf t lo hi then t.leaf lo hi
-  else
-    let mid = middle lo hi in
-    let left = plain t lo mid in
-    t.combine left (plain t (mid + 1) hi)
-
-let measured t lo hi =
-  noted t hi (fun () ->
-      let since = Machine.ticks () in
-      let v = plain t lo hi in
-      let ticks = Machine.ticks () - since in
-      ignore (Site.learn t.code ~ticks ~iterations:(Loop.span lo hi + 1));
-      v)
-
 (* No asynchronous exception (Ctrl-C) ends the wait before the task: it is raised afterwards. *)
 let settled p =
   match Task.await p with
@@ -57,50 +59,155 @@ let settled p =
     if not (Promise.is_done p) then Fork.wait_done p;
     Error failure
 
+(* A cancellation that the waits are told of is yet to be heard. *)
+let settle_after failure tasks =
+  let tell_again = Context.keep () in
+  List.iter (fun p -> ignore (settled p)) tasks;
+  tell_again ();
+  Context.rethrow failure
+
 (* A part of what the caller is a part of, as a branch of [both] is. *)
-let start (pool : Muster_domainslib_pool.t) g =
+let start (pool : Pools.t) g =
   let w = Context.place () in
   if w.pool == pool.pool && Place.owned w then
     Task.offer w (Promise.make pool.home (Context.carry w g))
-  else Muster_domainslib_pool.async pool g
+  else Pools.async pool g
+
+(* {2 Concurrent} *)
 
 let concurrently pool f g =
   let p = start pool g in
   match f () with
   | a -> ( match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)
-  | exception exn ->
-    (* A cancellation that the wait is told of is yet to be heard. *)
-    let failure = Outcome.caught exn and tell_again = Context.keep () in
-    ignore (settled p);
-    tell_again ();
+  | exception exn -> settle_after (Outcome.caught exn) [ p ]
+
+let rec concurrent t lo hi =
+  if is_leaf t lo hi then noted t hi (fun () -> t.leaf lo hi)
+  else begin
+    let mid = middle lo hi in
+    let left () = concurrent t lo mid and right () = concurrent t (mid + 1) hi in
+    let l, r = concurrently t.pool left right in
+    noted t hi (fun () -> t.combine l r)
+  end
+
+(* {2 Parallel} *)
+
+(* The part from [lo] on, which has begun. (If an asynchronous exception struck before: [compute ()].) *)
+let of_begun s lo compute =
+  match Option.map settled (List.assoc_opt lo s.begun) with
+  | None -> compute ()
+  | Some (Ok v) -> v
+  | Some (Error failure) ->
+    s.told <- true;
     Context.rethrow failure
 
-let in_parallel rest f g =
-  Loop.look_up_between_chunks ();
-  let w = Context.place () in
-  if Place.owned w && Deque.size w.deque = 0 && not (Place.alone w) then
-    Fork.both_offered w ~wake:(rest >= Loop.worth_waking) f g
-  else Fork.in_place f g
+let[@inline] is_in_block s = s.first <= s.last
 
-let rec node t lo hi =
-  match t.manner with
-  | Concurrent pool ->
-    if is_leaf t lo hi then noted t hi (fun () -> t.leaf lo hi)
-    else begin
-      let mid = middle lo hi in
-      let l, r = concurrently pool (fun () -> node t lo mid) (fun () -> node t (mid + 1) hi) in
-      noted t hi (fun () -> t.combine l r)
-    end
-  | Parallel ->
-    if Leftmost.stops t.failures lo then raise Promise.Skipped;
-    let rest = Site.estimate (Site.cost t.code) (Loop.span lo hi + 1) in
-    if is_leaf t lo hi || rest <= Loop.quantum then measured t lo hi
-    else
-      let mid = middle lo hi in
-      let l, r = in_parallel rest (fun () -> node t lo mid) (fun () -> node t (mid + 1) hi) in
-      noted t hi (fun () -> t.combine l r)
+let rec plain t s lo hi =
+  if is_leaf t lo hi then begin
+    s.at <- lo;
+    t.leaf lo hi
+  end
+  else
+    let mid = middle lo hi in
+    let left = plain t s lo mid in
+    let lo = mid + 1 in
+    t.combine left
+      (if is_in_block s then plain t s lo hi else of_begun s lo (fun () -> plain t s lo hi))
 
-(* The exceptions of leaves come before a cancellation that somebody was told between them. *)
-let reduce manner ~chunk ~code ~combine ~start ~finish leaf =
-  let t = { leaf; combine; chunk; manner; code; failures = Leftmost.create () } in
-  Context.raising (fun () -> Leftmost.get t.failures) (fun () -> node t start finish)
+let leave_block s =
+  s.first <- 0;
+  s.last <- -1
+
+(* Whoever computes a part that has begun has noted its failure. *)
+let measured t s lo hi =
+  s.first <- lo;
+  s.last <- hi;
+  let since = Machine.ticks () in
+  match plain t s lo hi with
+  | v ->
+    leave_block s;
+    let ticks = Machine.ticks () - since in
+    ignore (Site.learn t.code ~ticks ~iterations:(Loop.span lo hi + 1));
+    v
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    leave_block s;
+    if not s.told then Leftmost.note t.failures s.at failure;
+    Outcome.raise failure
+
+(* The parts of the block that follow the chunk [at], before [later]. *)
+let rec following t lo hi ~at later =
+  if is_leaf t lo hi then later
+  else
+    let mid = middle lo hi in
+    if at <= mid then following t lo mid ~at ((mid + 1, hi) :: later)
+    else following t (mid + 1) hi ~at later
+
+let rec node t s lo hi =
+  if Leftmost.stops t.failures lo then raise Promise.Skipped;
+  let rest = Site.estimate (Site.cost t.code) (Loop.span lo hi + 1) in
+  if is_leaf t lo hi || rest <= Loop.quantum then measured t s lo hi
+  else begin
+    Loop.look_up_between_chunks ();
+    let mid = middle lo hi and w = Context.place () in
+    let l, r =
+      if Place.owned w && Deque.size w.deque = 0 && not (Place.alone w) then
+        let left () = node t s lo mid and right () = strand t (mid + 1) hi in
+        Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
+      else in_turn t s lo mid hi
+    in
+    noted t hi (fun () -> t.combine l r)
+  end
+
+and in_turn t s lo mid hi =
+  s.later <- (mid + 1, hi) :: s.later;
+  let l = node t s lo mid in
+  let compute () = node t s (mid + 1) hi in
+  match s.later with
+  | [] -> (l, of_begun s (mid + 1) compute)
+  | _ :: later ->
+    s.later <- later;
+    (l, compute ())
+
+(* The next one last, so that this worker begins with it, and thieves with the largest. *)
+and begin_the_rest t s =
+  let rest = if is_in_block s then following t s.first s.last ~at:s.at s.later else s.later in
+  leave_block s;
+  s.later <- [];
+  let begin_one (lo, hi) = s.begun <- (lo, start t.pool (fun () -> strand t lo hi)) :: s.begun in
+  List.iter begin_one (List.rev rest)
+
+(* All that it has begun has ended, too, when it ends. *)
+and strand : 'a. 'a t -> int -> int -> 'a =
+ fun t lo hi ->
+  let s = { later = []; first = 0; last = -1; at = lo; begun = []; told = false } in
+  let effc (type a) (eff : a Effect.t) =
+    match eff with
+    | Run.Suspend _ -> (
+      (* An asynchronous exception here is the strand's. *)
+      match begin_the_rest t s with
+      | () -> None
+      | exception exn -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> Run.raise_at k exn))
+    | _ -> None
+  in
+  let result = ref None in
+  let compute () =
+    match node t s lo hi with
+    | v -> result := Some (Ok v)
+    | exception exn -> result := Some (Error (Outcome.caught exn))
+  in
+  Compat.match_with compute () { retc = Fun.id; exnc = raise; effc };
+  match Option.get !result with
+  | Ok v -> v
+  | Error failure -> settle_after failure (List.map snd s.begun)
+
+(* What leaves raise comes before a cancellation that was told between them. *)
+let reduce manner pool ~chunk ~code ~combine ~start ~finish leaf =
+  let t = { leaf; combine; chunk; manner; pool; code; failures = Leftmost.create () } in
+  Context.raising
+    (fun () -> Leftmost.get t.failures)
+    (fun () ->
+      match manner with
+      | Parallel -> strand t start finish
+      | Concurrent -> concurrent t start finish)

@@ -35,6 +35,66 @@ let bodies_may_wait_for_each_other pool =
 
 exception Boom of int
 
+(* So may those of the other loops, whichever half waits. Again often enough that the loops are known. *)
+let bodies_of_others_may_wait pool =
+  let pairs = 20 in
+  let finish = (2 * pairs) - 1 and channels = Array.init pairs (fun _ -> Chan.make_bounded 0) in
+  let meet ~first i =
+    let channel = channels.(i mod pairs) in
+    if i < pairs = first then Chan.recv channel
+    else begin
+      Chan.send channel i;
+      0
+    end
+  in
+  let reduced first = Task.parallel_for_reduce ~chunk_size:1 ~start:0 ~finish ~body:(meet ~first) in
+  let searched first =
+    let body i = if meet ~first i < 0 then Some i else None in
+    Task.parallel_find ~chunk_size:1 ~start:0 ~finish ~body
+  in
+  let loops () =
+    for _ = 1 to 20 do
+      let least = pairs * (pairs - 1) / 2 in
+      check_int "sum" (least + (pairs * pairs)) (reduced true pool ( + ) 0);
+      check_int "sum" least (reduced false pool ( + ) 0);
+      check_equal "found" None (searched true pool);
+      check_equal "found" None (searched false pool)
+    done
+  in
+  loops ();
+  Task.run pool loops
+
+(* The bracketing stays, and one that raises after it has waited has the others end first. *)
+let reductions_that_waited pool =
+  let n = 60 in
+  let gates = Array.init n (fun _ -> Muster.Latch.create 1) and running = Atomic.make 0 in
+  (* What follows a failure may be skipped. *)
+  let wait_for_another ~raising i =
+    if raising = [] && i < n - 1 then Muster.Latch.await gates.(i + 1)
+  in
+  let body ~raising i =
+    Atomic.incr running;
+    Fun.protect
+      ~finally:(fun () -> Atomic.decr running)
+      (fun () ->
+        wait_for_another ~raising i;
+        Muster.Latch.count_down gates.(i);
+        Task.await pool (Task.async pool (fun () -> Unix.sleepf 1e-5));
+        if List.mem i raising then raise (Boom i);
+        string_of_int i)
+  in
+  let reduce raising =
+    Array.iteri (fun i _ -> gates.(i) <- Muster.Latch.create 1) gates;
+    Task.parallel_for_reduce ~chunk_size:1 ~start:0 ~finish:(n - 1) ~body:(body ~raising) pool ( ^ )
+      ""
+  in
+  let all = String.concat "" (List.init n string_of_int) in
+  for _ = 1 to 5 do
+    check_equal "in order" all (reduce []);
+    check_raises "the leftmost" (Boom 7) (fun () -> reduce [ 7; 40 ]);
+    check_int "all have ended" 0 (Atomic.get running)
+  done
+
 (* One raises after it has waited. *)
 let bodies_that_waited_may_raise pool =
   let channel = Chan.make_bounded 0 and ended = Atomic.make 0 in
@@ -158,6 +218,11 @@ let bodies_may_poll_for_each_other pool =
     in
     Task.parallel_for pool ~start:1 ~finish:count ~body:(fun _ -> meet ());
     Atomic.set there 0;
+    check_equal "find" None
+      (Task.parallel_find ~chunk_size:1 pool ~start:1 ~finish:count ~body:(fun _ ->
+           meet ();
+           None));
+    Atomic.set there 0;
     check_int "reduce" count
       (Task.parallel_for_reduce ~chunk_size:1 pool ( + ) 0 ~start:1 ~finish:count ~body:(fun _ ->
            meet ();
@@ -202,6 +267,8 @@ let suspending =
   let on = on_pools [ 0; 1; 7 ] in
   [
     case "bodies may wait for each other" (on bodies_may_wait_for_each_other);
+    case "so may those that reduce or search" (on bodies_of_others_may_wait);
+    case "what has waited is reduced in order" (on reductions_that_waited);
     case "a body may raise after it has waited" (on bodies_that_waited_may_raise);
     case "bodies may wait in loops in loops" (on bodies_may_wait_in_loops_in_loops);
     case "effects of the user's" (on other_effects);

@@ -41,11 +41,31 @@ let many_wait_for_one pool =
 (* Bodies of one loop, in pairs. *)
 let bodies_wait_for_each_other pool =
   let n = 40 in
+  let start = 0 and finish = (2 * n) - 1 in
   let gates = Array.init n (fun _ -> Loc.make 0) in
   let body i = if i < n then wait_for gates.(i) 1 else Loc.set gates.(i - n) 1 in
-  Task.run pool (fun () ->
-      Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:((2 * n) - 1) ~body);
-  Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:((2 * n) - 1) ~body
+  let looked i =
+    body i;
+    None
+  in
+  let loops =
+    [
+      (fun () -> Task.parallel_for ~chunk_size:1 pool ~start ~finish ~body);
+      (fun () ->
+        Task.parallel_for_reduce ~chunk_size:1 pool ~start ~finish ~body (fun () () -> ()) ());
+      (fun () -> ignore (Task.parallel_find ~chunk_size:1 pool ~start ~finish ~body:looked));
+    ]
+  in
+  let close_all () = Array.iter (fun gate -> Loc.set gate 0) gates in
+  let check loop =
+    for _ = 1 to 10 do
+      close_all ();
+      Task.run pool loop;
+      close_all ();
+      loop ()
+    done
+  in
+  List.iter check loops
 
 (* A loop puts, a domain of its own takes. *)
 let with_another_domain num_domains () =
