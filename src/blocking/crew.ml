@@ -158,10 +158,14 @@ let rec lead () =
       lead ()
     end
 
+(* A job may run another scheduler, whose way of waiting is none of the others'. *)
+let part_threads () = try Dla.each_thread ~self:Thread.self ~id:Thread.id with Failure _ -> ()
+
 (* Hands inherit that signals are blocked. One may strike before. *)
 let rec run_domain () =
   match
     Machine.block_signals ();
+    part_threads ();
     lead ();
     stop_ticks ()
   with

@@ -9,5 +9,13 @@ val within : (unit -> 'a) -> 'a
 
     {b Cost}: about 15 ns.
     {b Domains}: nested calls must end in reverse order; so of a domain's threads only the one
-    whose place domain-local storage shows may call it.
+    whose place domain-local storage shows may call it, unless {!has_each_its_own}.
     {b Cancels}: the wait raises, which domain-local-await allows. *)
+
+val each_thread : self:(unit -> 'thread) -> id:('thread -> int) -> unit
+(** From now on each thread of the calling domain has a way of waiting of its own.
+
+    {b Raises} [Failure] if that is so already. *)
+
+val has_each_its_own : unit -> bool
+(** Whether {!each_thread} was called in this domain. *)

@@ -153,7 +153,8 @@ let keeps_time pool = Atomic.get pool.suspended > 0 && Timer.are_set ()
 
 (* What waits through domain-local-await (Dla) suspends its task. A thread that storage does not
    show as the worker blocks in such a wait, as it would without a pool. *)
-let as_host w f = if current () == w then Dla.within (fun () -> f w) else f w
+let as_host w f =
+  if current () == w || Dla.has_each_its_own () then Dla.within (fun () -> f w) else f w
 
 (* What is left, by dismissed residents too, is for residents. Where there can be none, the one
    who leaves does it. *)

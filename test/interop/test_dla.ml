@@ -247,6 +247,46 @@ let threads_of_a_domain pool =
   ignore (in_threads (last + 1) turn);
   under_scheduler (fun asked -> check_bool "not ours" true (asks asked))
 
+(* {2 Blocking calls}
+
+   Their threads share a domain, of which the program knows nothing. *)
+
+let blocking_calls_have_their_own pool =
+  let is_there = Muster.Latch.create 1 and is_over = Muster.Latch.create 1 in
+  let its = Atomic.make (Atomic.make 0) in
+  let one () =
+    under_scheduler (fun asked ->
+        Atomic.set its asked;
+        Muster.Latch.count_down is_there;
+        Muster.Latch.await is_over;
+        check_bool "its own" true (asks asked))
+  and other () =
+    Muster.Latch.await is_there;
+    Fun.protect
+      (fun () -> check_bool "not the other's" false (asks (Atomic.get its)))
+      ~finally:(fun () -> Muster.Latch.count_down is_over)
+  in
+  let blocking f () = Task.blocking f in
+  Pool.run pool (fun () -> ignore (Task.all [ blocking one; blocking other ]))
+
+(* Each in a pool of one worker, for whose task it waits, while others are in theirs. *)
+let blocking_calls_enter_pools pool =
+  let enter () =
+    Pool.with_ ~domains:1 @@ fun inner ->
+    Pool.run inner (fun () ->
+        let loc = Loc.make 0 in
+        let opener = Task.async (fun () -> Loc.set loc 1) in
+        Unix.sleepf 0.002;
+        wait_for loc 1;
+        Task.await opener)
+  in
+  let rounds () =
+    for _ = 1 to 10 do
+      Task.blocking enter
+    done
+  in
+  Pool.run pool (fun () -> ignore (Task.all (List.init 4 (fun _ -> rounds))))
+
 let () =
   let each name f = case name (on_pools [ 1; 2; 3 ] f) in
   Alcotest.run "domain-local-await"
@@ -275,5 +315,10 @@ let () =
           each "another's comes back" others_come_back;
           each "a pool in another's in a task" nested_in_others;
           each "threads of one domain" threads_of_a_domain;
+        ] );
+      ( "blocking calls",
+        [
+          each "each waits its own way" blocking_calls_have_their_own;
+          each "each in a pool of its own" blocking_calls_enter_pools;
         ] );
     ]
