@@ -29,13 +29,15 @@ type 'a t = {
   failures : Outcome.failure Leftmost.t;
 }
 
-(* What a strand computes in turn. *)
+(* What a strand computes in turn. All fields are the strand's alone. *)
 type 'a strand = {
+  compute_part : int * int -> 'a;  (** as a part of what the strand was a part of when it began *)
   mutable later : (int * int) list;  (** the parts that follow its block, the next one first *)
   mutable first : int;
   mutable last : int;  (** its block, computed without looking around; -1 and 0: none *)
   mutable at : int;  (** the first index of its chunk there *)
   mutable begun : (int * 'a Task.t) list;  (** what followed when it waited, by first indices *)
+  mutable unsent : 'a Task.t list;  (** those of them that nobody can find yet *)
   mutable told : bool;  (** of a failure of these *)
 }
 
@@ -66,12 +68,21 @@ let settle_after failure tasks =
   tell_again ();
   Context.rethrow failure
 
-(* A part of what the caller is a part of, as a branch of [both] is. *)
-let start (pool : Pools.t) g =
+let is_of (pool : Pools.t) w = w.Place.pool == pool.pool && Place.owned w
+
+let send (pool : Pools.t) p =
   let w = Context.place () in
-  if w.pool == pool.pool && Place.owned w then
-    Task.offer w (Promise.make pool.home (Context.carry w g))
-  else Pools.async pool g
+  ignore (if is_of pool w then Task.offer w p else Task.send pool.pool p)
+
+(* A part of what the caller is a part of, as a branch of [both] is. *)
+let part (pool : Pools.t) f =
+  let w = Context.place () in
+  if is_of pool w then Context.carry w f else f
+
+let start (pool : Pools.t) g =
+  let p = Promise.make pool.home (part pool g) in
+  send pool p;
+  p
 
 (* {2 Concurrent} *)
 
@@ -92,12 +103,11 @@ let rec concurrent t lo hi =
 
 (* {2 Parallel} *)
 
-(* The part from [lo] on, which has begun. (If an asynchronous exception struck before: [compute ()].) *)
-let of_begun s lo compute =
-  match Option.map settled (List.assoc_opt lo s.begun) with
-  | None -> compute ()
-  | Some (Ok v) -> v
-  | Some (Error failure) ->
+(* The part from [lo] on, which has begun. *)
+let of_begun s lo =
+  match settled (List.assoc lo s.begun) with
+  | Ok v -> v
+  | Error failure ->
     s.told <- true;
     Context.rethrow failure
 
@@ -111,9 +121,7 @@ let rec plain t s lo hi =
   else
     let mid = middle lo hi in
     let left = plain t s lo mid in
-    let lo = mid + 1 in
-    t.combine left
-      (if is_in_block s then plain t s lo hi else of_begun s lo (fun () -> plain t s lo hi))
+    t.combine left (if is_in_block s then plain t s (mid + 1) hi else of_begun s (mid + 1))
 
 let leave_block s =
   s.first <- 0;
@@ -144,6 +152,28 @@ let rec following t lo hi ~at later =
     if at <= mid then following t lo mid ~at ((mid + 1, hi) :: later)
     else following t (mid + 1) hi ~at later
 
+let rec send_all t s =
+  match s.unsent with
+  | [] -> ()
+  | p :: rest ->
+    send t.pool p;
+    s.unsent <- rest;
+    send_all t s
+
+(* The next one is sent last, so that this worker begins with it, and thieves with the largest. May be called again:
+   nothing is allocated, where an exception could strike, between the first change and the last, and what is sent twice
+   runs once. *)
+let begin_the_rest t s =
+  let rest = if is_in_block s then following t s.first s.last ~at:s.at s.later else s.later in
+  let task part = Promise.make t.pool.home (fun () -> s.compute_part part) in
+  let tasks = List.map (fun part -> (fst part, task part)) rest in
+  let begun = tasks @ s.begun and unsent = List.rev_append (List.map snd tasks) s.unsent in
+  leave_block s;
+  s.later <- [];
+  s.begun <- begun;
+  s.unsent <- unsent;
+  send_all t s
+
 let rec node t s lo hi =
   if Leftmost.stops t.failures lo then raise Promise.Skipped;
   let rest = Site.estimate (Site.cost t.code) (Loop.span lo hi + 1) in
@@ -163,30 +193,33 @@ let rec node t s lo hi =
 and in_turn t s lo mid hi =
   s.later <- (mid + 1, hi) :: s.later;
   let l = node t s lo mid in
-  let compute () = node t s (mid + 1) hi in
   match s.later with
-  | [] -> (l, of_begun s (mid + 1) compute)
+  | [] -> (l, of_begun s (mid + 1))
   | _ :: later ->
     s.later <- later;
-    (l, compute ())
-
-(* The next one last, so that this worker begins with it, and thieves with the largest. *)
-and begin_the_rest t s =
-  let rest = if is_in_block s then following t s.first s.last ~at:s.at s.later else s.later in
-  leave_block s;
-  s.later <- [];
-  let begin_one (lo, hi) = s.begun <- (lo, start t.pool (fun () -> strand t lo hi)) :: s.begun in
-  List.iter begin_one (List.rev rest)
+    (l, node t s (mid + 1) hi)
 
 (* All that it has begun has ended, too, when it ends. *)
 and strand : 'a. 'a t -> int -> int -> 'a =
  fun t lo hi ->
-  let s = { later = []; first = 0; last = -1; at = lo; begun = []; told = false } in
+  let compute_part = part t.pool (fun (lo, hi) -> strand t lo hi) in
+  let s =
+    {
+      compute_part;
+      later = [];
+      first = 0;
+      last = -1;
+      at = lo;
+      begun = [];
+      unsent = [];
+      told = false;
+    }
+  in
   let effc (type a) (eff : a Effect.t) =
     match eff with
     | Run.Suspend _ -> (
-      (* An asynchronous exception here is the strand's. *)
-      match begin_the_rest t s with
+      (* What is raised here would come in place of the strand: it is raised where the strand waits. *)
+      match Outcome.firmly begin_the_rest t s with
       | () -> None
       | exception exn -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> Run.raise_at k exn))
     | _ -> None

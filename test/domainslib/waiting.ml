@@ -95,6 +95,26 @@ let reductions_that_waited pool =
     check_int "all have ended" 0 (Atomic.get running)
   done
 
+(* What a body opens around its wait is not around the others. *)
+let one_waits_under_a_deadline pool =
+  let n = 40 in
+  let body i =
+    if i > 0 then begin
+      Task.await pool (Task.async pool (fun () -> Unix.sleepf 2e-3));
+      Muster.Task.check ();
+      1
+    end
+    else
+      let never = Muster.Latch.create 1 in
+      match Muster.Task.with_deadline 5e-3 (fun () -> Muster.Latch.await never) with
+      | () -> assert false
+      | exception Muster.Task.Deadline_exceeded -> 0
+  in
+  for _ = 1 to 3 do
+    let sum () = Task.parallel_for_reduce ~chunk_size:1 ~start:0 ~finish:n ~body pool ( + ) 0 in
+    check_int "sum" n (Task.run pool sum)
+  done
+
 (* One raises after it has waited. *)
 let bodies_that_waited_may_raise pool =
   let channel = Chan.make_bounded 0 and ended = Atomic.make 0 in
@@ -269,6 +289,7 @@ let suspending =
     case "bodies may wait for each other" (on bodies_may_wait_for_each_other);
     case "so may those that reduce or search" (on bodies_of_others_may_wait);
     case "what has waited is reduced in order" (on reductions_that_waited);
+    case "one waits under a deadline" (on one_waits_under_a_deadline);
     case "a body may raise after it has waited" (on bodies_that_waited_may_raise);
     case "bodies may wait in loops in loops" (on bodies_may_wait_in_loops_in_loops);
     case "effects of the user's" (on other_effects);
