@@ -104,7 +104,7 @@ doc:
 
 install:
 	@$(SETUP) dune build --profile release @install
-	@$(SETUP) dune install --profile release --prefix "$(PREFIX)"
+	@$(SETUP) tools/install "$(PREFIX)"
 
 clean:
 	rm -rf _build bench/rivals/target
