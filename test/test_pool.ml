@@ -137,7 +137,7 @@ let refused_once () =
       "child/child.exe" [ "refused-once" ]
   in
   Child.check_success child;
-  check_equal "domains used" "1 3" (String.trim child.output)
+  check_equal "domains used, and told" "1 3 1" (String.trim child.output)
 
 (* The default pool *)
 

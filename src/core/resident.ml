@@ -226,11 +226,24 @@ let hire_first pool ~upto =
   in
   from 1
 
+let started = "a domain started"
+let refused = "no domain started"
+
 let note_hire pool =
   let why =
     if still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
   in
-  Staff.decide ~pool:pool.name "a domain started" why
+  Staff.decide ~pool:pool.name started why
+
+(* Once for all tries in a row. *)
+let note_refusal pool =
+  let is_of_hiring (it : Staff.decision) =
+    it.pool = Some pool.name && (it.what = started || it.what = refused)
+  in
+  match List.find_opt is_of_hiring (Atomic.get Staff.decisions) with
+  | Some { what; _ } when what = refused -> ()
+  | _ ->
+    Staff.decide ~pool:pool.name refused "OCaml has as many as it can, or the system has no thread"
 
 let hire_now pool =
   Staff.refresh_cpus ~files:false (Machine.now ());
@@ -246,7 +259,8 @@ let hire_now pool =
         let there = min allowed (Atomic.get pool.residents) in
         Atomic.set pool.refused (Machine.now ());
         ignore (Atomic.compare_and_set pool.allowed allowed there);
-        Staff.note_shortage ()
+        Staff.note_shortage ();
+        note_refusal pool
   end
 
 (* Where there is no domain to be had, nobody tries for a while (Staff.try_again), unless one must be there. *)

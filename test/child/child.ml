@@ -196,7 +196,8 @@ let read_quota_without_files () =
   assert (Cpu.available_now ~before = before);
   assert (Cpu.available_now ~before:(free + 1) <= free)
 
-(* How many domains work for a pool of three, while the program has all others, and afterwards. *)
+(* How many domains work for a pool of three, while the program has all others, and afterwards; and how often
+   the pool tells of those that it could not have. *)
 let refused_once () =
   let used pool =
     let seen = Array.make 3 false in
@@ -232,7 +233,10 @@ let refused_once () =
   Atomic.set go true;
   List.iter Domain.join taken;
   ignore (used pool);
-  Printf.printf "%d %d\n" alone (used pool)
+  let together = used pool in
+  let is_refusal (it : Muster.Pool.decision) = it.what = "no domain started" in
+  let told = List.length (List.filter is_refusal (Muster.Pool.stats pool).decisions) in
+  Printf.printf "%d %d %d\n" alone together told
 
 let programs =
   [
