@@ -30,6 +30,7 @@ type t = {
   cpu : Cpu.report;
   minor_heap : int;
   minor_heap_source : source;
+  minor_heap_room : int;
   sight : sight;
   pool : pool;
 }
@@ -48,6 +49,11 @@ let ocaml () =
   }
 
 let minor_heap () = (Gc.get ()).minor_heap_size
+
+let minor_heap_room () =
+  List.fold_left
+    (fun room words -> if Heap.has_room words then words else room)
+    0 [ Heap.first; Heap.largest ]
 
 (* It allocates, as workers look around when they collect. *)
 let rec build depth = if depth = 0 then `Leaf else `Node (build (depth - 1), build (depth - 1))
@@ -89,6 +95,7 @@ let gather () =
     cpu;
     minor_heap;
     minor_heap_source = (if Heap.chosen_by_user then Parameters else Runtime_default);
+    minor_heap_room = minor_heap_room ();
     sight;
     pool = started_pool ();
   }

@@ -38,6 +38,8 @@ type t = {
   cpu : Muster_core.Cpu.report;
   minor_heap : int;  (** words, before there is a pool *)
   minor_heap_source : source;
+  minor_heap_room : int;
+      (** of the sizes that a pool sets, the largest for which the address space has room; or 0 *)
   sight : sight;
   pool : pool;  (** as it really started *)
 }

@@ -36,7 +36,11 @@ let ocaml (ocaml : Facts.ocaml) =
 
 let minor_heap (facts : Facts.t) =
   `Assoc
-    [ ("words", `Int facts.minor_heap); ("from", `String (Advice.source facts.minor_heap_source)) ]
+    [
+      ("words", `Int facts.minor_heap);
+      ("from", `String (Advice.source facts.minor_heap_source));
+      ("room_for_words", `Int facts.minor_heap_room);
+    ]
 
 let governor : Facts.governor -> Yojson.Basic.t = function
   | On -> `String "on"
