@@ -252,6 +252,17 @@ module Array1 = struct
     in
     pack (Select.marks (code f) (dim a) chunk) results
 
+  let concat_map f a =
+    let pieces = map_to_array f a in
+    let r = like a (Stdlib.Array.fold_left (fun n piece -> n + dim piece) 0 pieces) in
+    let whole = view r and at = ref 0 in
+    let add piece =
+      blit (view piece) (sub whole !at (dim piece));
+      at := !at + dim piece
+    in
+    Stdlib.Array.iter add pieces;
+    r
+
   (* {2 Sorting and groups} *)
 
   let to_array a = Stdlib.Array.init (dim a) (reader a)

@@ -76,6 +76,7 @@ module Array1 : sig
   val filter : ('a -> bool) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
   val partition : ('a -> bool) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t * ('a, 'b, 'c) t
   val filter_map : ('a -> 'a option) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+  val concat_map : ('a -> ('a, 'b, 'c) t) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
 
   (** {1 Sorting}
 

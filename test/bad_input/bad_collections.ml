@@ -159,8 +159,8 @@ let bigarrays =
     harmless =
       harmless "Bigarray.Array1"
         "of_array map map_to mapi map_inplace map_to_array iter iteri fold count exists for_all \
-         mem find_opt find_index find_map find_mapi filter partition filter_map sort stable_sort \
-         sort_uniq";
+         mem find_opt find_index find_map find_mapi filter partition filter_map concat_map sort \
+         stable_sort sort_uniq";
   }
 
 (* {2 Characters} *)

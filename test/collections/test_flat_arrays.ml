@@ -35,6 +35,7 @@ module type Flat = sig
   val filter : (elt -> bool) -> t -> t
   val partition : (elt -> bool) -> t -> t * t
   val filter_map : (elt -> elt option) -> t -> t
+  val concat_map : (elt -> t) -> t -> t
   val sort_uniq : (elt -> elt -> int) -> t -> t
   val group_by : (elt -> int) -> t -> (int * t) array
   val histogram : bins:int -> (elt -> int) -> t -> int array
@@ -146,6 +147,11 @@ struct
         law
           (fun t c -> F.to_array (F.filter_map (half t) c))
           (fun t -> list (List.filter_map (half t))) );
+      ( "concat_map",
+        let copies t x = Array.make (visit t (F.to_int x) mod 4) x in
+        law
+          (fun t c -> F.to_array (F.concat_map (fun x -> F.of_array (copies t x)) c))
+          (fun t a -> Array.concat (List.map (copies t) (Array.to_list a))) );
       ( "sort_uniq",
         law
           (fun t c -> F.to_array (F.sort_uniq Stdlib.compare (F.map (step (sane t)) c)))
