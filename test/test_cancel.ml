@@ -378,6 +378,59 @@ let failing_calls =
     );
   ]
 
+(* A function that waits and is told is called again for what lies left, or with what it made before: it is told
+   there, too. [k]: after so many calls. *)
+let told_wherever_it_waits (k, call) () =
+  in_pool 2 (fun () ->
+      let self = Atomic.make None and calls = Atomic.make 0 and never = Latch.create 1 in
+      let wait () =
+        if Atomic.fetch_and_add calls 1 >= k then begin
+          Option.iter Task.cancel (Atomic.get self);
+          Latch.await never
+        end
+      in
+      let body () =
+        while Atomic.get self = None do
+          Unix.sleepf 0.0005
+        done;
+        call wait
+      in
+      let t = Task.async body in
+      Atomic.set self (Some t);
+      check_cancelled "await" (fun () -> Task.await t))
+
+let waiting_calls =
+  let a = Array.init 1_100 Fun.id in
+  let l = Array.to_list a in
+  let slowly reduce wait =
+    reduce (fun x y ->
+        burn 1e-5;
+        wait ();
+        max x y)
+  in
+  let n = 20_000 in
+  let halves = Array.init n (fun i -> if i < n / 2 then 2 * i else (2 * (i - (n / 2))) + 1) in
+  let last_merge wait =
+    let cmp x y =
+      wait ();
+      Int.compare x y
+    in
+    Muster.Array.sort cmp (Array.copy halves)
+  in
+  let force wait x =
+    if x = 10 then wait ();
+    x
+  in
+  [
+    ("a scan", (300, slowly (fun op -> ignore (Muster.parallel_scan op a))));
+    ("a list's scan", (300, slowly (fun op -> ignore (Muster.List.scan op l))));
+    ("a list's fold", (300, slowly (fun op -> ignore (Muster.List.fold op 0 l))));
+    ("a sequence's fold", (300, slowly (fun op -> ignore (Muster.Seq.fold op 0 (List.to_seq l)))));
+    ("a merge", (n + (n / 5), last_merge));
+    ( "reading",
+      (0, fun wait -> Muster.Seq.(iter (fun _ -> wait ()) (map (force wait) (List.to_seq l)))) );
+  ]
+
 (* Of what the code that cleans up begins, nothing is cancelled. *)
 let hook_of_who_was_told () =
   in_pool 1 (fun () ->
@@ -1134,6 +1187,10 @@ let () =
         List.map
           (fun (name, step) -> case name (told_after_a_failure step))
           (failing_calls @ failing_reductions) );
+      ( "is told wherever it waits in",
+        List.map
+          (fun (name, call) -> Harness.case ~seconds:10 name (told_wherever_it_waits call))
+          waiting_calls );
       ("stops itself at", List.map (fun (name, step) -> case name (stops_itself step)) steps);
       ( "cancel",
         [

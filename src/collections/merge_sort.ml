@@ -13,8 +13,9 @@
 
    If the comparison raises, the range it was working on is completed without comparing: a node
    always leaves all its elements in the array it was asked to leave them in. Failures are noted
-   at the last index of their range. Ranges that fail are disjoint, for a node whose half has
-   failed does not merge; so the failure of the smallest index is the same whoever runs what. *)
+   at the last index of their range, right of which nothing is compared any more. Ranges that fail are
+   disjoint, for a node whose half has failed does not merge; so the failure of the smallest index is
+   the same whoever runs what. *)
 
 open Muster_core
 open Muster_loop
@@ -127,7 +128,8 @@ let cut cmp { src; i0; i1; j0; j1; _ } k =
   between (Int.max 0 (k - (j1 - j0))) (Int.min k (i1 - i0))
 
 let rec merge job m =
-  if size m <= long then merge_runs job m
+  if stopped job m.at then move_runs m m.i0 m.j0 m.at
+  else if size m <= long then merge_runs job m
   else
     match cut job.cmp m (size m / 2) with
     | exception exn ->

@@ -21,15 +21,20 @@ type 'a block = {
 }
 (** Elements read; what comes after, unless that is the end or a failure. *)
 
+(* A cancellation that reading was told of is told again to what is done with the elements before: as code that
+   cleans up it might wait for ever. *)
 let read size s =
-  let hook = Compat.hook () in
+  let hook = Compat.hook () and tell_again = Context.keep () in
   let rec go last s n =
     if n = 0 then (last, Some s, None)
     else
       match s () with
       | Stdlib.Seq.Nil -> (last, None, None)
       | Cons (x, s) -> go (Chain.add last x) s (n - 1)
-      | exception exn -> (last, None, Some (Outcome.caught exn))
+      | exception exn ->
+        let failure = Outcome.caught exn in
+        tell_again ();
+        (last, None, Some failure)
   in
   let last, next, failure = go hook s size in
   { elements = (Chain.from hook last).first; next; failure }

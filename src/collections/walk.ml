@@ -183,9 +183,10 @@ let rec blocks job from first pieces =
 let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
 
-(* A cancellation that is told between two pieces leaves no results. *)
+(* A cancellation that is told between two pieces leaves no results. One that is told in a piece is told again:
+   what results are kept may be put together by the user's function, which may wait. *)
 let shared_by_all job from first =
-  let cut_short = ref true in
+  let cut_short = ref true and tell_again = Context.keep () in
   let failure () =
     match Leftmost.get job.failures with None when !cut_short -> job.kept () | failure -> failure
   in
@@ -195,6 +196,7 @@ let shared_by_all job from first =
         cut_short := false;
         all)
   in
+  if Option.is_some (job.kept ()) then tell_again ();
   (Stdlib.List.fold_right add_results bs [], last)
 
 (* {2 In place}

@@ -129,13 +129,22 @@ let over ~code ~per_leaf ~last leaf combine =
    nor to combine the totals: their arguments are others, and they come out of turn. So where one
    of these raises, all up to that block is scanned, which should raise what the sequential program
    does. If it does not, as with an operation that raises in one bracketing alone, or an exception
-   that came from elsewhere (Ctrl-C), the first exception goes on: none may be lost. *)
+   that came from elsewhere (Ctrl-C), the first exception goes on: none may be lost. It may be that of a
+   cancellation, which is told again: or the operation, called once more, would wait as code that cleans up. *)
 
 let one_block = 1024
 let blocks = 64
 
 (* Making a long result takes as long as reducing: both at once. *)
 let long = 1 lsl 16
+
+let made_beside reduce n make =
+  if n < long then begin
+    reduce ();
+    make ()
+  end
+  else fst (Fork.both make reduce)
+
 let each_block ~code ~size last f = over ~code ~per_leaf:size ~last f (fun () () -> ())
 
 (* The length of the blocks, all but the last. *)
@@ -159,15 +168,13 @@ let scan_blocks ~code n ~make ~total ~scan op =
   let reduce () = each_block ~code ~size (last - 1) (fun b -> keep reduce_block b b) in
   let last_known () = Option.value (Leftmost.index failures) ~default:last in
   let scan_block result b = of_block (scan result (if b = 0 then None else totals.(b - 1))) b in
+  let put_back = Context.keep () in
+  let tell_again () = if Option.is_some (Leftmost.index failures) then put_back () in
   Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
-  let result =
-    if n < long then begin
-      reduce ();
-      make ()
-    end
-    else fst (Fork.both make reduce)
-  in
+  let result = made_beside reduce n make in
+  tell_again ();
   keep (carry op totals) 1 (last_known () - 1);
+  tell_again ();
   each_block ~code ~size (last_known ()) (scan_block result);
   result
 
