@@ -21,8 +21,8 @@ type 'a block = {
 }
 (** Elements read; what comes after, unless that is the end or a failure. *)
 
-(* A cancellation that reading was told of is told again to what is done with the elements before: as code that
-   cleans up it might wait for ever. *)
+(* A cancellation that reading was told of is told again to what is done with the elements before: as
+   code that cleans up it might wait for ever. *)
 let read size s =
   let hook = Compat.hook () and tell_again = Context.keep () in
   let rec go last s n =
@@ -90,6 +90,15 @@ let run c s =
 (* The sequence that began with [x], and went on as [rest] did. *)
 let put_back x rest () = Stdlib.Seq.Cons (x, rest)
 
-let failing exn =
+(* What the strand is a part of, without an allocation. *)
+let part_of () =
+  let w = Context.place () in
+  if Place.owned w then w.own.context else Place.uncancelled
+
+(* Ended as [exn] says. [before]: what the strand was a part of. If it was told of a cancellation since, it
+   leaves: as code that cleans up, what is done with the first element might wait for ever. *)
+let failing exn ~before =
   let failure = Outcome.caught exn in
+  let told = before != Place.uncancelled && part_of () == Place.uncancelled in
+  if exn == Promise.Cancelled && told then Outcome.raise failure;
   fun () -> Context.rethrow failure

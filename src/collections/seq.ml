@@ -15,10 +15,11 @@ let iter f s =
   match s () with
   | Nil -> ()
   | Cons (x, rest) -> (
+    let before = Reader.part_of () in
     match rest () with
     | Nil -> f x
     | more -> iter_all f (Reader.put_back x (fun () -> more))
-    | exception exn -> iter_all f (Reader.put_back x (Reader.failing exn)))
+    | exception exn -> iter_all f (Reader.put_back x (Reader.failing exn ~before)))
 
 let iteri_all f s =
   let code = Machine.code_of f in
@@ -29,10 +30,11 @@ let iteri f s =
   match s () with
   | Nil -> ()
   | Cons (x, rest) -> (
+    let before = Reader.part_of () in
     match rest () with
     | Nil -> f 0 x
     | more -> iteri_all f (Reader.put_back x (fun () -> more))
-    | exception exn -> iteri_all f (Reader.put_back x (Reader.failing exn)))
+    | exception exn -> iteri_all f (Reader.put_back x (Reader.failing exn ~before)))
 
 (* {2 Reductions} *)
 

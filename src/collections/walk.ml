@@ -183,8 +183,8 @@ let rec blocks job from first pieces =
 let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results
 
-(* A cancellation that is told between two pieces leaves no results. One that is told in a piece is told again:
-   what results are kept may be put together by the user's function, which may wait. *)
+(* A cancellation that is told between two pieces leaves no results. One that is told in a piece is told
+   again: the results that there are may be put together by the user's function, which may wait. *)
 let shared_by_all job from first =
   let cut_short = ref true and tell_again = Context.keep () in
   let failure () =

@@ -130,7 +130,8 @@ let over ~code ~per_leaf ~last leaf combine =
    of these raises, all up to that block is scanned, which should raise what the sequential program
    does. If it does not, as with an operation that raises in one bracketing alone, or an exception
    that came from elsewhere (Ctrl-C), the first exception goes on: none may be lost. It may be that of a
-   cancellation, which is told again: or the operation, called once more, would wait as code that cleans up. *)
+   cancellation, which is told again: the operation, called once more, would wait as code that cleans
+   up does. *)
 
 let one_block = 1024
 let blocks = 64
