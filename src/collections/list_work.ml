@@ -7,9 +7,9 @@ module L = Stdlib.List
 let rec skip n l = match l with _ :: l when n > 0 -> skip (n - 1) l | l -> l
 let source = Walk.{ skip; is_end = (function [] -> true | _ -> false) }
 let never _ = false
-let none () = None
+let nothing = Leftmost.create ()
 
-let job ?(unit = 1) ?(found = never) ?(kept = none) code source work =
+let job ?(unit = 1) ?(found = never) ?(kept = nothing) code source work =
   Walk.{ source; work; code; unit; failures = Leftmost.create (); found; kept }
 
 let ended = Walk.ended
@@ -255,8 +255,8 @@ let tally_piece op failed (p : _ Walk.piece) =
 
 let tallies first code op l =
   let failed = Leftmost.create () in
-  let found = Leftmost.stops failed and kept () = Leftmost.get failed in
-  let job = job ~unit:Tally.run ~found ~kept code source (tally_piece op failed) in
+  let found = Leftmost.stops failed in
+  let job = job ~unit:Tally.run ~found ~kept:failed code source (tally_piece op failed) in
   fst (Walk.run_from first job l)
 
 let reduce_keyed code op l = Tally.value op (tallies 0 code op l)

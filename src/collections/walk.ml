@@ -44,7 +44,7 @@ type ('s, 'r) job = {
   unit : int;  (** lengths of pieces are multiples of it *)
   failures : Outcome.failure Leftmost.t;
   found : int -> bool;  (** whether it is over, left of this index *)
-  kept : unit -> Outcome.failure option;  (** the leftmost failure that a result tells of *)
+  kept : Outcome.failure Leftmost.t;  (** failures that results tell of *)
 }
 
 type ('s, 'r) block = {
@@ -188,7 +188,9 @@ let add_results b results =
 let shared_by_all job from first =
   let cut_short = ref true and tell_again = Context.keep () in
   let failure () =
-    match Leftmost.get job.failures with None when !cut_short -> job.kept () | failure -> failure
+    match Leftmost.get job.failures with
+    | None when !cut_short -> Leftmost.get job.kept
+    | failure -> failure
   in
   let bs, last =
     Context.raising failure (fun () ->
@@ -196,7 +198,7 @@ let shared_by_all job from first =
         cut_short := false;
         all)
   in
-  if Option.is_some (job.kept ()) then tell_again ();
+  if Option.is_some (Leftmost.get job.kept) then tell_again ();
   (Stdlib.List.fold_right add_results bs [], last)
 
 (* {2 In place}

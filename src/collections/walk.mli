@@ -41,8 +41,8 @@ type ('s, 'r) job = {
   unit : int;  (** pieces begin at multiples of it; it divides 16 *)
   failures : Outcome.failure Leftmost.t;
   found : int -> bool;  (** whether all is over, left of this index *)
-  kept : unit -> Outcome.failure option;
-      (** the leftmost failure that a result tells of: raised where a cancellation comes instead of
+  kept : Outcome.failure Leftmost.t;
+      (** failures that results tell of: the leftmost is raised where a cancellation comes instead of
           the results *)
 }
 
