@@ -1165,6 +1165,12 @@ let short_loops () =
       ("for_slices", fun () -> Team.for_slices other n (fun ~worker:_ ~start:_ ~count:_ -> ()));
     ]
   in
+  let collections n =
+    [
+      ("an array's scan", fun () -> ignore (Muster.Array.scan ( + ) (Array.sub array 0 n)));
+      ("a list's scan", fun () -> ignore (Muster.List.scan ( + ) (List.init n Fun.id)));
+    ]
+  in
   let check n (name, loop) =
     for _ = 1 to 10 do
       loop ()
@@ -1180,7 +1186,8 @@ let short_loops () =
     check_cancelled "scope" (fun () -> Task.scope cancelled);
     check_bool (Printf.sprintf "%s of %d" name n) true !told
   in
-  List.iter (fun n -> List.iter (check n) (loops n)) [ 0; 1; 2; 10; 100 ]
+  List.iter (fun n -> List.iter (check n) (loops n)) [ 0; 1; 2; 10; 100 ];
+  List.iter (fun n -> List.iter (check n) (collections n)) [ 2; 10; 100 ]
 
 let () =
   Alcotest.run "cancel"

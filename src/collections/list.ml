@@ -155,7 +155,9 @@ let sort_uniq cmp = function
 (* No longer than what is not scanned in parallel. *)
 let scan op = function
   | [] -> []
-  | x :: l when L.compare_length_with l Reduce.one_block < 0 -> List_scan.scan_block op x l max_int
+  | x :: l when L.compare_length_with l Reduce.one_block < 0 ->
+    Context.check_if_any ();
+    List_scan.scan_block op x l max_int
   | l -> List_scan.blocks op l (L.length l)
 
 let group_by key = function

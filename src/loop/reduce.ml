@@ -182,6 +182,7 @@ let scan_blocks ~code n ~make ~total ~scan op =
 (* Of [n] elements, more than 1: [total lo hi] reduces these, [scan result carry lo hi] puts
    their prefixes into the result, which [make ()] makes. *)
 let scan_in_blocks ~code n ~make ~total ~scan op =
+  Context.check_if_any ();
   if n > one_block then scan_blocks ~code n ~make ~total ~scan op
   else begin
     let result = make () in
