@@ -2,7 +2,7 @@
 
    find   the mailbox (a region's share), then what Find says.
    run    as Run says.
-   wait   ten pauses (forty between regions), then yields to the kernel, then sleeps (Parking). *)
+   wait   ten pauses (more between regions), then yields to the kernel, then sleeps (Parking). *)
 
 open Place
 open Publish
@@ -92,10 +92,11 @@ let rec spin ~found pauses since =
     (Machine.yield ();
      spin ~found 0 since)
 
-(* Regions end, and the next one comes, within a microsecond or two: while a worker yields it sees neither for half a
-   microsecond. Nobody else's line is read meanwhile but the one that is waited for, so it may take longer than before a
-   search ends. *)
+(* Regions end, and the next one comes, within microseconds: while a worker yields it sees neither for half a
+   microsecond. Where it reads nobody else's line but the one that it waits for, it pauses longer; longer still in a
+   search that follows a region. *)
 let region_pauses pool = 4 * pool.pauses
+let search_pauses pool ~served = if served then 16 * pool.pauses else pool.pauses
 
 let pause w ~found =
   if not (spin ~found (region_pauses w.pool) (Machine.ticks ())) then
@@ -128,20 +129,20 @@ let take_stray pool = if has_stray pool then Option.iter raise (Atomic.exchange 
 let raise_stray w = if not w.resident then take_stray w.pool
 
 (* Spins, then sleeps; [stop] is called once, before the sleep: it does not search any more. *)
-let spin_and_sleep w ~until ~stop =
+let spin_and_sleep w ~pauses ~until ~stop =
   let found () = until () || has_work w || ((not w.resident) && has_stray w.pool) in
   (* Wakes for work are not for one who would not take it. *)
   let announce parking i =
     (if stands_back w then Parking.announce_aside else Parking.announce) parking i;
     stop ()
   in
-  if spin ~found w.pool.pauses (Machine.ticks ()) then stop ()
+  if spin ~found pauses (Machine.ticks ()) then stop ()
   else begin
     park w ~announce ~found;
     if until () then pass_on w
   end
 
-let search w ~until =
+let search w ~pauses ~until =
   Uncaught.collect ();
   Deque.sweep w.deque;
   let counted = ref true in
@@ -150,7 +151,7 @@ let search w ~until =
       counted := false;
       stop_searching w)
   in
-  let go () = spin_and_sleep w ~until ~stop
+  let go () = spin_and_sleep w ~pauses ~until ~stop
   and give_up _ =
     stop ();
     pass_on w
@@ -189,9 +190,12 @@ let rec is_next_due w pauses =
      (Domain.cpu_relax ();
       is_next_due w (pauses - 1))
 
+(* Whether there was one. *)
 let rec serve_row w ~on_top ~until left =
-  if serve_one w ~on_top && left > 1 && is_next_due w (region_pauses w.pool) && not (until ()) then
+  if not (serve_one w ~on_top) then left < row
+  else if left > 1 && is_next_due w (region_pauses w.pool) && not (until ()) then
     serve_row w ~on_top ~until (left - 1)
+  else true
 
 (* An asynchronous exception that comes before the task has begun leaves it to the others. (A handler may
    have come between finding one and running it, and run others itself: hence [outer].) *)
@@ -212,10 +216,10 @@ let execute_next w next =
 
 let rec work w ~on_top ~until =
   if not (until ()) then begin
-    serve_row w ~on_top ~until row;
+    let served = serve_row w ~on_top ~until row in
     if Atomic.get w.look <> 0 then look w else Staff.look_if_short w;
     if not (execute_next w find) then begin
-      search w ~until;
+      search w ~pauses:(search_pauses w.pool ~served) ~until;
       raise_stray w
     end;
     work w ~on_top ~until

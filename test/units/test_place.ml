@@ -59,7 +59,7 @@ let search_of_one_dismissed ~until =
   let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps pool 1;
   push pool;
-  (try Worker.search pool.workers.(2) ~until with Exit -> ());
+  (try Worker.search pool.workers.(2) ~pauses:pool.pauses ~until with Exit -> ());
   check_int "searching" 0 (Atomic.get pool.searching);
   check_awake pool 1 true
 
@@ -79,7 +79,7 @@ let interrupted_sleeper_passes_on () =
       raise Exit
     end
   in
-  (try Worker.search w ~until with Exit -> ());
+  (try Worker.search w ~pauses:0 ~until with Exit -> ());
   check_awake pool 1 true
 
 let passed_on_to_the_dismissed () =
