@@ -1,5 +1,6 @@
 (** The stdlib's [String], run in parallel where it pays: {!Array} for characters. What that says in
-    {!Array.shared} and of each function holds here. *)
+    {!Array.shared} and of each function holds here. A string cannot be sorted in place: [Bytes] has
+    [sort]. *)
 
 include module type of struct
   include Stdlib.String
