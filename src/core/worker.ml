@@ -192,10 +192,12 @@ let rec is_next_due w pauses =
 
 (* Whether there was one. *)
 let rec serve_row w ~on_top ~until left =
-  if not (serve_one w ~on_top) then left < row
-  else if left > 1 && is_next_due w (region_pauses w.pool) && not (until ()) then
-    serve_row w ~on_top ~until (left - 1)
-  else true
+  serve_one w ~on_top
+  && begin
+    if left > 1 && is_next_due w (region_pauses w.pool) && not (until ()) then
+      ignore (serve_row w ~on_top ~until (left - 1));
+    true
+  end
 
 (* An asynchronous exception that comes before the task has begun leaves it to the others. (A handler may
    have come between finding one and running it, and run others itself: hence [outer].) *)

@@ -23,7 +23,6 @@ type 'a t = {
   leaf : int -> int -> 'a;  (** the value of a chunk *)
   combine : 'a -> 'a -> 'a;
   chunk : int;
-  manner : manner;
   pool : Pools.t;
   code : int;
   failures : Outcome.failure Leftmost.t;
@@ -237,7 +236,7 @@ and strand : 'a. 'a t -> int -> int -> 'a =
 
 (* What leaves raise comes before a cancellation that was told between them. *)
 let reduce manner pool ~chunk ~code ~combine ~start ~finish leaf =
-  let t = { leaf; combine; chunk; manner; pool; code; failures = Leftmost.create () } in
+  let t = { leaf; combine; chunk; pool; code; failures = Leftmost.create () } in
   Context.raising
     (fun () -> Leftmost.get t.failures)
     (fun () ->
