@@ -326,42 +326,53 @@ let awaited_as_its_pool_closes () =
   Thread.join closer;
   check_bool "told" true (Atomic.get told)
 
+(* A task that gets a function which cancels it. *)
+let await_cancelled body =
+  let self = Atomic.make None in
+  let cancel_it () = Option.iter Task.cancel (Atomic.get self) in
+  let t =
+    Task.async (fun () ->
+        wait_until (fun () -> Option.is_some (Atomic.get self));
+        body cancel_it)
+  in
+  Atomic.set self (Some t);
+  check_cancelled "await" (fun () -> Task.await t)
+
 (* A task that is cancelled as a call fails, and handles the failure, is told at its next checkpoint. *)
 let told_after_a_failure step () =
   in_pool 2 (fun () ->
-      let self = Atomic.make None and told = ref false in
-      let fail () =
-        Option.iter Task.cancel (Atomic.get self);
-        raise (Failed 1)
-      in
-      let body () =
-        while Atomic.get self = None do
-          Unix.sleepf 0.0005
-        done;
-        check_raises "the failure" (Failed 1) (fun () -> step fail);
-        told := is_cancelled Task.check
-      in
-      let t = Task.async body in
-      Atomic.set self (Some t);
-      check_cancelled "await" (fun () -> Task.await t);
+      let told = ref false in
+      await_cancelled (fun cancel_it ->
+          let fail () =
+            cancel_it ();
+            raise (Failed 1)
+          in
+          check_raises "the failure" (Failed 1) (fun () -> step fail);
+          told := is_cancelled Task.check);
       check_bool "told" true !told)
 
-(* So slow that others look whether the task is cancelled before all is over. *)
-let failing_reductions =
-  let a = Array.init 1_100 Fun.id in
-  let l = Array.to_list a in
-  let slowly reduce fail =
-    reduce (fun x y ->
-        burn 1e-5;
-        if y = 310 then fail ();
-        max x y)
-  in
+(* The elements, and what is done to them so slowly that others look whether the task is cancelled before all is
+   over. [look] sees each second argument. *)
+let elements = Array.init 1_100 Fun.id
+let list = Array.to_list elements
+
+let slowly reduce look =
+  reduce (fun x y ->
+      burn 1e-5;
+      look y;
+      max x y)
+
+let slow_reductions =
   [
-    ("a scan", slowly (fun op -> ignore (Muster.parallel_scan op a)));
-    ("a list's scan", slowly (fun op -> ignore (Muster.List.scan op l)));
-    ("a list's fold", slowly (fun op -> ignore (Muster.List.fold op 0 l)));
-    ("a sequence's fold", slowly (fun op -> ignore (Muster.Seq.fold op 0 (List.to_seq l))));
+    ("a scan", slowly (fun op -> ignore (Muster.parallel_scan op elements)));
+    ("a list's scan", slowly (fun op -> ignore (Muster.List.scan op list)));
+    ("a list's fold", slowly (fun op -> ignore (Muster.List.fold op 0 list)));
+    ("a sequence's fold", slowly (fun op -> ignore (Muster.Seq.fold op 0 (List.to_seq list))));
   ]
+
+let failing_reductions =
+  let failing (name, reduce) = (name, fun fail -> reduce (fun y -> if y = 310 then fail ())) in
+  List.map failing slow_reductions
 
 let failing_calls =
   [
@@ -382,32 +393,16 @@ let failing_calls =
    is told there, too. [k]: after so many calls. *)
 let told_wherever_it_waits (k, call) () =
   in_pool 2 (fun () ->
-      let self = Atomic.make None and calls = Atomic.make 0 and never = Latch.create 1 in
-      let wait () =
-        if Atomic.fetch_and_add calls 1 >= k then begin
-          Option.iter Task.cancel (Atomic.get self);
-          Latch.await never
-        end
-      in
-      let body () =
-        while Atomic.get self = None do
-          Unix.sleepf 0.0005
-        done;
-        call wait
-      in
-      let t = Task.async body in
-      Atomic.set self (Some t);
-      check_cancelled "await" (fun () -> Task.await t))
+      let calls = Atomic.make 0 and never = Latch.create 1 in
+      await_cancelled (fun cancel_it ->
+          call (fun () ->
+              if Atomic.fetch_and_add calls 1 >= k then begin
+                cancel_it ();
+                Latch.await never
+              end)))
 
 let waiting_calls =
-  let a = Array.init 1_100 Fun.id in
-  let l = Array.to_list a in
-  let slowly reduce wait =
-    reduce (fun x y ->
-        burn 1e-5;
-        wait ();
-        max x y)
-  in
+  let waiting (name, reduce) = (name, (300, fun wait -> reduce (fun _ -> wait ()))) in
   let n = 20_000 in
   let halves = Array.init n (fun i -> if i < n / 2 then 2 * i else (2 * (i - (n / 2))) + 1) in
   let last_merge wait =
@@ -422,17 +417,14 @@ let waiting_calls =
       if x = at then wait ();
       x
     in
-    Muster.Seq.(iter (fun _ -> wait ()) (map force (List.to_seq l)))
+    Muster.Seq.(iter (fun _ -> wait ()) (map force (List.to_seq list)))
   in
-  [
-    ("a scan", (300, slowly (fun op -> ignore (Muster.parallel_scan op a))));
-    ("a list's scan", (300, slowly (fun op -> ignore (Muster.List.scan op l))));
-    ("a list's fold", (300, slowly (fun op -> ignore (Muster.List.fold op 0 l))));
-    ("a sequence's fold", (300, slowly (fun op -> ignore (Muster.Seq.fold op 0 (List.to_seq l)))));
-    ("a merge", (n + (n / 5), last_merge));
-    ("reading", (0, reading 10));
-    ("reading the second", (0, reading 1));
-  ]
+  List.map waiting slow_reductions
+  @ [
+      ("a merge", (n + (n / 5), last_merge));
+      ("reading", (0, reading 10));
+      ("reading the second", (0, reading 1));
+    ]
 
 (* Of what the code that cleans up begins, nothing is cancelled. *)
 let hook_of_who_was_told () =

@@ -330,24 +330,8 @@ let slices_are_cancelled pool =
 (* A body that fails, and whose task is cancelled at the same time: other workers are told of that. *)
 let failure_beside_a_cancellation pool =
   let fails loop =
-    let self = Atomic.make None in
-    let body ~worker:_ i =
-      if i = 0 then begin
-        Option.iter Task.cancel (Atomic.get self);
-        raise (Boom 0)
-      end
-      else burn 1e-6
-    in
-    let task () =
-      wait_until (fun () -> Atomic.get self <> None);
-      Fun.protect
-        (fun () -> loop pool 2000 body)
-        ~finally:(fun () -> check_raises "told afterwards" Task.Cancelled Task.check)
-    in
-    Pool.run pool (fun () ->
-        let task = Task.async task in
-        Atomic.set self (Some task);
-        check_raises "the body's" (Boom 0) (fun () -> Task.await task))
+    Harness.failure_beside_a_cancellation ~run:(Pool.run pool) (fun body ->
+        loop pool 2000 (fun ~worker:_ i -> body i))
   in
   if Pool.size pool > 1 then List.iter fails [ Team.for_n; Team.for_n_dynamic ]
 

@@ -265,26 +265,7 @@ let are_checkpoints pool =
 (* A body that fails, and whose task of Muster's is cancelled at the same time: other workers, or
    the loop itself, are told of that. *)
 let failure_beside_a_cancellation pool =
-  let fails loop =
-    let self = Atomic.make None in
-    let body i =
-      if i = 0 then begin
-        Option.iter Muster.Task.cancel (Atomic.get self);
-        raise (Boom 0)
-      end
-      else burn 1e-6
-    in
-    let task () =
-      wait_until (fun () -> Atomic.get self <> None);
-      Fun.protect
-        (fun () -> loop body)
-        ~finally:(fun () -> check_raises "afterwards" Muster.Task.(Cancelled) Muster.Task.check)
-    in
-    Task.run pool (fun () ->
-        let task = Muster.Task.async task in
-        Atomic.set self (Some task);
-        check_raises "the body's" (Boom 0) (fun () -> Muster.Task.await task))
-  in
+  let fails = Harness.failure_beside_a_cancellation ~run:(Task.run pool) in
   let all_loops finish =
     fails (fun body -> Task.parallel_for ~start:0 ~finish ~body pool);
     fails (fun body -> Task.parallel_for ~chunk_size:1 ~start:0 ~finish ~body pool);

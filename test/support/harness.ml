@@ -223,5 +223,28 @@ let is_usable pool =
   Muster.Team.broadcast pool (fun worker -> Atomic.incr reached.(worker));
   each_once "broadcast" reached
 
+exception Of_body
+
+let failure_beside_a_cancellation ~run loop =
+  let module Task = Muster.Task in
+  let self = Atomic.make None in
+  let body i =
+    if i = 0 then begin
+      Option.iter Task.cancel (Atomic.get self);
+      raise Of_body
+    end
+    else burn 1e-6
+  in
+  let task () =
+    wait_until (fun () -> Atomic.get self <> None);
+    Fun.protect
+      (fun () -> loop body)
+      ~finally:(fun () -> check_raises "told afterwards" Task.Cancelled Task.check)
+  in
+  run (fun () ->
+      let task = Task.async task in
+      Atomic.set self (Some task);
+      check_raises "the body's" Of_body (fun () -> Task.await task))
+
 let on_pools counts f () = List.iter (fun domains -> with_domains domains f) counts
 let on_each_count = on_pools [ 1; 2; 3 ]

@@ -125,6 +125,12 @@ val fib : int -> int
 val is_usable : Muster.Pool.t -> unit
 (** Checks that tasks run on the pool and that a broadcast reaches every worker. *)
 
+val failure_beside_a_cancellation : run:((unit -> unit) -> unit) -> ((int -> unit) -> unit) -> unit
+(** [failure_beside_a_cancellation ~run loop] checks that what the first body of a loop raises is what
+    the loop raises, though the body has its task cancelled, so that others are told of that; and that the
+    code around the loop is told afterwards. [run] enters a pool; [loop body] calls [body] for indices
+    from 0. *)
+
 val on_pools : int list -> (Muster.Pool.t -> unit) -> unit -> unit
 (** Runs the check on a pool of each of these sizes. *)
 
