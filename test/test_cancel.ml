@@ -26,6 +26,14 @@ let until flag =
     Unix.sleepf 0.0005
   done
 
+(* A second task beside one that runs: in a pool that is short of workers it begins when there may be more of
+   them again, and somebody looks. *)
+let look_until flag =
+  while not (Atomic.get flag) do
+    Unix.sleepf 0.0005;
+    Task.check ()
+  done
+
 (* {2 Task.cancel} *)
 
 let spin n =
@@ -135,7 +143,7 @@ let wakes_who_waits () =
             Atomic.set began true;
             Task.await blocker)
       in
-      until began;
+      look_until began;
       Task.cancel t;
       check_cancelled "await" (fun () -> Task.await t);
       check_bool "still blocked" false (Atomic.get go);
@@ -209,7 +217,7 @@ let cleans_up_after_branches () =
               ~finally:(fun () -> Task.await (Task.async (fun () -> Atomic.incr cleaned))))
       in
       until began;
-      until begun;
+      look_until begun;
       Task.cancel t;
       check_cancelled "await" (fun () -> ignore (Task.await t)));
   check_int "cleaned" 1 (Atomic.get cleaned)
@@ -241,7 +249,7 @@ let hooks () =
 let looks_when_all_is_over () =
   in_pool 3 (fun () ->
       let began = Atomic.make false and go = Atomic.make false and over = Atomic.make false in
-      let started = Atomic.make None in
+      let seen = Atomic.make false and started = Atomic.make None in
       let late () =
         Atomic.set began true;
         until over;
@@ -251,12 +259,13 @@ let looks_when_all_is_over () =
         try
           Task.scope (fun _ ->
               Atomic.set started (Some (Task.async late));
-              until began;
+              look_until began;
+              Atomic.set seen true;
               until go)
         with Task.Cancelled -> raise (Failed 1)
       in
       let t = Task.async body in
-      until began;
+      until seen;
       Task.cancel t;
       Atomic.set go true;
       check_raises "the task" (Failed 1) (fun () -> Task.await t);
@@ -267,7 +276,7 @@ let looks_when_all_is_over () =
 let looks_when_its_task_is_over () =
   in_pool 3 (fun () ->
       let began = Atomic.make false and go = Atomic.make false and over = Atomic.make false in
-      let started = Atomic.make None in
+      let seen = Atomic.make false and started = Atomic.make None in
       let late () =
         Atomic.set began true;
         until over;
@@ -275,12 +284,13 @@ let looks_when_its_task_is_over () =
       in
       let body () =
         Atomic.set started (Some (Task.scope (fun _ -> Task.async late)));
-        until began;
+        look_until began;
+        Atomic.set seen true;
         until go;
         raise (Failed 1)
       in
       let t = Task.async body in
-      until began;
+      until seen;
       Task.cancel t;
       Atomic.set go true;
       check_raises "the task" (Failed 1) (fun () -> Task.await t);

@@ -298,7 +298,9 @@ let handler_waits_on_a_sleep pool =
   let handled = ref 0 in
   let sleeps_twice () =
     let long = Task.async (doze_after waited 0.2) and short = Task.async (doze_after waits 0.1) in
-    wait_until (fun () -> Atomic.get begun = 2);
+    wait_until (fun () ->
+        Task.check ();
+        Atomic.get begun = 2);
     let wait _ =
       incr handled;
       Atomic.set waits true;

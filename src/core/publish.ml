@@ -86,6 +86,13 @@ let wake_for_work pool =
 
 let is_ready = Promise.is_ready
 
+let a_task_waits pool =
+  let is_first_of v =
+    let task = Deque.oldest v.deque in
+    task != none && is_ready task
+  in
+  (not (Inbox.is_empty pool.inbox)) || Array.exists is_first_of pool.workers
+
 (* Tasks that were awaited leave their entries behind. What an empty deque shows, [none], is
    ready for ever. *)
 let rec drop_stale deque =

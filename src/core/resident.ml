@@ -87,13 +87,7 @@ let call_another pool =
       || Visit.keeps_time pool
     then ask_for_one pool
     end
-  else if Atomic.get pool.guards > 0 then begin
-    let begins_with_a_task v =
-      let task = Deque.oldest v.deque in
-      task != none && is_ready task
-    in
-    if Array.exists begins_with_a_task pool.workers then wake_for_work pool
-  end
+  else if Atomic.get pool.guards > 0 && a_task_waits pool then wake_for_work pool
 
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
    that cannot be written) is no matter of who joins it. *)

@@ -280,6 +280,10 @@ let runnable_beside w =
   let itself = Bool.to_int (dismissed w) in
   Option.map (fun n -> max 0 (n - itself)) (runnable ())
 
+(* Its share may have grown since its last task was published, and nobody may publish or steal another. *)
+let hire_for_what_waits pool =
+  if Atomic.get pool.residents < Atomic.get pool.allowed && a_task_waits pool then pool.hire pool
+
 let look w =
   Atomic.set w.look 0;
   try_again w.pool;
@@ -298,7 +302,8 @@ let look w =
       share_out ()
     end
     else if are_several () || is_short w.pool then share_out ()
-  end
+  end;
+  List.iter hire_for_what_waits (Atomic.get open_pools)
 
 (* Who has just come has seen nothing yet to compare with. *)
 let is_due w =

@@ -424,6 +424,37 @@ let guard_runs_what_is_waited_for () =
     Staff.set_allowed (core pool) 1 ~tell:ignore
   done
 
+(* The guard is busy with a task that does not end, another one waits, and when there may be more residents again
+   nobody publishes anything: whoever passes a checkpoint hires. *)
+let look_hires_for_what_waits () =
+  fixed 4 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  let allow n =
+    Staff.set_allowed (core pool) n ~tell:ignore;
+    Staff.note_shortage ()
+  in
+  allow 0;
+  check_within 2. "gone" (fun () -> residents pool = 0);
+  let blocked = Atomic.make false and go = Atomic.make false and begun = Atomic.make false in
+  let block () =
+    Atomic.set blocked true;
+    wait_until (fun () -> Atomic.get go)
+  in
+  let blocker = Task.async block in
+  check_within 2. "the guard is busy" (fun () -> Atomic.get blocked);
+  let task = Task.async (fun () -> Atomic.set begun true) in
+  allow 2;
+  let is_begun () =
+    Task.check ();
+    Atomic.get begun
+  in
+  Fun.protect
+    (fun () -> check_within 2. "begun" is_begun)
+    ~finally:(fun () ->
+      Atomic.set go true;
+      Task.await blocker;
+      Task.await task)
+
 let run_tests () =
   Alcotest.run "staff"
     [
@@ -456,7 +487,11 @@ let run_tests () =
           case "garbage" heap_stays_for_garbage;
           case "the user's" heap_is_the_user's;
         ] );
-      ("guard", [ case "runs what is waited for" guard_runs_what_is_waited_for ]);
+      ( "guard",
+        [
+          case "runs what is waited for" guard_runs_what_is_waited_for;
+          case "is busy, and a look hires" look_hires_for_what_waits;
+        ] );
     ]
 
 let () =
