@@ -76,14 +76,23 @@ let sight ~affinity =
     ignored_governor = Staff.ignored_mode;
   }
 
+let worker_heaps pool =
+  let words = Array.make (Muster.Pool.size pool) 0 in
+  let note worker =
+    (* A domain that starts for this call would take its heap after it. *)
+    let place = Place.current () in
+    if place.resident then Heap.settle place;
+    words.(worker) <- minor_heap ()
+  in
+  Muster.Team.broadcast pool note;
+  Array.to_list words
+
 let started_pool () =
   let pool = Muster.Pool.default () in
   try_out ();
   let trial = Muster.Pool.stats pool in
-  let workers = Muster.Pool.size pool in
-  let words = Array.make workers 0 in
-  Muster.Team.broadcast pool (fun worker -> words.(worker) <- minor_heap ());
-  { workers; minor_heaps = Array.to_list words; trial }
+  let minor_heaps = worker_heaps pool in
+  { workers = List.length minor_heaps; minor_heaps; trial }
 
 let gather () =
   let minor_heap = minor_heap () in

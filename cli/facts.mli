@@ -46,5 +46,8 @@ type t = {
 
 val muster_version : string
 
+val worker_heaps : Muster.Pool.t -> int list
+(** The words of each worker's minor heap, whose domains it has start if they are not there. *)
+
 val gather : unit -> t
 (** Starts the default pool, to see what it is like. *)

@@ -81,6 +81,16 @@ let parses () =
     "the OCaml" Sys.ocaml_version
     (json |> member "ocaml" |> member "version" |> to_string)
 
+(* A domain that ended for lack of work, or of a CPU, starts again with the runtime's heap. *)
+let late_heaps () =
+  Muster.Pool.with_ ~domains:2 ~oversubscribe:true @@ fun pool ->
+  let is_alone () = (Muster.Pool.stats pool).workers = 1 in
+  while not (is_alone ()) do
+    Unix.sleepf 0.01
+  done;
+  let words = (Gc.get ()).minor_heap_size in
+  Alcotest.(check (list int)) "words" [ words; words ] (Facts.worker_heaps pool)
+
 (* {2 Advice about other machines} *)
 
 let report ?setting ?(parameters = "") ?cpu_max affinity =
@@ -227,6 +237,7 @@ let doctor =
     case "--json" parses;
     case "MUSTER_DOMAINS" heeds_setting;
     case "CAMLRUNPARAM beside OCAMLRUNPARAM" heeds_one_variable;
+    case "heaps of domains that start late" late_heaps;
     case "the plan" plan;
     case "beside other programs" beside_others;
     case "policies" policies;
