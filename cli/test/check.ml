@@ -5,10 +5,11 @@ open Muster_cli
 
 let muster = Filename.concat Filename.parent_dir_name "main.exe"
 
-(* Its exit code, and what it printed on both channels. *)
-let outcome arguments =
+(* Its exit code, and what it printed on both channels, or on the one for errors. *)
+let outcome ?stdout arguments =
   let log = Filename.temp_file "muster_cli" ".log" in
-  let command = Filename.quote_command muster arguments ~stdout:log ~stderr:log in
+  let stdout = Option.value stdout ~default:log in
+  let command = Filename.quote_command muster arguments ~stdout ~stderr:log in
   let code = Sys.command command in
   let printed = In_channel.with_open_bin log In_channel.input_all in
   Sys.remove log;
@@ -40,6 +41,24 @@ let lists_examples () =
   let _, printed = outcome [ "run" ] in
   let names = List.map (fun (name, _, _) -> name) Muster_examples.Registry.all in
   List.iter (fun name -> says printed ("\n  " ^ name ^ " ")) ("closure" :: names)
+
+let cannot_write () =
+  if not (Sys.file_exists "/dev/full") then Alcotest.skip ();
+  let check arguments =
+    let code, printed = outcome arguments ~stdout:"/dev/full" in
+    Alcotest.(check int) ("exit code with\n" ^ printed) Cmdliner.Cmd.Exit.some_error code;
+    match String.split_on_char '\n' printed with
+    | [ line; "" ] -> says line "muster: cannot write: "
+    | _ -> Alcotest.failf "not one line:\n%s" printed
+  in
+  List.iter check
+    [
+      [ "run"; "fib"; "--size=9" ];
+      [ "run"; "closure"; "--generate=9"; "--repeat=1" ];
+      [ "run" ];
+      [ "doctor"; "--json" ];
+      [ "--help=plain" ];
+    ]
 
 let with_variable name value f =
   let before = Option.value (Sys.getenv_opt name) ~default:"" in
@@ -216,6 +235,7 @@ let command =
     prints "--help" [ "--help=plain" ] [ "NAME"; "doctor"; "run"; "EXIT STATUS" ];
     prints "alone" [] [ "NAME"; "COMMANDS" ];
     refuses "unknown" [ "rum" ] [ "rum"; "run" ];
+    case "onto a full disk" cannot_write;
   ]
 
 let run =
