@@ -19,6 +19,9 @@ let formats =
     { extension = ".bz2"; magic = "BZh"; tool = "bzip2" };
   ]
 
+let longest_magic =
+  List.fold_left (fun most { magic; _ } -> max most (String.length magic)) 0 formats
+
 let is_package_list file =
   let endings = "" :: List.map (fun format -> format.extension) formats in
   List.exists (fun e -> String.ends_with ~suffix:("_Packages" ^ e) file) endings
@@ -39,10 +42,19 @@ let commands format path =
     [ tool; [| apt_helper; "cat-file"; path |] ]
   else [ tool ]
 
+(* Until it is longer than that, or no more comes: a device has no end, nor may a small file unpacked. *)
+let rec fill text channel ~most =
+  if Buffer.length text <= most then begin
+    let piece = Bytes.create 65_536 in
+    let n = In_channel.input channel piece 0 (Bytes.length piece) in
+    Buffer.add_subbytes text piece 0 n;
+    if n > 0 then fill text channel ~most
+  end
+
 let rec wait pid = try snd (Unix.waitpid [] pid) with Unix.Unix_error (EINTR, _, _) -> wait pid
 
 (* The tool's own messages are dropped: the reader gets one line, from us. *)
-let output_of argv ~input =
+let output_of argv ~most ~input =
   let null = Unix.openfile Filename.null [ O_RDWR; O_CLOEXEC ] 0 in
   let from_tool, to_us = Unix.pipe ~cloexec:true () in
   let close_ours () = List.iter Unix.close [ null; to_us ] in
@@ -55,27 +67,27 @@ let output_of argv ~input =
     close_ours ();
     let channel = Unix.in_channel_of_descr from_tool in
     set_binary_mode_in channel true;
-    let finally () = close_in channel in
-    let output = Fun.protect ~finally (fun () -> In_channel.input_all channel) in
+    let finally () = close_in channel and output = Buffer.create 65_536 in
+    Fun.protect ~finally (fun () -> fill output channel ~most);
     (output, wait pid)
 
-(* By the first command that is installed. *)
-let rec read_by commands ~input path format =
+(* By the first command that is installed. One that gave too much was not let finish. *)
+let rec read_by commands ~most ~input path format =
   match commands with
   | [] -> unreadable path "it takes %s to read, which is not installed" format.tool
   | argv :: others -> (
     let tool = Filename.basename argv.(0) in
-    match output_of argv ~input with
-    | output, WEXITED 0 -> output
+    match output_of argv ~most ~input with
+    | output, status when status = WEXITED 0 || Buffer.length output > most -> output
     | _, WEXITED 127 | (exception Unix.Unix_error (ENOENT, _, _)) ->
-      read_by others ~input path format
+      read_by others ~most ~input path format
     | _, _ -> unreadable path "%s cannot decompress it" tool
     | exception Unix.Unix_error (error, _, _) ->
       unreadable path "cannot start %s: %s" tool (Unix.error_message error))
 
-let read_compressed format path input =
+let read_compressed format path ~most input =
   match Unix.lseek input 0 SEEK_SET with
-  | _ -> read_by (commands format path) ~input path format
+  | _ -> read_by (commands format path) ~most ~input path format
   | exception Unix.Unix_error _ ->
     unreadable path "it is compressed, and can be read only once: decompress it first"
 
@@ -83,12 +95,17 @@ let format_of text =
   List.find_opt (fun format -> String.starts_with ~prefix:format.magic text) formats
 
 (* Opened once and read before anything is asked of it: of a pipe nothing comes twice. *)
-let text_of path =
+let text_of path ~most =
   In_channel.with_open_bin path (fun channel ->
-      let text = In_channel.input_all channel in
-      match format_of text with
-      | None -> text
-      | Some format -> read_compressed format path (Unix.descr_of_in_channel channel))
+      let text = Buffer.create 65_536 in
+      fill text channel ~most:(longest_magic - 1);
+      let start = Buffer.contents text in
+      match format_of start with
+      | Some format -> read_compressed format path ~most (Unix.descr_of_in_channel channel)
+      | None when String.contains start '\000' -> unreadable path "it is no text"
+      | None ->
+        fill text channel ~most;
+        text)
 
 (* The system's message begins with the path, and so will ours. *)
 let reason_in message path =
@@ -98,10 +115,8 @@ let reason_in message path =
     String.sub message start (String.length message - start)
   else message
 
-let read path =
-  let text =
-    try text_of path with Sys_error message -> unreadable path "%s" (reason_in message path)
-  in
-  if String.length text > Text.max_length then
-    unreadable path "it has more than %d bytes" Text.max_length;
-  { path; text }
+let read ?(most = Text.max_length) path =
+  match text_of path ~most with
+  | text when Buffer.length text > most -> unreadable path "it has more than %d bytes" most
+  | text -> { path; text = Buffer.contents text }
+  | exception Sys_error message -> unreadable path "%s" (reason_in message path)

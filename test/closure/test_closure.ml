@@ -389,8 +389,8 @@ let with_file ?(suffix = "") content f =
       Out_channel.with_open_bin path write;
       f path)
 
-let check_unreadable ~mentions path =
-  match Index.read path with
+let check_unreadable ?most ~mentions path =
+  match Index.read ?most path with
   | _ -> Alcotest.failf "%s was read" path
   | exception Index.Unreadable { path = named; reason } ->
     check Alcotest.string "path" path named;
@@ -434,6 +434,15 @@ let test_parts () =
   in
   List.iter check_format
     [ ("gzip", ".gz"); ("xz", ".xz"); ("zstd", ".zst"); ("lz4", ".lz4"); ("bzip2", ".bz2") ]
+
+let test_too_long () =
+  let mentions = "more than 1000 bytes" and most = 1_000 in
+  let ample = String.make 1_000 'x' in
+  with_file ample (fun path -> check Alcotest.string "ample" ample (Index.read ~most path).text);
+  with_file (ample ^ "x") (check_unreadable ~mentions ~most);
+  if Sys.file_exists "/dev/zero" then check_unreadable ~mentions:"no text" "/dev/zero";
+  (* Much more than a pipe holds: the tool is cut off, too. *)
+  with_file (gzipped (String.make 1_000_000 'x')) (check_unreadable ~mentions ~most)
 
 let test_cut_off () =
   let packed = gzipped (Generate.index ~packages:2_000) in
@@ -517,6 +526,7 @@ let () =
           case "no more domains than there are" test_most;
           case "reading" test_read;
           case "reading compressed" test_read_compressed;
+          case "a file that is too long" test_too_long;
           case "a file that is cut off" test_cut_off;
           case "a file of several parts" test_parts;
           case "reading a pipe" test_read_pipe;
