@@ -53,8 +53,10 @@ let rec fill text channel ~most =
 
 let rec wait pid = try snd (Unix.waitpid [] pid) with Unix.Unix_error (EINTR, _, _) -> wait pid
 
-(* The tool's own messages are dropped: the reader gets one line, from us. *)
+(* The tool's own messages are dropped: the reader gets one line, from us. Where standard input was
+   closed, the file may have its number, and is to stay open then. *)
 let output_of argv ~most ~input =
+  Unix.clear_close_on_exec input;
   let null = Unix.openfile Filename.null [ O_RDWR; O_CLOEXEC ] 0 in
   let from_tool, to_us = Unix.pipe ~cloexec:true () in
   let close_ours () = List.iter Unix.close [ null; to_us ] in

@@ -465,6 +465,18 @@ let with_input text f =
   in
   Fun.protect ~finally (fun () -> f "/dev/stdin")
 
+(* The file gets the number of standard input, as whose the tool reads it. *)
+let test_read_without_input () =
+  let packed = gzipped b in
+  let before = Unix.dup ~cloexec:true Unix.stdin in
+  Unix.close Unix.stdin;
+  let finally () =
+    Unix.dup2 before Unix.stdin;
+    Unix.close before
+  in
+  Fun.protect ~finally (fun () ->
+      with_file packed (fun path -> check Alcotest.string "gzip" b (Index.read path).text))
+
 let test_read_pipe () =
   with_input b (fun path -> check Alcotest.string "plain" b (Index.read path).text);
   with_input (gzipped b) (check_unreadable ~mentions:"only once")
@@ -530,6 +542,7 @@ let () =
           case "a file that is cut off" test_cut_off;
           case "a file of several parts" test_parts;
           case "reading a pipe" test_read_pipe;
+          case "reading without standard input" test_read_without_input;
           case "command line" test_command;
         ] );
     ]
