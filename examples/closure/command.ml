@@ -68,13 +68,18 @@ let main paths generate domains oversubscribe top repeat =
     Printf.eprintf "closure: %s\n%!" message;
     status
 
-let at_least least =
+let number ?most least =
+  let range = Option.fold most ~none:"on" ~some:(Printf.sprintf "to %d") in
+  let most = Option.value most ~default:max_int in
   let parse text =
     match int_of_string_opt text with
-    | Some n when n >= least -> Ok n
-    | _ -> Error (`Msg (Printf.sprintf "%S is not a whole number from %d on" text least))
+    | Some n when least <= n && n <= most -> Ok n
+    | _ -> Error (`Msg (Printf.sprintf "%S is not a whole number from %d %s" text least range))
   in
   Arg.conv (parse, Format.pp_print_int)
+
+(* They take a kilobyte each, in a text of at most [Text.max_length]. *)
+let most_generated = 1_000_000
 
 let index =
   let doc =
@@ -84,15 +89,18 @@ let index =
   Arg.(value & opt_all string [] & info [ "index" ] ~docv:"FILE" ~doc)
 
 let generate =
-  let doc = "Run on a generated index of $(docv) packages." in
-  Arg.(value & opt (some (at_least 0)) None & info [ "generate"; "size" ] ~docv:"N" ~doc)
+  let doc = "Run on a generated index of $(docv) packages, a million at most." in
+  Arg.(
+    value
+    & opt (some (number 0 ~most:most_generated)) None
+    & info [ "generate"; "size" ] ~docv:"N" ~doc)
 
 let domains =
   let doc =
     "Run on 1, 2, … and up to $(docv) domains. The default is the number of CPUs the process may \
      use, and without $(b,--oversubscribe) also the most."
   in
-  Arg.(value & opt (some (at_least 1)) None & info [ "domains" ] ~docv:"N" ~doc)
+  Arg.(value & opt (some (number 1)) None & info [ "domains" ] ~docv:"N" ~doc)
 
 let oversubscribe =
   let doc = "Run on as many domains as $(b,--domains) says, even on fewer CPUs." in
@@ -100,11 +108,11 @@ let oversubscribe =
 
 let top =
   let doc = "Print the $(docv) heaviest packages." in
-  Arg.(value & opt (at_least 0) 10 & info [ "top" ] ~docv:"N" ~doc)
+  Arg.(value & opt (number 0) 10 & info [ "top" ] ~docv:"N" ~doc)
 
 let repeat =
   let doc = "Measure each run $(docv) times, in turn, and keep the shortest times." in
-  Arg.(value & opt (at_least 1) 3 & info [ "repeat" ] ~docv:"N" ~doc)
+  Arg.(value & opt (number 1) 3 & info [ "repeat" ] ~docv:"N" ~doc)
 
 let man =
   [

@@ -495,7 +495,10 @@ let test_command () =
     (fun path ->
       let twice = [ "--index"; path; "--index"; path ] in
       check int "two files" 0 (exit_status (twice @ small)));
-  check int "bad number" Cmdliner.Cmd.Exit.cli_error (exit_status [ "--domains=0" ])
+  let refused argument =
+    check int argument Cmdliner.Cmd.Exit.cli_error (exit_status [ argument ])
+  in
+  List.iter refused [ "--domains=0"; "--generate=-1"; Printf.sprintf "--generate=%d" max_int ]
 
 let () =
   let case name f = Alcotest.test_case name `Quick f in
