@@ -103,7 +103,7 @@ let ignored_override (cpu : Cpu.report) =
     [
       Printf.sprintf
         "MUSTER_DOMAINS=%s is ignored: it is not a whole number from 1. Correct it, or unset it."
-        value;
+        (String.escaped value);
     ]
   | Unset | Domains _ -> []
 
@@ -111,7 +111,8 @@ let ignored_governor (sight : Facts.sight) =
   match sight.ignored_governor with
   | Some value ->
     [
-      Printf.sprintf "MUSTER_GOVERNOR=%s is ignored: it is not off. Correct it, or unset it." value;
+      Printf.sprintf "MUSTER_GOVERNOR=%s is ignored: it is not off. Correct it, or unset it."
+        (String.escaped value);
     ]
   | None -> []
 

@@ -40,7 +40,7 @@ let ocaml (facts : Facts.t) =
       line "version" version;
       line "flambda" (on_off ocaml.flambda);
       line "ThreadSanitizer" (on_off ocaml.thread_sanitizer);
-      line "OCAMLRUNPARAM" (Option.value ocaml.parameters ~default:"not set");
+      line "OCAMLRUNPARAM" (Option.fold ocaml.parameters ~none:"not set" ~some:String.escaped);
       line "backtraces" (on_off ocaml.backtraces);
       line "minor heap" minor_heap;
     ]

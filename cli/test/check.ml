@@ -206,6 +206,7 @@ let warnings () =
   check "half a CPU" (facts (report 8 ~cpu_max:"50000 100000")) [ "quota of 0.5 CPUs" ];
   check "more than CPUs" (facts (report 2 ~setting:"3")) [ "Unset MUSTER_DOMAINS" ];
   check "setting" (facts (report 2 ~setting:"0")) [ "MUSTER_DOMAINS=0 is ignored" ];
+  check "setting of several lines" (facts (report 2 ~setting:"2\n\027[31m")) [ {|=2\n\027[31m is|} ];
   let mistyped = { quiet with ignored_governor = Some "OFF" } in
   check "governor" (facts (report 2) ~sight:mistyped) [ "MUSTER_GOVERNOR=OFF is ignored" ];
   check "fewer started" (facts (report 4) ~workers:3) [ "Only 3 workers of 4" ];
@@ -220,6 +221,8 @@ let shown () =
   let text = Text.of_facts facts in
   List.iter (says text)
     [ "8 CPUs"; "/cg/cpu.max: 2 CPUs"; "262144 words of"; "Warnings\n  - "; "and why:\n    " ];
+  let odd = { facts.ocaml with parameters = Some "v=0\n" } in
+  says (Text.of_facts { facts with ocaml = odd }) {|OCAMLRUNPARAM    v=0\n|};
   let json = Yojson.Basic.to_string (Json.of_facts facts) in
   List.iter (says json) [ {|{"file":"/cg/cpu.max","cpus":2.0}|}; {|"muster_domains":null|} ];
   let odd = Yojson.Basic.to_string (Json.of_facts { facts with muster = "\xff" }) in
