@@ -88,6 +88,9 @@ let larger words ~survived =
   in
   if next = words || has_room next then next else words
 
+(* What a collection copies may have been allocated before the count began, or by another domain. *)
+let surviving ~promoted ~allocated = Float.min 1. (promoted /. allocated)
+
 (* Looks at the collections since the last fit, once there were a few. *)
 let fit w ~tell =
   let glance = w.own.glance in
@@ -96,7 +99,7 @@ let fit w ~tell =
   let current = words () in
   if allocated >= 8. *. float current then begin
     let _, promoted, _ = Gc.counters () in
-    let survived = (promoted -. glance.promoted) /. allocated in
+    let survived = surviving ~promoted:(promoted -. glance.promoted) ~allocated in
     let first_time = glance.minor = 0. in
     glance.minor <- minor;
     glance.promoted <- promoted;
