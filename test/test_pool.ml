@@ -500,6 +500,16 @@ let stats_agree () =
     check_bool "why three" true
       (List.exists (fun (d : Pool.decision) -> d.what = "3 workers" && d.why <> "") s.decisions))
 
+let stats_of_one_name () =
+  let of_size { Pool.what; _ } =
+    if String.ends_with ~suffix:" workers" what then Some what else None
+  in
+  let twice n = Pool.with_ ~name:"twice" ~domains:n ~oversubscribe:true in
+  twice 4 ignore;
+  twice 3 @@ fun pool ->
+  let sizes = List.filter_map of_size (Pool.stats pool).decisions in
+  Alcotest.(check (list string)) "its own" [ "3 workers" ] sizes
+
 (* Idle domains end, and the pool says why. *)
 (* Tasks that were awaited leave entries behind, for which nobody has to come. *)
 let stats_of_one_worker () =
@@ -621,6 +631,7 @@ let () =
           case "tell of no domain in a pool of one" stats_of_one_worker;
           case "grow" stats_grow;
           case "agree" stats_agree;
+          case "tell of one pool, whatever others are called" stats_of_one_name;
           case "tell of idleness" stats_tell_of_idleness;
         ] );
     ]

@@ -110,6 +110,7 @@ and counts = {
 
 and pool = {
   name : string;
+  number : int;  (** unlike the name, no other pool's *)
   mutable workers : t array;  (** set once, before anyone else knows the pool *)
   wanted : int;  (** workers asked for *)
   insists : bool;  (** on that number, whatever the machine has *)
@@ -215,10 +216,12 @@ let make pool index =
       published = Compat.padded (Atomic.make (zero ()));
     }
 
-let make_pool ~name ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire ~serve_inbox =
+let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
+    ~serve_inbox =
   let pool =
     {
       name;
+      number;
       wanted;
       insists;
       minor_heap;
@@ -261,8 +264,8 @@ let open_pools : pool list Atomic.t = Atomic.make []
 (* What a thread outside every pool finds: a worker that nobody owns. *)
 let nobody =
   let pool =
-    make_pool ~name:"" ~wanted:1 ~insists:false ~minor_heap:None ~regulars:1 ~places:1 ~pauses:0
-      ~hire:ignore ~serve_inbox:(fun _ ~until:_ -> ())
+    make_pool ~name:"" ~number:(-1) ~wanted:1 ~insists:false ~minor_heap:None ~regulars:1 ~places:1
+      ~pauses:0 ~hire:ignore ~serve_inbox:(fun _ ~until:_ -> ())
   in
   let w = make pool 0 in
   pool.workers <- [| w |];

@@ -60,7 +60,7 @@ let note_size (pool : t) ~least =
       let usable = "the process may use " ^ Staff.plural available "CPU" in
       if asked = "" then usable else asked ^ ", " ^ usable
   in
-  Staff.decide ~pool:pool.name (Staff.plural size "worker") why
+  Staff.decide ~pool (Staff.plural size "worker") why
 
 let set_heap (pool : t) words =
   Heap.set words;
@@ -70,7 +70,7 @@ let set_heap (pool : t) words =
     else if pool.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
-  Staff.decide ~pool:pool.name (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
+  Staff.decide ~pool (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
 
 (* As many as the runtime can give; the size says how many that are. Nobody finds the pool before: who does may
    close it. [cpus]: what its size was chosen for. *)
@@ -109,8 +109,9 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   let places = regulars + guests in
   let pauses = if size > cpus then 0 else 10 in
   let pool =
-    make_pool ~name ~wanted ~insists:oversubscribe ~minor_heap:(Heap.wanted minor_heap_words)
-      ~regulars ~places ~pauses ~hire:hire_one ~serve_inbox
+    make_pool ~name ~number ~wanted ~insists:oversubscribe
+      ~minor_heap:(Heap.wanted minor_heap_words) ~regulars ~places ~pauses ~hire:hire_one
+      ~serve_inbox
   in
   pool.workers <- Array.init places (make pool);
   Option.iter (set_heap pool) (Heap.of_creator pool ~size);

@@ -69,9 +69,9 @@ let is_visited pool =
 
 let note_leave w =
   let what = "a domain ended" in
-  if w.own.bored then Staff.decide ~pool:w.pool.name what "it had nothing to do for 150 ms"
+  if w.own.bored then Staff.decide ~pool:w.pool what "it had nothing to do for 150 ms"
   else if not (Atomic.get w.pool.closing) then
-    Staff.decide ~pool:w.pool.name what "there is no CPU for it"
+    Staff.decide ~pool:w.pool what "there is no CPU for it"
 
 (* An asynchronous exception may strike who hires while the domain begins. One compare-and-set from [Called] decides:
    the domain's, and it works, or that of who hires, and it goes home. *)
@@ -227,17 +227,16 @@ let note_hire pool =
   let why =
     if still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
   in
-  Staff.decide ~pool:pool.name started why
+  Staff.decide ~pool started why
 
 (* Once for all tries in a row. *)
 let note_refusal pool =
   let is_of_hiring (it : Staff.decision) =
-    it.pool = Some pool.name && (it.what = started || it.what = refused)
+    it.pool = Some pool.number && (it.what = started || it.what = refused)
   in
   match List.find_opt is_of_hiring (Atomic.get Staff.decisions) with
   | Some { what; _ } when what = refused -> ()
-  | _ ->
-    Staff.decide ~pool:pool.name refused "OCaml has as many as it can, or the system has no thread"
+  | _ -> Staff.decide ~pool refused "OCaml has as many as it can, or the system has no thread"
 
 let hire_now pool =
   Staff.refresh_cpus ~files:false (Machine.now ());

@@ -25,7 +25,7 @@ let ms = 1_000_000
 
 type decision = {
   at : int;  (** ns *)
-  pool : string option;  (** all pools, if none *)
+  pool : int option;  (** its number; all pools, if none *)
   what : string;
   why : string;
 }
@@ -34,6 +34,7 @@ let kept = 32
 let decisions : decision list Atomic.t = Atomic.make []
 
 let decide ?pool what why =
+  let pool = Option.map (fun (pool : Place.pool) -> pool.number) pool in
   let decision = { at = Machine.now (); pool; what; why } in
   change decisions (fun old -> decision :: List.filteri (fun i _ -> i < kept - 1) old)
 
@@ -112,7 +113,7 @@ let tell_of_share pool ~cpus ~callers ~pools n =
     let share =
       Printf.sprintf "%s beside %s" (plural n "domain") (plural (visitors pool) "caller")
     in
-    decide ~pool:pool.name share
+    decide ~pool share
       (Printf.sprintf "%s with %s in all share %s" (plural pools "pool") (plural callers "caller")
          (plural cpus "CPU"))
 
@@ -243,7 +244,7 @@ let note w waited =
   publish_counts w
 
 let tell_of_heap (w : Place.t) words survived =
-  decide ~pool:w.pool.name
+  decide ~pool:w.pool
     (Printf.sprintf "minor heap of worker %d: %d words" w.index words)
     (Printf.sprintf "%.0f %% survived its collections" (100. *. survived))
 

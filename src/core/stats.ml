@@ -54,7 +54,7 @@ let decisions (pool : pool) =
     { seconds_ago = float (max 0 (now - at)) /. 1e9; what; why }
   in
   let concerns { Staff.pool = whose; _ } =
-    match whose with None -> true | Some name -> name = pool.name
+    match whose with None -> true | Some number -> number = pool.number
   in
   List.rev_map tell (List.filter concerns (Atomic.get Staff.decisions))
 

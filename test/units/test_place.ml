@@ -8,8 +8,8 @@ let nothing_to_do = Promise.(any (make nowhere ignore))
 
 let make_pool ?(hire = ignore) ~residents ~allowed () =
   let pool =
-    Place.make_pool ~name:"by hand" ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3 ~places:4
-      ~pauses:0 ~hire ~serve_inbox:(fun _ ~until:_ -> ())
+    Place.make_pool ~name:"by hand" ~number:0 ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3
+      ~places:4 ~pauses:0 ~hire ~serve_inbox:(fun _ ~until:_ -> ())
   in
   pool.workers <- Array.init 4 (Place.make pool);
   Atomic.set pool.size 3;

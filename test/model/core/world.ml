@@ -12,8 +12,8 @@ let pool ?(hire = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(guests = 0) ?(
   let residents = Option.value residents ~default:(size - 1) in
   let places = size + guests in
   let pool =
-    make_pool ~name:"model" ~wanted:size ~insists:true ~minor_heap:None ~regulars:size ~places
-      ~pauses:0 ~hire ~serve_inbox
+    make_pool ~name:"model" ~number:0 ~wanted:size ~insists:true ~minor_heap:None ~regulars:size
+      ~places ~pauses:0 ~hire ~serve_inbox
   in
   pool.workers <- Array.init places (make pool);
   Atomic.set pool.size size;
