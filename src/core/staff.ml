@@ -35,8 +35,9 @@ let decisions : decision list Atomic.t = Atomic.make []
 
 let decide ?pool what why =
   let pool = Option.map (fun (pool : Place.pool) -> pool.number) pool in
-  let decision = { at = Machine.now (); pool; what; why } in
-  change decisions (fun old -> decision :: List.filteri (fun i _ -> i < kept - 1) old)
+  (* The time is read with the others at hand, so that they are in its order. *)
+  change decisions (fun old ->
+      { at = Machine.now (); pool; what; why } :: List.filteri (fun i _ -> i < kept - 1) old)
 
 let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 

@@ -121,6 +121,23 @@ let growth () =
   survive 2. 0.25;
   survive 9. 1.
 
+(* {1 Decisions} *)
+
+(* Of several domains. *)
+let newest_first () =
+  let rec is_sorted = function
+    | (a : Staff.decision) :: (b :: _ as older) -> a.at >= b.at && is_sorted older
+    | _ -> true
+  in
+  let decide () =
+    for i = 1 to 50_000 do
+      Staff.decide "nothing" "a test";
+      if i land 7 = 0 && not (is_sorted (Atomic.get Staff.decisions)) then failf "not in order"
+    done
+  in
+  let other = Domain.spawn decide in
+  Fun.protect decide ~finally:(fun () -> Domain.join other)
+
 (* {1 Idle pools} *)
 
 let gives_domains_back () =
@@ -471,6 +488,7 @@ let run_tests () =
           case "callers of nested pools" nested_pools;
           case "growth of a heap" growth;
         ] );
+      ("decisions", [ case "in the order of their times" newest_first ]);
       ( "idle",
         [
           case "gives its domains back" gives_domains_back;
