@@ -286,15 +286,15 @@ let runnable_beside w =
 let hire_for_what_waits pool =
   if Atomic.get pool.residents < Atomic.get pool.allowed && a_task_waits pool then pool.hire pool
 
+(* It goes over all open pools, so where none is due it costs too much: of pools that insist on their number, too. *)
 let look w =
   Atomic.set w.look 0;
   try_again w.pool;
-  if w.own.looked_at = 0 then begin_to_look w;
+  if w.own.looked_at = 0 then begin_to_look w else w.own.looked_at <- Machine.ticks ();
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then begin
     let waited = waited w in
     let now = w.own.glance.wall in
-    w.own.looked_at <- Machine.ticks ();
     refresh_cpus now;
     Heap.fit w ~tell:(tell_of_heap w);
     note w waited;

@@ -477,6 +477,20 @@ let look_hires_for_what_waits () =
       Task.await blocker;
       Task.await task)
 
+(* A look goes over all pools: loops that took one at each chunk were several times as slow beside 100 idle
+   pools. (A collection calls for one, or the machine takes 2 ms between the two.) *)
+let looks_are_seldom pool =
+  Pool.run pool @@ fun () ->
+  let w = current () in
+  check_within 2. "a look is due" (fun () -> Staff.is_due w);
+  check_within 2. "no other is, after it" (fun () ->
+      Staff.look w;
+      not (Staff.is_due w))
+
+let looks_of_all_are_seldom () =
+  fixed 2 looks_are_seldom;
+  Pool.with_ ~domains:2 looks_are_seldom
+
 let run_tests () =
   Alcotest.run "staff"
     [
@@ -515,6 +529,7 @@ let run_tests () =
           case "runs what is waited for" guard_runs_what_is_waited_for;
           case "is busy, and a look hires" look_hires_for_what_waits;
         ] );
+      ("looks", [ case "are seldom" looks_of_all_are_seldom ]);
     ]
 
 let () =
