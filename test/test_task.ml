@@ -92,6 +92,39 @@ let await_dependencies () =
   let rec extend n task = if n = 0 then task else extend (n - 1) (next task) in
   check_int "last" 2_000 (Task.await (extend 2_000 (Task.async (fun () -> 0))))
 
+(* Who hands out tasks in a row has always one for those who took its last ones. *)
+let rows_starve_no_other_caller () =
+  with_domains 2 @@ fun pool ->
+  let over = Atomic.make false and handed_out = Atomic.make 0 in
+  let hand_out () =
+    while not (Atomic.get over) do
+      if Atomic.get handed_out < 1000 then begin
+        Atomic.incr handed_out;
+        ignore
+          (Task.async (fun () ->
+               if not (Atomic.get over) then burn 1e-4;
+               Atomic.decr handed_out))
+      end
+    done
+  in
+  let other = Domain.spawn (fun () -> Pool.run pool hand_out) in
+  wait_until (fun () -> Atomic.get handed_out > 100);
+  let wait_for_one () =
+    let begun = Atomic.make false in
+    let task = Task.async (fun () -> Atomic.set begun true) in
+    while not (Atomic.get begun) do
+      Unix.sleepf 0.001;
+      Task.check ()
+    done;
+    Task.await task
+  in
+  Pool.run pool (fun () ->
+      for _ = 1 to 3 do
+        wait_for_one ()
+      done);
+  Atomic.set over true;
+  Domain.join other
+
 (* all *)
 
 let all_in_order () =
@@ -249,6 +282,7 @@ let () =
           case "results are let go" results_are_let_go;
           case "await within await" (on_each_count await_chain);
           case "a chain of dependencies" (on_each_count await_dependencies);
+          case ~seconds:20 "a row of them starves no other caller" rows_starve_no_other_caller;
         ] );
       ( "all",
         [

@@ -1,5 +1,5 @@
-(* Where a worker finds work: the own deque, the others' deques, the inbox; every so often the inbox and the
-   oldest of the own deque come first. (The mailbox is not looked for: Run.serve.)
+(* Where a worker finds work: the own deque, the others' deques, the inbox; every so often the inbox, the
+   oldest of the own deque or another's comes first. (The mailbox is not looked for: Run.serve.)
 
    The inbox is for residents: an outside item can last for ever, and a visitor has its own caller to return
    to. A visitor serves it where there is no resident, or where it sleeps and nobody
@@ -32,6 +32,10 @@ let steal_from w victim =
 let places_in_use pool =
   if Atomic.get pool.guests = 0 then Atomic.get pool.reach else Array.length pool.workers
 
+(* So often in a row, tasks of one victim: who waits for another's may do so in a way that the pool does not
+   see, while this one has always more. *)
+let row = 8
+
 (* Begins with the last victim that had something. *)
 let steal w =
   let workers = w.pool.workers in
@@ -42,7 +46,7 @@ let steal w =
       let i = if i >= n then 0 else i in
       let task = if i = w.index then none else steal_from w workers.(i) in
       if task != none then (
-        w.own.victim <- i;
+        w.own.victim <- (if w.own.counts.steals land (row - 1) = 0 then i + 1 else i);
         task)
       else from (left - 1) (i + 1)
   in
@@ -127,21 +131,31 @@ let from_deques w =
   let task = pop w in
   if task != none then task else steal w
 
-(* Two tasks that answer each other's messages always leave one of them at the bottom of the deque.
-   So that they keep nobody waiting for ever, every so often what came first is next: from
-   outside, then from the top of the deque. *)
-let turns = 64
+(* Two tasks that answer each other's messages always leave one of them at the bottom of the deque. So
+   that they keep nobody waiting for ever, every so often what came first is next: from outside, from
+   the top of the deque, or from another's. *)
+let turns = 32
+
+let steal_own w =
+  let task = Deque.steal w.deque in
+  if task != none then begin
+    keep w task ~records:w.backtrace;
+    rouse w
+  end;
+  task
+
+let steal_elsewhere w =
+  w.own.victim <- w.own.victim + 1;
+  steal w
 
 let what_came_first w =
-  let task = from_inbox w in
-  if task != none then task
-  else
-    let task = Deque.steal w.deque in
-    if task != none then (
-      keep w task ~records:w.backtrace;
-      rouse w;
-      task)
-    else from_deques w
+  let task =
+    match w.own.turn / turns mod 3 with
+    | 0 -> from_inbox w
+    | 1 -> steal_own w
+    | _ -> steal_elsewhere w
+  in
+  if task != none then task else from_deques w
 
 let from_where_it_is_due w =
   w.own.turn <- w.own.turn + 1;

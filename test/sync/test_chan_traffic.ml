@@ -131,6 +131,21 @@ let dialogues_starve_nobody capacity domains =
 let dialogues () =
   List.iter (fun capacity -> List.iter (dialogues_starve_nobody capacity) sizes) [ 0; 1; 5 ]
 
+(* The tasks of a caller that waits for a flag lie in its own deque; all others have such a dialogue. *)
+let dialogues_starve_no_caller domains =
+  with_domains domains @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  let over = Atomic.make false in
+  let until () = Atomic.get over in
+  let talk () = answered 1 (dialogue ~until) in
+  let elsewhere = List.init (domains - 1) (fun _ -> waiting talk) in
+  Unix.sleepf 0.02;
+  let begun = Atomic.make false in
+  let task = Task.async (fun () -> Atomic.set begun true) in
+  wait_until (fun () -> Atomic.get begun);
+  Atomic.set over true;
+  List.iter Task.await (task :: elsewhere)
+
 (* {2 Suspends the task, not the domain} *)
 
 let pipeline ~stages ~messages kind =
@@ -238,6 +253,8 @@ let () =
           case "tasks, domains and systhreads" traffic_of_all;
           case "a backlog starves nobody" backlog_starves_nobody;
           case "dialogues starve nobody" dialogues;
+          case "dialogues starve no caller" (fun () ->
+              List.iter dialogues_starve_no_caller [ 2; 3; 8 ]);
         ] );
       ( "suspends the task",
         [
