@@ -81,22 +81,23 @@ let from_inbox w =
 
 (* Code that waits for a task of its own in some way that the pool does not see, say for a flag,
    needs somebody to run that task. So where there is [Task.async], the last resident stays as
-   a guard when it is dismissed: it sleeps, and takes one task when it finds the oldest in some
+   a guard when it is dismissed: it sleeps, and begins to take tasks when it finds the oldest in some
    deque unchanged after [watch_ms]. [both] and loops promise no such thing. *)
 let is_guard w = w.index = 1 && Atomic.get w.pool.guards > 0 && Staff.dismissed w
 let watch_ms = 20
 
-(* The number is read once: guests come and go meanwhile. *)
+(* A resident's watch begins with one place after the other. The number is read once: guests come and go meanwhile. *)
 let oldest w =
   let workers = w.pool.workers in
   let n = places_in_use w.pool in
-  let rec from i =
-    if i = n then none
+  let rec from left i =
+    if left = 0 then none
     else
+      let i = if i >= n then 0 else i in
       let task = Deque.oldest workers.(i).deque in
-      if task != none then task else from (i + 1)
+      if task != none then task else from (left - 1) (i + 1)
   in
-  from 0
+  from n (if w.resident then w.own.victim else 0)
 
 (* Takes from the others' deques only what it was called for, by its own watch. *)
 let stands_back w =
@@ -106,18 +107,32 @@ let stands_back w =
 let helps_others w = w.own.called || not (stands_back w)
 
 (* After a sleep of [watch_ms] that nobody ended. So does whoever stands back and cannot leave, because
-   what it waits for may lie in a deque where nobody else looks. *)
+   what it waits for may lie in a deque where nobody else looks. Where the oldest is another one each time, another
+   place may have one that nobody takes. *)
 let keep_watch w =
   let task = oldest w in
   w.own.called <- task != none && task == w.own.suspect;
-  w.own.suspect <- task
+  w.own.called_at <- 0;
+  if w.resident && not w.own.called then begin
+    w.own.victim <- w.own.victim + 1;
+    w.own.suspect <- oldest w
+  end
+  else w.own.suspect <- task
 
-(* Having taken one task, a resident is called no more; a visitor goes on until somebody else takes
-   something, for perhaps nobody will. *)
-let has_taken w = if w.resident then w.own.called <- false else w.own.suspect <- oldest w
+(* Having taken one task, a resident goes on for a moment: there may be many, or two that answer each other's
+   messages, and each would wait for its watch. A visitor goes on until somebody else takes something, for perhaps
+   nobody will. *)
+let moment = Machine.ticks_of_us 1000
 
-let look_who_takes w =
-  if w.own.called && (not w.resident) && oldest w != w.own.suspect then w.own.called <- false
+let has_taken w =
+  if not w.resident then w.own.suspect <- oldest w
+  else if w.own.called_at = 0 then w.own.called_at <- Machine.ticks ()
+
+let is_called_no_longer w =
+  if not w.resident then oldest w != w.own.suspect
+  else w.own.called_at <> 0 && Machine.ticks () - w.own.called_at > moment
+
+let look_who_takes w = if w.own.called && is_called_no_longer w then w.own.called <- false
 
 let pop w =
   let task = Deque.pop w.deque in

@@ -67,7 +67,8 @@ and own = {
   mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable records : bool;  (** backtraces: who handed out what it has found *)
   mutable suspect : Promise.any;  (** what a guard saw last *)
-  mutable called : bool;  (** takes one task, though dismissed *)
+  mutable called : bool;  (** takes tasks, though dismissed, ... *)
+  mutable called_at : int;  (** ... since then, in ticks; 0: has taken none yet *)
   mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
   mutable unserved : int;
       (** how many items had been taken from the inbox when one lay there, ... *)
@@ -176,6 +177,7 @@ let make_own home index =
       records = false;
       suspect = none;
       called = false;
+      called_at = 0;
       stands_in = Inbox.never;
       unserved = 0;
       unserved_since = 0;

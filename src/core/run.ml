@@ -146,9 +146,11 @@ let execute w ~records p =
    are free. *)
 
 let step_aside w =
-  if Staff.dismissed w && w.own.handled && not (w.own.from_inbox || w.own.in_share) then
+  if Staff.dismissed w && w.own.handled && not (w.own.from_inbox || w.own.in_share) then begin
+    w.own.called <- false;
     try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
     with Effect.Unhandled (Suspend _) -> ()
+  end
 
 let look w =
   Staff.look w;

@@ -446,6 +446,55 @@ let guard_runs_what_is_waited_for () =
     Staff.set_allowed (core pool) 1 ~tell:ignore
   done
 
+(* The caller waits by a flag for many tasks, or for two that talk to each other: not each step waits for the guard's
+   watch. *)
+let guard_goes_on () =
+  fixed 2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  Staff.set_allowed (core pool) 0 ~tell:ignore;
+  let steps = 200 in
+  let left = Atomic.make steps in
+  let tasks = List.init steps (fun _ -> Task.async (fun () -> Atomic.decr left)) in
+  check_within 2. "many" (fun () -> Atomic.get left = 0);
+  let channel = Muster.Chan.bounded 0 and over = Atomic.make false in
+  let send () =
+    for i = 1 to steps do
+      Muster.Chan.send channel i
+    done;
+    Muster.Chan.close channel
+  in
+  let receive () =
+    Muster.Chan.iter ignore channel;
+    Atomic.set over true
+  in
+  let talk = List.map Task.async [ send; receive ] in
+  check_within 2. "messages" (fun () -> Atomic.get over);
+  List.iter Task.await (tasks @ talk)
+
+(* Each time that the guard looks, the first caller has handed out another task, which it does itself. *)
+let guard_looks_at_every_caller () =
+  fixed 2 @@ fun pool ->
+  let over = Atomic.make false and begun = Atomic.make false in
+  let work () =
+    Pool.run pool (fun () ->
+        while not (Atomic.get over) do
+          Task.await (Task.async (fun () -> burn 1e-3));
+          Atomic.set begun true
+        done)
+  in
+  let other = Domain.spawn work in
+  check_within 2. "the other one works" (fun () -> Atomic.get begun);
+  Staff.set_allowed (core pool) 0 ~tell:ignore;
+  Pool.run pool (fun () ->
+      let done_ = Atomic.make false in
+      let task = Task.async (fun () -> Atomic.set done_ true) in
+      Fun.protect
+        (fun () -> check_within 3. "the second caller's" (fun () -> Atomic.get done_))
+        ~finally:(fun () ->
+          Atomic.set over true;
+          Task.await task));
+  Domain.join other
+
 (* The guard is busy with a task that does not end, another one waits, and when there may be more residents again
    nobody publishes anything: whoever passes a checkpoint hires. *)
 let look_hires_for_what_waits () =
@@ -527,6 +576,8 @@ let run_tests () =
       ( "guard",
         [
           case "runs what is waited for" guard_runs_what_is_waited_for;
+          case "goes on for a moment" guard_goes_on;
+          case "looks at every caller" guard_looks_at_every_caller;
           case "is busy, and a look hires" look_hires_for_what_waits;
         ] );
       ("looks", [ case "are seldom" looks_of_all_are_seldom ]);
