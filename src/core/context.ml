@@ -82,6 +82,7 @@ let[@inline] check_if_any () = if Atomic.get attention <> 0 then look_here ()
 
 let check () =
   ignore (Timer.look ());
+  if Atomic.get attention land shortage <> 0 then Staff.look_from_outside ();
   Option.iter check_at (here ())
 
 let get () = match here () with Some w -> context w | None -> uncancelled

@@ -340,6 +340,24 @@ let is_time w =
 let look_if_short (w : Place.t) =
   if is_short w.pool && (w.own.looked_at = 0 || is_time w) then look w
 
+(* A thread outside the pool that is short may be the only one that passes checkpoints: those within wait for
+   it, or for what it waits for. *)
+let looked_outside = Atomic.make 0
+
+let look_around () =
+  let now = Machine.now () and pools = Atomic.get open_pools in
+  List.iter try_again pools;
+  refresh_cpus now;
+  if (Atomic.get governor).lent > 0 || mode <> On then
+    govern ~lending:of_wait
+      { now; waited = 0; often_halted = often_halted (); runnable = runnable () };
+  share_out ();
+  List.iter hire_for_what_waits pools
+
+let look_from_outside () =
+  let before = Atomic.get looked_outside and now = Machine.ticks () in
+  if now - before > every && Atomic.compare_and_set looked_outside before now then look_around ()
+
 (* Before a resident comes back: is there a CPU for it, or does it do no harm to share one? A thread that runs
    for a moment is no reason to stay alone. *)
 let has_room pool =

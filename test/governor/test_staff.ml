@@ -540,6 +540,38 @@ let looks_of_all_are_seldom () =
   fixed 2 looks_are_seldom;
   Pool.with_ ~domains:2 looks_are_seldom
 
+(* The same for a thread that is in no pool, or in another one: nobody else looks. *)
+let outsider_hires_for_what_waits within_another () =
+  fixed 4 @@ fun pool ->
+  let allow n =
+    Staff.set_allowed (core pool) n ~tell:ignore;
+    Staff.note_shortage ()
+  in
+  allow 1;
+  check_within 2. "gone" (fun () -> residents pool <= 1);
+  let blocked = Atomic.make false and go = Atomic.make false and begun = Atomic.make false in
+  let block () =
+    Atomic.set blocked true;
+    wait_until (fun () -> Atomic.get go)
+  in
+  let start f = Pool.run pool (fun () -> Task.async f) in
+  let blocker = start block in
+  check_within 2. "one is busy" (fun () -> Atomic.get blocked);
+  let task = start (fun () -> Atomic.set begun true) in
+  allow 2;
+  let is_begun () =
+    Task.check ();
+    Atomic.get begun
+  in
+  Fun.protect
+    (fun () -> within_another (fun () -> check_within 2. "begun" is_begun))
+    ~finally:(fun () ->
+      Atomic.set go true;
+      Task.await blocker;
+      Task.await task)
+
+let in_another f = fixed 1 (fun other -> Pool.run other f)
+
 let run_tests () =
   Alcotest.run "staff"
     [
@@ -579,6 +611,9 @@ let run_tests () =
           case "goes on for a moment" guard_goes_on;
           case "looks at every caller" guard_looks_at_every_caller;
           case "is busy, and a look hires" look_hires_for_what_waits;
+          case "is busy, and an outsider hires" (outsider_hires_for_what_waits (fun f -> f ()));
+          case "is busy, and a caller of another pool hires"
+            (outsider_hires_for_what_waits in_another);
         ] );
       ("looks", [ case "are seldom" looks_of_all_are_seldom ]);
     ]
