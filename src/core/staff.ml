@@ -282,9 +282,14 @@ let runnable_beside w =
   let itself = Bool.to_int (dismissed w) in
   Option.map (fun n -> max 0 (n - itself)) (runnable ())
 
-(* Its share may have grown since its last task was published, and nobody may publish or steal another. *)
+(* Its share may have grown since its last task was published, and nobody may publish or steal another. Or the runtime
+   refused the one that has to be there even if there is no CPU for it. *)
 let hire_for_what_waits pool =
-  if Atomic.get pool.residents < Atomic.get pool.allowed && a_task_waits pool then pool.hire pool
+  let residents = Atomic.get pool.residents in
+  if residents < Atomic.get pool.guards && Atomic.get pool.refused = 0 then
+    begin if a_task_waits pool then ask_for_one pool
+    end
+  else if residents < Atomic.get pool.allowed && a_task_waits pool then pool.hire pool
 
 (* It goes over all open pools, so where none is due it costs too much: of pools that insist on their number, too. *)
 let look w =

@@ -570,6 +570,24 @@ let outsider_hires_for_what_waits within_another () =
       Task.await blocker;
       Task.await task)
 
+(* What is published without a word waits as it would if the runtime had refused a domain for it. *)
+let look_hires_the_guard () =
+  fixed 2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  Task.await (Task.async ignore);
+  check_within 2. "gone" (fun () -> residents pool = 0);
+  Staff.set_allowed (core pool) 0 ~tell:ignore;
+  Staff.note_shortage ();
+  let begun = Atomic.make false in
+  let task = Muster_core.Promise.make (core pool).home (fun () -> Atomic.set begun true) in
+  Muster_core.Publish.offer (Muster_core.Place.current ()) ~wake:false
+    (Muster_core.Promise.any task);
+  let is_begun () =
+    Task.check ();
+    Atomic.get begun
+  in
+  check_within 2. "begun" is_begun
+
 let in_another f = fixed 1 (fun other -> Pool.run other f)
 
 let run_tests () =
@@ -612,6 +630,7 @@ let run_tests () =
           case "looks at every caller" guard_looks_at_every_caller;
           case "is busy, and a look hires" look_hires_for_what_waits;
           case "is busy, and an outsider hires" (outsider_hires_for_what_waits (fun f -> f ()));
+          case "was refused, and a look hires it" look_hires_the_guard;
           case "is busy, and a caller of another pool hires"
             (outsider_hires_for_what_waits in_another);
         ] );
