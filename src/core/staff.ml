@@ -309,6 +309,10 @@ let look w =
       share_out ()
     end
     else if are_several () || is_short w.pool then share_out ()
+  end
+  else begin
+    w.own.looked_at <- Machine.ticks ();
+    publish_counts w
   end;
   List.iter hire_for_what_waits (Atomic.get open_pools)
 

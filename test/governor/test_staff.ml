@@ -428,6 +428,28 @@ let nested_pools () =
       check_int "inner" 1 (visitors inner));
   check_int "outer again" 1 (visitors outer)
 
+(* A worker that does not pause adds what it counted all the same, also in a pool that insists. *)
+let counts_of_the_busy () =
+  fixed 2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  let there = Muster.Chan.bounded 1 and back = Muster.Chan.bounded 1 in
+  let over = Atomic.make false in
+  let talk () =
+    while not (Atomic.get over) do
+      Muster.Chan.send there ();
+      Muster.Chan.recv back
+    done;
+    Muster.Chan.close there
+  in
+  let answer () = Muster.Chan.iter (Muster.Chan.send back) there in
+  let tasks = List.map Task.async [ talk; answer ] in
+  let counted () = (Pool.stats pool).tasks > 100 in
+  Fun.protect
+    (fun () -> check_within 2. "tasks" counted)
+    ~finally:(fun () ->
+      Atomic.set over true;
+      List.iter Task.await tasks)
+
 (* {1 The guard} *)
 
 (* Code that waits by a flag for its own task, when no resident may work any more. *)
@@ -623,6 +645,7 @@ let run_tests () =
           case "garbage" heap_stays_for_garbage;
           case "the user's" heap_is_the_user's;
         ] );
+      ("counts", [ case "of the busy" counts_of_the_busy ]);
       ( "guard",
         [
           case "runs what is waited for" guard_runs_what_is_waited_for;
