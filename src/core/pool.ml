@@ -135,8 +135,10 @@ let wait_until_left pool =
   let sleeper = Machine.Sleeper.create () in
   push_atomic pool.leaving sleeper;
   Parking.wake_all pool.parking;
+  let nobody_stays () = Atomic.get pool.residents = 0 in
+  (* Again at the end: who was counted in [suspended] may have hired one (Publish.kept_open). *)
   let is_over () =
-    Atomic.get pool.residents = 0 && may_close pool && Array.for_all is_left pool.workers
+    nobody_stays () && may_close pool && Array.for_all is_left pool.workers && nobody_stays ()
   in
   while not (is_over ()) do
     ignore (Timer.look ());

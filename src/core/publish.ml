@@ -49,6 +49,25 @@ let publish_backtrace flag =
   let status = Machine.backtrace_status () in
   if Atomic.get flag <> status then Atomic.set flag status
 
+(* Others may be able to leave now, or to finish closing. *)
+let announce_leave pool =
+  Parking.wake_all pool.parking;
+  List.iter Machine.Sleeper.wake (Atomic.get pool.leaving)
+
+(* A resident may have found the count up, and gone to sleep until somebody is through. *)
+let no_longer_suspended pool =
+  ignore (Atomic.fetch_and_add pool.suspended (-1));
+  if Atomic.get pool.closing then announce_leave pool
+
+(* Who acts on a pool in which it has no place counts itself in [suspended] meanwhile: closing waits for that. *)
+let kept_open pool f =
+  ignore (Atomic.fetch_and_add pool.suspended 1);
+  match f () with
+  | () -> no_longer_suspended pool
+  | exception exn ->
+    no_longer_suspended pool;
+    raise exn
+
 let still_needed pool =
   let needed = Atomic.get pool.needed in
   if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0

@@ -135,7 +135,7 @@ let let_go w =
 let tell_of_leave pool () =
   Run.wake_posters pool;
   call_another pool;
-  Visit.announce_leave pool
+  announce_leave pool
 
 (* No signal comes here, but what a finaliser or an alarm of the collector's raises in this domain may: it is
    passed on, and the step taken again. Else the pool would count on one that is gone. *)

@@ -282,14 +282,15 @@ let runnable_beside w =
   let itself = Bool.to_int (dismissed w) in
   Option.map (fun n -> max 0 (n - itself)) (runnable ())
 
-(* Its share may have grown since its last task was published, and nobody may publish or steal another. Or the runtime
-   refused the one that has to be there even if there is no CPU for it. *)
+(* A pool's share may have grown since its last task was published, and nobody may publish or steal another. Or the
+   runtime refused the one that has to be there even if there is no CPU for it. *)
 let hire_for_what_waits pool =
   let residents = Atomic.get pool.residents in
-  if residents < Atomic.get pool.guards && Atomic.get pool.refused = 0 then
-    begin if a_task_waits pool then ask_for_one pool
-    end
-  else if residents < Atomic.get pool.allowed && a_task_waits pool then pool.hire pool
+  let needs_guard = residents < Atomic.get pool.guards && Atomic.get pool.refused = 0 in
+  if (needs_guard || residents < Atomic.get pool.allowed) && a_task_waits pool then
+    kept_open pool (fun () ->
+        if not (Atomic.get pool.closing) then
+          if needs_guard then ask_for_one pool else pool.hire pool)
 
 (* It goes over all open pools, so where none is due it costs too much: of pools that insist on their number, too. *)
 let look w =
@@ -310,10 +311,7 @@ let look w =
     end
     else if are_several () || is_short w.pool then share_out ()
   end
-  else begin
-    w.own.looked_at <- Machine.ticks ();
-    publish_counts w
-  end;
+  else publish_counts w;
   List.iter hire_for_what_waits (Atomic.get open_pools)
 
 (* Who has just come has seen nothing yet to compare with. *)

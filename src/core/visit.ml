@@ -30,11 +30,6 @@ let refuse_late fn pool =
   if Atomic.get pool.closing && own_place pool = None && not (is_outsider pool) then
     refuse_closed fn pool
 
-(* Others may be able to leave now, or to finish closing. *)
-let announce_leave pool =
-  Parking.wake_all pool.parking;
-  List.iter Machine.Sleeper.wake (Atomic.get pool.leaving)
-
 let take w = Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
 
 (* [nobody] if all are taken. Nothing here allocates; what looks for signals (Ctrl-C) does so before it takes
@@ -247,21 +242,10 @@ let in_fiber_to_end f w =
   wait_as w p;
   Promise.result p
 
-(* A resident may have found the count up, and gone to sleep until somebody is through. *)
-let no_longer_suspended pool =
-  ignore (Atomic.fetch_and_add pool.suspended (-1));
-  if Atomic.get pool.closing then announce_leave pool
-
 let refuse_or_send fn pool task =
-  ignore (Atomic.fetch_and_add pool.suspended 1);
-  match
-    refuse_late fn pool;
-    send pool task
-  with
-  | () -> no_longer_suspended pool
-  | exception exn ->
-    no_longer_suspended pool;
-    raise exn
+  kept_open pool (fun () ->
+      refuse_late fn pool;
+      send pool task)
 
 let wait p = waiting_for p Worker.wait
 

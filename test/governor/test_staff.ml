@@ -562,6 +562,43 @@ let looks_of_all_are_seldom () =
   fixed 2 looks_are_seldom;
   Pool.with_ ~domains:2 looks_are_seldom
 
+(* Another pool's worker hires, in a look, for what waits in a pool that is closed at that moment. *)
+let nobody_comes_after_close () =
+  let over = Atomic.make false in
+  let rec look_on pool =
+    Staff.look (current ());
+    if not (Atomic.get over) then look_on pool
+  in
+  let close_one i =
+    let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+    let core = core pool in
+    Pool.run pool (fun () ->
+        Staff.set_allowed core 0 ~tell:ignore;
+        ignore (within 0.02 (fun () -> Atomic.get core.residents = 0));
+        Staff.set_allowed core 2 ~tell:ignore;
+        let spin () =
+          for _ = 1 to i mod 50 * 200 do
+            Domain.cpu_relax ()
+          done
+        in
+        ignore (Muster.both spin ignore));
+    Pool.close pool;
+    let { Pool.domains_started; domains_ended; _ } = Pool.stats pool in
+    Unix.sleepf 1e-3;
+    check_int "started" domains_started (Pool.stats pool).domains_started;
+    check_int "ended" domains_started domains_ended
+  in
+  fixed 1 @@ fun pool ->
+  let looker = Domain.spawn (fun () -> Pool.run pool (fun () -> look_on pool)) in
+  Fun.protect
+    (fun () ->
+      for i = 1 to 60 do
+        close_one i
+      done)
+    ~finally:(fun () ->
+      Atomic.set over true;
+      Domain.join looker)
+
 (* The same for a thread that is in no pool, or in another one: nobody else looks. *)
 let outsider_hires_for_what_waits within_another () =
   fixed 4 @@ fun pool ->
@@ -657,7 +694,11 @@ let run_tests () =
           case "is busy, and a caller of another pool hires"
             (outsider_hires_for_what_waits in_another);
         ] );
-      ("looks", [ case "are seldom" looks_of_all_are_seldom ]);
+      ( "looks",
+        [
+          case "are seldom" looks_of_all_are_seldom;
+          case "hire for no pool that is closed" nobody_comes_after_close;
+        ] );
     ]
 
 let () =
