@@ -27,7 +27,19 @@ let is_one_chunk chunk ~start ~finish = Loop.span start finish < chunk
 let is_for_all_at_once (pool : Pools.t) chunk ~start ~finish =
   Loop.span start finish / chunk < pool.asked
 
-let in_pool (pool : Pools.t) f = if Visit.inside pool.pool then f () else Pool.run pool.pool f
+(* A share of [Muster.Team]'s cannot suspend: where a body waits, maybe for one of those that follow, it would
+   wait as a whole. So a loop has a fiber of its own there. *)
+let in_fiber f (w : Place.t) =
+  let p = Promise.(make nowhere f) and records = Machine.backtrace_status () in
+  Run.aside w ~handled:true ~records (Context.capture w) Run.in_fiber (Promise.any p);
+  Fork.wait_done p;
+  Fork.result p
+
+let in_pool (pool : Pools.t) f =
+  match Visit.place_in pool.pool with
+  | Some w when w.own.handled -> f ()
+  | Some w -> in_fiber f w
+  | None -> Pool.run pool.pool f
 
 (* A checkpoint, however little there is to do. *)
 let begin_in pool =

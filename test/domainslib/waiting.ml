@@ -64,6 +64,33 @@ let bodies_of_others_may_wait pool =
   loops ();
   Task.run pool loops
 
+(* The first one waits for one that follows, at once or in a task that it awaits. *)
+let first_one_waits pool =
+  let gate () = Muster.Latch.create 1 in
+  let body gate i =
+    if i = 0 then Muster.Latch.await gate;
+    if i = 1 then Task.await pool (Task.async pool (fun () -> Muster.Latch.await gate));
+    if i = 17 then Muster.Latch.count_down gate;
+    i
+  in
+  let start = 0 and finish = 40 and chunk_size = 1 in
+  let reduced = body (gate ()) in
+  check_int "sum" 820
+    (Task.parallel_for_reduce ~chunk_size ~start ~finish ~body:reduced pool ( + ) 0);
+  let searched gate i = if body gate i < 0 then Some i else None in
+  check_equal "found" None
+    (Task.parallel_find ~chunk_size ~start ~finish ~body:(searched (gate ())) pool);
+  let swept gate i = ignore (body gate i) in
+  Task.parallel_for ~chunk_size ~start ~finish ~body:(swept (gate ())) pool
+
+(* Of a region a loop is a share, which has no fiber. *)
+let bodies_in_shares_may_wait () =
+  with_pool ~name:"shares" 1 @@ fun pool ->
+  let regions = Option.get (Muster.Pool.find "shares") in
+  for _ = 1 to 10 do
+    Muster.Team.broadcast regions (fun _ -> first_one_waits pool)
+  done
+
 (* The bracketing stays, and one that raises after it has waited has the others end first. *)
 let reductions_that_waited pool =
   let n = 60 in
@@ -288,6 +315,7 @@ let suspending =
   [
     case "bodies may wait for each other" (on bodies_may_wait_for_each_other);
     case "so may those that reduce or search" (on bodies_of_others_may_wait);
+    case "so may those in shares" bodies_in_shares_may_wait;
     case "what has waited is reduced in order" (on reductions_that_waited);
     case "one waits under a deadline" (on one_waits_under_a_deadline);
     case "a body may raise after it has waited" (on bodies_that_waited_may_raise);
