@@ -122,10 +122,10 @@ module Task : sig
       worker busy, so another one has to begin the task. In a pool of several workers ({!Pool.size})
       one does: one that is free, at once; where the machine has no CPU for it, within about 60 ms
       and what the machine makes it wait, one task at a time, by the one worker that stays for it. While
-      that one is itself busy with a task that does not end, the next one begins when the machine has a CPU
-      for one more worker, if the code that waits passes checkpoints, say {!check}; so it is while the runtime or
-      the system gives no domain. (A thread that is in the pool is one of its workers: while none is, a pool of
-      two has one.) In a pool of
+      that one is itself busy with a task that does not end, the next one begins (or goes on, if it had begun
+      and had to leave its worker) when the machine has a CPU for one more worker, if the code that waits
+      passes checkpoints, say {!check}; so it is while the runtime or the system gives no domain. (A thread
+      that is in the pool is one of its workers: while none is, a pool of two has one.) In a pool of
       one worker, and for {!both} and loops in any pool, nobody promises that.
 
       {b Cost}: with its [await] about 20 ns, if no other worker took it; from outside the pool
