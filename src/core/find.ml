@@ -86,7 +86,8 @@ let from_inbox w =
 let is_guard w = w.index = 1 && Atomic.get w.pool.guards > 0 && Staff.dismissed w
 let watch_ms = 20
 
-(* A resident's watch begins with one place after the other. The number is read once: guests come and go meanwhile. *)
+(* A resident's watch begins with one place after the other. The number is read once: guests come and go
+   meanwhile. *)
 let oldest w =
   let workers = w.pool.workers in
   let n = places_in_use w.pool in
@@ -107,8 +108,8 @@ let stands_back w =
 let helps_others w = w.own.called || not (stands_back w)
 
 (* After a sleep of [watch_ms] that nobody ended. So does whoever stands back and cannot leave, because
-   what it waits for may lie in a deque where nobody else looks. Where the oldest is another one each time, another
-   place may have one that nobody takes. *)
+   what it waits for may lie in a deque where nobody else looks. Where the oldest is another one each time,
+   another place may have one that nobody takes. *)
 let keep_watch w =
   let task = oldest w in
   w.own.called <- task != none && task == w.own.suspect;
@@ -120,8 +121,8 @@ let keep_watch w =
   else w.own.suspect <- task
 
 (* Having taken one task, a resident goes on for a moment: there may be many, or two that answer each other's
-   messages, and each would wait for its watch. A visitor goes on until somebody else takes something, for perhaps
-   nobody will. *)
+   messages, and each would wait for its watch. A visitor goes on until somebody else takes something, for
+   perhaps nobody will. *)
 let moment = Machine.ticks_of_us 1000
 
 let has_taken w =

@@ -468,8 +468,8 @@ let guard_runs_what_is_waited_for () =
     Staff.set_allowed (core pool) 1 ~tell:ignore
   done
 
-(* The caller waits by a flag for many tasks, or for two that talk to each other: not each step waits for the guard's
-   watch. *)
+(* The caller waits by a flag for many tasks, or for two that talk to each other: not each step waits for the
+   guard's watch. *)
 let guard_goes_on () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
