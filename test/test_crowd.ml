@@ -319,6 +319,20 @@ let told_once_in_place () =
   late "an inner scope" (cleans_up (fun () -> Task.scope (fun _ -> never ())));
   late "an inner pool" (fun () -> cleans_up (fun () -> Pool.run (Pool.default ()) never) ())
 
+(* As what cleans up, the function might wait for ever. *)
+let sequences_in_place () =
+  let calls = ref 0 in
+  let stopped s () =
+    Task.cancel_scope s;
+    Task.check ();
+    Stdlib.Seq.Nil
+  in
+  let iterate s =
+    Muster.Seq.iter (fun _ -> incr calls) (fun () -> Stdlib.Seq.Cons (1, stopped s))
+  in
+  check_raises "scope" Task.Cancelled (fun () -> Task.scope iterate);
+  check_int "calls for the first" 0 !calls
+
 let hooks_in_place () =
   let hooked = ref false in
   let hook () =
@@ -493,6 +507,7 @@ let () =
           case "innermost in place" innermost_in_place;
           crowd_case "back in place" back_in_place;
           crowd_case "told once in place" (in_it told_once_in_place);
+          crowd_case "sequences in place" (in_it sequences_in_place);
           crowd_case "hooks in place" (in_it hooks_in_place);
           crowd_case "others in place" others_in_place;
           crowd_case "checkpoints in place" (fun pool ->
