@@ -36,6 +36,11 @@ let places_in_use pool =
    see, while this one has always more. *)
 let row = 8
 
+(* Turns to the victim that follows. *)
+let turn_away w =
+  let next = w.own.victim + 1 in
+  w.own.victim <- (if next < places_in_use w.pool then next else 0)
+
 (* Begins with the last victim that had something. *)
 let steal w =
   let workers = w.pool.workers in
@@ -46,7 +51,8 @@ let steal w =
       let i = if i >= n then 0 else i in
       let task = if i = w.index then none else steal_from w workers.(i) in
       if task != none then (
-        w.own.victim <- (if w.own.counts.steals land (row - 1) = 0 then i + 1 else i);
+        w.own.victim <- i;
+        if w.own.counts.steals land (row - 1) = 0 then turn_away w;
         task)
       else from (left - 1) (i + 1)
   in
@@ -115,7 +121,7 @@ let keep_watch w =
   w.own.called <- task != none && task == w.own.suspect;
   w.own.called_at <- 0;
   if w.resident && not w.own.called then begin
-    w.own.victim <- w.own.victim + 1;
+    turn_away w;
     w.own.suspect <- oldest w
   end
   else w.own.suspect <- task
@@ -161,7 +167,7 @@ let steal_own w =
   task
 
 let steal_elsewhere w =
-  w.own.victim <- w.own.victim + 1;
+  turn_away w;
   steal w
 
 let what_came_first w =

@@ -507,6 +507,8 @@ let guard_looks_at_every_caller () =
   let other = Domain.spawn work in
   check_within 2. "the other one works" (fun () -> Atomic.get begun);
   Staff.set_allowed (core pool) 0 ~tell:ignore;
+  (* It has looked at each place many times. *)
+  Unix.sleepf 0.5;
   Pool.run pool (fun () ->
       let done_ = Atomic.make false in
       let task = Task.async (fun () -> Atomic.set done_ true) in
