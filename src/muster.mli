@@ -120,8 +120,8 @@ module Task : sig
 
       Code that waits for it otherwise than by {!await}, say for a flag that it sets, keeps its own
       worker busy, so another one has to begin the task. In a pool of several workers ({!Pool.size})
-      one does: one that is free, at once; where the machine has no CPU for it, within about 60 ms
-      and what the machine makes it wait, one task at a time, by the one worker that stays for it. While
+      one does: one that is free, at once; where the machine has no CPU for it, within about 60 ms (for each
+      caller that has such tasks) and what the machine makes it wait, by the one worker that stays for it. While
       that one is itself busy with a task that does not end, the next one begins (or goes on, if it had begun
       and had to leave its worker) when the machine has a CPU for one more worker, if the code that waits
       passes checkpoints, say {!check}; so it is while the runtime or the system gives no domain. (A thread
