@@ -79,14 +79,30 @@ let await_mailbox w v =
     ignore (Atomic.fetch_and_add posting (-1));
     raise exn
 
-(* Whether there is, or will soon be, a resident. *)
-let rec summon pool v =
+(* No domain was refused, but none came: one that ends had let go of its place and was still counted, or the need
+   was over before it was looked at. *)
+let may_yet_come pool =
+  let is_taken v = v.resident && Atomic.get v.owner <> 0 in
+  let taken = Array.fold_left (fun n v -> n + Bool.to_int (is_taken v)) 0 pool.workers in
+  let residents = Atomic.get pool.residents in
+  Atomic.get pool.refused = 0
+  && (not (Atomic.get pool.closing))
+  && (residents < Atomic.get pool.size - 1 || residents > taken)
+
+(* Whether there is, or will soon be, a resident. So often at most it is tried again after a millisecond. *)
+let rec summon ?(tries = 20) pool v =
   Atomic.get v.owner <> 0
   || begin
     need pool (Atomic.get pool.size - 1) ~ms:100;
     let before = Atomic.get pool.residents in
     pool.hire pool;
-    (Atomic.get v.owner <> 0 || Atomic.get pool.residents > before) && summon pool v
+    if Atomic.get v.owner <> 0 || Atomic.get pool.residents > before then summon pool v
+    else
+      tries > 0 && may_yet_come pool
+      && begin
+        ignore Machine.Sleeper.(sleep (create ()) 1);
+        summon ~tries:(tries - 1) pool v
+      end
   end
 
 (* Whether there is somebody to whom the job could be posted. *)
