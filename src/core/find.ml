@@ -34,7 +34,7 @@ let places_in_use pool =
 
 (* So often in a row, tasks of one victim: who waits for another's may do so in a way that the pool does not
    see, while this one has always more. *)
-let row = 8
+let most_of_one = 8
 
 (* Turns to the victim that follows. *)
 let turn_away w =
@@ -52,7 +52,7 @@ let steal w =
       let task = if i = w.index then none else steal_from w workers.(i) in
       if task != none then (
         w.own.victim <- i;
-        if w.own.counts.steals land (row - 1) = 0 then turn_away w;
+        if w.own.counts.steals land (most_of_one - 1) = 0 then turn_away w;
         task)
       else from (left - 1) (i + 1)
   in

@@ -344,6 +344,8 @@ let outside_place () =
 
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
+let is_taken w = Atomic.get w.owner <> 0
+let count_places pool holds = Array.fold_left (fun n w -> n + Bool.to_int (holds w)) 0 pool.workers
 
 (* Whether the pool has fewer workers than its size, so that more of them may come. *)
 let is_short pool = Atomic.get pool.allowed < Atomic.get pool.size - 1

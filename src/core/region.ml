@@ -82,8 +82,7 @@ let await_mailbox w v =
 (* No domain was refused, but none came: one that ends had let go of its place and was still counted, or the need
    was over before it was looked at. *)
 let may_yet_come pool =
-  let is_taken v = v.resident && Atomic.get v.owner <> 0 in
-  let taken = Array.fold_left (fun n v -> n + Bool.to_int (is_taken v)) 0 pool.workers in
+  let taken = count_places pool (fun v -> v.resident && is_taken v) in
   let residents = Atomic.get pool.residents in
   Atomic.get pool.refused = 0
   && (not (Atomic.get pool.closing))

@@ -79,7 +79,7 @@ let is_here v = (not v.resident) && Atomic.get v.owner <> 0 && not (Atomic.get v
 let visitors pool =
   let present v = is_here v && Atomic.get v.on_domain in
   if Atomic.get pool.guests = 0 then Bool.to_int (present pool.workers.(0))
-  else Array.fold_left (fun n v -> if present v then n + 1 else n) 0 pool.workers
+  else count_places pool present
 
 (* The share of a pool that has as many callers. *)
 let share ~cpus ~callers ~pools ~rank = function
@@ -292,7 +292,7 @@ let hire_for_what_waits pool =
         if not (Atomic.get pool.closing) then
           if needs_guard then ask_for_one pool else pool.hire pool)
 
-(* It goes over all open pools, so where none is due it costs too much: of pools that insist on their number, too. *)
+(* Workers of pools that insist on their number note that they have looked, too: a look goes over all open pools. *)
 let look w =
   Atomic.set w.look 0;
   try_again w.pool;
@@ -349,7 +349,7 @@ let look_if_short (w : Place.t) =
 
 (* A thread outside the pool that is short may be the only one that passes checkpoints: those within wait for
    it, or for what it waits for. *)
-let looked_outside = Atomic.make 0
+let looked_outside = Atomic.make 0 (* in ticks; who sets it looks, for all threads *)
 
 let look_around () =
   let now = Machine.now () and pools = Atomic.get open_pools in

@@ -27,12 +27,10 @@ type stats = {
   decisions : decision list;
 }
 
-let is_taken w = Atomic.get w.owner <> 0
-let count workers taken = Array.fold_left (fun n w -> n + Bool.to_int (taken w)) 0 workers
 let is_visitor w = (not w.resident) && is_taken w
 
 (* A caller's place counts where no caller is there, too. *)
-let callers (pool : pool) = max 1 (count pool.workers is_visitor)
+let callers (pool : pool) = max 1 (count_places pool is_visitor)
 
 (* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
 let allowed (pool : pool) ~usable =

@@ -519,36 +519,47 @@ let guard_looks_at_every_caller () =
           Task.await task));
   Domain.join other
 
-(* The guard is busy with a task that does not end, another one waits, and when there may be more residents again
-   nobody publishes anything: whoever passes a checkpoint hires. *)
-let look_hires_for_what_waits () =
-  fixed 4 @@ fun pool ->
-  Pool.run pool @@ fun () ->
-  let allow n =
-    Staff.set_allowed (core pool) n ~tell:ignore;
-    Staff.note_shortage ()
-  in
-  allow 0;
-  check_within 2. "gone" (fun () -> residents pool = 0);
+let allow pool n =
+  Staff.set_allowed (core pool) n ~tell:ignore;
+  Staff.note_shortage ()
+
+let passing_checks flag () =
+  Task.check ();
+  Atomic.get flag
+
+(* One resident is busy with a task that does not end, another task waits, and when there may be more residents again
+   nobody publishes anything: whoever passes a checkpoint, [within], hires. *)
+let look_hires_for_what_waits pool ~start ~within =
   let blocked = Atomic.make false and go = Atomic.make false and begun = Atomic.make false in
   let block () =
     Atomic.set blocked true;
     wait_until (fun () -> Atomic.get go)
   in
-  let blocker = Task.async block in
-  check_within 2. "the guard is busy" (fun () -> Atomic.get blocked);
-  let task = Task.async (fun () -> Atomic.set begun true) in
-  allow 2;
-  let is_begun () =
-    Task.check ();
-    Atomic.get begun
-  in
+  let blocker = start block in
+  check_within 2. "one is busy" (fun () -> Atomic.get blocked);
+  let task = start (fun () -> Atomic.set begun true) in
+  allow pool 2;
   Fun.protect
-    (fun () -> check_within 2. "begun" is_begun)
+    (fun () -> within (fun () -> check_within 2. "begun" (passing_checks begun)))
     ~finally:(fun () ->
       Atomic.set go true;
       Task.await blocker;
       Task.await task)
+
+let caller_hires_for_what_waits () =
+  fixed 4 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  allow pool 0;
+  check_within 2. "gone" (fun () -> residents pool = 0);
+  look_hires_for_what_waits pool ~start:Task.async ~within:(fun f -> f ())
+
+(* A thread that is in no pool, or in another one: nobody else looks. *)
+let outsider_hires_for_what_waits within () =
+  fixed 4 @@ fun pool ->
+  allow pool 1;
+  check_within 2. "gone" (fun () -> residents pool <= 1);
+  let start f = Pool.run pool (fun () -> Task.async f) in
+  look_hires_for_what_waits pool ~start ~within
 
 (* A look goes over all pools: loops that took one at each chunk were several times as slow beside 100 idle
    pools. (A collection calls for one, or the machine takes 2 ms between the two.) *)
@@ -601,53 +612,18 @@ let nobody_comes_after_close () =
       Atomic.set over true;
       Domain.join looker)
 
-(* The same for a thread that is in no pool, or in another one: nobody else looks. *)
-let outsider_hires_for_what_waits within_another () =
-  fixed 4 @@ fun pool ->
-  let allow n =
-    Staff.set_allowed (core pool) n ~tell:ignore;
-    Staff.note_shortage ()
-  in
-  allow 1;
-  check_within 2. "gone" (fun () -> residents pool <= 1);
-  let blocked = Atomic.make false and go = Atomic.make false and begun = Atomic.make false in
-  let block () =
-    Atomic.set blocked true;
-    wait_until (fun () -> Atomic.get go)
-  in
-  let start f = Pool.run pool (fun () -> Task.async f) in
-  let blocker = start block in
-  check_within 2. "one is busy" (fun () -> Atomic.get blocked);
-  let task = start (fun () -> Atomic.set begun true) in
-  allow 2;
-  let is_begun () =
-    Task.check ();
-    Atomic.get begun
-  in
-  Fun.protect
-    (fun () -> within_another (fun () -> check_within 2. "begun" is_begun))
-    ~finally:(fun () ->
-      Atomic.set go true;
-      Task.await blocker;
-      Task.await task)
-
 (* What is published without a word waits as it would if the runtime had refused a domain for it. *)
 let look_hires_the_guard () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Task.await (Task.async ignore);
   check_within 2. "gone" (fun () -> residents pool = 0);
-  Staff.set_allowed (core pool) 0 ~tell:ignore;
-  Staff.note_shortage ();
+  allow pool 0;
   let begun = Atomic.make false in
   let task = Muster_core.Promise.make (core pool).home (fun () -> Atomic.set begun true) in
   Muster_core.Publish.offer (Muster_core.Place.current ()) ~wake:false
     (Muster_core.Promise.any task);
-  let is_begun () =
-    Task.check ();
-    Atomic.get begun
-  in
-  check_within 2. "begun" is_begun
+  check_within 2. "begun" (passing_checks begun)
 
 let in_another f = fixed 1 (fun other -> Pool.run other f)
 
@@ -690,7 +666,7 @@ let run_tests () =
           case "runs what is waited for" guard_runs_what_is_waited_for;
           case "goes on for a moment" guard_goes_on;
           case "looks at every caller" guard_looks_at_every_caller;
-          case "is busy, and a look hires" look_hires_for_what_waits;
+          case "is busy, and a look hires" caller_hires_for_what_waits;
           case "is busy, and an outsider hires" (outsider_hires_for_what_waits (fun f -> f ()));
           case "was refused, and a look hires it" look_hires_the_guard;
           case "is busy, and a caller of another pool hires"
