@@ -75,9 +75,9 @@ let indices keys =
   let n = Array.length keys in
   if n = 0 then [||]
   else begin
-    let size = max shortest (((n - 1) / blocks) + 1) in
+    let size = Int.max shortest (((n - 1) / blocks) + 1) in
     let last = (n - 1) / size in
-    let number_block b = [ number keys (b * size) (min n ((b + 1) * size) - 1) ] in
+    let number_block b = [ number keys (b * size) (Int.min n ((b + 1) * size) - 1) ] in
     let each code leaf = Reduce.over ~code ~per_leaf:size ~last leaf in
     let code = Machine.code_of number in
     let blocks = Array.of_list (each code number_block List.append) in

@@ -10,10 +10,10 @@ let most = 512
 
 (* Of [n] elements, at least 1: [leaf lo hi] reduces these. *)
 let reduce ~code n leaf op =
-  let size = max shortest (((n - 1) / most) + 1) in
+  let size = Int.max shortest (((n - 1) / most) + 1) in
   if n <= size then leaf 0 (n - 1)
   else
-    let leaf b = leaf (b * size) (min n ((b + 1) * size) - 1) in
+    let leaf b = leaf (b * size) (Int.min n ((b + 1) * size) - 1) in
     Reduce.over ~code ~per_leaf:size ~last:((n - 1) / size) leaf op
 
 (* Of equal ones the leftmost. *)

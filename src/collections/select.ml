@@ -61,7 +61,7 @@ let code = Machine.code_of count
 (* How many are chosen before each block, and at the end in all. *)
 let places marks ~flip n =
   let blocks = ((n - 1) / block) + 1 in
-  let last b = min n ((b + 1) * block) - 1 in
+  let last b = Int.min n ((b + 1) * block) - 1 in
   let places = Array.make (blocks + 1) 0 in
   let count_block b =
     let lo = b * block in
@@ -91,10 +91,10 @@ let pack ?(others = false) marks ~empty ~make ~move =
   else begin
     let result = make total (Bytes.index marks (Char.unsafe_chr (1 - flip))) in
     let move_blocks lo hi =
-      let offsets = Bytes.create (2 * min n block) in
+      let offsets = Bytes.create (2 * Int.min n block) in
       for b = lo to hi do
         let first = b * block in
-        let found = find offsets marks ~flip first (min n (first + block) - 1) in
+        let found = find offsets marks ~flip first (Int.min n (first + block) - 1) in
         move result places.(b) found
       done
     in

@@ -48,7 +48,7 @@ let membership line =
 let unescape path =
   let decode part =
     let n = String.length part in
-    match int_of_string_opt ("0o" ^ String.sub part 0 (min n 3)) with
+    match int_of_string_opt ("0o" ^ String.sub part 0 (Int.min n 3)) with
     | Some code when code < 256 && n >= 3 ->
       String.make 1 (Char.chr code) ^ String.sub part 3 (n - 3)
     | _ -> "\\" ^ part
@@ -159,7 +159,7 @@ let scan_limit text =
     let stop = after (if is_hex then 2 else Bool.to_int (String.starts_with ~prefix:"+" text)) in
     let thousands = stop < String.length text && text.[stop] = 'k' in
     match int_of_string_opt (String.sub text 0 stop) with
-    | Some count -> max 1 (if thousands then count * 1024 else count)
+    | Some count -> Int.max 1 (if thousands then count * 1024 else count)
     | None -> 1
 
 let understands_d = (Sys.ocaml_release.major, Sys.ocaml_release.minor) >= (5, 3)
@@ -197,7 +197,7 @@ let report_of ~affinity ~getenv ~read =
       int_of_float (Float.min (float_of_int affinity) (whole cpus))
     | _ -> affinity
   in
-  let available = max 1 (min usable runtime_limit) in
+  let available = Int.max 1 (Int.min usable runtime_limit) in
   { affinity; readings; quota; override; runtime_limit; available }
 
 (* Files in /proc do not tell their size, and reading one may fail half-way. *)
@@ -214,7 +214,7 @@ let available () = (report ()).available
 let available_now ~before =
   let { readings; available; _ } = report () and groups = "/proc/self/cgroup" in
   let is_hidden () = Sys.file_exists groups && read groups = None in
-  if readings = [] && is_hidden () then min before available else available
+  if readings = [] && is_hidden () then Int.min before available else available
 
 let quota () = Option.bind (tightest (readings read)) (fun reading -> reading.cpus)
 let runtime_limit () = limit Sys.getenv_opt

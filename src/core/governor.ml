@@ -63,7 +63,7 @@ let stale t now = now - t.looked_at > 50 * ms
 
 let lend t now n =
   let soon = now - t.raised_at < (2 * t.patience) + (50 * ms) in
-  let patience = if soon then min longest (2 * t.patience) else shortest in
+  let patience = if soon then Int.min longest (2 * t.patience) else shortest in
   { t with lent = t.lent + n; patience; changed_at = now; calm_since = never; wait_at = never }
 
 let take_back t now n =
@@ -76,10 +76,10 @@ let see ~cpus ~online t ({ now; waited; _ } as sample) runnable =
   let tells = waited >= telling || recurs t sample in
   let t = note_wait t sample in
   if runnable > online && tells && t.lent < cpus - 1 then
-    lend t now (min (runnable - online) (cpus - 1 - t.lent))
+    lend t now (Int.min (runnable - online) (cpus - 1 - t.lent))
   else if runnable >= online || t.lent = 0 then { t with calm_since = never }
   else if (now - t.calm_since >= t.patience && t.calm_since <> never) || stale t now then
-    take_back t now (min t.lent (online - runnable))
+    take_back t now (Int.min t.lent (online - runnable))
   else if t.calm_since = never then { t with calm_since = now }
   else t
 

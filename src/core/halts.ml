@@ -27,5 +27,5 @@ let start = { cpu = 0; collections = 0; often = true }
 let observe ~cpus ~running t ~cpu ~collections =
   let busy = cpu - t.cpu in
   let paid_for = (collections - t.collections) * running * (cpus - 1) * bearable in
-  if cpu < 0 || max busy paid_for < enough then t
+  if cpu < 0 || Int.max busy paid_for < enough then t
   else { cpu; collections; often = paid_for >= busy }

@@ -40,7 +40,7 @@ external look_up_every : int -> int -> unit = "muster_look_up_every"
 
 let record_backtrace status = if backtrace_status () <> status then Printexc.record_backtrace status
 let rate = ticks_per_us ()
-let ticks_of_us us = max 1 (us * rate / 1024)
+let ticks_of_us us = Int.max 1 (us * rate / 1024)
 let join_turns = 100
 let seconds_of_ticks n = float n *. 1024. /. (1e6 *. float rate)
 let stacks_of_domain = Domain.DLS.new_key (fun () -> Domain.at_exit (fun () -> free_stacks ~keep:0))

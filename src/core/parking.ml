@@ -90,7 +90,7 @@ let wake_searcher t i =
    true)
 
 let wake_one ?(from = 0) ?(upto = max_int) t =
-  let last = min upto (Array.length t.places - 1) in
+  let last = Int.min upto (Array.length t.places - 1) in
   let rec first i = i <= last && (wake_searcher t i || first (i + 1)) in
   Atomic.get t.sleepers > 0 && first from
 

@@ -28,7 +28,7 @@ let find name =
   List.find_opt is_it (Atomic.get open_pools)
 
 let pools_made = Atomic.make 0
-let choose_size ~oversubscribe ~cpus wanted = if oversubscribe then wanted else min wanted cpus
+let choose_size ~oversubscribe ~cpus wanted = if oversubscribe then wanted else Int.min wanted cpus
 let guests = 14
 
 (* The runtime ends the program where it cannot have the memory, for 128 such heaps. It names this
@@ -104,8 +104,8 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   let size = choose_size ~oversubscribe ~cpus wanted in
   let number = Atomic.fetch_and_add pools_made 1 in
   let name = match name with Some n -> n | None -> Printf.sprintf "pool-%d" number in
-  let most = if oversubscribe then size else min wanted (max size Staff.online) in
-  let regulars = min (max 2 most) (Cpu.runtime_limit ()) in
+  let most = if oversubscribe then size else Int.min wanted (Int.max size Staff.online) in
+  let regulars = Int.min (Int.max 2 most) (Cpu.runtime_limit ()) in
   let places = regulars + guests in
   let pauses = if size > cpus then 0 else 10 in
   let pool =
@@ -115,7 +115,7 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   in
   pool.workers <- Array.init places (make pool);
   Option.iter (set_heap pool) (Heap.of_creator pool ~size);
-  staff pool ~size:(min size regulars) ~cpus;
+  staff pool ~size:(Int.min size regulars) ~cpus;
   pool
 
 (* {2 Closing} *)

@@ -127,7 +127,7 @@ let fire event { entries; _ } =
 
 let with_entries attached entries =
   let length = List.length entries in
-  { attached with entries; length; limit = max shortest (2 * length) }
+  { attached with entries; length; limit = Int.max shortest (2 * length) }
 
 let sweep attached =
   with_entries attached (List.filter (fun entry -> entry.is_live ()) attached.entries)
@@ -288,7 +288,7 @@ let replace_and_announce p result =
     announce p (Atomic.exchange p result) result;
     raise exn
 
-let[@inline never] resolve_watched p result =
+let[@inline never] resolve p result =
   (match stop_if_orphan p with
   | () -> replace_and_announce p result
   | exception exn ->
@@ -297,12 +297,10 @@ let[@inline never] resolve_watched p result =
   Atomic.get p
 
 (* Mostly nobody waits, and nothing was stopped. *)
-let[@inline] resolve p result =
-  match (Atomic.get p, result) with
-  | (Running (_, attached) as state), Returned _
-    when attached == nothing && Atomic.compare_and_set p state result ->
-    result
-  | _ -> resolve_watched p result
+let[@inline] resolve_from home p result =
+  match result with
+  | Returned _ when Atomic.compare_and_set p home.running result -> result
+  | _ -> resolve p result
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
    its allocation still resolves the promise. *)
@@ -318,11 +316,8 @@ let rec run_from state p =
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when is_orphan lineage ->
     stop p;
     run_from (Atomic.get p) p
-  | Ready (f, _, _) ->
-    if claim_from state p then begin
-      resolve p (result_of f)
-    end
-    else run_from (Atomic.get p) p
+  | Ready (f, home, _) ->
+    if claim_from state p then resolve_from home p (result_of f) else run_from (Atomic.get p) p
   | Running _ | Returned _ | Raised _ -> state
 
 let run p = run_from (Atomic.get p) p

@@ -80,6 +80,9 @@ val resolve : 'a t -> 'a state -> 'a state
 (** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes who waits. Of one that
     was stopped until then a value is dropped: it ends as {!Cancelled}. What it ended as. *)
 
+val resolve_from : home -> 'a t -> 'a state -> 'a state
+(** The same, for who knows the task's home. *)
+
 val run : 'a t -> 'a state
 (** Claims the task and runs it to its end; does nothing if it is not ready. A task whose scope has
     been stopped is not begun but {!stop}ped. The state that it found or brought about. Raises none but

@@ -75,10 +75,10 @@ let still_needed pool =
 (* Allows so many residents for the next [ms] milliseconds, whatever the budget says. Dismissed ones
    sleep aside, where [wake_one] does not find them: so all are woken. *)
 let need pool residents ~ms =
-  let may_work = max (Atomic.get pool.allowed) (still_needed pool) in
+  let may_work = Int.max (Atomic.get pool.allowed) (still_needed pool) in
   Atomic.set pool.needed residents;
   Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
-  let raised = min residents (Atomic.get pool.size - 1) in
+  let raised = Int.min residents (Atomic.get pool.size - 1) in
   if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised;
   if residents > may_work then Parking.wake_all pool.parking
 
@@ -156,7 +156,7 @@ let wake_for_inbox pool =
   if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
   else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin
     if Atomic.get pool.searching = 0 then hire_if_missing pool;
-    for i = allowed + 1 to min (Atomic.get pool.reach) pool.regulars - 1 do
+    for i = allowed + 1 to Int.min (Atomic.get pool.reach) pool.regulars - 1 do
       ignore (Parking.wake parking i)
     done
   end

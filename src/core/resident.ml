@@ -182,7 +182,7 @@ let resident w ~before hiring () =
 
 let hire_at pool w hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
-  if Atomic.get pool.reach <= w.index then change pool.reach (max (w.index + 1));
+  if Atomic.get pool.reach <= w.index then change pool.reach (Int.max (w.index + 1));
   (* While the caller takes no signals: one that came during the start would strike before the note. *)
   let noted domain =
     change w.domains (List.cons { domain; told = Atomic.make false });
@@ -243,13 +243,13 @@ let hire_now pool =
   if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
   else begin
     let allowed = Atomic.get pool.allowed in
-    let wanted = max allowed (still_needed pool) in
+    let wanted = Int.max allowed (still_needed pool) in
     if Atomic.get pool.residents < wanted && not (may_close pool) then
-      match hire_first pool ~upto:(min wanted (pool.regulars - 1)) with
+      match hire_first pool ~upto:(Int.min wanted (pool.regulars - 1)) with
       | Hired -> note_hire pool
       | Taken -> ()
       | Refused ->
-        let there = min allowed (Atomic.get pool.residents) in
+        let there = Int.min allowed (Atomic.get pool.residents) in
         Atomic.set pool.refused (Machine.now ());
         ignore (Atomic.compare_and_set pool.allowed allowed there);
         Staff.note_shortage ();

@@ -58,7 +58,7 @@ let drawn = Atomic.make 0
 let draw seed n = Hashtbl.hash (seed, Atomic.fetch_and_add drawn 1) mod n
 let is_random = match mode with Random _ -> true | On | Off -> false
 let is_bound pool = is_random || not pool.insists
-let online = max 1 (Machine.online_cpus ())
+let online = Int.max 1 (Machine.online_cpus ())
 let cpus = Atomic.make (Cpu.available ())
 let read_at = Atomic.make (Machine.now ())
 let governor = Atomic.make Governor.start
@@ -67,7 +67,7 @@ let halts = Atomic.make Halts.start
 (* Who is late leaves it to whoever was first. *)
 let often_halted () =
   let before = Atomic.get halts and cpus = Atomic.get cpus in
-  let running = max 1 (cpus - (Atomic.get governor).lent) in
+  let running = Int.max 1 (cpus - (Atomic.get governor).lent) in
   let cpu = Machine.process_cpu () and collections = Machine.collections () in
   let after = Halts.observe ~cpus ~running before ~cpu ~collections in
   if after != before then ignore (Atomic.compare_and_set halts before after);
@@ -83,9 +83,9 @@ let visitors pool =
 
 (* The share of a pool that has as many callers. *)
 let share ~cpus ~callers ~pools ~rank = function
-  | 0 -> max 1 (cpus / pools)
+  | 0 -> Int.max 1 (cpus / pools)
   | _ ->
-    let spare = max 0 (cpus - callers) in
+    let spare = Int.max 0 (cpus - callers) in
     (spare / pools) + Bool.to_int (rank < spare mod pools)
 
 let is_in_use pool =
@@ -124,7 +124,7 @@ let share_all ~cpus =
   | bound ->
     let in_use = List.filter is_in_use bound in
     let callers = List.fold_left (fun n pool -> n + visitors pool) 0 in_use in
-    let pools = max 1 (List.length in_use) in
+    let pools = Int.max 1 (List.length in_use) in
     let give rank pool =
       let mine = visitors pool in
       let share =
@@ -132,7 +132,7 @@ let share_all ~cpus =
         | Random seed -> draw seed (most pool + 1)
         | On | Off -> share ~cpus ~callers ~pools ~rank mine
       in
-      let allowed = min (most pool) (max (still_needed pool) share) in
+      let allowed = Int.min (most pool) (Int.max (still_needed pool) share) in
       set_allowed pool allowed ~tell:(tell_of_share pool ~cpus ~callers ~pools)
     in
     List.iteri give (if in_use = [] then bound else in_use);
@@ -141,7 +141,7 @@ let share_all ~cpus =
 (* Tells all pools how many residents they may have; again, if what it went by has changed meanwhile. *)
 let rec share_out () =
   let governed = Atomic.get governor and available = Atomic.get cpus in
-  share_all ~cpus:(max 1 (available - governed.lent));
+  share_all ~cpus:(Int.max 1 (available - governed.lent));
   if Atomic.get governor != governed || Atomic.get cpus <> available then share_out ()
 
 let affinity = Atomic.make (Cpu.affinity ())
@@ -149,9 +149,9 @@ let affinity = Atomic.make (Cpu.affinity ())
 (* Who opens a pool looks at the number again afterwards: so it is there before the list is read. *)
 let resize pool =
   if not pool.insists then begin
-    let size = min (min pool.wanted (Atomic.get cpus)) pool.regulars in
+    let size = Int.min (Int.min pool.wanted (Atomic.get cpus)) pool.regulars in
     Atomic.set pool.size size;
-    change pool.reach (max size)
+    change pool.reach (Int.max size)
   end
 
 (* A container may be resized, which is read from files in half a millisecond, or the process
@@ -205,7 +205,7 @@ let rec govern ~lending sample =
     | On -> (Governor.observe ~cpus ~online before sample, of_calm)
     | Off -> (before, of_calm)
     | Random seed ->
-      ({ before with lent = draw seed (max 2 cpus) }, fun _ -> "MUSTER_GOVERNOR=random")
+      ({ before with lent = draw seed (Int.max 2 cpus) }, fun _ -> "MUSTER_GOVERNOR=random")
   in
   if not (Atomic.compare_and_set governor before after) then govern ~lending sample
   else if after.lent > before.lent then explain before after (lending sample)
@@ -231,7 +231,7 @@ let waited w =
     let queued = Machine.run_queue_wait () in
     let since = queued - glance.queued in
     glance.queued <- queued;
-    if first then 0 else min gap since
+    if first then 0 else Int.min gap since
   end
 
 (* For Pool.stats. *)
@@ -280,7 +280,7 @@ let dismissed w =
 (* Who is dismissed, and yet looks, is about to sleep. *)
 let runnable_beside w =
   let itself = Bool.to_int (dismissed w) in
-  Option.map (fun n -> max 0 (n - itself)) (runnable ())
+  Option.map (fun n -> Int.max 0 (n - itself)) (runnable ())
 
 (* A pool's share may have grown since its last task was published, and nobody may publish or steal another. Or the
    runtime refused the one that has to be there even if there is no CPU for it. *)
@@ -384,7 +384,7 @@ let has_room pool =
 
 (* There is none: as if a worker had waited. *)
 let lend_for now =
-  let runnable = Option.map (max (online + 1)) (runnable ()) in
+  let runnable = Option.map (Int.max (online + 1)) (runnable ()) in
   let lending _ = "no CPU was free for one more worker" in
   govern ~lending { now; waited = Governor.telling; often_halted = true; runnable };
   share_out ()

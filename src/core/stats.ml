@@ -30,12 +30,12 @@ type stats = {
 let is_visitor w = (not w.resident) && is_taken w
 
 (* A caller's place counts where no caller is there, too. *)
-let callers (pool : pool) = max 1 (count_places pool is_visitor)
+let callers (pool : pool) = Int.max 1 (count_places pool is_visitor)
 
 (* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
 let allowed (pool : pool) ~usable =
   let all = callers pool + Atomic.get pool.allowed in
-  if Staff.is_bound pool && Staff.visitors pool = 0 then min all (max 1 usable) else all
+  if Staff.is_bound pool && Staff.visitors pool = 0 then Int.min all (Int.max 1 usable) else all
 
 let heaps (pool : pool) =
   let of_place w =
@@ -49,7 +49,7 @@ let heaps (pool : pool) =
 let decisions (pool : pool) =
   let now = Machine.now () in
   let tell { Staff.at; what; why; _ } =
-    { seconds_ago = float (max 0 (now - at)) /. 1e9; what; why }
+    { seconds_ago = float (Int.max 0 (now - at)) /. 1e9; what; why }
   in
   let concerns { Staff.pool = whose; _ } =
     match whose with None -> true | Some number -> number = pool.number

@@ -87,18 +87,18 @@ let[@inline] put_back w context number =
   w.own.strand <- number
 
 (* An asynchronous exception goes on afterwards. *)
-let[@inline never] end_beside w context number t result =
+let[@inline never] end_beside w context number t home result =
   match Context.find_after w with
   | w ->
     put_back w context number;
-    Promise.resolve t result
+    Promise.resolve_from home t result
   | exception exn ->
     put_back (Context.find_after w) context number;
-    ignore (Promise.resolve t result);
+    ignore (Promise.resolve_from home t result);
     raise exn
 
 (* None strikes between the claim and [resolve]. *)
-let[@inline] run_claimed w t f =
+let[@inline] run_claimed w t home f =
   let context = w.own.context and number = w.own.strand in
   w.own.stale <- true;
   w.own.context <- Promise.any t;
@@ -106,21 +106,21 @@ let[@inline] run_claimed w t f =
   let result = Promise.result_of f in
   if Atomic.get beside == [] then begin
     put_back (current ()) context number;
-    Promise.resolve t result
+    Promise.resolve_from home t result
   end
-  else end_beside w context number t result
+  else end_beside w context number t home result
 
 let rec run_again w t =
   match Promise.state t with
-  | Ready (f, { lineage; _ }, _) as state ->
-    if Promise.is_orphan lineage then Promise.stop t;
-    if Promise.claim_from state t then run_claimed w t f else run_again w t
+  | Ready (f, home, _) as state ->
+    if Promise.is_orphan home.lineage then Promise.stop t;
+    if Promise.claim_from state t then run_claimed w t home f else run_again w t
   | (Running _ | Returned _ | Raised _) as state -> state
 
 let[@inline] run_here w state t =
   match state with
-  | Promise.Ready (f, { lineage = Alone; _ }, _) when Promise.claim_from state t ->
-    run_claimed w t f
+  | Promise.Ready (f, ({ lineage = Alone; _ } as home), _) when Promise.claim_from state t ->
+    run_claimed w t home f
   | _ -> run_again w t
 
 let run_of_other_scope w state t home =
@@ -220,15 +220,18 @@ let[@inline never] await t =
   | (Returned _ | Raised _) as state ->
     Context.check_if_any ();
     Promise.value state
-  | Ready (_, home, _) as state ->
+  | Ready (f, home, _) as state ->
     Room.make ();
     let w = current () in
-    if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then (
-      match run_here w state t with
-      | (Ready _ | Running _) as state -> await_and_check state t home
-      | (Returned _ | Raised _) as state ->
-        Context.check_if_any ();
-        Promise.value state)
+    if
+      w.own.home == home && home.lineage == Alone
+      && Atomic.get w.mailbox == Idle
+      && owned w && Promise.claim_from state t
+    then begin
+      let state = run_claimed w t home f in
+      Context.check_if_any ();
+      Promise.value state
+    end
     else await_and_check state t home
   | Running (home, _) as state -> await_and_check state t home
 

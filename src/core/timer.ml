@@ -73,4 +73,4 @@ let[@inline] look () = are_set () && do_due ()
 let at_most ms =
   match (Atomic.get timers).next with
   | next when next = max_int -> ms
-  | next -> max 0 (min ms (((next - Machine.now ()) / 1_000_000) + 1))
+  | next -> Int.max 0 (Int.min ms (((next - Machine.now ()) / 1_000_000) + 1))

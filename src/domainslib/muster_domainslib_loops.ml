@@ -17,8 +17,8 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
   match chunk_size with
   | Some n when n > 0 -> n
   | _ ->
-    let count = max 1 (Loop.span start finish + 1) in
-    if pool.asked = 1 then count else max 1 (count / (8 * min pool.asked beyond_any_machine))
+    let count = Int.max 1 (Loop.span start finish + 1) in
+    if pool.asked = 1 then count else Int.max 1 (count / (8 * Int.min pool.asked beyond_any_machine))
 
 let grain_of = function Some n when n > 0 -> n | _ -> 1
 let is_one_chunk chunk ~start ~finish = Loop.span start finish < chunk
@@ -68,11 +68,11 @@ let run_alone (job : Loop.job) cost lo hi =
 let long = 20 * Loop.quantum
 
 let coarse ~chunk cost =
-  if cost = Site.unknown then 1 else min (chunk / 2) ((long lsl Site.shift) / max 1 cost)
+  if cost = Site.unknown then 1 else Int.min (chunk / 2) ((long lsl Site.shift) / Int.max 1 cost)
 
 let sweep_all ~code ~grain ~chunk ~start ~finish bodies =
   let cost = Site.cost code in
-  let grain = max grain (coarse ~chunk cost) in
+  let grain = Int.max grain (coarse ~chunk cost) in
   let job = Bodies.job bodies ~code ~grain in
   if Site.estimate cost (Loop.span start finish) < Loop.worth then run_alone job cost start finish
   else Loop.share job start finish cost

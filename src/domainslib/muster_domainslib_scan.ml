@@ -25,7 +25,7 @@ let scan op a lo hi =
 let sample op a most =
   let since = Machine.ticks () in
   let rec from i step =
-    let last = min most (i + step - 1) in
+    let last = Int.min most (i + step - 1) in
     scan op a i last;
     let took = Machine.ticks () - since - Site.clock in
     if last = most || took > Loop.worth then (last, took) else from (last + 1) (2 * step)
@@ -33,7 +33,8 @@ let sample op a most =
   if most > 0 then from 1 1 else (0, 0)
 
 (* Two loops, the second of which does again as much. *)
-let is_worth_sharing ~took ~sampled n = sampled > 0 && max 0 took * (n / sampled) >= 2 * Loop.worth
+let is_worth_sharing ~took ~sampled n =
+  sampled > 0 && Int.max 0 took * (n / sampled) >= 2 * Loop.worth
 
 (* The parts' own bounds; [scanned] elements of the first are done. *)
 let share op a parts scanned =
@@ -50,7 +51,7 @@ let share op a parts scanned =
     a.(last part) <- op a.(last (part - 1)) a.(last part)
   done;
   let longest = (n / parts) + 1 in
-  let block = max 1 (min 512 (longest / 4)) in
+  let block = Int.max 1 (Int.min 512 (longest / 4)) in
   let blocks = (longest + block - 1) / block in
   for_all
     (((parts - 1) * blocks) - 1)
@@ -58,7 +59,7 @@ let share op a parts scanned =
       let part = 1 + (b / blocks) in
       let lo = first part + (b mod blocks * block) in
       let offset = a.(first part - 1) in
-      for i = lo to min (lo + block) (last part) - 1 do
+      for i = lo to Int.min (lo + block) (last part) - 1 do
         a.(i) <- op offset a.(i)
       done)
 
@@ -77,12 +78,12 @@ let alone op a parts scanned =
 let prefixes ~parts op elements =
   let a = Array.copy elements in
   let n = Array.length a in
-  let parts = min (n - 1) parts in
+  let parts = Int.min (n - 1) parts in
   if parts < 2 then
     begin if n > 1 then scan op a 1 (n - 1)
     end
   else begin
-    let sampled, took = sample op a (min Site.sample ((n / parts) - 1)) in
+    let sampled, took = sample op a (Int.min Site.sample ((n / parts) - 1)) in
     if is_worth_sharing ~took ~sampled n then share op a parts sampled else alone op a parts sampled
   end;
   a

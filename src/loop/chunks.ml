@@ -55,7 +55,7 @@ let rec alone t lo hi ~chunk since =
     match t.body lo (next - 1) with
     | None ->
       let now = Machine.ticks () in
-      let took = min longest (now - since) and rest = min longest (hi - next + 1) in
+      let took = Int.min longest (now - since) and rest = Int.min longest (hi - next + 1) in
       if took * rest < worth_moving * chunk then alone t next hi ~chunk:(growth * chunk) now
       else
         let cost = Site.learn t.code ~ticks:took ~iterations:chunk in

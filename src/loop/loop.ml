@@ -67,8 +67,8 @@ let measured job lo hi =
 let growth = 16
 
 let next_chunk job cost last =
-  let fitting = if cost = Site.unknown then 1 else (quantum lsl Site.shift) / max 1 cost in
-  max job.grain (min fitting (growth * last))
+  let fitting = if cost = Site.unknown then 1 else (quantum lsl Site.shift) / Int.max 1 cost in
+  Int.max job.grain (Int.min fitting (growth * last))
 
 let may_split job (w : Place.t) lo hi rest =
   rest >= worth

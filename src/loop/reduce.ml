@@ -90,7 +90,7 @@ let tree ?grain ~start ~finish ~combine f =
       combine;
       failures;
       code = Machine.code_of f;
-      per_leaf = min per_leaf (max_int / leaves);
+      per_leaf = Int.min per_leaf (max_int / leaves);
     }
   in
   (t, last)
@@ -160,7 +160,7 @@ let carry op totals b =
 let scan_blocks ~code n ~make ~total ~scan op =
   let size = scan_size n in
   let last = (n - 1) / size in
-  let of_block f b = f (b * size) (min n ((b + 1) * size) - 1) in
+  let of_block f b = f (b * size) (Int.min n ((b + 1) * size) - 1) in
   let totals = Array.make last None and failures = Leftmost.create () in
   let keep f lo hi = Loop.keep_failure failures f lo hi in
   let reduce_block b =

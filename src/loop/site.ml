@@ -39,8 +39,8 @@ let is_close cost ~ticks ~iterations =
 
 (* At least 1, as the word of cost 0 might be the empty one. *)
 let cost_of ~ticks ~iterations =
-  let ticks = max 0 (ticks - clock) in
-  max 1 (min limit ((ticks lsl shift) / iterations))
+  let ticks = Int.max 0 (ticks - clock) in
+  Int.max 1 (Int.min limit ((ticks lsl shift) / iterations))
 
 (* Written only where it changes much, since the table is shared. *)
 let learn code ~ticks ~iterations =

@@ -2,15 +2,11 @@
 
 open Muster_core
 
-(* Not those that compare any values: 15 ns. *)
-let min = Int.min
-let max = Int.max
-
 (* The first [n mod size] slices have one more. *)
 let[@inline] slice n size worker =
   let each = n / size in
   let more = n - (each * size) in
-  let start = (worker * each) + min worker more in
+  let start = (worker * each) + Int.min worker more in
   (start, if worker < more then each + 1 else each)
 
 (* {2 Slices that are shared out}
@@ -29,7 +25,7 @@ type t = { words : int Atomic.t array; unit : int; units : int; from : int; n : 
 
 (* The indices [from] to [n - 1], in fewer units than [mask]. *)
 let create ~from ~n ~size ~unit =
-  let unit = max unit (((n - from) lsr (bits - 1)) + 1) in
+  let unit = Int.max unit (((n - from) lsr (bits - 1)) + 1) in
   let units = ((n - from - 1) / unit) + 1 in
   let word worker =
     let start, count = slice units size worker in

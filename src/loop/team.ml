@@ -2,10 +2,6 @@
 
 open Muster_core
 
-(* Not those that compare any values: 15 ns. *)
-let min = Int.min
-let max = Int.max
-
 (* A call with nothing to do refuses a closed pool, too, and is a checkpoint. *)
 let check_call fn pool n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
@@ -16,7 +12,7 @@ let check_call fn pool n =
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
 let shares fn pool ~size n share =
-  let workers = min n size in
+  let workers = Int.min n size in
   let in_place () =
     for worker = 0 to workers - 1 do
       Context.check_if_any ();
@@ -72,9 +68,9 @@ let longest_block = 1024
 let rec sweep_slice chunk failures me ~worker ~block from count =
   if count > 0 && not (Leftmost.stops failures from || is_over failures me) then begin
     if block > first_block then Context.check ();
-    let now = min block count in
+    let now = Int.min block count in
     chunk ~worker from (from + now - 1);
-    let block = min longest_block (2 * block) in
+    let block = Int.min longest_block (2 * block) in
     sweep_slice chunk failures me ~worker ~block (from + now) (count - now)
   end
 
@@ -114,27 +110,31 @@ let worth (pool : Pool.t) = worth_sharing + (worth_waking * Parking.sleepers poo
 
 (* A chunk that takes less is grown: a few cache misses say nothing of the rest. *)
 let telling = worth_sharing / 4
-let growth = 4
+let growth = 8
+
+(* What is remembered as short is tried on more than one index, if these are a small part of all. *)
+let first_chunk loop cost =
+  if cost <> Site.unknown && loop.n >= 4 * Site.sample then Site.sample else 1
 
 (* The first index that is left. No overflow: only ranges whose estimate is short come here, and
    what takes [longest] is worth sharing anyhow. *)
 let longest = 1 lsl 31
 
 let rec sweep_alone loop pool ~worker ~chunk from since =
-  let next = min loop.n (from + chunk) in
+  let next = Int.min loop.n (from + chunk) in
   run_chunk loop ~worker from (next - 1);
   if next = loop.n || Leftmost.stops loop.failures next then loop.n
   else
     let now = Machine.ticks () in
-    let took = min longest (now - since - Site.clock) in
+    let took = Int.min longest (now - since - Site.clock) in
     if took < telling then sweep_alone loop pool ~worker ~chunk:(growth * chunk) next now
     else if took * (loop.n - next) >= worth pool * chunk then next
     else sweep_alone loop pool ~worker ~chunk next now
 
 let run_alone w loop cost =
-  let left = ref 0 in
+  let left = ref 0 and chunk = first_chunk loop cost in
   let since = Machine.ticks () in
-  Region.alone w (fun worker -> left := sweep_alone loop w.pool ~worker ~chunk:1 0 since);
+  Region.alone w (fun worker -> left := sweep_alone loop w.pool ~worker ~chunk 0 since);
   if !left = loop.n then begin
     Region.count w;
     Site.confirm loop.code cost ~ticks:(Machine.ticks () - since) ~iterations:loop.n
@@ -150,7 +150,7 @@ let unit_for loop ~from ~size cost =
   if cost = Site.unknown then 1
   else
     let short = (worth_stealing lsl Site.shift) / cost in
-    max 1 (min short ((loop.n - from) / (size * units_each)))
+    Int.max 1 (Int.min short ((loop.n - from) / (size * units_each)))
 
 let measured loop ~worker lo hi =
   let since = Machine.ticks () in
@@ -169,9 +169,9 @@ let rec sweep_shared loop me slices worker =
   end
 
 let run_shared (w : Place.t) loop ~from cost =
-  let size = min loop.most (Pool.size w.pool) in
+  let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
-  let workers = min (loop.n - from) size and me = Context.get () in
+  let workers = Int.min (loop.n - from) size and me = Context.get () in
   Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers (sweep_shared loop me slices)
 
 (* [if_closed]: see Visit. *)
@@ -179,9 +179,9 @@ let run_dynamic ?if_closed pool loop =
   let rec in_place_from from block =
     if from < loop.n && not (Leftmost.stops loop.failures from) then begin
       Context.check_if_any ();
-      let now = min block (loop.n - from) in
+      let now = Int.min block (loop.n - from) in
       run_chunk loop ~worker:0 from (from + now - 1);
-      in_place_from (from + now) (min longest_block (2 * block))
+      in_place_from (from + now) (Int.min longest_block (2 * block))
     end
   in
   let in_place () = in_place_from 0 first_block in

@@ -12,7 +12,7 @@ let to_list q = q.front @ List.rev q.back
 let sweep ~is_live q =
   let front = List.filter is_live (to_list q) in
   let length = List.length front in
-  { front; back = []; length; limit = max shortest (2 * length) }
+  { front; back = []; length; limit = Int.max shortest (2 * length) }
 
 let push ~is_live q x =
   let q = if q.length >= q.limit then sweep ~is_live q else q in

@@ -135,7 +135,7 @@ let stay_away pauses =
   for _ = 1 to pauses do
     Domain.cpu_relax ()
   done;
-  min longest (2 * pauses)
+  Int.min longest (2 * pauses)
 
 (* A line in which [oldest] has found nobody is not looked through again. *)
 let forget_senders c s =
