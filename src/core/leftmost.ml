@@ -6,12 +6,12 @@ type 'a t = (int * 'a) option Atomic.t
 
 let create () = Atomic.make None
 
-let rec note t index event =
+let rec note (t : _ t) index event =
   match Atomic.get t with
   | Some (first, _) when first <= index -> ()
   | seen -> if not (Atomic.compare_and_set t seen (Some (index, event))) then note t index event
 
-let[@inline] stops t index =
+let[@inline] stops (t : _ t) index =
   match Atomic.get t with None -> false | Some (first, _) -> first < index
 
 let index t = Option.map fst (Atomic.get t)
