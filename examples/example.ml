@@ -88,7 +88,8 @@ let pool_options =
 let command ~name ~doc ~size rows =
   let wrong = Cmd.Exit.info differs ~doc:"when the answers differ." in
   let exits = wrong :: Cmd.Exit.defaults in
-  let term = Term.(const (run name) $ pool_options $ size $ rows) in
+  let run = run name in
+  let term = Term.(const run $ pool_options $ size $ rows) in
   (name, doc, Cmd.v (Cmd.info name ~doc ~exits) term)
 
 let checksum values = Printf.sprintf "%.17g" (Array.fold_left ( +. ) 0. values)

@@ -168,7 +168,7 @@ let turns_bad pool =
 (* Now nothing, now long enough to share: as likely as not to contradict what is remembered. *)
 let random_costs =
   let open QCheck in
-  let cost = Gen.oneof_weighted Gen.[ (20, return 0.); (2, return 1e-6); (1, return 5e-5) ] in
+  let cost = weighted Gen.[ (20, return 0.); (2, return 1e-6); (1, return 5e-5) ] in
   make ~print:Print.(array float) Gen.(array_size (int_range 1 200) cost)
 
 let any_costs_once pool costs =

@@ -263,8 +263,8 @@ let programs =
 
 let command =
   let open Cmdliner in
-  let name = Arg.(pos 0 (some (enum programs)) None & info [] ~docv:"PROGRAM") in
+  let program = Arg.(pos 0 (some (enum programs)) None & info [] ~docv:"PROGRAM") in
   let info = Cmd.info "child" ~doc:"one small program for the tests" in
-  Cmd.v info Term.(const (fun run -> run ()) $ Arg.required name)
+  Cmd.v info Term.(const (fun run -> run ()) $ Arg.required program)
 
 let () = exit (Cmdliner.Cmd.eval ~catch:false command)

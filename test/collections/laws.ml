@@ -31,12 +31,12 @@ let print c =
 
 let case_generator =
   let open QCheck.Gen in
-  let* length = oneof_weighted [ (15, int_range 0 300); (1, int_range 5_000 50_000) ] in
-  let* top = oneof_list [ 3; 50; 1_000_000 ] in
+  let* length = weighted [ (15, int_range 0 300); (1, int_range 5_000 50_000) ] in
+  let* top = one_of [ 3; 50; 1_000_000 ] in
   let* elements = list_size (return length) (int_bound top) in
-  let* period = oneof_list [ 7; 301; 99_991 ] in
-  let* boom = oneof_weighted [ (2, return (-1)); (1, int_bound (period - 1)) ] in
-  let+ spin = if length > 300 then return 10 else oneof_list [ 0; 0; 300; 2000 ] in
+  let* period = one_of [ 7; 301; 99_991 ] in
+  let* boom = weighted [ (2, return (-1)); (1, int_bound (period - 1)) ] in
+  let+ spin = if length > 300 then return 10 else one_of [ 0; 0; 300; 2000 ] in
   { elements; boom; period; spin }
 
 let any_case = QCheck.make ~print case_generator

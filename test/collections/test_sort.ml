@@ -41,9 +41,9 @@ let shape n =
 let case_generator =
   let open QCheck.Gen in
   let short = int_range 0 20 and longer = int_range 0 300 and long = int_range 5_000 50_000 in
-  let* n = oneof_weighted [ (5, short); (8, longer); (1, long) ] in
+  let* n = weighted [ (5, short); (8, longer); (1, long) ] in
   let* keys = shape n in
-  let+ spin = if n > 300 then return 0 else oneof_list [ 0; 20; 1000 ] in
+  let+ spin = if n > 300 then return 0 else one_of [ 0; 20; 1000 ] in
   { keys; spin }
 
 let any_case = QCheck.make ~print case_generator

@@ -182,8 +182,8 @@ let samples =
 
 let case_gen =
   let open QCheck.Gen in
-  let* cpus = oneof_list [ 1; 2; 3; 8; 64 ] in
-  let* more = oneof_list [ 0; 0; 6 ] in
+  let* cpus = one_of [ 1; 2; 3; 8; 64 ] in
+  let* more = one_of [ 0; 0; 6 ] in
   let+ samples = samples in
   { cpus; online = cpus + more; samples }
 

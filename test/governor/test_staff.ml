@@ -95,7 +95,7 @@ let shares_of_several () =
 
 let budget_is_kept =
   let open QCheck in
-  let callers = list_size (Gen.int_range 1 6) (int_range 1 4) in
+  let callers = make ~print:Print.(list int) Gen.(list_size (int_range 1 6) (int_range 1 4)) in
   QCheck_alcotest.to_alcotest
     (Test.make ~count:1000 ~name:"pools with callers share all CPUs, and no more"
        (pair (int_range 1 64) callers)

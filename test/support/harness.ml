@@ -15,6 +15,12 @@ let case ?(seconds = 60) name f = Alcotest.test_case name `Quick (fun () -> guar
 let with_domains domains f = Pool.with_ ~domains ~oversubscribe:true f
 let run_on domains f = with_domains domains (fun pool -> Pool.run pool f)
 
+let weighted generators =
+  let times (n, generator) = List.init n (fun _ -> generator) in
+  QCheck.Gen.oneof (List.concat_map times generators)
+
+let one_of values = QCheck.Gen.(oneof (List.map return values))
+
 let property ?(seconds = 60) ?(count = 100) ~domains name arbitrary holds =
   let name = Printf.sprintf "%s, %d domains" name domains in
   let check () =

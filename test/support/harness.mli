@@ -19,6 +19,11 @@ val property :
     100) random [x], each within [Pool.run] of one pool of exactly [domains]. QCheck prints
     its seed; [QCHECK_SEED] repeats a run. *)
 
+val weighted : (int * 'a QCheck.Gen.t) list -> 'a QCheck.Gen.t
+(** One of these generators, as often as its weight says. QCheck's own have names that differ between its releases. *)
+
+val one_of : 'a list -> 'a QCheck.Gen.t
+
 external set_guard : int -> string -> unit = "muster_test_guard"
 (** [set_guard seconds message] ends the process with that message when so many seconds
     pass before the next call; 0 for never. *)
