@@ -1,4 +1,4 @@
-(* OCaml 5.2 to 5.4. A key of [Domain.DLS] is a pair whose first component indexes the
+(* OCaml 5.2 to 5.5. A key of [Domain.DLS] is a pair whose first component indexes the
    domain's state array; reading the array through the compiler's primitive costs 2.4 ns
    less per fork than [Domain.DLS.get], which must be able to create the value. *)
 

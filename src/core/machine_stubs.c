@@ -314,23 +314,41 @@ value muster_interruptions(value unit) {
 }
 
 /* A domain that begins may take finalisers over from one that has ended, and call them at its first
-   allocation, which is that of its domain-local storage: up to OCaml 5.4 a finaliser, or a signal's
-   handler, that asks for a key there (any call of this library, or Domain.DLS.get) reads from no
-   array at all. So it finds one in which nothing is set, which is replaced when storage is set up. */
-#if OCAML_VERSION < 50500
-extern void (*caml_domain_initialize_hook)(void);
+   allocation, which is that of its domain-local storage: a finaliser, or a signal's handler, that asks
+   for a key there (any call of this library, or Domain.DLS.get) reads from no array at all. So it finds
+   one in which nothing is set, which is replaced when storage is set up. From OCaml 5.5 on the hook of a
+   domain's beginning returns what was raised, and has another name. */
+#if OCAML_VERSION < 50600
 extern value caml_domain_dls_set(value storage);
-static void (*usual_beginning)(void);
 static value unset;
 
-static void begin_with_storage(void) {
-  usual_beginning();
+static void give_storage(void) {
   if (Caml_state->dls_root != Val_unit) return;
   value storage = caml_alloc_shr_noexc(8, 0);
   if (storage == 0) return;
   for (int i = 0; i < 8; i++) caml_initialize(&Field(storage, i), unset);
   caml_domain_dls_set(storage);
 }
+
+#if OCAML_VERSION < 50500
+extern void (*caml_domain_initialize_hook)(void);
+static void (*usual_beginning)(void);
+
+static void begin_with_storage(void) {
+  usual_beginning();
+  give_storage();
+}
+#else
+#define caml_domain_initialize_hook caml_domain_initialize_hook_exn
+extern value (*caml_domain_initialize_hook)(void);
+static value (*usual_beginning)(void);
+
+static value begin_with_storage(void) {
+  value result = usual_beginning();
+  give_storage();
+  return result;
+}
+#endif
 
 /* [none]: what stands for a value that is not set. Called before there is a second domain. */
 value muster_give_storage(value none) {

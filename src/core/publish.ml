@@ -13,14 +13,15 @@ let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set
 let watches_clock w = w.own.context != uncancelled && Timer.are_set ()
 
 (* To look costs ten forks. But who forks that densely allocates, too: the next collection is some
-   40,000 forks away, and calls the worker up. So it may be quiet until then. Fewer would not tell: the way
-   down a tree is dense until the first leaf. *)
+   40,000 forks away, and calls the worker up (if it knows where to find the worker). So it may be quiet until
+   then. Fewer would not tell: the way down a tree is dense until the first leaf. *)
 let few_forks = 256
 let dense = Machine.ticks_of_us few_forks
 
 let forks_densely w =
   w.own.watched <- w.own.watched + 1;
-  w.own.watched land (few_forks - 1) = 0
+  index_in_state >= 0
+  && w.own.watched land (few_forks - 1) = 0
   &&
   let since = w.own.watched_since in
   w.own.watched_since <- Machine.ticks ();
