@@ -300,16 +300,20 @@ let sort = Merge_sort.sort
 let stable_sort = sort
 let fast_sort = sort
 
-let sort_uniq cmp a =
-  let sorted = copy a in
-  sort cmp sorted;
+let without_equals cmp sorted =
   let is_first i = i = 0 || cmp (unsafe_get sorted (i - 1)) (unsafe_get sorted i) <> 0 in
   let chunk marks lo hi =
     for i = lo to hi do
       Select.mark marks i (is_first i)
     done
   in
-  pack (Select.marks (code cmp) (length a) chunk) sorted
+  pack (Select.marks (code cmp) (length sorted) chunk) sorted
+
+let sort_uniq cmp a =
+  let sorted = copy a in
+  let n = Merge_sort.unique cmp sorted in
+  let sorted = if n < length a then sub sorted 0 n else sorted in
+  if n > Merge_sort.long then without_equals cmp sorted else sorted
 
 (* {2 Groups} *)
 

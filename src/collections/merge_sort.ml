@@ -158,6 +158,17 @@ type range = { lo : int; hi : int; flip : bool }
 
 let move_range job { lo; hi; flip } = move job.own lo (target job flip) lo (hi - lo)
 
+(* The leftmost node that does not fork tells what a comparison costs. *)
+let measured node job range =
+  if range.lo > 0 || range.hi > job.grain then node job range
+  else begin
+    let since = Machine.ticks () in
+    let made = node job range in
+    let ticks = Machine.ticks () - since in
+    ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)));
+    made
+  end
+
 let rec node job ({ lo; hi; flip } as range) =
   if stopped job lo then move_range job range
   else if hi - lo <= tiny then insertion job lo hi flip
@@ -174,17 +185,80 @@ and halves job left right =
     node job left;
     node job right
   end
-  else both job right.hi (first_or_other job) (move_range job) left right
+  else both job right.hi (measured node job) (move_range job) left right
 
-(* The leftmost node that does not fork tells what a comparison costs. *)
-and first_or_other job range =
-  if range.lo = 0 && range.hi <= job.grain then measured job range else node job range
+(* {2 Without equals}
 
-and measured job range =
-  let since = Machine.ticks () in
-  node job range;
-  let ticks = Machine.ticks () - since in
-  ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)))
+   Of equal elements the right one is dropped by the first merge that meets both, so that few different ones
+   stay few, as in the stdlib's. Merges that are cut keep them: nobody knows beforehand where the second part
+   will begin. Nothing is completed after an exception, as nobody else has the array. *)
+
+(* Both count what they leave, from the beginning of the range on. *)
+let insertion_unique job lo hi flip =
+  let { cmp; own = src; _ } = job and dst = target job flip in
+  let rec place e hole last =
+    let c = if hole = lo then -1 else cmp (get dst (hole - 1)) e in
+    if c > 0 then place e (hole - 1) last
+    else if c = 0 && hole > lo then last
+    else begin
+      for i = last downto hole + 1 do
+        set dst i (get dst (i - 1))
+      done;
+      set dst hole e;
+      last + 1
+    end
+  in
+  let rec from i last = if i = hi then last - lo else from (i + 1) (place (get src i) last last) in
+  from lo lo
+
+(* As [merge_runs]; of two equal ones both have had their turn. *)
+let merge_unique cmp ({ src; dst; i1; j1; _ } as m) =
+  let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
+  while !i < i1 && !j < j1 do
+    let c = cmp (get src !i) (get src !j) in
+    let left = (c lor (c - 1)) asr (Sys.int_size - 1) and right = lnot c asr (Sys.int_size - 1) in
+    set dst !d (get src (!j + ((!i - !j) land left)));
+    i := !i - left;
+    j := !j - right;
+    incr d
+  done;
+  move_runs m !i !j !d;
+  !d - m.at + i1 - !i + j1 - !j
+
+let join_unique job m =
+  if size m <= long then
+    if job.cmp (get m.src (m.i1 - 1)) (get m.src m.j0) < 0 then begin
+      move_runs m m.i0 m.j0 m.at;
+      size m
+    end
+    else merge_unique job.cmp m
+  else begin
+    let failures = Leftmost.create () in
+    merge { job with failures } m;
+    Context.reraise failures;
+    size m
+  end
+
+let rec node_unique job ({ lo; hi; flip } as range) =
+  if stopped job lo then raise Promise.Skipped
+  else if hi - lo <= tiny then insertion_unique job lo hi flip
+  else
+    let mid = lo + ((hi - lo) / 2) in
+    let left, right = halves_unique job range mid in
+    let src = target job (not flip) and dst = target job flip in
+    join_unique job { src; dst; i0 = lo; i1 = lo + left; j0 = mid; j1 = mid + right; at = lo }
+
+and halves_unique job { lo; hi; flip } mid =
+  let first = { lo; hi = mid; flip = not flip } and other = { lo = mid; hi; flip = not flip } in
+  if hi - lo > job.grain then
+    let half range =
+      let note = Leftmost.note job.failures (range.hi - 1) in
+      Outcome.on_failure (fun () -> measured node_unique job range) note
+    in
+    Fork.both (fun () -> half first) (fun () -> half other)
+  else
+    let left = node_unique job first in
+    (left, node_unique job other)
 
 (* {2 Whole arrays} *)
 
@@ -196,34 +270,41 @@ let make_job cmp own ~code ~grain =
   let scratch = Array.make (Array.length own) (get own 0) in
   { cmp; own; scratch; failures = Leftmost.create (); code; grain }
 
+let tiny_job cmp own =
+  { cmp; own; scratch = own; failures = Leftmost.create (); code = 0; grain = tiny }
+
 let sort_tiny cmp own =
   let n = Array.length own in
   if n > 1 then begin
-    let job = { cmp; own; scratch = own; failures = Leftmost.create (); code = 0; grain = n } in
+    let job = tiny_job cmp own in
     insertion job 0 n false;
     Context.reraise job.failures
   end
 
 (* Too short to share. *)
-let sort_alone cmp own ~code ~cost =
+let alone node cmp own ~code ~cost =
   let n = Array.length own in
   let job = make_job cmp own ~code ~grain:n in
   let since = Machine.ticks () in
-  node job (all own);
+  let made = node job (all own) in
   Context.reraise job.failures;
-  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n)
+  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n);
+  made
 
-let sort cmp own =
-  let n = Array.length own in
-  if n <= tiny then sort_tiny cmp own
-  else begin
-    let code = Machine.code_of cmp in
-    let cost = Site.cost code in
-    if Site.estimate cost (comparisons n) < Loop.worth then sort_alone cmp own ~code ~cost
-    else
-      let job = make_job cmp own ~code ~grain:(grain_for cost) in
-      let run () = first_or_other job (all own) in
-      Context.raising
-        (fun () -> Leftmost.get job.failures)
-        (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
-  end
+let whole node cmp own =
+  let code = Machine.code_of cmp in
+  let cost = Site.cost code in
+  if Site.estimate cost (comparisons (Array.length own)) < Loop.worth then
+    alone node cmp own ~code ~cost
+  else
+    let job = make_job cmp own ~code ~grain:(grain_for cost) in
+    let run () = measured node job (all own) in
+    Context.raising
+      (fun () -> Leftmost.get job.failures)
+      (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
+
+let sort cmp own = if Array.length own <= tiny then sort_tiny cmp own else whole node cmp own
+
+let unique cmp own =
+  if Array.length own <= tiny then insertion_unique (tiny_job cmp own) 0 (Array.length own) false
+  else whole node_unique cmp own

@@ -17,3 +17,13 @@ val sort : ('a -> 'a -> int) -> 'a array -> unit
 
 val comparisons : int -> int
 (** About how many calls of [cmp] sorting takes. *)
+
+val unique : ('a -> 'a -> int) -> 'a array -> int
+(** [unique cmp a] sorts [a] in place and is how many elements at its beginning are the result: of
+    equal ones the first alone, unless that is more than {!long}, where more of them may be left. What
+    follows is of no use, nor is what an exception leaves.
+
+    {b Raises}: as {!sort}.
+    {b Cost}: as {!sort}, and less the fewer different elements there are. *)
+
+val long : int

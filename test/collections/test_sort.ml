@@ -92,6 +92,16 @@ let agrees_with_the_stdlib c =
   && agrees (fun c -> Theirs.map Option.some c.keys) (fun _ -> Stdlib.compare) c
   && agrees (fun c -> c.keys) extreme c
 
+(* Those of the stdlib before OCaml 5.4 need not be the first. *)
+let keeps_the_first c =
+  let rec firsts = function
+    | (a, i) :: (b, _) :: l when a = b -> firsts ((a, i) :: l)
+    | x :: l -> x :: firsts l
+    | [] -> []
+  in
+  let sorted = List.stable_sort (by_key c) (Theirs.to_list (numbered c)) in
+  Theirs.to_list (Ours.sort_uniq (by_key c) (numbered c)) = firsts sorted
+
 let sort_uniq_agrees c =
   let sorted = List.sort_uniq Int.compare (Theirs.to_list c.keys) in
   Theirs.to_list
@@ -101,6 +111,8 @@ let sort_uniq_agrees c =
          Int.compare a b)
        c.keys)
   = sorted
+  && Theirs.to_list (Ours.sort_uniq (extreme c) c.keys) = sorted
+  && keeps_the_first c
 
 (* {2 Comparisons that are none} *)
 
@@ -146,17 +158,19 @@ let floats_survive_a_failure () =
 
 (* {2 Exceptions} *)
 
+let unique cmp a = ignore (Ours.sort_uniq cmp a)
+
 (* Whoever sorts what: the same exception. *)
-let same_exception () =
+let same_exception ?(rounds = 10) sort () =
   let n = 30_000 in
   let input = Theirs.init n (fun i -> i * 7919 mod 32_003) in
   let fails m =
     let cmp a b = if (a + b) mod m = 0 then raise (Boom (a + b)) else Int.compare a b in
-    let sort () = Ours.sort cmp (Theirs.copy input) in
+    let sort () = sort cmp (Theirs.copy input) in
     let result domains = run_on domains (fun () -> outcome sort) in
     let expected = result 1 in
     let again domains =
-      for _ = 1 to 10 do
+      for _ = 1 to rounds do
         check_equal "the exception" expected (result domains)
       done
     in
@@ -168,7 +182,7 @@ let same_exception () =
   check_bool "often" true (fails 101)
 
 (* The left half's, though the right half's comes first. *)
-let left_before_right () =
+let left_before_right sort () =
   let n = 10_000 in
   let cmp a b =
     if a < n / 2 && b < n / 2 && a + b = 9 then (
@@ -178,11 +192,11 @@ let left_before_right () =
     else if a < n / 2 <> (b < n / 2) then raise (Boom 3)
     else Int.compare a b
   in
-  let sort () = Ours.sort cmp (Theirs.init n Fun.id) in
+  let sort () = sort cmp (Theirs.init n Fun.id) in
   let on domains = check_raises "sort" (Boom 1) (fun () -> run_on domains sort) in
   List.iter on [ 1; 2; 3 ]
 
-let ended_before_it_raises () =
+let ended_before_it_raises sort () =
   let running = Atomic.make 0 in
   let cmp a b =
     Atomic.incr running;
@@ -195,7 +209,7 @@ let ended_before_it_raises () =
   in
   for _ = 1 to 20 do
     let a = Theirs.init 20_000 (fun i -> i * 7919 mod 20_011) in
-    ignore (outcome (fun () -> run_on 3 (fun () -> Ours.sort cmp a)));
+    ignore (outcome (fun () -> run_on 3 (fun () -> sort cmp a)));
     check_int "calls that run" 0 (Atomic.get running)
   done
 
@@ -213,7 +227,51 @@ let cancelled () =
   Laws.ends_when_cancelled "sort" ~most:(10 * n) sort;
   check_bool "the same elements" true (same_elements before a)
 
+let unique_cancelled () =
+  let n = 100_000 in
+  let sort tick =
+    unique
+      (fun a b ->
+        tick ();
+        Int.compare a b)
+      (Theirs.init n (fun i -> i * 7919 mod 100_003))
+  in
+  Laws.ends_when_cancelled "sort_uniq" ~most:(10 * n) sort
+
+(* The other domain, too. *)
+let unique_stops () =
+  let n = 300_000 in
+  let calls = Atomic.make 0 in
+  let cmp a b =
+    Atomic.incr calls;
+    spin 20;
+    if a + b < 1000 then raise Exit else Int.compare a b
+  in
+  let sort () = unique cmp (Theirs.init n Fun.id) in
+  check_raises "sort_uniq" Exit (fun () -> run_on 2 sort);
+  if Atomic.get calls > n then failf "%d calls" (Atomic.get calls)
+
 (* {2 Cost} *)
+
+let counted sort cmp input =
+  let calls = Atomic.make 0 in
+  let cmp a b =
+    Atomic.incr calls;
+    cmp a b
+  in
+  ignore (sort cmp input);
+  Atomic.get calls
+
+(* The fewer different ones there are, the less there is to do. *)
+let calls_of_few () =
+  let check distinct =
+    let l = List.init 100_000 (fun i -> i * 7919 mod 100_003 mod distinct) in
+    let theirs = counted List.sort_uniq Int.compare l in
+    let ours = run_on 2 (fun () -> counted Muster.List.sort_uniq Int.compare l) in
+    if 2 * ours > 3 * theirs then
+      failf "%d different: %d calls, where the stdlib's makes %d" distinct ours theirs
+  in
+  List.iter check [ 1; 16; 3_000; 100_003 ]
 
 let number_of_calls () =
   let n = 100_000 in
@@ -264,14 +322,20 @@ let () =
         properties "keeps all elements" nothing_is_lost_when_it_raises
         @ [
             case "of floats" floats_survive_a_failure;
-            case "the same exception on 1, 2, 3 and 8 domains" same_exception;
-            case "the left half's exception wins" left_before_right;
-            case "no call runs any more" ended_before_it_raises;
+            case "the same exception on 1, 2, 3 and 8 domains" (same_exception Ours.sort);
+            case "the left half's exception wins" (left_before_right Ours.sort);
+            case "no call runs any more" (ended_before_it_raises Ours.sort);
             case "cancelled, it keeps all elements" cancelled;
+            case "sort_uniq: the same exception" (same_exception ~rounds:3 unique);
+            case "sort_uniq: the left half's" (left_before_right unique);
+            case "sort_uniq: no call runs any more" (ended_before_it_raises unique);
+            case "sort_uniq, cancelled" unique_cancelled;
+            case "sort_uniq stops where it raises" unique_stops;
           ] );
       ( "cost",
         [
           case "number of comparisons" number_of_calls;
+          case "fewer of few different ones" calls_of_few;
           case "no or one element: no more allocation" no_more_allocation;
           case "shared by two domains" shared;
         ] );
