@@ -229,9 +229,13 @@ let filter_map_shared f a =
 let filter_map f a =
   if length a < 2 then of_list (List.filter_map f (to_list a)) else filter_map_shared f a
 
+(* Not the stdlib's [concat] of nothing, which [compare] tells from the empty array (OCaml 5.4). *)
+let joined pieces =
+  if List.for_all (fun piece -> length piece = 0) pieces then create 0 else concat pieces
+
 let concat_map f a =
-  if length a < 2 then concat (List.map f (to_list a))
-  else concat (Stdlib.Array.to_list (map_to_array f a))
+  if length a < 2 then joined (List.map f (to_list a))
+  else joined (Stdlib.Array.to_list (map_to_array f a))
 
 (* {2 Sorting and groups} *)
 

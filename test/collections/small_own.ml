@@ -84,6 +84,7 @@ let floatarrays n =
   let iter2 f = F.iter2 (fun x y -> f (int_of_float x) (int_of_float y)) in
   check_equal "iter2" (sum_of_pairs l) (pairs iter2 a a);
   check_equal "concat_map" (List.concat_map twice l) (ints (F.concat_map (F.make 2) a));
+  check_equal "concat_map to nothing" (F.create 0) (F.concat_map (fun _ -> F.create 0) a);
   check_equal "sort" (List.sort compare l) (changed (F.sort compare));
   List.iter
     (fun v ->
