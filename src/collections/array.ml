@@ -73,9 +73,37 @@ let mapi_inplace f a =
           unsafe_set a i (f i (unsafe_get a i))
         done)
 
-let pair x y = (x, y)
-let combine a b = if length a <> length b then Stdlib.Array.combine a b else map2 pair a b
-let split a = if length a < 2 then Stdlib.Array.split a else (map fst a, map snd a)
+(* Here, and where it is asked for an element, there is no function of the user's: so none is called. *)
+let[@inline never] combine_chunk a b r lo hi =
+  for i = lo to hi do
+    put r i (unsafe_get a i, unsafe_get b i)
+  done
+
+let combine a b =
+  if length a < 2 || length a <> length b then Stdlib.Array.combine a b
+  else
+    let value i = (unsafe_get a i, unsafe_get b i) in
+    Fresh.build (code combine_chunk) (length a) value (fun r lo hi -> combine_chunk a b r lo hi)
+
+let[@inline never] fst_chunk a r lo hi =
+  for i = lo to hi do
+    put r i (fst (unsafe_get a i))
+  done
+
+let[@inline never] snd_chunk a r lo hi =
+  for i = lo to hi do
+    put r i (snd (unsafe_get a i))
+  done
+
+let split a =
+  if length a < 2 then Stdlib.Array.split a
+  else
+    let part of_pair chunk =
+      let value i = of_pair (unsafe_get a i) in
+      Fresh.build (code chunk) (length a) value (fun r lo hi -> chunk a r lo hi)
+    in
+    let firsts = part fst fst_chunk in
+    (firsts, part snd snd_chunk)
 
 (* {2 Effects} *)
 
@@ -167,6 +195,14 @@ let[@inline never] find_mapi_chunk f a lo hi =
   done;
   !found
 
+let[@inline never] find_map_chunk f a lo hi =
+  let i = ref lo and found = ref None in
+  while !i <= hi && !found == None do
+    found := f (unsafe_get a !i);
+    incr i
+  done;
+  !found
+
 (* The element is what [p] saw: it may have changed since. *)
 let[@inline never] rec find_chunk p a lo hi =
   if lo > hi then None
@@ -204,7 +240,7 @@ let find_mapi f a =
 
 let find_map f a =
   if length a < 2 then Stdlib.Array.find_map f a
-  else search f a (fun lo hi -> find_mapi_chunk (fun _ x -> f x) a lo hi)
+  else search f a (fun lo hi -> find_map_chunk f a lo hi)
 
 let find_opt p a =
   if length a < 2 then Stdlib.Array.find_opt p a else search p a (fun lo hi -> find_chunk p a lo hi)
@@ -225,12 +261,27 @@ let for_all2 p a b =
   if length a < 2 || length a <> length b then Stdlib.Array.for_all2 p a b
   else not (has_pair p false a b)
 
+let[@inline never] equal_chunk x a lo hi =
+  let i = ref lo in
+  while !i <= hi && Stdlib.compare (unsafe_get a !i) x <> 0 do
+    incr i
+  done;
+  if !i <= hi then Some () else None
+
+let[@inline never] same_chunk x a lo hi =
+  let i = ref lo in
+  while !i <= hi && unsafe_get a !i != x do
+    incr i
+  done;
+  if !i <= hi then Some () else None
+
 let mem x a =
   if length a < 2 then Stdlib.Array.mem x a
-  else Option.is_some (search_index (fun y -> Stdlib.compare y x = 0) a)
+  else Option.is_some (search equal_chunk a (fun lo hi -> equal_chunk x a lo hi))
 
 let memq x a =
-  if length a < 2 then Stdlib.Array.memq x a else Option.is_some (search_index (fun y -> x == y) a)
+  if length a < 2 then Stdlib.Array.memq x a
+  else Option.is_some (search same_chunk a (fun lo hi -> same_chunk x a lo hi))
 
 (* {2 Some of the elements} *)
 

@@ -183,8 +183,27 @@ let search_index p wanted a = search p a (index_chunk p wanted a)
 let find_index p a = if length a < 2 then Std.find_index p a else search_index p true a
 let exists p a = if length a < 2 then Std.exists p a else Option.is_some (search_index p true a)
 let for_all p a = if length a < 2 then Std.for_all p a else Option.is_none (search_index p false a)
-let mem x a = if length a < 2 then Std.mem x a else exists (fun y -> Float.compare y x = 0) a
-let mem_ieee x a = if length a < 2 then Std.mem_ieee x a else exists (fun y -> x = y) a
+
+(* Without a call, and a box, for each element. *)
+let[@inline never] equal_chunk (x : float) a lo hi =
+  let i = ref lo in
+  while !i <= hi && Float.compare (unsafe_get a !i) x <> 0 do
+    incr i
+  done;
+  if !i <= hi then Some () else None
+
+let[@inline never] ieee_chunk (x : float) a lo hi =
+  let i = ref lo in
+  while !i <= hi && unsafe_get a !i <> x do
+    incr i
+  done;
+  if !i <= hi then Some () else None
+
+let mem x a =
+  if length a < 2 then Std.mem x a else Option.is_some (search equal_chunk a (equal_chunk x a))
+
+let mem_ieee x a =
+  if length a < 2 then Std.mem_ieee x a else Option.is_some (search ieee_chunk a (ieee_chunk x a))
 
 (* {2 Some of the elements} *)
 

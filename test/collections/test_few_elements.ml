@@ -92,6 +92,16 @@ let floats =
     each "filter" (F.filter p) (fun a -> S.of_list (List.filter p (S.to_list a)));
   ]
 
+let no_boxes () =
+  let a = Float.Array.make 1000 1. in
+  let check name mem =
+    let allocated = words (fun () -> mem 2. a) in
+    if allocated > float (100 * calls) then
+      failf "%s of 1,000: %.0f words in %d calls" name allocated calls
+  in
+  check "mem" Muster.Floatarray.mem;
+  check "mem_ieee" Muster.Floatarray.mem_ieee
+
 let characters =
   let module B = Muster.Bytes in
   let module T = Muster.String in
@@ -176,7 +186,7 @@ let () =
   Alcotest.run "few elements"
     [
       ("Array", arrays);
-      ("Floatarray", floats);
+      ("Floatarray", floats @ [ case "a search boxes no float" no_boxes ]);
       ("Bytes and String", characters);
       ("Bigarray", bigarrays);
       ("moving over", [ case "a program for the stdlib's modules" moves_over ]);
