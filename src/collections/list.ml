@@ -129,28 +129,34 @@ let by_array cmp l =
 (* Four at a time: beside a short sort the stdlib's [length] is felt. *)
 let rec elements n = function _ :: _ :: _ :: _ :: l -> elements (n + 4) l | l -> n + L.length l
 
-let in_place cmp l code cost n =
-  if Site.estimate cost n < Walk.trial && not (Site.is_due ()) then L.stable_sort cmp l
+let in_place sort cmp l code cost n =
+  if Site.estimate cost n < Walk.trial && not (Site.is_due ()) then sort cmp l
   else begin
     let since = Machine.ticks () in
-    let sorted = L.stable_sort cmp l in
+    let sorted = sort cmp l in
     Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
     sorted
   end
 
-let stable_sort cmp = function
+let sort_by sort by_array cmp = function
   | ([] | [ _ ]) as l -> l
   | l ->
     let code = Machine.code_of cmp in
     let cost = Site.cost code and n = Merge_sort.comparisons (elements 0 l) in
-    if Site.estimate cost n < Walk.worth then in_place cmp l code cost n else by_array cmp l
+    if Site.estimate cost n < Walk.worth then in_place sort cmp l code cost n else by_array cmp l
 
+let stable_sort cmp l = sort_by L.stable_sort by_array cmp l
 let sort = stable_sort
 let fast_sort = stable_sort
+let unique_by_array cmp l = of_array (Array.sort_uniq cmp (A.of_list l))
+
+(* The stdlib's does so from OCaml 5.4 on. *)
+let keeps_first = Sys.ocaml_release.major > 5 || Sys.ocaml_release.minor >= 4
 
 let sort_uniq cmp = function
   | ([] | [ _ ]) as l -> l
-  | l -> of_array (Array.sort_uniq cmp (A.of_list l))
+  | l when keeps_first -> sort_by L.sort_uniq unique_by_array cmp l
+  | l -> unique_by_array cmp l
 
 (* No longer than what is not scanned in parallel. *)
 let scan op = function
