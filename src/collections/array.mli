@@ -137,7 +137,9 @@ val concat_map : ('a -> 'b array) -> 'a array -> 'b array
 (** {1 Sorting} *)
 
 val sort : ('a -> 'a -> int) -> 'a array -> unit
-(** [sort cmp a] sorts [a] in place. It is stable, as the two below. *)
+(** [sort cmp a] sorts [a] in place. It is stable, as the two below.
+
+    {b Cost}: another array of that length, above 8 elements, which the stdlib's [sort] does without. *)
 
 val stable_sort : ('a -> 'a -> int) -> 'a array -> unit
 val fast_sort : ('a -> 'a -> int) -> 'a array -> unit
