@@ -140,8 +140,8 @@ val send_case : 'a t -> 'a -> (unit -> 'b) -> 'b case
 
 val select : 'b case list -> 'b
 (** [select cases] does the first case that can be done, exactly one; the others leave no trace.
-    If several can be done at once, it chooses at random, each with a chance of at least one in
-    the number of cases. A channel may be in several cases; a [select] that both sends to a
+    If several can be done at once, it chooses one of them at random, each with the same chance.
+    A channel may be in several cases; a [select] that both sends to a
     channel and receives from it does not deal with itself.
 
     {b Raises} {!Closed} as its cases say; what the chosen function raises; [Invalid_argument]

@@ -1,6 +1,6 @@
 (* Several cases, of which one is done.
 
-   A party tries its cases, beginning anywhere: then nobody can know of it, and it needs nobody's
+   A party tries its cases, in any order: then nobody can know of it, and it needs nobody's
    consent but the partner's. If none can be done, it gets in line at each channel with the
    offers of one race, and waits. Whoever accepts one of them does that case.
 
@@ -22,8 +22,9 @@
    send to and receive from a channel could withdraw for each other again and again: the model
    checker found that.)
 
-   No case is starved: of those that can be done at once, each comes first with a chance of at
-   least one in the number of cases; and lines are first in, first out. *)
+   No case is starved. They are shuffled, so of those that can be done at once each comes first with
+   the same chance, whatever stands between them, and so it is with several in one line. Lines are
+   first in, first out. *)
 
 open Muster_core
 
@@ -45,16 +46,12 @@ let try_case = function
   | Send { port; message; sent; refused } -> (
     match Port.send port message with Sent -> Some sent | Refused -> Some refused | Full -> None)
 
-let try_all cases =
-  let n = Array.length cases in
-  let rec from i left =
-    if left = 0 then None
-    else
-      match try_case cases.(i) with
-      | None -> from (if i + 1 = n then 0 else i + 1) (left - 1)
-      | done_ -> done_
-  in
-  from (Turn.below n) n
+let try_all cases = Array.find_map try_case cases
+
+let shuffled list =
+  let cases = Array.of_list list in
+  Array.shuffle ~rand:Turn.below cases;
+  cases
 
 (* The case as an entry for its channel, which is [port], and what is left to do when it has been
    accepted. *)
@@ -118,9 +115,7 @@ let rec first_of cases groups =
 let first = function
   | [] -> invalid_arg "Muster.Chan.select: empty list"
   | list ->
-    let cases = Array.of_list list in
+    let cases = shuffled list in
     first_of cases (grouped cases) ()
 
-let first_ready = function
-  | [] -> None
-  | list -> Option.map (fun finish -> finish ()) (try_all (Array.of_list list))
+let first_ready list = Option.map (fun finish -> finish ()) (try_all (shuffled list))

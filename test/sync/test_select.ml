@@ -44,6 +44,36 @@ let each_gets_its_turn () =
   done;
   Array.iteri (fun i k -> if k < n / 6 then failf "case %d: %d of %d" i k n) taken
 
+(* Whatever stands between those that can be done, and which of a channel's several a partner finds. *)
+let all_have_the_same_chance () =
+  let n = 4000 in
+  let fair what taken =
+    let share = n / Array.length taken in
+    Array.iteri
+      (fun i k -> if abs (k - share) > share / 5 then failf "%s: case %d: %d of %d" what i k n)
+      taken
+  in
+  let empty : int Chan.t = Chan.bounded 0 and full = Array.init 2 with_message in
+  let taken = Array.make 2 0 in
+  for _ = 1 to n do
+    let i = Chan.select [ from empty; from empty; from full.(0); from full.(1) ] in
+    taken.(i) <- taken.(i) + 1;
+    Chan.send full.(i) i
+  done;
+  fair "behind others" taken;
+  run_on 1 (fun () ->
+      let c = Chan.bounded 0 and taken = Array.make 2 0 in
+      for _ = 1 to n do
+        let t =
+          waiting (fun () ->
+              Chan.select [ Chan.send_case c 0 (fun () -> 0); Chan.send_case c 1 (fun () -> 1) ])
+        in
+        let i = Chan.recv c in
+        check_int "its message" (Task.await t) i;
+        taken.(i) <- taken.(i) + 1
+      done;
+      fair "in line" taken)
+
 (* Neither do selects that take turns on a domain all get the same. *)
 let turns_are_not_shared () =
   let pairs = Array.init 2 (fun _ -> [| with_message 0; with_message 1 |]) in
@@ -303,6 +333,7 @@ let () =
           case "none can" none_ready;
           case "no cases" no_cases;
           case "each gets its turn" each_gets_its_turn;
+          case "all have the same chance" all_have_the_same_chance;
           case "turns are not shared" turns_are_not_shared;
           case "the functions come afterwards" functions_are_called_afterwards;
           case "one channel in several cases" one_channel_in_several_cases;
