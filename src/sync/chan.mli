@@ -141,8 +141,8 @@ val send_case : 'a t -> 'a -> (unit -> 'b) -> 'b case
 val select : 'b case list -> 'b
 (** [select cases] does the first case that can be done, exactly one; the others leave no trace.
     If several can be done at once, it chooses one of them at random, each with the same chance.
-    A channel may be in several cases; a [select] that both sends to a
-    channel and receives from it does not deal with itself.
+    A channel may be in several cases; a [select] that both sends to a channel and receives from it
+    does not deal with itself.
 
     {b Raises} {!Closed} as its cases say; what the chosen function raises; [Invalid_argument]
     for no cases.
@@ -150,4 +150,5 @@ val select : 'b case list -> 'b
     {b Cancels}: none was done. The chosen function is called afterwards, outside of all this. *)
 
 val try_select : 'b case list -> 'b option
-(** [try_select cases] is [Some (select cases)], or [None] if that would wait. *)
+(** [try_select cases] is [Some (select cases)], or [None] if that would wait: at some moment none of
+    them could be done. *)

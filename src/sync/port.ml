@@ -83,6 +83,12 @@ let number c = c.number
 let same a b = Type.Id.provably_equal a.kind b.kind
 let length c = (Atomic.get c.state).length
 let is_closed c = (Atomic.get c.state).closed
+
+(* Each state is a new value, and the old one is kept by who asks. *)
+let unchanged c =
+  let s = Atomic.get c.state in
+  fun () -> Atomic.get c.state == s
+
 let sends (e : _ sender) = Offer.is_open e.offer
 let receives r = Offer.is_open r.wish
 

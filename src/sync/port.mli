@@ -21,6 +21,10 @@ val close : 'a t -> unit
 val is_closed : 'a t -> bool
 val length : 'a t -> int
 
+val unchanged : 'a t -> unit -> bool
+(** Whether it is, when called, in the state in which it was when the function was made, and has been
+    all the while. *)
+
 (** {1 Getting in line}
 
     Whoever found no partner leaves an offer, and a cell that says what became of it when it has

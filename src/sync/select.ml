@@ -24,7 +24,12 @@
 
    No case is starved. They are shuffled, so of those that can be done at once each comes first with
    the same chance, whatever stands between them, and so it is with several in one line. Lines are
-   first in, first out. *)
+   first in, first out.
+
+   Who does not wait must not say that nothing could be done while at each moment something could:
+   a message may go from a channel that was not looked at yet, when another one has come to one that
+   was. So it tries again where a channel has changed meanwhile; else all failed in states that stood
+   side by side. (A state never comes back.) *)
 
 open Muster_core
 
@@ -47,6 +52,17 @@ let try_case = function
     match Port.send port message with Sent -> Some sent | Refused -> Some refused | Full -> None)
 
 let try_all cases = Array.find_map try_case cases
+
+let unchanged = function
+  | Receive (port, _) -> Port.unchanged port
+  | Send s -> Port.unchanged s.port
+
+(* All at one moment. *)
+let rec try_at_once cases =
+  let unchanged = Array.map unchanged cases in
+  match try_all cases with
+  | None when not (Array.for_all (fun still -> still ()) unchanged) -> try_at_once cases
+  | result -> result
 
 let shuffled list =
   let cases = Array.of_list list in
@@ -118,4 +134,4 @@ let first = function
     let cases = shuffled list in
     first_of cases (grouped cases) ()
 
-let first_ready list = Option.map (fun finish -> finish ()) (try_all (shuffled list))
+let first_ready list = Option.map (fun finish -> finish ()) (try_at_once (shuffled list))

@@ -7,10 +7,11 @@ type action =
   | Try_send of int * int
   | Try_recv of int
   | Select of action list  (** of sends and receives *)
+  | Try_select of action list  (** of which one can be done all the while *)
   | Close of int
   | Cancel of int  (** the wait of that party, if it waits *)
 
-type outcome = Sent of int * int | Got of int * int | Refused | Nothing | Waits of action
+type outcome = Sent of int * int | Got of int * int | Refused | Nothing | Missed | Waits of action
 
 type party = {
   script : action list;
@@ -25,7 +26,7 @@ type t = { chans : int Chan.t array; parties : party array }
 let case t = function
   | Send (c, v) -> Chan.send_case t.chans.(c) v (fun () -> Sent (c, v))
   | Recv c -> Chan.recv_case t.chans.(c) (fun v -> Got (c, v))
-  | Try_send _ | Try_recv _ | Select _ | Close _ | Cancel _ -> assert false
+  | Try_send _ | Try_recv _ | Select _ | Try_select _ | Close _ | Cancel _ -> assert false
 
 let cancel party = Option.iter (fun wait -> Option.iter Waiter.kill (Atomic.get wait)) party.wait
 
@@ -38,6 +39,7 @@ let perform t action =
   | Try_send (c, v) -> if Chan.try_send t.chans.(c) v then Sent (c, v) else Nothing
   | Try_recv c -> ( match Chan.try_recv t.chans.(c) with Some v -> Got (c, v) | None -> Nothing)
   | Select cases -> Chan.select (List.map (case t) cases)
+  | Try_select cases -> Option.value (Chan.try_select (List.map (case t) cases)) ~default:Missed
   | Close c ->
     Chan.close t.chans.(c);
     Nothing
@@ -70,7 +72,7 @@ let wishes t =
   let of_outcome = function
     | Waits (Select cases) -> cases
     | Waits action -> [ action ]
-    | Sent _ | Got _ | Refused | Nothing -> []
+    | Sent _ | Got _ | Refused | Nothing | Missed -> []
   in
   List.mapi
     (fun i p -> List.map (fun wish -> (i, wish)) (List.concat_map of_outcome p.outcomes))
@@ -113,6 +115,7 @@ let verdict t capacities () =
       ("messages lost, doubled or unsent", sorted (sent outcomes) <> sorted (got outcomes @ left));
       ("a wrong length", Array.fold_left ( + ) 0 lengths <> List.length left);
       ("out of order", Array.exists out_of_order t.parties);
+      ("a ready case was missed", List.mem Missed outcomes);
     ]
 
 (* {2 Models} *)
@@ -123,6 +126,7 @@ let rec name_of = function
   | Try_send (c, v) -> Printf.sprintf "try to send %d to %d" v c
   | Try_recv c -> Printf.sprintf "try to receive from %d" c
   | Select cases -> "select (" ^ String.concat " or " (List.map name_of cases) ^ ")"
+  | Try_select cases -> "try to " ^ name_of (Select cases)
   | Close c -> Printf.sprintf "close %d" c
   | Cancel i -> Printf.sprintf "cancel %d" i
 
@@ -172,6 +176,7 @@ let all ?before ~capacity size =
 (* {2 Parties at several channels} *)
 
 let choose list = [ Select list ]
+let try_to_choose list = [ Try_select list ]
 let full = [ Send (0, -1) ]
 
 let quick =
@@ -186,6 +191,11 @@ let quick =
       model [| 0; 0 |] [ choose [ Send (0, 1); Recv 1 ]; choose [ Send (1, 2); Recv 0 ] ];
       model [| 0; 0 |] [ choose [ Recv 0; Recv 1 ]; [ Send (0, 1) ]; [ Send (1, 2) ] ];
       model [| 1; 0 |] ~before:full [ choose [ Send (0, 1); Recv 1 ]; [ Recv 0 ]; [ Recv 0 ] ];
+      (* What can be done changes while one looks. *)
+      model [| 1; 1 |] ~before:full
+        [ try_to_choose [ Recv 0; Recv 1 ]; [ Send (1, 1); Try_recv 0 ] ];
+      model [| 1; 1 |] ~before:full
+        [ try_to_choose [ Recv 1; Recv 0 ]; [ Send (1, 1); Try_recv 0 ] ];
     ]
 
 let slow =
