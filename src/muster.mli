@@ -264,7 +264,8 @@ module Task : sig
 
       {b Raises} {!Deadline_exceeded} instead of the value or of {!Cancelled}, if time is up when [f]
       ends; what else [f] raises; [Invalid_argument] if [seconds] is not a number. With 0 or
-      less [f] is not called.
+      less [f] is not called. What [f] did stays done, also if its value is dropped: a message that
+      it has sent or received, a lock that it has taken. Let it note that outside, as {!Chan} shows.
       {b Order}: all that [f] did happens before the return, and before {!Deadline_exceeded}. *)
 
   (** {2 Failures that nobody sees} *)
