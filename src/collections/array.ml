@@ -133,17 +133,21 @@ let iter2 f a b =
 
 (* {2 Reductions} *)
 
-let[@inline never] fold_chunk op a lo hi =
-  let acc = ref (unsafe_get a lo) in
-  for i = lo + 1 to hi do
+let[@inline never] fold_from op acc a lo hi =
+  let acc = ref acc in
+  for i = lo to hi do
     acc := op !acc (unsafe_get a i)
   done;
   !acc
 
+let fold_chunk op a lo hi = fold_from op (unsafe_get a lo) a (lo + 1) hi
 let reduce_keyed code op a = Leaves.reduce ~code (length a) (fun lo hi -> fold_chunk op a lo hi) op
 
 let fold op init a =
-  if length a <= Leaves.shortest then fold_left op init a else op init (reduce_keyed (code op) op a)
+  if length a <= Leaves.shortest then fold_left op init a
+  else
+    let leaf lo hi = if lo = 0 then fold_from op init a lo hi else fold_chunk op a lo hi in
+    Leaves.reduce ~code:(code op) (length a) leaf op
 
 let reduce_by code op a =
   match length a with 0 -> None | 1 -> Some (unsafe_get a 0) | _ -> Some (reduce_keyed code op a)

@@ -151,18 +151,25 @@ module Array1 = struct
 
   (* {2 Reductions} *)
 
-  let fold_chunk op get lo hi =
-    let acc = ref (get lo) in
-    for i = lo + 1 to hi do
+  let fold_from op acc get lo hi =
+    let acc = ref acc in
+    for i = lo to hi do
       acc := op !acc (get i)
     done;
     !acc
+
+  let fold_chunk op get lo hi = fold_from op (get lo) get (lo + 1) hi
 
   let reduce_by code op a =
     if dim a = 0 then None else Some (Leaves.reduce ~code (dim a) (fold_chunk op (reader a)) op)
 
   let reduce op a = reduce_by (code op) op a
-  let fold op init a = match reduce op a with None -> init | Some total -> op init total
+
+  let fold op init a =
+    let get = reader a in
+    let leaf lo hi = if lo = 0 then fold_from op init get lo hi else fold_chunk op get lo hi in
+    if dim a = 0 then init else Leaves.reduce ~code:(code op) (dim a) leaf op
+
   let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
   let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 

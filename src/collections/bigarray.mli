@@ -44,7 +44,8 @@ module Array1 : sig
       For associative operations. *)
 
   val fold : ('a -> 'a -> 'a) -> 'a -> ('a, 'b, 'c) t -> 'a
-  (** [fold op init a] is [op init] of all elements combined, and [init] for none. *)
+  (** [fold op init a] is all elements combined, from left to right, with [init] as the leftmost operand, once; [init]
+      for none. *)
 
   val reduce : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> 'a option
   (** [None] if there are no elements. *)

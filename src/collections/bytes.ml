@@ -75,17 +75,21 @@ let iteri f b = if length b < 2 then Std.iteri f b else run f b (iteri_chunk f b
 
 (* {2 Reductions} *)
 
-let[@inline never] fold_chunk op b lo hi =
-  let acc = ref (unsafe_get b lo) in
-  for i = lo + 1 to hi do
+let[@inline never] fold_from op acc b lo hi =
+  let acc = ref acc in
+  for i = lo to hi do
     acc := op !acc (unsafe_get b i)
   done;
   !acc
 
+let fold_chunk op b lo hi = fold_from op (unsafe_get b lo) b (lo + 1) hi
 let reduce_keyed code op b = Leaves.reduce ~code (length b) (fold_chunk op b) op
 
 let fold op init b =
-  if length b <= Leaves.shortest then fold_left op init b else op init (reduce_keyed (code op) op b)
+  if length b <= Leaves.shortest then fold_left op init b
+  else
+    let leaf lo hi = if lo = 0 then fold_from op init b lo hi else fold_chunk op b lo hi in
+    Leaves.reduce ~code:(code op) (length b) leaf op
 
 let reduce_by code op b =
   match length b with 0 -> None | 1 -> Some (unsafe_get b 0) | _ -> Some (reduce_keyed code op b)

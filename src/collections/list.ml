@@ -106,7 +106,7 @@ let reduce op = function
 let fold op init = function
   | [] -> init
   | [ x ] -> op init x
-  | l -> op init (Option.get (reduce_keyed (Machine.code_of op) op l))
+  | l -> Option.get (reduce_keyed (Machine.code_of op) op (init :: l))
 
 let extreme pick cmp = function
   | [] -> None

@@ -51,10 +51,10 @@ val iteri : (int -> 'a -> unit) -> 'a list -> unit
 (** {1 Reductions} *)
 
 val fold : ('a -> 'a -> 'a) -> 'a -> 'a list -> 'a
-(** [fold op init l] is [op init (op x0 (op x1 …))], in some bracketing; [init] for the empty
-    list. [op] must be associative, need not commute, and [init] must be neutral for it. The
-    bracketing depends on the length alone, so that a sum of floats has the same bits on any
-    number of domains. [fold_left] and [fold_right] are the stdlib's, and sequential. *)
+(** [fold op init l] is [fold_left op init l] for an associative [op], which need not commute: [init] is the
+    leftmost operand, once, so that it need not be neutral. The bracketing depends on the length alone, so
+    that a sum of floats has the same bits on any number of domains. [fold_left] and [fold_right] are the
+    stdlib's, and sequential. *)
 
 val reduce : ('a -> 'a -> 'a) -> 'a list -> 'a option
 (** The same without [init]; [None] for the empty list. *)

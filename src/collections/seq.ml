@@ -66,7 +66,7 @@ let reduce_keyed code op s =
   Tally.total op !nodes
 
 let reduce op s = reduce_keyed (Machine.code_of op) op s
-let fold op init s = match reduce op s with None -> init | Some v -> op init v
+let fold op init s = Option.get (reduce op (cons init s))
 let min cmp s = reduce_keyed (Machine.code_of cmp) (List_work.least cmp) s
 let max cmp s = reduce_keyed (Machine.code_of cmp) (List_work.greatest cmp) s
 

@@ -43,7 +43,7 @@ val set_fresh : 'a array -> int -> 'a -> unit
     takes 2 ns less. *)
 
 val match_with : ('a -> unit) -> 'a -> (unit, unit) Effect.Deep.handler -> unit
-(** [Effect.Deep.match_with]. Before OCaml 5.5 no asynchronous exception strikes between an effect and
+(** [Effect.Deep.match_with]. Up to OCaml 5.5 no asynchronous exception strikes between an effect and
     what the handler does with the continuation, where it would be lost: the stdlib's function looks for
     signals there. *)
 

@@ -2,6 +2,8 @@
 
 open Harness
 
+exception Boom of int
+
 let lengths = [ 0; 1; 2; 3; 7; 40 ]
 let values n = List.init n (fun i -> i * 37 mod 11)
 let of_each name check = case name (fun () -> run_on 2 (fun () -> List.iter check lengths))
@@ -157,6 +159,10 @@ let sequences n =
   S.iteri (fun i x -> seen.(i) <- x) s;
   check_equal "iteri" l (Array.to_list seen);
   check_equal "fold" (List.fold_left Int.max 3 l) (S.fold Int.max 3 s);
+  let op x y = if x = 12 then raise (Boom 0) else if y = 4 then raise (Boom 1) else Int.max x y in
+  check_equal "fold, raising"
+    (if n = 0 then -1 else 0)
+    (match S.fold op 12 s with _ -> -1 | exception Boom i -> i);
   check_equal "count" (List.length (List.filter (( < ) 4) l)) (S.count (( < ) 4) s);
   check_equal "reduce"
     (if n = 0 then None else Some (List.fold_left Int.max 0 l))

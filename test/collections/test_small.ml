@@ -3,6 +3,8 @@
 
 open Harness
 
+exception Boom of int
+
 module type Collection = sig
   type elt
   type t
@@ -86,8 +88,17 @@ module Check (C : Collection) = struct
     C.iter (fun x -> ignore (Atomic.fetch_and_add total (C.int x))) c;
     same n "iter" (List.fold_left ( + ) 0 l) (Atomic.get total)
 
+  (* The initial value is the leftmost operand: where it makes the operation raise, that comes first. *)
+  let begins_fold n c =
+    let op x y =
+      if C.int x = 12 then raise (Boom 0) else if C.int y = 4 then raise (Boom 1) else op x y
+    in
+    let raises = match C.fold op (C.elt 12) c with _ -> -1 | exception Boom i -> i in
+    same n "fold, raising" (if n = 0 then -1 else 0) raises
+
   let reductions n l c =
     let option = Option.map C.int in
+    begins_fold n c;
     same n "fold" (List.fold_left Int.max 3 l) (C.int (C.fold op (C.elt 3) c));
     same n "reduce" (best ( > ) l) (option (C.reduce op c));
     same n "min" (best ( < ) l) (option (C.min order c));
