@@ -228,7 +228,8 @@ let strike_in_a_cancelled_scope pool =
   done;
   is_usable pool
 
-(* Later callers pay for a place that looks absent. *)
+(* Later callers pay for a place that looks absent. One strike a round: where two come while a place is put back, the
+   second is let through. *)
 let strikes_in_nested_runs () =
   let open Muster_core in
   let outer = Pool.create ~domains:2 ~oversubscribe:true () in
@@ -244,7 +245,7 @@ let strikes_in_nested_runs () =
   let armed = Atomic.make false and left = ref 0 in
   let stop = Unix.gettimeofday () +. if flipped then 1. else 2. in
   with_strikes 0.0002
-    (fun () -> if Atomic.get armed then raise Strike)
+    (fun () -> if Atomic.exchange armed false then raise Strike)
     (fun () ->
       while Unix.gettimeofday () < stop do
         (try
