@@ -10,7 +10,8 @@ let slot init =
   let key = Domain.DLS.new_key ~split_from_parent:(fun _ -> init ()) init in
   { key; index = index_of key }
 
-external untyped_state : unit -> Obj.t ref array = "%dls_get"
+(* Of anything: at a fork a unit would have to be made. *)
+external untyped_state : 'a -> Obj.t ref array = "%dls_get"
 
 (* The stdlib's sentinel for a slot that has no value yet has one field; a record with an
    index, an owner and so on has more. *)
@@ -43,7 +44,7 @@ let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
    first word is 0 too. An ['a Atomic.t] is a block whose first field is its content. (In an array of
    these the compiler would look for floats.) *)
 let[@inline] first_word_set index =
-  let state = untyped_state () in
+  let state = untyped_state index in
   index < Array.length state && Atomic.get (first_word (Array.unsafe_get state index)) <> 0
 
 (* The stdlib's own, but that [f k] is no tail call: a function that ends in a call of an unknown one
