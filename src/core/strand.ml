@@ -1,6 +1,6 @@
 (* A worker keeps the number of whoever runs on it ([own.strand]): a task's begins as 0, moves
    with the task when that is suspended, and comes back when what ran on top of it has ended
-   (Context.restore, Task.run_here). It is drawn when somebody first asks: few tasks lock.
+   (Context.restore, Task.run_claimed). It is drawn when somebody first asks: few tasks lock.
 
    Numbers of tasks are below 0, drawn by the workers in bundles. A thread's number is its
    address, which is above 0: outside all pools, and where it entered one. *)
