@@ -262,10 +262,11 @@ module Task : sig
       within a microsecond, not all of them look at the clock.) So a pool keeps a domain while a
       task is suspended and a deadline is to come.
 
-      {b Raises} {!Deadline_exceeded} instead of the value or of {!Cancelled}, if time is up when [f]
-      ends; what else [f] raises; [Invalid_argument] if [seconds] is not a number. With 0 or
-      less [f] is not called. What [f] did stays done, also if its value is dropped: a message that
-      it has sent or received, a lock that it has taken. Let it note that outside, as {!Chan} shows.
+      {b Raises} {!Deadline_exceeded} if [f] was told that time is up, at a checkpoint, or, where it
+      met none, at its end; what else [f] raises; [Invalid_argument] if [seconds] is not a number.
+      With 0 or less [f] is not called. One that was not told keeps its value, though that be late: a
+      message that it got at the last moment is not lost. ([try_] calls are no checkpoints, nor is what
+      a thread does meanwhile.)
       {b Order}: all that [f] did happens before the return, and before {!Deadline_exceeded}. *)
 
   (** {2 Failures that nobody sees} *)

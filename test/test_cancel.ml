@@ -1055,6 +1055,82 @@ let deadlines_nest () =
              | exception Task.Deadline_exceeded -> fib 6)))
     ()
 
+let busy_until time =
+  while Unix.gettimeofday () < time do
+    ()
+  done
+
+(* A message that was received in time is there, though time is up when the code returns. (On a busy machine it
+   may not be received in time.) *)
+let obtains receive () =
+  let rec obtain () =
+    let received = ref false in
+    let c = Chan.unbounded () in
+    Chan.send c 42;
+    let late = Unix.gettimeofday () +. 0.004 in
+    let receive_and_dawdle () =
+      let message = receive c in
+      received := true;
+      busy_until late;
+      message
+    in
+    match Task.with_deadline 0.003 receive_and_dawdle with
+    | message -> check_int "message" 42 message
+    | exception Task.Deadline_exceeded when not !received -> obtain ()
+  in
+  obtain ();
+  on_all obtain ()
+
+let ways_to_obtain =
+  let other = lazy (Pool.create ~domains:2 ~oversubscribe:true ()) in
+  [
+    ("recv", Chan.recv);
+    ("select", fun c -> Chan.(select [ recv_case c Fun.id ]));
+    ("a branch", fun c -> snd (Muster.both ignore (fun () -> Chan.recv c)));
+    ("a task", fun c -> Task.await (Task.async (fun () -> Chan.recv c)));
+    ("a scope", fun c -> Task.scope (fun _ -> Chan.recv c));
+    ("a deadline within", fun c -> Task.with_deadline 60. (fun () -> Chan.recv c));
+    ("another pool", fun c -> Pool.run (Stdlib.Lazy.force other) (fun () -> Chan.recv c));
+    ( "a loop",
+      fun c ->
+        let got = Atomic.make 0 in
+        Muster.parallel_for ~start:0 ~finish:3 (fun i -> if i = 3 then Atomic.set got (Chan.recv c));
+        Atomic.get got );
+  ]
+
+(* Messages come at times around the deadline. *)
+let loses_no_message domains () =
+  in_pool domains (fun () ->
+      let n = 400 in
+      let c = Chan.unbounded () in
+      let sender =
+        Task.async (fun () ->
+            for i = 1 to n do
+              Task.blocking (fun () -> Unix.sleepf (Random.float 0.001));
+              Chan.send c i
+            done;
+            Chan.close c)
+      in
+      let rec receive got =
+        match Task.with_deadline 0.0005 (fun () -> Chan.recv c) with
+        | i -> receive (i :: got)
+        | exception Task.Deadline_exceeded -> receive got
+        | exception Chan.Closed -> List.rev got
+      in
+      let got = receive [] in
+      Task.await sender;
+      check_bool "all" true (got = List.init n succ))
+
+let swallowed () =
+  on_all
+    (fun () ->
+      let cut = ref false in
+      check_raises "told, and went on" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.002 (fun () ->
+              try endless (Atomic.make false) Task.check () with Task.Cancelled -> cut := true));
+      check_bool "told" true !cut)
+    ()
+
 let bad_deadline () =
   check_invalid ~mentions:[ "Muster.Task.with_deadline"; "nan" ] "nan" (fun () ->
       Task.with_deadline nan ignore)
@@ -1266,7 +1342,13 @@ let () =
           case "nests" deadlines_nest;
           case "is no number" bad_deadline;
           case "is told once, across pools" told_once_across_pools;
+          case "passes for who goes on" swallowed;
+          case "loses no message, 1 domain" (loses_no_message 1);
+          case "loses no message, 2 domains" (loses_no_message 2);
         ]
-        @ deadlines_of_the_busy );
+        @ deadlines_of_the_busy
+        @ List.map
+            (fun (name, receive) -> case ("keeps the message of " ^ name) (obtains receive))
+            ways_to_obtain );
       ("first", [ case "cancels the losers" first_cancels_losers ]);
     ]

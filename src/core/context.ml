@@ -64,6 +64,7 @@ let[@inline never] look_at w =
   let reasons = Atomic.get attention in
   if reasons land shortage <> 0 && w.index >= 0 then Staff.look_if_short w;
   if reasons land stops <> 0 then begin
+    w.own.checked <- true;
     ignore (Timer.look ());
     if is_stopped w then deliver w
   end
@@ -102,22 +103,26 @@ type t = {
   number : int;  (** who it is (Strand) *)
   base : int;  (** 0: where it goes on *)
   depth : int;  (** as of [base] *)
+  checked : bool;
 }
 
 (* The strand that was there when an interruption came gets its own base back. *)
 let capture w =
-  let { context; home; strand; base; depth; _ } = w.own in
-  { context; home; number = strand; base = (if base = Machine.callback () then 0 else base); depth }
+  let { context; home; strand; base; depth; checked; _ } = w.own in
+  let base = if base = Machine.callback () then 0 else base in
+  { context; home; number = strand; base; depth; checked }
 
-let none w = { context = uncancelled; home = w.pool.home; number = 0; base = 0; depth = 0 }
+let starting context home = { context; home; number = 0; base = 0; depth = 0; checked = false }
+let none w = starting uncancelled w.pool.home
 let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 
 (* The next fork must not run in place without a look, if the clock may stop it, ... *)
 let heed_clock w = if watches_clock w then set_quiet w 0
 
 (* ... or if it was stopped meanwhile. *)
-let restore w { context; home; number; base; depth } =
+let restore w { context; home; number; base; depth; checked } =
   w.own.strand <- number;
+  w.own.checked <- checked;
   if base <> 0 then begin
     w.own.base <- base;
     w.own.depth <- depth

@@ -59,6 +59,7 @@ and own = {
   mutable home : Promise.home;  (** of the tasks that it starts *)
   mutable base : int;  (** the call by C in which that code began (Context), ... *)
   mutable depth : int;  (** ... and how many interruptions it began on top of *)
+  mutable checked : bool;  (** was at a checkpoint, or away, since its innermost deadline was set *)
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
@@ -168,6 +169,7 @@ let make_own home index =
       home;
       base = 0;
       depth = 0;
+      checked = false;
       filling = true;
       stale = false;
       from_inbox = false;

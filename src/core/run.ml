@@ -130,10 +130,7 @@ let execute w ~records p =
     Promise.stop p
   | Ready (_, home, _) ->
     w.own.counts.tasks <- w.own.counts.tasks + 1;
-    let strand =
-      if home == Promise.nowhere then Context.none w
-      else { Context.context = p; home; number = 0; base = 0; depth = 0 }
-    in
+    let strand = if home == Promise.nowhere then Context.none w else Context.starting p home in
     aside w ~handled:true ~records strand in_fiber p
   | Running _ | Returned _ | Raised _ -> ()
 
@@ -280,6 +277,7 @@ let serve w = ignore (serve_one w ~on_top:true)
 (* While its thread is in another pool, a worker's shares are done by who asks for them. *)
 let go_away w =
   if w.own.in_share then free_mailbox w;
+  w.own.checked <- true;
   w.own.careful <- true;
   Atomic.set w.away true;
   if Atomic.get w.mailbox != Idle then Parking.wake_all w.pool.parking

@@ -70,7 +70,9 @@ let fail s failure =
    leaves nobody in a scope that has ended, and takes the place of what [f] has raised, for [failed] too. *)
 let inside s w ~failed f =
   let before = Context.capture w in
-  let mine = { before with context = Promise.any s.promise; home = s.home; base = 0 } in
+  let mine =
+    { before with context = Promise.any s.promise; home = s.home; base = 0; checked = false }
+  in
   let restore before () = Option.iter (fun w -> Context.restore w before) (Context.here ()) in
   let put_back () = Outcome.firmly restore before () in
   let wait_for_all () =
@@ -94,6 +96,9 @@ let inside s w ~failed f =
       end_it ();
       Outcome.raise struck);
     Error failure
+
+(* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing (Context.shield). *)
+let was_told s w = w.own.context != Promise.any s.promise
 
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous
    exception that comes before the first step is one, too. *)

@@ -126,7 +126,7 @@ let[@inline] run_here w state t =
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
   w.own.stale <- true;
-  Context.restore w { context = Promise.any t; home; number = 0; base = 0; depth = 0 };
+  Context.restore w (Context.starting (Promise.any t) home);
   match Promise.run_from state t with
   | ended ->
     Context.restore (Context.place_after w) strand;
@@ -303,13 +303,20 @@ let cancel_scope = Scope.stop
 let ns seconds = int_of_float (seconds *. 1e9)
 let longest = 1e9
 
-let end_by (s : Scope.t) ~at result =
-  match result with
-  | Error Outcome.{ exn; _ } when exn != Cancelled -> conclude s result
-  | _ when Machine.now () >= at ->
+(* The end tells who has met no checkpoint. Who was told at none may have obtained something in time, a message,
+   say, which would be lost with the value: so that counts. *)
+let in_time f ~at s =
+  let v = f () in
+  let is_told w = Scope.was_told s w || (Machine.now () >= at && not w.own.checked) in
+  if Option.fold (Context.here ()) ~none:false ~some:is_told then raise Promise.Cancelled;
+  v
+
+let end_by s ~at = function
+  | Ok v -> v
+  | Error Outcome.{ exn = Promise.Cancelled; _ } when Machine.now () >= at ->
     Context.check ();
     raise Deadline_exceeded
-  | _ -> conclude s result
+  | Error _ as result -> conclude s result
 
 let with_deadline seconds f =
   if Float.is_nan seconds then invalid_arg "Muster.Task.with_deadline: seconds = nan is no time";
@@ -320,7 +327,7 @@ let with_deadline seconds f =
       let s = Scope.make w in
       let run () =
         Context.expect_deadline ();
-        Scope.inside s w ~failed:(fun failure -> Scope.fail s failure) (fun _ -> f ())
+        Scope.inside s w ~failed:(fun failure -> Scope.fail s failure) (in_time f ~at)
       in
       let timer = Timer.add at (fun () -> Scope.stop s) in
       let result = Outcome.finally Timer.remove timer run in

@@ -45,15 +45,13 @@
     its message was not sent and will not be; it has taken no message. A wait whose partner came
     first is not cancelled. So each message is received once, or in the buffer, or its [send]
     raised. Calls that may wait are checkpoints ([Task.check]) also where they need not; the
-    [try_] ones are not. A deadline drops the value of what ends after it, be it a message just
-    received, so who receives with a time limit keeps it outside.
+    [try_] ones are not. So a receive with a time limit loses no message, either:
 
     {[
       let recv_within seconds c =
-        let got = ref None in
-        (try Task.with_deadline seconds (fun () -> got := Some (Chan.recv c))
-         with Task.Deadline_exceeded -> ());
-        !got
+        match Task.with_deadline seconds (fun () -> Chan.recv c) with
+        | message -> Some message
+        | exception Task.Deadline_exceeded -> None
 
       let () = assert (recv_within 0.001 (Chan.bounded 1) = None)
     ]}
