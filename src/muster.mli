@@ -199,8 +199,9 @@ module Task : sig
 
   val cancel : 'a t -> unit
   (** [cancel t] cancels [t]. One that was not started never will be. From then on [await t] raises
-      {!Cancelled}: a value that [t] still returns is dropped; an exception is not. Nothing
-      happens if [t] has ended.
+      {!Cancelled}: a value that [t] still returns is dropped; an exception is not. But if [t] waits, and
+      what it waits for has come before the cancel, it keeps what it returns without a further checkpoint:
+      a message that is on its way to [t] is not lost. Nothing happens if [t] has ended.
 
       {b Cost}: about 100 ns for each worker of all pools, which look up at their next fork.
       {b Domains}: any.

@@ -184,6 +184,43 @@ let exception_is_not () =
       Atomic.set go true;
       check_raises "await" (Failed 1) (fun () -> Task.await t))
 
+(* What a task waited for came first: then it is cancelled, and goes on. [wait c] is a part of it. *)
+let cancelled_after_its_event wait =
+  let c = Chan.unbounded () and began = ref false in
+  let t =
+    Task.async (fun () ->
+        began := true;
+        wait c)
+  in
+  while not !began do
+    try Task.with_deadline 0.001 (fun () -> ignore (Task.await t))
+    with Task.Deadline_exceeded -> ()
+  done;
+  Chan.send c 42;
+  Task.cancel t;
+  t
+
+(* On one worker the task goes on after the cancel for certain. *)
+let value_is_kept () =
+  let check name wait = check_int name 42 (Task.await (cancelled_after_its_event wait)) in
+  in_pool 1 (fun () ->
+      check "recv" Chan.recv;
+      check "select" (fun c -> Chan.(select [ recv_case c Fun.id ]));
+      check "with a deadline" (fun c -> Task.with_deadline 60. (fun () -> Chan.recv c));
+      check "in a branch" (fun c -> snd (Muster.both ignore (fun () -> Chan.recv c))))
+
+(* No longer when it was told. *)
+let told_after_its_event () =
+  let received = ref 0 in
+  let receive_and_go_on c =
+    received := Chan.recv c;
+    try Task.check () with Task.Cancelled -> ()
+  in
+  in_pool 1 (fun () ->
+      let t = cancelled_after_its_event receive_and_go_on in
+      check_cancelled "await" (fun () -> Task.await t);
+      check_int "received" 42 !received)
+
 let after_the_end () =
   on_all
     (fun () ->
@@ -1293,6 +1330,8 @@ let () =
           case "a task that waits" wakes_who_waits;
           case "a value that comes later is dropped" value_is_dropped;
           case "an exception that comes later is not" exception_is_not;
+          case "a value of what came before is kept" value_is_kept;
+          case "not if told" told_after_its_event;
           case "a task that has ended" after_the_end;
           case "cleaning up" cleans_up;
           case "cleaning up after branches" cleans_up_after_branches;

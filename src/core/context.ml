@@ -56,8 +56,12 @@ let shield w =
   w.own.context <- uncancelled;
   w.own.home <- w.pool.home
 
+let tell w =
+  Promise.keep_no_longer w.own.context;
+  shield w
+
 let[@inline never] deliver w =
-  shield w;
+  tell w;
   raise Promise.Cancelled
 
 let[@inline never] look_at w =
@@ -90,7 +94,7 @@ let get () = match here () with Some w -> context w | None -> uncancelled
 
 let rethrow (failure : Outcome.failure) =
   if failure.exn == Promise.Cancelled then
-    Option.iter (fun w -> if is_stopped w then shield w) (here ());
+    Option.iter (fun w -> if is_stopped w then tell w) (here ());
   Outcome.raise failure
 
 let reraise failures = Option.iter rethrow (Leftmost.get failures)

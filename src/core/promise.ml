@@ -19,7 +19,9 @@
 
    Cancellation. A running task that is stopped goes on until it looks ([is_stopped], Context).
    Who waits on its behalf registers an entry for the stop: [stop] takes those out and fires
-   them, once. A value that comes after the stop is dropped.
+   them, once. A value that comes after the stop is dropped. But what was waited for and came before, a
+   message, say, would be lost with the value of a strand that goes on with it only afterwards: that value is [kept],
+   until the strand is told.
 
    A task stops with whom it belongs to: [lineage] has the scopes around it, inner first, each a
    promise that runs as long as the scope. Whoever asks walks it. Nobody tells the tasks of a
@@ -52,6 +54,7 @@ type attached = {
   limit : int;  (** to sweep at *)
   stopped : bool;
   linked : bool;
+  kept : bool;  (** its value counts, stopped or not *)
 }
 
 type 'a t = 'a state Atomic.t
@@ -81,7 +84,9 @@ exception Cancelled
 exception Skipped
 
 let shortest = 8
-let nothing = { entries = []; length = 0; limit = shortest; stopped = false; linked = false }
+
+let nothing =
+  { entries = []; length = 0; limit = shortest; stopped = false; linked = false; kept = false }
 
 let home ?(lineage = Alone) ~unheard owner =
   let rec home = { owner; unheard; lineage; running = Running (home, nothing) } in
@@ -217,6 +222,29 @@ and register p = function
 let on_stop ~is_live p wake =
   if attach p { event = Stop; fire = wake; is_live } then link p else if is_stopped p then wake ()
 
+let rec set_kept kept p =
+  match Atomic.get p with
+  | Running (home, attached) as running when attached.kept <> kept ->
+    if not (Atomic.compare_and_set p running (Running (home, { attached with kept }))) then
+      set_kept kept p
+  | Ready _ | Running _ | Returned _ | Raised _ -> ()
+
+(* [p], and all that it is a part of. *)
+let each_around f p =
+  let rec each = function
+    | Alone -> ()
+    | Within (outer, lineage) ->
+      f outer;
+      each lineage
+  in
+  f p;
+  match Atomic.get p with
+  | Ready (_, home, _) | Running (home, _) -> each home.lineage
+  | Returned _ | Raised _ -> ()
+
+let keep p = each_around (fun p -> if is_stopped p then set_kept true p) p
+let keep_no_longer p = each_around (set_kept false) p
+
 (* {2 Run} *)
 
 let[@inline] claim_from state p =
@@ -238,7 +266,7 @@ let raised_cancelled =
 (* A value that comes after the stop is dropped. *)
 let[@inline] outcome state result =
   match (state, result) with
-  | Running (_, { stopped = true; _ }), Returned _ -> Raised raised_cancelled
+  | Running (_, { stopped = true; kept = false; _ }), Returned _ -> Raised raised_cancelled
   | Running (_, { stopped = true; _ }), Raised raised ->
     raised.after_stop <- true;
     result

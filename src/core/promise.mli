@@ -126,6 +126,12 @@ val is_stopped : 'a t -> bool
 val was_stopped : 'a t -> bool
 (** The task itself. *)
 
+val keep : any -> unit
+(** Of the promise and the scopes around it: those that are stopped keep the value that they end with, ... *)
+
+val keep_no_longer : any -> unit
+(** ... until their strand is told. *)
+
 val is_orphan : lineage -> bool
 (** Whether one of these was stopped. *)
 

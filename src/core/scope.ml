@@ -24,10 +24,13 @@ let lineage w : Promise.lineage =
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
 
-(* One that ends while what is around it is stopped counts as stopped, also later (Promise.is_marked). *)
+(* One that ends while what is around it is stopped counts as stopped, also later (Promise.is_marked), and though it
+   may keep a value (Promise.keep). *)
 let settle promise () =
-  if Promise.is_stopped promise then Promise.stop promise;
-  if not (Promise.is_done promise) then ignore (Promise.resolve promise (Returned ()))
+  let stopped = Promise.is_stopped promise in
+  if stopped then Promise.stop promise;
+  if not (Promise.is_done promise) then
+    ignore (Promise.resolve promise (if stopped then Promise.(raised cancelled) else Returned ()))
 
 let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()

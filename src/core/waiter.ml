@@ -89,7 +89,8 @@ let wait register =
   until_over w (fun () ->
       register w;
       if is_pending w then heed_stop w;
-      if is_pending w then sleep w);
+      if is_pending w then sleep w;
+      if is_stopped w && not (is_dead w) then Promise.keep w.context);
   if is_dead w then Context.deliver_here ()
 
 let wait_or_leave register ~leave =

@@ -8,13 +8,24 @@ exception Failed
 
 (* {2 Every sequence} *)
 
-type op = Claim | Run | Stop | On_done | On_stop | Resolve_value | Resolve_failure
+type op =
+  | Claim
+  | Run
+  | Stop
+  | Keep
+  | Keep_no_longer
+  | On_done
+  | On_stop
+  | Resolve_value
+  | Resolve_failure
+
 type ending = Value | Failure | Stopped
 type state = Ready | Running | Ended of ending
 
 type model = {
   state : state;
   stopped : bool;
+  kept : bool;
   waiting : int list;  (** for the end, oldest first *)
   hooked : int list;  (** for the stop *)
   called : int list;  (** every waiter called so far, oldest first *)
@@ -27,6 +38,7 @@ let fresh =
   {
     state = Ready;
     stopped = false;
+    kept = false;
     waiting = [];
     hooked = [];
     called = [];
@@ -52,8 +64,8 @@ let add_waiter m =
   | Ended _ -> { m with called = m.called @ [ id ] }
   | Ready | Running -> { m with waiting = m.waiting @ [ id ] }
 
-(* Who was stopped still tells so when it has ended. *)
-let is_stopped m = m.stopped || m.state = Ended Stopped
+(* Who was stopped still tells so when it has ended, unless it has kept its value. *)
+let is_stopped m = (m.stopped && m.state <> Ended Value) || m.state = Ended Stopped
 
 let add_hook m =
   let id = m.waiters in
@@ -74,10 +86,14 @@ let expected ~fails m op =
     Some (true, end_with (if fails then Failure else Value) { m with runs = m.runs + 1 })
   | Stop, Ready -> Some (true, end_with Stopped m)
   | Stop, (Running | Ended _) -> Some (true, stop m)
+  | Keep, Running -> Some (true, { m with kept = m.kept || m.stopped })
+  | Keep_no_longer, Running -> Some (true, { m with kept = false })
+  | (Keep | Keep_no_longer), (Ready | Ended _) -> Some (true, m)
   | On_done, _ -> Some (true, add_waiter m)
   | On_stop, Ready -> None
   | On_stop, (Running | Ended _) -> Some (true, add_hook m)
-  | Resolve_value, Running -> Some (true, end_with (if m.stopped then Stopped else Value) m)
+  | Resolve_value, Running ->
+    Some (true, end_with (if m.stopped && not m.kept then Stopped else Value) m)
   | Resolve_failure, Running -> Some (true, end_with Failure m)
   | (Claim | Run), (Running | Ended _) -> Some (false, m)
   | (Resolve_value | Resolve_failure), (Ready | Ended _) -> None
@@ -119,6 +135,12 @@ let perform { promise; called; runs; _ } waiter = function
     !runs > before
   | Stop ->
     Promise.stop promise;
+    true
+  | Keep ->
+    Promise.(keep (any promise));
+    true
+  | Keep_no_longer ->
+    Promise.(keep_no_longer (any promise));
     true
   | On_stop ->
     let is_live () = true in
@@ -162,7 +184,9 @@ let rec follow ~fails m subject = function
       follow ~fails next subject rest)
 
 let every_sequence () =
-  let ops = [ Claim; Run; Stop; On_done; On_stop; Resolve_value; Resolve_failure ] in
+  let ops =
+    [ Claim; Run; Stop; Keep; Keep_no_longer; On_done; On_stop; Resolve_value; Resolve_failure ]
+  in
   let run ~fails ops =
     let subject = subject ~fails in
     check_state fresh subject;
