@@ -24,7 +24,7 @@ type 'a block = {
 (* A cancellation that reading was told of is told again to what is done with the elements before: as
    code that cleans up it might wait for ever. *)
 let read size s =
-  let hook = Compat.hook () and tell_again = Context.keep () in
+  let hook = Compat.hook () and tell_again = Context.to_tell_again () in
   let rec go last s n =
     if n = 0 then (last, Some s, None)
     else

@@ -186,7 +186,7 @@ let add_results b results =
 (* A cancellation that is told between two pieces leaves no results. One that is told in a piece is told
    again: the results that there are may be put together by the user's function, which may wait. *)
 let shared_by_all job from first =
-  let cut_short = ref true and tell_again = Context.keep () in
+  let cut_short = ref true and tell_again = Context.to_tell_again () in
   let failure () =
     match Leftmost.get job.failures with
     | None when !cut_short -> Leftmost.get job.kept

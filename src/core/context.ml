@@ -124,8 +124,7 @@ let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 let heed_clock w = if watches_clock w then set_quiet w 0
 
 (* ... or if it was stopped meanwhile. *)
-let restore w { context; home; number; base; depth; checked } =
-  w.own.strand <- number;
+let[@inline] restore_but_for_number w { context; home; base; depth; checked; _ } =
   w.own.checked <- checked;
   if base <> 0 then begin
     w.own.base <- base;
@@ -137,6 +136,13 @@ let restore w { context; home; number; base; depth; checked } =
     if is_stopped w then call_up w else heed_clock w
   end
 
+let restore w strand =
+  w.own.strand <- strand.number;
+  restore_but_for_number w strand
+
+(* Of the strand that was there all the while: it may have drawn its number since. *)
+let restore_own w strand = restore_but_for_number w strand
+
 let set_base w base =
   w.own.base <- base;
   w.own.depth <- Machine.interruptions ()
@@ -147,16 +153,21 @@ let switch w strand =
   if w.own.base <> base then set_base w base;
   restore w strand
 
-(* The calling strand, to be put back by who goes on with it, on whatever worker. *)
-let keep () =
+let keep_for restore =
   let strand = Option.map capture (here ()) in
   let put_back w = Option.iter (restore w) strand in
   fun () -> Option.iter put_back (here ())
 
+(* The calling strand, to be put back by who goes on with it, on whatever worker. *)
+let keep () = keep_for restore
+
+(* The same for that strand itself, which is to be told again of a cancellation. *)
+let to_tell_again () = keep_for restore_own
+
 (* What a loop's body raised comes before a cancellation that was told between its calls, here or to another worker:
    that is told again, at the next checkpoint. [failure]: the leftmost. *)
 let raising failure run =
-  let tell_again = keep () in
+  let tell_again = to_tell_again () in
   let raise_failure () =
     let raise_it (f : Outcome.failure) =
       if f.exn != Promise.Cancelled then tell_again ();

@@ -76,7 +76,7 @@ let inside s w ~failed f =
   let mine =
     { before with context = Promise.any s.promise; home = s.home; base = 0; checked = false }
   in
-  let restore before () = Option.iter (fun w -> Context.restore w before) (Context.here ()) in
+  let restore before () = Option.iter (fun w -> Context.restore_own w before) (Context.here ()) in
   let put_back () = Outcome.firmly restore before () in
   let wait_for_all () =
     end_one s.promise s.pending;

@@ -60,7 +60,7 @@ let grant_all waiters = Outcome.firmly grant_each waiters ()
 
    If not, [w] is dead: nobody grants it to one who is gone. *)
 let until_over w go =
-  let tell_again = Context.keep () in
+  let tell_again = Context.to_tell_again () in
   match go () with
   | () -> ()
   | exception exn ->
@@ -94,7 +94,7 @@ let wait register =
   if is_dead w then Context.deliver_here ()
 
 let wait_or_leave register ~leave =
-  let tell_again = Context.keep () in
+  let tell_again = Context.to_tell_again () in
   try wait register
   with exn ->
     let failure = Outcome.caught exn in

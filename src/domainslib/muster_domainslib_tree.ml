@@ -62,7 +62,7 @@ let settled p =
 
 (* A cancellation that the waits are told of is yet to be heard. *)
 let settle_after failure tasks =
-  let tell_again = Context.keep () in
+  let tell_again = Context.to_tell_again () in
   List.iter (fun p -> ignore (settled p)) tasks;
   tell_again ();
   Context.rethrow failure

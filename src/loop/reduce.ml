@@ -169,7 +169,7 @@ let scan_blocks ~code n ~make ~total ~scan op =
   let reduce () = each_block ~code ~size (last - 1) (fun b -> keep reduce_block b b) in
   let last_known () = Option.value (Leftmost.index failures) ~default:last in
   let scan_block result b = of_block (scan result (if b = 0 then None else totals.(b - 1))) b in
-  let put_back = Context.keep () in
+  let put_back = Context.to_tell_again () in
   let tell_again () = if Option.is_some (Leftmost.index failures) then put_back () in
   Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
   let result = made_beside reduce n make in

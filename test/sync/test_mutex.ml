@@ -154,6 +154,38 @@ let misuse_after_waits () =
   Mutex.lock mutex;
   Mutex.unlock mutex
 
+(* A task that first locks something within a scope, or a loop, is the same task afterwards. *)
+let locked_within () =
+  let holds what lock =
+    let hold () =
+      let mutex = Mutex.create () in
+      lock mutex;
+      suspend_in_task ();
+      Mutex.unlock mutex;
+      check_not_locked what mutex
+    in
+    Task.await (Task.async hold);
+    hold ()
+  in
+  let fails mutex =
+    Mutex.lock mutex;
+    raise (Boom 3)
+  in
+  holds "a scope" (fun mutex -> Task.scope (fun _ -> Mutex.lock mutex));
+  holds "a scope that fails" (fun mutex ->
+      check_raises "scope" (Boom 3) (fun () -> Task.scope (fun _ -> fails mutex)));
+  holds "a scope within one" (fun mutex ->
+      Task.scope (fun _ -> Task.scope (fun _ -> Mutex.lock mutex)));
+  holds "a deadline" (fun mutex -> Task.with_deadline 60. (fun () -> Mutex.lock mutex));
+  holds "a deadline that passes" (fun mutex ->
+      check_raises "deadline" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.001 (fun () ->
+              Mutex.lock mutex;
+              Muster.Latch.await (Muster.Latch.create 1))));
+  holds "a loop of one iteration that fails" (fun mutex ->
+      check_raises "loop" (Boom 3) (fun () ->
+          Muster.parallel_for ~start:1 ~finish:1 (fun _ -> fails mutex)))
+
 let unlock_of_anothers () =
   let mutex = Mutex.create () in
   let held = Muster.Latch.create 1 and let_go = Muster.Latch.create 1 in
@@ -380,6 +412,7 @@ let () =
         on_callers "misuse" misuse_by_all
         @ [
             case "misuse after waits" (on_pools misuse_after_waits);
+            case "locked within" (on_pools locked_within);
             case "unlock of another's" (on_pools unlock_of_anothers);
             case "who is awaited is another" (on_pools awaited_is_another);
             case "who is awaited is another, outside" awaited_is_another;
