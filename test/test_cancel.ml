@@ -1264,6 +1264,34 @@ let told_once_across_pools () =
           Fun.protect ~finally:clean (fun () -> Pool.run other endless)));
   check_bool "cleaned" true !cleaned
 
+(* So it is where the thread comes back to a pool that it is in already, and awaits a task there. *)
+let told_once_back_in_a_pool () =
+  with_domains 2 @@ fun pool ->
+  with_domains 1 @@ fun other ->
+  let told_once where f =
+    let cleaned = ref false in
+    let clean () =
+      Task.check ();
+      Task.await (Task.async ignore);
+      cleaned := true
+    in
+    check_raises where Task.Cancelled (fun () ->
+        Task.scope (fun scope -> Fun.protect ~finally:clean (fun () -> f scope)));
+    check_bool where true !cleaned
+  in
+  Pool.run pool @@ fun () ->
+  let never = Muster.Latch.create 1 in
+  let task = Task.async (fun () -> Muster.Latch.await never) in
+  Fun.protect ~finally:(fun () -> Muster.Latch.count_down never) @@ fun () ->
+  Pool.run other @@ fun () ->
+  told_once "await" (fun scope ->
+      ignore (Thread.create Task.cancel_scope scope);
+      Task.await task);
+  told_once "run" (fun scope ->
+      Pool.run pool (fun () ->
+          Task.cancel_scope scope;
+          Task.check ()))
+
 let exceptions_have_names () =
   let check exn name = Stdlib.(check_equal name name (Printexc.to_string exn)) in
   check Task.Cancelled "Muster.Task.Cancelled";
@@ -1384,6 +1412,7 @@ let () =
           case "passes for who goes on" swallowed;
           case "loses no message, 1 domain" (loses_no_message 1);
           case "loses no message, 2 domains" (loses_no_message 2);
+          case "is told once, back in a pool" told_once_back_in_a_pool;
         ]
         @ deadlines_of_the_busy
         @ List.map

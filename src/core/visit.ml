@@ -255,6 +255,9 @@ let place_in pool =
 
 let inside pool = place_in pool <> None
 
+(* What told [f] of a cancellation, in another place, has told the caller. *)
+let telling_caller f = try f () with exn -> Context.rethrow (Outcome.caught exn)
+
 (* The handler of the place is below that of the pool in between. What is changed on the way is put back
    wherever an exception strikes. *)
 let again w f =
@@ -273,15 +276,16 @@ let again w f =
     end
   in
   let put_all_back () = Outcome.firmly put_back () () in
-  Outcome.finally put_all_back () (fun () ->
-      w.own.handled <- false;
-      w.own.strand <- me;
-      bring_context w ~outer:part_of;
-      before := show w;
-      is_shown := true;
-      leave_for_another outer;
-      if was_away then come_back w;
-      as_host w f)
+  telling_caller (fun () ->
+      Outcome.finally put_all_back () (fun () ->
+          w.own.handled <- false;
+          w.own.strand <- me;
+          bring_context w ~outer:part_of;
+          before := show w;
+          is_shown := true;
+          leave_for_another outer;
+          if was_away then come_back w;
+          as_host w f))
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =
@@ -308,16 +312,13 @@ let outside pool ~arrive f =
   let put_all_back () = Outcome.firmly put_back () () in
   place.own.strand <- Strand.current ();
   bring_context place ~outer:(Context.here ());
-  match
-    Outcome.finally put_all_back () (fun () ->
-        change pool.outsiders (List.cons place);
-        arrive ();
-        before := show place;
-        leave_for_another outer;
-        f ())
-  with
-  | result -> result
-  | exception exn -> Context.rethrow (Outcome.caught exn)
+  telling_caller (fun () ->
+      Outcome.finally put_all_back () (fun () ->
+          change pool.outsiders (List.cons place);
+          arrive ();
+          before := show place;
+          leave_for_another outer;
+          f ()))
 
 let outside_unless_closed ?if_closed fn pool f =
   let is_within = is_outsider pool and refused = ref false in
