@@ -1187,6 +1187,43 @@ let first_cancels_losers () =
                1);
            ]))
 
+(* The winner is not cancelled: no hook of its is called, and what it has started goes on. *)
+let first_spares_the_winner () =
+  let of_losers = Atomic.make 0 and of_winners = Atomic.make 0 in
+  let go = Muster.Latch.create 1 and losers = Muster.Latch.create 2 in
+  let loser () =
+    Task.on_cancel (fun () -> Atomic.incr of_losers);
+    Muster.Latch.count_down losers;
+    Muster.Latch.await (Muster.Latch.create 1)
+  in
+  let winner () =
+    Task.on_cancel (fun () -> Atomic.incr of_winners);
+    Muster.Latch.await losers;
+    Task.async (fun () ->
+        Muster.Latch.await go;
+        7)
+  in
+  let lose () =
+    loser ();
+    winner ()
+  in
+  let started = Task.first [ lose; winner; lose ] in
+  check_int "hooks of losers" 2 (Atomic.get of_losers);
+  check_int "of the winner" 0 (Atomic.get of_winners);
+  Muster.Latch.count_down go;
+  check_int "what the winner has started" 7 (Task.await started)
+
+(* Who has not begun when there is a winner does not begin. *)
+let first_begins_no_more () =
+  in_pool 1 (fun () ->
+      let begun = ref 0 in
+      let count i () =
+        incr begun;
+        i
+      in
+      check_int "winner" 0 (Task.first (List.init 1000 count));
+      check_int "begun" 1 !begun)
+
 let case name f = case ~seconds:30 name f
 
 (* {2 Deadlines among the busy} *)
@@ -1418,5 +1455,11 @@ let () =
         @ List.map
             (fun (name, receive) -> case ("keeps the message of " ^ name) (obtains receive))
             ways_to_obtain );
-      ("first", [ case "cancels the losers" first_cancels_losers ]);
+      ( "first",
+        [
+          case "cancels the losers" first_cancels_losers;
+          case "spares the winner, 1 domain" (fun () -> in_pool 1 first_spares_the_winner);
+          case "spares the winner, 3 domains" (fun () -> in_pool 3 first_spares_the_winner);
+          case "begins no more" first_begins_no_more;
+        ] );
     ]

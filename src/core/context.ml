@@ -219,6 +219,10 @@ let stop p =
   note_stops ();
   Outcome.finally call_all_up () (fun () -> Promise.stop p)
 
+let stop_each ps =
+  note_stops ();
+  Outcome.finally call_all_up () (fun () -> List.iter Promise.stop ps)
+
 (* From now on whoever may be stopped by the clock looks at it at its forks (Publish.hush). *)
 let expect_deadline () =
   note_stops ();

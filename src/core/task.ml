@@ -364,9 +364,19 @@ let all fs =
   Context.reraise failures;
   List.map Promise.result tasks
 
+(* Who has won the race stops the others that have begun; who begins is one of these, or sees that there is
+   a winner. The scope is not stopped: with it what the winner has started would be, and the winner's hooks
+   called. *)
+let rec enter racers me =
+  let others = Atomic.get racers in
+  if not (Atomic.compare_and_set racers others (me :: others)) then enter racers me
+
+let stop_others racers me =
+  Context.stop_each (List.filter (fun racer -> racer != me) (Atomic.get racers))
+
 let first fs =
   if fs = [] then invalid_arg "Muster.Task.first: empty list";
-  let winner = Atomic.make None and struck = Atomic.make None in
+  let winner = Atomic.make None and struck = Atomic.make None and racers = Atomic.make [] in
   let failures = Leftmost.create () in
   (* Neither Ctrl-C nor what strikes who stops the others (a hook's, too) is the failure of a loser, which nobody
      would see. *)
@@ -374,16 +384,19 @@ let first fs =
     Atomic.set struck (Some failure);
     Outcome.raise failure
   in
-  let stop s = try Scope.stop_firmly s with exn -> strike (Outcome.caught exn) in
-  let race s f () =
+  let race f () =
+    let me = Context.get () in
+    enter racers me;
+    if Option.is_some (Atomic.get winner) then raise Promise.Skipped;
     let v = f () in
-    if Atomic.compare_and_set winner None (Some v) then stop s
+    if Atomic.compare_and_set winner None (Some v) then
+      try Outcome.firmly stop_others racers me with exn -> strike (Outcome.caught exn)
   in
   let interruptible s f () =
-    try race s f ()
+    try race f ()
     with Sys.Break as exn ->
       let failure = Outcome.caught exn in
-      stop s;
+      (try Scope.stop_firmly s with exn -> strike (Outcome.caught exn));
       strike failure
   in
   let fork s i f = fork_unguarded s (keep_failure failures i (interruptible s f)) in
