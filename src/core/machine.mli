@@ -1,7 +1,7 @@
 (** What the scheduler needs of the machine and the stdlib does not offer. *)
 
 val thread_id : unit -> int
-(** The calling system thread, as a number that no other live thread has. About 2 ns. *)
+(** The calling system thread, as a number above 0 that no other thread has or had. About 2 ns. *)
 
 val code_of : ('a -> 'b) -> int
 (** A key for a closure's code: equal for all closures made by one expression. A hint:

@@ -33,13 +33,20 @@
 #include <unistd.h>
 #endif
 
-/* Identity of the calling system thread: where a variable of its own lies, which takes no
-   call of the system's library. Distinct among live threads only. */
-static __thread char own_byte;
+/* Identity of the calling system thread: a number that it draws when it is first asked for. To read a
+   variable of its own takes no call of the system's library. (The variable's address would do for
+   live threads; but the locks that a thread leaves behind would be those of the next one on its stack.) */
+static __thread intnat own_number;
+static intnat numbers = 0; /* atomic */
+
+static __attribute__((noinline)) value draw_number(void) {
+  own_number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
+  return Val_long(own_number);
+}
 
 value muster_thread_id(value unit) {
   (void)unit;
-  return Val_long((intnat)&own_byte);
+  return own_number != 0 ? Val_long(own_number) : draw_number();
 }
 
 /* The address of a closure's code, as a key for what is remembered of it. With several

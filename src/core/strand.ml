@@ -2,8 +2,8 @@
    with the task when that is suspended, and comes back when what ran on top of it has ended
    (Context.restore, Task.run_claimed). It is drawn when somebody first asks: few tasks lock.
 
-   Numbers of tasks are below 0, drawn by the workers in bundles. A thread's number is its
-   address, which is above 0: outside all pools, and where it entered one. *)
+   Numbers of tasks are below 0, drawn by the workers in bundles. A thread's number is above 0: outside
+   all pools, and where it entered one. None is drawn twice: what a strand left locked is nobody else's. *)
 
 open Place
 

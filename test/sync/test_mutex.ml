@@ -230,6 +230,23 @@ let unlock_of_a_threads () =
   run_on 2 (fun () -> Task.await (waiting_task (fun () -> check_not_mine "task" mutex)));
   Mutex.unlock mutex
 
+(* What begins later may get the stack of a thread that has ended, and nothing else of it. *)
+let locked_by_ended_threads () =
+  let locked_in run =
+    let mutex = Mutex.create () in
+    run (fun () -> Mutex.lock mutex);
+    mutex
+  in
+  let none_is_mine mutexes () =
+    List.iter (check_not_mine "locked by a thread that has ended") mutexes
+  in
+  let mutexes = List.init 4 (fun i -> locked_in (if i < 2 then in_domain else in_thread)) in
+  none_is_mine mutexes ();
+  for _ = 1 to 4 do
+    in_domain (none_is_mine mutexes);
+    in_thread (none_is_mine mutexes)
+  done
+
 (* [Pool.run]'s function is its caller, even if it ends on another domain. *)
 let run_is_its_caller () =
   let mutex = Mutex.create () in
@@ -417,6 +434,7 @@ let () =
             case "who is awaited is another" (on_pools awaited_is_another);
             case "who is awaited is another, outside" awaited_is_another;
             case "unlock of a waiting thread's" unlock_of_a_threads;
+            case "locked by threads that have ended" locked_by_ended_threads;
             case "Pool.run is its caller" run_is_its_caller;
             case "branches are no relock" branches_are_no_relock;
           ] );
