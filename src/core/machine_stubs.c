@@ -394,12 +394,14 @@ value muster_release_signals(value unit) {
   return Val_unit;
 }
 
+/* The mutex is let go first, or who wakes on another CPU has to wait for it at once. The sleeper is still there then: as
+   long as this call does not return, no collection begins in its domain. */
 value muster_sleeper_wake(value v) {
   struct sleeper *s = Sleeper_val(v);
   pthread_mutex_lock(&s->mutex);
   s->token = 1;
-  pthread_cond_signal(&s->cond);
   pthread_mutex_unlock(&s->mutex);
+  pthread_cond_signal(&s->cond);
   return Val_unit;
 }
 
