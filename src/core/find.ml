@@ -113,6 +113,27 @@ let stands_back w =
 
 let helps_others w = w.own.called || not (stands_back w)
 
+(* Having taken one task, a resident goes on for a moment: there may be many, or two that answer each other's
+   messages, and each would wait for its watch. The moment doubles from watch to watch while nobody else
+   begins a task or hands one out: then what the guard leaves is left. A visitor goes on until somebody else
+   takes something, for perhaps nobody will. *)
+let shortest_moment = Machine.ticks_of_us 1000
+let longest_moment = 128 * shortest_moment
+
+let done_by_others w =
+  let add n v =
+    let { tasks; forks; _ } = Atomic.get v.published in
+    if v == w then n else n + tasks + forks
+  in
+  Array.fold_left add 0 w.pool.workers
+
+let set_moment w task =
+  let others = done_by_others w in
+  if task == none || others <> w.own.others then w.own.moment <- shortest_moment
+  else if w.own.called then
+    w.own.moment <- Int.min longest_moment (Int.max shortest_moment (2 * w.own.moment));
+  w.own.others <- others
+
 (* After a sleep of [watch_ms] that nobody ended. So does whoever stands back and cannot leave, because
    what it waits for may lie in a deque where nobody else looks. Where the oldest is another one each time,
    another place may have one that nobody takes. *)
@@ -120,16 +141,12 @@ let keep_watch w =
   let task = oldest w in
   w.own.called <- task != none && task == w.own.suspect;
   w.own.called_at <- 0;
+  if w.resident then set_moment w task;
   if w.resident && not w.own.called then begin
     turn_away w;
     w.own.suspect <- oldest w
   end
   else w.own.suspect <- task
-
-(* Having taken one task, a resident goes on for a moment: there may be many, or two that answer each other's
-   messages, and each would wait for its watch. A visitor goes on until somebody else takes something, for
-   perhaps nobody will. *)
-let moment = Machine.ticks_of_us 1000
 
 let has_taken w =
   if not w.resident then w.own.suspect <- oldest w
@@ -137,8 +154,9 @@ let has_taken w =
 
 let is_called_no_longer w =
   if not w.resident then oldest w != w.own.suspect
-  else w.own.called_at <> 0 && Machine.ticks () - w.own.called_at > moment
+  else w.own.called_at <> 0 && Machine.ticks () - w.own.called_at > w.own.moment
 
+let is_called w = w.own.called && not (is_called_no_longer w)
 let look_who_takes w = if w.own.called && is_called_no_longer w then w.own.called <- false
 
 let pop w =

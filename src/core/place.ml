@@ -70,6 +70,8 @@ and own = {
   mutable suspect : Promise.any;  (** what a guard saw last *)
   mutable called : bool;  (** takes tasks, though dismissed, ... *)
   mutable called_at : int;  (** ... since then, in ticks; 0: has taken none yet *)
+  mutable moment : int;  (** ... for so long after that, in ticks; what others had done ... *)
+  mutable others : int;  (** ... when that was set last *)
   mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
   mutable unserved : int;
       (** how many items had been taken from the inbox when one lay there, ... *)
@@ -180,6 +182,8 @@ let make_own home index =
       suspect = none;
       called = false;
       called_at = 0;
+      moment = 0;
+      others = 0;
       stands_in = Inbox.never;
       unserved = 0;
       unserved_since = 0;

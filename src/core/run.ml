@@ -140,10 +140,15 @@ let execute w ~records p =
    suspends, its continuation goes to this worker's deque, and who waits for it takes it from
    there. What came through the inbox stays: it may last for ever, and callers have their own
    calls to return to. So does a share: its region's caller looks for no tasks before all mailboxes
-   are free. *)
+   are free; and so does what a guard was called for, as long as it is called. *)
 
 let step_aside w =
-  if Staff.dismissed w && w.own.handled && not (w.own.from_inbox || w.own.in_share) then begin
+  if
+    Staff.dismissed w
+    && (not (Find.is_called w))
+    && w.own.handled
+    && not (w.own.from_inbox || w.own.in_share)
+  then begin
     w.own.called <- false;
     try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
     with Effect.Unhandled (Suspend _) -> ()

@@ -493,6 +493,25 @@ let guard_goes_on () =
   check_within 2. "messages" (fun () -> Atomic.get over);
   List.iter Task.await (tasks @ talk)
 
+(* The caller waits by a flag for much work, and does nothing meanwhile: the guard sleeps a few times, and not
+   before each task. *)
+let guard_goes_on_for_longer () =
+  fixed 2 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  Staff.set_allowed (core pool) 0 ~tell:ignore;
+  let tasks = 60 in
+  let left = Atomic.make tasks in
+  let work () =
+    let stop = Unix.gettimeofday () +. 5e-3 in
+    work_until (fun () -> Unix.gettimeofday () > stop);
+    Atomic.decr left
+  in
+  let tasks = List.init tasks (fun _ -> Task.async work) in
+  check_within 10. "all" (fun () -> Atomic.get left = 0);
+  let { parks; _ } = (core pool).workers.(1).own.counts in
+  if parks > 40 then failf "the guard slept %d times" parks;
+  List.iter Task.await tasks
+
 (* Each time that the guard looks, the first caller has handed out another task, which it does itself. *)
 let guard_looks_at_every_caller () =
   fixed 2 @@ fun pool ->
@@ -665,6 +684,7 @@ let run_tests () =
         [
           case "runs what is waited for" guard_runs_what_is_waited_for;
           case "goes on for a moment" guard_goes_on;
+          case "goes on for longer" guard_goes_on_for_longer;
           case "looks at every caller" guard_looks_at_every_caller;
           case "is busy, and a look hires" caller_hires_for_what_waits;
           case "is busy, and an outsider hires" (outsider_hires_for_what_waits (fun f -> f ()));
