@@ -16,7 +16,9 @@
     - {b Waiting} burns no CPU beyond about 60 us, in [run] and [await] as well.
     - {b Workers.} A pool has no more of them than the process may use CPUs, and fewer while other
       programs need these, whatever number is asked for. {!Task.get_num_domains} tells the number
-      asked for.
+      asked for. Their domains end when they are idle for 150 ms, or there is no CPU for them, and others
+      come: so the numbers of [Domain.self] grow without end, and no array should be indexed by them, and what
+      a worker keeps in [Domain.DLS] is not kept for ever.
 
     {b What may wait for what.} A task or loop body that waits by {!Task.await} or otherwise through
     this library or Muster leaves its worker to others, so tasks may wait for each other
@@ -51,7 +53,8 @@ module Task : sig
 
   val setup_pool : ?name:string -> num_domains:int -> unit -> pool
   (** [setup_pool ~num_domains ()] is a new pool for [num_domains] workers beside the caller.
-      A pool of a [name] is found by {!lookup_pool}, and hides older ones of that name.
+      A pool of a [name] is found by {!lookup_pool}, and hides older ones of that name. The caller's generator of
+      [Random] goes on as if it had spawned that many domains, up to 1,000 of them, as it does with Domainslib.
 
       {b Raises} [Invalid_argument] if [num_domains < 0].
       {b Cost}: about 100 us a domain. *)

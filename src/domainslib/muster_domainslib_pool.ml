@@ -19,8 +19,18 @@ type t = {
 (* The newest first: it hides older ones of its name until it is torn down. *)
 let named : (string * t) list Atomic.t = Atomic.make []
 
+(* Domainslib spawns its domains here, and each draws its generator of [Random] from the caller's. So what a
+   program with a seed draws afterwards is the same with both. *)
+let most_domains = 1000
+
+let draw_generators num_domains =
+  for _ = 1 to Int.min num_domains most_domains do
+    ignore (Random.split ())
+  done
+
 let setup ?name ~num_domains () =
   if num_domains < 0 then invalid_arg "Task.setup_pool: num_domains must be at least 0";
+  draw_generators num_domains;
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
   let pool = Pool.create ?name ~domains:asked () in
   let home = Promise.home ~unheard:pool.home.unheard pool.home.owner in

@@ -24,6 +24,21 @@ let any_number_will_do () =
         (Task.run pool (fun () ->
              Task.parallel_for_reduce pool ( + ) 0 ~start:1 ~finish:10 ~body:Fun.id)))
 
+(* Of what each domain draws at its start, where Domainslib starts them. *)
+let random_goes_on_as_after_domains () =
+  let after what =
+    Random.init 42;
+    what ();
+    Random.bits ()
+  in
+  let spawn n () =
+    for _ = 1 to n do
+      Domain.join (Domain.spawn ignore)
+    done
+  in
+  let set_up n () = with_pool n (fun pool -> Task.run pool ignore) in
+  List.iter (fun n -> check_int "drawn next" (after (spawn n)) (after (set_up n))) [ 0; 1; 3; 7 ]
+
 let is pool = function Some found -> found == pool | None -> false
 
 let is_found_by_name () =
@@ -124,6 +139,7 @@ let cases =
     case "a pool tells the number of domains asked for" tells_the_number_asked_for;
     case "negative numbers are refused" refuses_negative_numbers;
     case "a pool of any number works" any_number_will_do;
+    case "a seed's numbers go on as with Domainslib" random_goes_on_as_after_domains;
     case "pools are found by name" is_found_by_name;
     case "the older of two of a name may go first" the_older_one_may_go_first;
     case "a pool torn down refuses work" refuses_work_when_torn_down;
