@@ -27,7 +27,7 @@
     waits in another way, for a flag or in [Condition.wait], keeps its worker. Then it needs as many workers as tasks that wait so, and one
     more. A pool has them where the machine has the CPUs; elsewhere the environment variables
     [MUSTER_DOMAINS=n] and [MUSTER_GOVERNOR=off] give pools up to [n] workers. What such code
-    may count on is that a task of {!Task.async}, in a pool of several workers, begins even if
+    may count on is that a task of {!Task.async}, in a pool that was asked to have several workers, begins even if
     its maker never awaits it; and in loops of no more chunks than the pool was asked to have workers,
     each chunk is such a task.
 

@@ -66,8 +66,14 @@ let home_for t (w : Place.t) =
   let home = Context.home w in
   if home == w.pool.home then t.home else home
 
+(* Code that polls for a task keeps its worker, and where the process has one CPU the pool has no other: then a
+   guard comes (Find), as a domain comes that Domainslib's user asked for. *)
+let[@inline] let_guard t =
+  if t.asked > 1 && Atomic.get t.pool.guards = 0 then Atomic.set t.pool.guards 1
+
 let async t f =
   check t;
+  let_guard t;
   let w = Place.current () in
   if w.pool == t.pool && Place.owned w then begin
     Context.check_at w;
