@@ -2,7 +2,10 @@ type t = { run : string; mutable times : (string * float) list }
 
 let create run = { run; times = [] }
 let times t = List.rev t.times
-let on_terminal = lazy (Unix.isatty Unix.stderr)
+
+(* One that says so (an editor's) has no line that can be cleared. *)
+let is_dumb () = Sys.getenv_opt "TERM" = Some "dumb"
+let on_terminal = lazy (Unix.isatty Unix.stderr && not (is_dumb ()))
 let clear_line = "\r\027[K"
 let show t name percent = Printf.eprintf "%s%s: %s %d %%%!" clear_line t.run name percent
 
