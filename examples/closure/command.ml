@@ -16,8 +16,7 @@ let load = function
   | Files paths -> List.map Index.read paths
   | Generated packages -> [ generated packages ]
 
-let choose paths generate =
-  match (paths, generate) with
+let choose = function
   | [], Some packages -> Generated packages
   | [], None -> (
     match Index.on_this_machine () with
@@ -55,9 +54,9 @@ let job source ~domains ~oversubscribe ~top ~repeat =
     let run = plural domains "domain" in
     Error (1, Printf.sprintf "%s: %s is not what the sequential program finds" run what)
 
-let main paths generate domains oversubscribe top repeat =
+let main index domains oversubscribe top repeat =
   let outcome =
-    match job (choose paths generate) ~domains ~oversubscribe ~top ~repeat with
+    match job (choose index) ~domains ~oversubscribe ~top ~repeat with
     | outcome -> outcome
     | exception Index.Unreadable { path; reason } -> Error (2, Printf.sprintf "%s: %s" path reason)
   in
@@ -94,6 +93,14 @@ let generate =
     value
     & opt (some (number 0 ~most:most_generated)) None
     & info [ "generate"; "size" ] ~docv:"N" ~doc)
+
+let index_or_generate =
+  let either paths generate =
+    match (paths, generate) with
+    | _ :: _, Some _ -> `Error (true, "--index and --generate exclude each other")
+    | _ -> `Ok (paths, generate)
+  in
+  Term.(ret (const either $ index $ generate))
 
 let domains =
   let doc =
@@ -137,4 +144,4 @@ let exits =
 let cmd =
   let doc = "what every package of this machine's index pulls in" in
   let info = Cmd.info "closure" ~doc ~man ~exits in
-  Cmd.v info Term.(const main $ index $ generate $ domains $ oversubscribe $ top $ repeat)
+  Cmd.v info Term.(const main $ index_or_generate $ domains $ oversubscribe $ top $ repeat)

@@ -495,10 +495,17 @@ let test_command () =
     (fun path ->
       let twice = [ "--index"; path; "--index"; path ] in
       check int "two files" 0 (exit_status (twice @ small)));
-  let refused argument =
-    check int argument Cmdliner.Cmd.Exit.cli_error (exit_status [ argument ])
+  let refused arguments =
+    let what = String.concat " " arguments in
+    check int what Cmdliner.Cmd.Exit.cli_error (exit_status arguments)
   in
-  List.iter refused [ "--domains=0"; "--generate=-1"; Printf.sprintf "--generate=%d" max_int ]
+  List.iter refused
+    [
+      [ "--domains=0" ];
+      [ "--generate=-1" ];
+      [ Printf.sprintf "--generate=%d" max_int ];
+      [ "--index=/dev/null"; "--generate=3" ];
+    ]
 
 let () =
   let case name f = Alcotest.test_case name `Quick f in
