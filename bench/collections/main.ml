@@ -60,32 +60,39 @@ let row options case =
   ]
 
 let of_length n = Arrays.cases n @ Sorting.cases n @ Lists.cases n
+let begins prefix case = String.starts_with ~prefix case.name
 
 let cases options =
   let large = if options.quick then 10_000 else Case.large in
-  let is_wanted case =
-    options.only = []
-    || List.exists (fun prefix -> String.starts_with ~prefix case.name) options.only
-  in
-  List.filter is_wanted (List.concat_map of_length [ large; Case.small ])
+  let all = List.concat_map of_length [ large; Case.small ] in
+  let is_none prefix = not (List.exists (begins prefix) all) in
+  let is_wanted case = options.only = [] || List.exists (fun it -> begins it case) options.only in
+  match List.find_opt is_none options.only with
+  | Some name -> Error (Printf.sprintf "--only %s: no operation begins so" name)
+  | None -> Ok (List.filter is_wanted all)
 
-let main domains repeat quick only =
-  let options = { domains; repeat; quick; only } in
+let measure options cases =
   print_string (Table.to_text (Machine.table (Machine.facts ())));
   let header =
     [ "operation"; "stdlib's"; "stdlib"; "Muster"; "times faster"; "median"; "bar"; "" ]
   in
-  let rows = List.map (row options) (cases options) in
-  let title = Printf.sprintf "%d domains, minima of %d rounds" domains repeat in
+  let rows = List.map (row options) cases in
+  let title = Printf.sprintf "%d domains, minima of %d rounds" options.domains options.repeat in
   print_string (Table.to_text { title; header; rows })
+
+let main domains repeat quick only =
+  let options = { domains; repeat; quick; only } in
+  match cases options with
+  | Ok cases -> `Ok (measure options cases)
+  | Error reason -> `Error (false, reason)
 
 open Cmdliner
 
 let domains = Arg.(value & opt Options.positive 2 & info [ "domains" ] ~docv:"N")
 let repeat = Arg.(value & opt Options.positive 5 & info [ "repeat" ] ~docv:"N")
 let quick = Arg.(value & flag & info [ "quick" ] ~doc:"Sizes that only show that all runs.")
-let only = Arg.(value & opt_all string [] & info [ "only" ] ~doc:"Operations so called.")
+let only = Arg.(value & opt_all string [] & info [ "only" ] ~doc:"Operations that begin so.")
 
 let () =
   let info = Cmd.info "main" ~doc:"Collections beside the stdlib's" in
-  exit (Cmd.eval (Cmd.v info Term.(const main $ domains $ repeat $ quick $ only)))
+  exit (Cmd.eval (Cmd.v info Term.(ret (const main $ domains $ repeat $ quick $ only))))

@@ -105,7 +105,8 @@ let number name ~default doc =
 
 let only =
   let doc = "Only the program $(docv); can be repeated." in
-  Arg.(value & opt_all string [] & info [ "only" ] ~docv:"PROGRAM" ~doc)
+  let names = List.map (fun program -> (program.name, program.name)) (programs ~quick:true) in
+  Arg.(value & opt_all (enum names) [] & info [ "only" ] ~docv:"PROGRAM" ~doc)
 
 let flag name doc = Arg.(value & flag & info [ name ] ~doc)
 let domains = Muster.Cpu.available ()

@@ -10,7 +10,11 @@ let of_name prefix suites =
     let is_meant model = List.exists (String.starts_with ~prefix) [ suite; model.Model.name ] in
     match List.filter is_meant models with [] -> None | models -> Some (suite, models)
   in
-  List.filter_map some suites
+  match List.filter_map some suites with
+  | [] ->
+    Printf.eprintf "the name of no suite and no model begins with %S\n" prefix;
+    exit 1
+  | meant -> meant
 
 let quick (name, models) =
   let check model =
