@@ -80,6 +80,12 @@ let heeds_one_variable () =
   with_variable "OCAMLRUNPARAM" "b"
     (expect [ "doctor" ] [ "262144 words, the runtime's default"; "minor heaps of 524288 words: " ])
 
+(* The runtime reads it as a heap of one word, and takes the smallest that there is. *)
+let heap_without_number () =
+  with_setting "2" @@ fun () ->
+  with_variable "OCAMLRUNPARAM" "s"
+    (expect [ "doctor" ] [ "words, set by OCAMLRUNPARAM"; "stay as OCAMLRUNPARAM has set them" ])
+
 let parses () =
   let code, printed = outcome [ "doctor"; "--json" ] in
   Alcotest.(check int) "exit code" 0 code;
@@ -260,6 +266,7 @@ let doctor =
     case "--json" parses;
     case "MUSTER_DOMAINS" heeds_setting;
     case "CAMLRUNPARAM beside OCAMLRUNPARAM" heeds_one_variable;
+    case "a heap without a number" heap_without_number;
     case "heaps of domains that start late" late_heaps;
     case "the plan" plan;
     case "beside other programs" beside_others;

@@ -23,9 +23,10 @@ let largest = 1_048_576
 let survival = 0.01
 let is_managed words = words = runtime's_default || words = first
 
+(* Without a number ([s], [s32k]) the runtime sets one, too. *)
 let chosen_by_user =
   let sets_heap text =
-    List.exists (String.starts_with ~prefix:"s=") (String.split_on_char ',' text)
+    List.exists (String.starts_with ~prefix:"s") (String.split_on_char ',' text)
   in
   Option.fold ~none:false ~some:sets_heap (Cpu.parameters Sys.getenv_opt)
 
