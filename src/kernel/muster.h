@@ -74,8 +74,9 @@ void muster_for_n_dynamic(size_t n, muster_index_fn fn, void *ctx);
 
 /* The workers of the current pool, the caller included: worker numbers are below it, whatever happens
    to the pool. It does not change while the pool is open: where the process may use more CPUs later
-   on, loops of this page keep to the number that was first asked for. In a body: the workers that
-   its loop may use. Raises what starting the default pool raises. Cost: about 50 ns. */
+   on, loops of this page keep to the number that was first asked for; outside of all pools also where
+   the default pool is closed and another takes its place. In a body: the workers that its loop may use.
+   Raises what starting the default pool raises. Cost: about 50 ns. */
 size_t muster_workers(void);
 
 /* The same, but an exception is returned and not raised: the result is a caml value, for which
