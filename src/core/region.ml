@@ -230,6 +230,7 @@ let count w = w.own.counts.regions <- w.own.counts.regions + 1
 
 let run ?(to_the_end = false) w ~revoke ~workers share =
   Context.check_at w;
+  Staff.look_if_alone w;
   let t = { share = Context.carry w share; failures = Leftmost.create (); revoke; to_the_end } in
   count w;
   fork w t ~upto:workers;

@@ -270,7 +270,8 @@ let affinity () =
 let bind cpus =
   Sys.command (Printf.sprintf "taskset -apc %s %d >/dev/null 2>&1" cpus (Unix.getpid ())) = 0
 
-let follows_affinity () =
+(* [step] of a pool that has one worker left: it finds out that there are more CPUs again. *)
+let follows_affinity step () =
   needs_proc ();
   needs_two_cpus ();
   let all = affinity () in
@@ -284,7 +285,14 @@ let follows_affinity () =
     (fun () ->
       check_bool "bound" true (bind first);
       Pool.run pool (fun () -> work_until_within 3. "one CPU" (fun () -> Pool.size pool = 1)));
-  Pool.run pool (fun () -> work_until_within 3. "all CPUs" (fun () -> Pool.size pool = full))
+  let until = Unix.gettimeofday () +. 3. in
+  while Pool.size pool < full && Unix.gettimeofday () < until do
+    step pool
+  done;
+  check_int "all CPUs" full (Pool.size pool)
+
+let forks pool = Pool.run pool (fun () -> work_for 0.01)
+let regions pool = Muster.Team.for_slices pool 1_000 (fun ~worker:_ ~start:_ ~count:_ -> ())
 
 (* {1 Minor heaps, in children: they belong to the process} *)
 
@@ -669,7 +677,8 @@ let run_tests () =
         [
           case "two pools at once" two_pools_at_once;
           case "a neighbour" makes_room_for_a_neighbour;
-          case "affinity" follows_affinity;
+          case "affinity" (follows_affinity forks);
+          case "affinity, of a pool that has regions only" (follows_affinity regions);
         ] );
       ("a CPU is free again", List.map (fun (name, step) -> case name (is_taken_back step)) steps);
       ("a caller leaves", List.map (fun (name, step) -> case name (other_caller_leaves step)) steps);
