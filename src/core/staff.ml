@@ -347,14 +347,14 @@ let is_time w =
 let look_if_short (w : Place.t) =
   if is_short w.pool && (w.own.looked_at = 0 || is_time w) then look w
 
-(* A thread outside the pool that is short may be the only one that passes checkpoints: those within wait for
-   it, or for what it waits for. *)
 (* Nobody else works in a pool of one: where it could be larger, who calls regions finds out that there are
    more CPUs. *)
 let look_if_alone (w : Place.t) =
   if Atomic.get w.pool.size = 1 && w.pool.wanted > 1 && (w.own.looked_at = 0 || is_time w) then
     look w
 
+(* A thread outside the pool that is short may be the only one that passes checkpoints: those within wait for
+   it, or for what it waits for. *)
 let looked_outside = Atomic.make 0 (* in ticks; who sets it looks, for all threads *)
 
 let look_around () =
