@@ -193,7 +193,8 @@ module Task : sig
 
       What is cancelled with a task is what it runs itself: its branches, loops and scopes. Tasks that
       it has started with {!async} are not; but those that were started within a scope are cancelled
-      with the scope. *)
+      with the scope, and with what the scope is a part of, also when it has ended. ({!with_deadline}, {!all} and
+      {!first} are scopes, too.) *)
 
   exception Cancelled
 
@@ -238,8 +239,8 @@ module Task : sig
 
   val scope : (scope -> 'a) -> 'a
   (** [scope f] is [f s], and ends when all tasks of [s] have ended too. The first exception, of
-      [f] or of a task, cancels the rest, and is raised when they have ended. A task that was
-      cancelled by {!cancel} is no failure of its scope.
+      [f] or of a task, cancels the scope, and is raised when all have ended. (So hooks of {!on_cancel} are called, those
+      of the task that has failed as well.) A task that was cancelled by {!cancel} is no failure of its scope.
 
       {b Raises} that exception; {!Cancelled} if the scope is cancelled.
       {b Order}: all that the tasks did happens before the return, and before the exception. *)
