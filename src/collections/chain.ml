@@ -26,7 +26,7 @@ let join = function [ chain ] -> chain.first | chains -> (List.fold_left link em
    collect, each cell's copy takes a compare-and-set; so a piece is copied at once, by its maker. Lists
    that are shorter may be needed no more before a collection. *)
 
-let long = 1 lsl 15
+let long = 1 lsl 18
 let rec last_of = function [] -> [] | [ _ ] as last -> last | _ :: list -> last_of list
 
 let settled list =

@@ -64,7 +64,7 @@ let same n =
       [ !sum ])
 
 let all_lengths domains () =
-  on_domains domains (fun () -> Theirs.iter same [ 2; 127; 128; 129; 700; 5_000; 100_000 ])
+  on_domains domains (fun () -> Theirs.iter same [ 2; 127; 128; 129; 700; 5_000; 300_000 ])
 
 (* Not commutative, and sensitive to the bracketing; cut as arrays are. *)
 let scans domains () =
@@ -75,12 +75,12 @@ let scans domains () =
     let last _ y = y in
     if Ours.scan last (input n) <> input n then Alcotest.failf "last elements, %d" n
   in
-  on_domains domains (fun () -> Theirs.iter prefixes [ 1; 2; 1_024; 1_025; 1_088; 70_001; 200_000 ])
+  on_domains domains (fun () -> Theirs.iter prefixes [ 1; 2; 1_024; 1_025; 1_088; 70_001; 300_000 ])
 
 (* They survive compactions, and hold what was new when they were made. *)
 let survive () =
   on_domains 3 (fun () ->
-      let l = input 150_000 in
+      let l = input 300_000 in
       let made = Theirs.init 3 (fun i -> Ours.map (fun x -> (x, text (x + i))) l) in
       Gc.compact ();
       Gc.full_major ();
@@ -102,7 +102,7 @@ let promoted_by f =
   int_of_float words
 
 let few_promoted () =
-  let n = 400_000 in
+  let n = 1_000_000 in
   on_domains 2 (fun () ->
       let l = input n in
       let check what f =
