@@ -123,8 +123,9 @@ let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
 (* The next fork must not run in place without a look, if the clock may stop it, ... *)
 let heed_clock w = if watches_clock w then set_quiet w 0
 
-(* ... or if it was stopped meanwhile. *)
-let[@inline] restore_but_for_number w { context; home; base; depth; checked; _ } =
+(* ... or if it was stopped meanwhile. For the strand that was there all the while: its number stays, which it
+   may have drawn since. *)
+let[@inline] restore_own w { context; home; base; depth; checked; _ } =
   w.own.checked <- checked;
   if base <> 0 then begin
     w.own.base <- base;
@@ -138,10 +139,7 @@ let[@inline] restore_but_for_number w { context; home; base; depth; checked; _ }
 
 let restore w strand =
   w.own.strand <- strand.number;
-  restore_but_for_number w strand
-
-(* Of the strand that was there all the while: it may have drawn its number since. *)
-let restore_own w strand = restore_but_for_number w strand
+  restore_own w strand
 
 let set_base w base =
   w.own.base <- base;

@@ -263,7 +263,7 @@ let is_expected { entries; _ } = List.exists (fun entry -> entry.is_live == alwa
 let raised_cancelled =
   { failure = cancelled; heard = Atomic.make Unheard; after_stop = true; token = No_token }
 
-(* A value that comes after the stop is dropped. *)
+(* A value that comes after the stop is dropped, unless it is kept. *)
 let[@inline] outcome state result =
   match (state, result) with
   | Running (_, { stopped = true; kept = false; _ }), Returned _ -> Raised raised_cancelled
