@@ -209,6 +209,26 @@ let value_is_kept () =
       check "with a deadline" (fun c -> Task.with_deadline 60. (fun () -> Chan.recv c));
       check "in a branch" (fun c -> snd (Muster.both ignore (fun () -> Chan.recv c))))
 
+(* So is that of one whose event has come, though nobody granted it before it was cancelled, as may be in a meeting of
+   a [Barrier]: by a deadline, too, for it was not told. *)
+let value_is_kept_of_who_counts () =
+  let come _ =
+    Muster_core.Waiter.wait_or_leave ignore ~leave:(fun () -> true);
+    42
+  in
+  let come_and_go_on c =
+    let v = come c in
+    Task.check ();
+    v
+  in
+  in_pool 1 (fun () ->
+      check_int "cancel" 42 (Task.await (cancelled_after_its_event come));
+      check_int "deadline" 42 (Task.with_deadline 0.005 come);
+      check_cancelled "told later" (fun () ->
+          ignore (Task.await (cancelled_after_its_event come_and_go_on)));
+      check_raises "told later, deadline" Task.Deadline_exceeded (fun () ->
+          Task.with_deadline 0.005 come_and_go_on))
+
 (* No longer when it was told. *)
 let told_after_its_event () =
   let received = ref 0 in
@@ -1396,6 +1416,7 @@ let () =
           case "a value that comes later is dropped" value_is_dropped;
           case "an exception that comes later is not" exception_is_not;
           case "a value of what came before is kept" value_is_kept;
+          case "so is that of who counts" value_is_kept_of_who_counts;
           case "not if told" told_after_its_event;
           case "a task that has ended" after_the_end;
           case "cleaning up" cleans_up;

@@ -83,8 +83,7 @@ let heed_stop w =
   if w.context != Place.uncancelled then
     Promise.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
 
-let wait register =
-  Context.check ();
+let wait_checked register =
   let w = make (Context.get ()) in
   until_over w (fun () ->
       register w;
@@ -93,9 +92,19 @@ let wait register =
       if is_stopped w && not (is_dead w) then Promise.keep w.context);
   if is_dead w then Context.deliver_here ()
 
+let wait register =
+  Context.check ();
+  wait_checked register
+
+(* Who goes on though it was told is as one that was granted: what it returns counts, and it has met a checkpoint. *)
 let wait_or_leave register ~leave =
-  let tell_again = Context.to_tell_again () in
-  try wait register
+  Context.check ();
+  let tell_again = Context.to_tell_again () and context = Context.get () in
+  try wait_checked register
   with exn ->
     let failure = Outcome.caught exn in
-    if leave () && failure.exn == Promise.Cancelled then tell_again () else Outcome.raise failure
+    if leave () && failure.exn == Promise.Cancelled then begin
+      tell_again ();
+      Promise.keep context
+    end
+    else Outcome.raise failure

@@ -18,8 +18,8 @@ val wait_firmly : (t -> unit) -> unit
 
 val wait_or_leave : (t -> unit) -> leave:(unit -> bool) -> unit
 (** The same; where an exception ends it, [leave ()] is whether the event had come all the same, though
-    nobody has granted it yet. Then a cancellation does not count: the wait returns, and the task is told at
-    its next checkpoint. *)
+    nobody has granted it yet. Then a cancellation does not count: the wait returns, as after a grant, and the
+    task is told at its next checkpoint. *)
 
 val grant : t -> bool
 (** Ends the wait, unless it is over; whether it did. If not, the event goes to somebody else. From
