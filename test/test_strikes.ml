@@ -339,6 +339,29 @@ let as_the_first_stops_the_others () =
       is_struck "first" (fun () -> Task.first [ wins; loses ]));
   check_bool "the others are stopped" true (!went_on <= 1)
 
+(* Who is told while it waits has the mutex, whatever strikes on the way there. *)
+let as_a_condition_is_told () =
+  let without = ref 0 in
+  at_each_look (fun strike ->
+      whatever @@ fun () ->
+      run_on 1 @@ fun () ->
+      let mutex = Muster.Mutex.create () and told = Muster.Condition.create () in
+      let waits () =
+        Muster.Mutex.lock mutex;
+        whatever (fun () -> Muster.Condition.wait told mutex);
+        try Muster.Mutex.unlock mutex with Invalid_argument _ -> incr without
+      in
+      let tells () =
+        Muster.Mutex.lock mutex;
+        Muster.Condition.signal told;
+        Muster.Mutex.unlock mutex;
+        strike ()
+      in
+      let waiter = Task.async waits in
+      ignore (Task.async tells);
+      whatever (fun () -> Task.await waiter));
+  check_int "without the mutex" 0 !without
+
 (* The event has come, so it is not told; but the exception is not lost. *)
 let as_who_has_counted_is_told () =
   at_each_look @@ fun strike ->
@@ -382,6 +405,7 @@ let () =
         [
           case "as a scope stops" as_a_scope_stops;
           case "as the first stops the others" as_the_first_stops_the_others;
+          case "as a condition is told" as_a_condition_is_told;
           case "as who has counted is told" as_who_has_counted_is_told;
         ] );
     ]

@@ -45,11 +45,13 @@ let retake m = Outcome.on_failure (fun () -> Mutex.relock m) (fun _ -> Mutex.rel
 let wait t m =
   if not (Mutex.is_mine m) then
     invalid_arg "Muster.Condition.wait: the mutex is not locked by this task or thread";
-  let released = ref false in
   let register w =
     join t w;
-    released := true;
     Mutex.unlock m
   in
-  Outcome.on_failure (fun () -> Waiter.wait register) (fun _ -> if !released then retake m);
-  retake m
+  (* One thunk for both: between them an exception may strike, too, before anybody would see to the mutex. *)
+  let wait_and_retake () =
+    Waiter.wait register;
+    Mutex.relock m
+  in
+  Outcome.on_failure wait_and_retake (fun _ -> if not (Mutex.is_mine m) then retake m)
