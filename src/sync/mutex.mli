@@ -5,7 +5,8 @@
     The holder is a task, or a thread outside all pools. Of [both] and of loops, what another worker
     takes over counts as a task of its own, so whichever branch locks should unlock; and so may
     each chunk of a [parallel_for] of [muster.domainslib]. The function of [Pool.run] counts as its
-    caller, and so does a task of [muster.domainslib] that is awaited before it has begun.
+    caller, and so does a task of [muster.domainslib] that is awaited before it has begun. (So it does where
+    Ctrl-C has parted them and it goes on by itself: the caller cannot wait then for what it holds.)
 
     {b Fairness}: who waits is served in turn, but a lock that is free goes to whoever comes, so
     that it does not idle while a waiter is on its way to a worker. A waiter loses so at most once:
