@@ -304,7 +304,7 @@ module Pool : sig
       read again while the pool works, at most once a second. A domain that found nothing to do for
       150 ms ends, too, and another starts on use, which takes about 0.2 ms. (One that owns weak
       pointers, ephemerons or values with finalisers stays: OCaml before 5.5 lets weak ones of
-      ended domains dangle.) Calls work as before with fewer workers;
+      ended domains dangle. So does one in which a task has started a systhread, as long as that goes on.) Calls work as before with fewer workers;
       {!Team.broadcast} has them all come. A pool of [~oversubscribe:true] keeps its number, whatever
       the machine does; when idle its domains end all the same. The environment variable
       [MUSTER_GOVERNOR=off] keeps pools from heeding the machine's other work.

@@ -194,6 +194,27 @@ let comes_and_goes pool =
       Unix.sleepf pause)
     [ 0.148; 0.15; 0.151; 0.152; 0.155; 0.16; 0.17; 0.19; 0.2; 0.21 ]
 
+(* The domain could not end before what a call leaves behind, and would serve no further call. *)
+let call_leaves_a_thread pool =
+  let over = Atomic.make false in
+  let rec wait () =
+    if not (Atomic.get over) then (
+      Unix.sleepf 0.01;
+      wait ())
+  in
+  let start () = (Domain.self (), Thread.create wait ()) in
+  let call () =
+    let started = Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.blocking start))) in
+    Unix.sleepf 0.5;
+    started
+  in
+  let domains, threads =
+    Fun.protect ~finally:(fun () -> Atomic.set over true) (fun () ->
+        List.split (List.init 3 (fun _ -> call ())))
+  in
+  List.iter Thread.join threads;
+  check_int "domains" 1 (List.length (List.sort_uniq compare domains))
+
 (* A domain that had threads ends without making collections wait for its tick thread, which would
    be 50 ms. Where runtime and system are known (crew_stubs.c). *)
 let ends_without_a_pause () =
@@ -333,6 +354,7 @@ let () =
         [
           case "blocked calls burn no CPU" (on_pools [ 2 ] blocked_calls_burn_nothing);
           case "nothing is left" nothing_is_left;
+          case "nor a domain for each thread that calls leave" (on_pools [ 2 ] call_leaves_a_thread);
           case "ends without a pause" ends_without_a_pause;
           case "comes and goes" (on_pools [ 2 ] comes_and_goes);
         ] );

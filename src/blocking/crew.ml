@@ -145,6 +145,10 @@ let may_leave () =
     Atomic.compare_and_set state seen Away
   | Away | Here _ -> false
 
+(* Nobody tells when what keeps the domain has gone: a thread that a job has started, say. *)
+let rest_ms () =
+  match Atomic.get state with Here { hands = 0; _ } -> patience_ms | Away | Here _ -> -1
+
 let rec lead () =
   match !taken with
   | job :: rest ->
@@ -154,7 +158,7 @@ let rec lead () =
     take_waiting ();
     if !taken <> [] then lead ()
     else if not (may_leave ()) then begin
-      ignore (Sleeper.doze foreman (-1));
+      ignore (Sleeper.doze foreman (rest_ms ()));
       lead ()
     end
 

@@ -107,7 +107,7 @@ val free_stacks_at_end : unit -> unit
 
 val domain_must_stay : unit -> bool
 (** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
-    survive its end well. *)
+    survive its end well, or has other threads, for which its end would wait. *)
 
 val look_up_every : int -> int -> unit
 (** [look_up_every index ticks] makes the collector remind a domain's worker, at a minor collection

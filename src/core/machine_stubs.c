@@ -16,6 +16,7 @@
 #include <caml/minor_gc.h>
 #include <caml/misc.h>
 #include <caml/mlvalues.h>
+#include <caml/roots.h>
 #include <caml/signals.h>
 #include <caml/version.h>
 #include <caml/weak.h>
@@ -594,15 +595,36 @@ value muster_look_up_every(value index, value every) {
   return Val_unit;
 }
 
-/* Whether the calling domain owns weak pointers, ephemerons or finalised values. When a domain
-   ends, they pass to another: before OCaml 5.5 weak ones without being cleaned, and then they
-   dangle (ocaml/ocaml 14718 and others); for finalisers the end forces a major cycle. */
+/* The systhreads of a domain are known to their library alone, which shows them to the collector: the
+   descriptor of each is a root. Its third field is a custom block of theirs. */
+static void count_thread(void *threads, value root, volatile value *at) {
+  (void)at;
+  if (root == 0 || !Is_block(root) || Tag_val(root) != 0 || Wosize_val(root) < 3) return;
+  value status = Field(root, 2);
+  if (status != 0 && Is_block(status) && Tag_val(status) == Custom_tag &&
+      strcmp(Custom_ops_val(status)->identifier, "_threadstatus") == 0)
+    ++*(intnat *)threads;
+}
+
+/* Whether the calling domain has threads beside this one. It reads their stacks, too. */
+static int has_other_threads(void) {
+  scan_roots_hook show = atomic_load(&caml_scan_roots_hook);
+  intnat threads = 0;
+  if (show != NULL) show(count_thread, 0, &threads, Caml_state);
+  return threads > 1;
+}
+
+/* Whether the calling domain owns weak pointers, ephemerons or finalised values, or has other threads. When
+   a domain ends, what it owns passes to another: before OCaml 5.5 weak ones without being cleaned, and then
+   they dangle (ocaml/ocaml 14718 and others); for finalisers the end forces a major cycle. For threads its end
+   waits, for ever maybe: it would do nothing, and still be one of the runtime's domains. */
 value muster_domain_must_stay(value unit) {
   (void)unit;
   struct caml_ephe_info *weak = Caml_state->ephe_info;
   struct caml_final_info *finalised = Caml_state->final_info;
   return Val_bool(weak->todo != 0 || weak->live != 0 || finalised->first.young > 0 ||
-                  finalised->last.young > 0 || finalised->todo_head != NULL);
+                  finalised->last.young > 0 || finalised->todo_head != NULL ||
+                  has_other_threads());
 }
 
 /* A domain keeps the stacks of fibers that have ended, in a list for each of five sizes (0.5 to 8 KB).

@@ -196,6 +196,31 @@ let close_of_an_empty_pool () =
   let (), seconds = wall_seconds (fun () -> Pool.close pool) in
   check_bool "at once" true (seconds < 0.5)
 
+(* The end of a domain waits for its threads: one that ended all the same would be there, do nothing, and another
+   would start beside it. *)
+let stays_for_a_thread () =
+  fixed 2 @@ fun pool ->
+  let over = Atomic.make false and threads = Atomic.make [] and domains = Atomic.make [] in
+  let rec wait () =
+    if not (Atomic.get over) then (
+      Unix.sleepf 0.01;
+      wait ())
+  in
+  let start worker =
+    if worker = 1 then begin
+      Atomic.set threads (Thread.create wait () :: Atomic.get threads);
+      Atomic.set domains (Domain.self () :: Atomic.get domains)
+    end
+  in
+  Fun.protect ~finally:(fun () -> Atomic.set over true) (fun () ->
+      for _ = 1 to 3 do
+        Muster.Team.broadcast pool start;
+        Unix.sleepf 0.4
+      done);
+  List.iter Thread.join (Atomic.get threads);
+  check_int "domains" 1 (List.length (List.sort_uniq compare (Atomic.get domains)));
+  check_within 2. "gone" (fun () -> residents pool = 0)
+
 (* {1 One budget} *)
 
 let two_pools_at_once () =
@@ -669,6 +694,7 @@ let run_tests () =
       ( "idle",
         [
           case "gives its domains back" gives_domains_back;
+          case "but those in which tasks have started threads" stays_for_a_thread;
           case "broadcast afterwards" broadcast_after_idleness;
           case "a suspended task goes on" suspended_task_goes_on;
           case "close" close_of_an_empty_pool;
