@@ -40,7 +40,8 @@ let rec broadcast t =
 
 (* An asynchronous exception (Ctrl-C) does not leave the caller without the mutex; a second one
    does. *)
-let retake m = Outcome.on_failure (fun () -> Mutex.relock m) (fun _ -> Mutex.relock m)
+let relock m () = Mutex.relock m
+let retake m = Outcome.firmly relock m ()
 
 let wait t m =
   if not (Mutex.is_mine m) then
