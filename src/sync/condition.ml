@@ -40,7 +40,7 @@ let rec broadcast t =
 
 (* An asynchronous exception (Ctrl-C) does not leave the caller without the mutex; a second one
    does. *)
-let relock m () = Mutex.relock m
+let relock m () = if not (Mutex.is_mine m) then Mutex.relock m
 let retake m = Outcome.firmly relock m ()
 
 let wait t m =
@@ -55,4 +55,4 @@ let wait t m =
     Waiter.wait register;
     Mutex.relock m
   in
-  Outcome.on_failure wait_and_retake (fun _ -> if not (Mutex.is_mine m) then retake m)
+  Outcome.on_failure wait_and_retake (fun _ -> retake m)
