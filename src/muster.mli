@@ -268,7 +268,8 @@ module Task : sig
       met none, at its end; what else [f] raises; [Invalid_argument] if [seconds] is not a number.
       With 0 or less [f] is not called. One that was not told keeps its value, though that be late: a
       message that it got at the last moment is not lost. ([try_] calls are no checkpoints, nor is what
-      a thread does meanwhile.)
+      a thread does meanwhile, nor is a lock or permit that is free: who takes one in [f] and keeps it calls
+      {!check} before, as in {!Semaphore}.)
       {b Order}: all that [f] did happens before the return, and before {!Deadline_exceeded}. *)
 
   (** {2 Failures that nobody sees} *)

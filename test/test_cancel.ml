@@ -1138,6 +1138,42 @@ let obtains receive () =
   obtain ();
   on_all obtain ()
 
+(* What need not be waited for is no checkpoint; after one, it is the caller's, be it late. *)
+let keeps_what_it_has_locked () =
+  let keeps name lock is_free =
+    let lock_late () =
+      Task.check ();
+      busy_until (Unix.gettimeofday () +. 0.004);
+      lock ()
+    in
+    let rec lock_in_time () =
+      match Task.with_deadline 0.003 lock_late with
+      | () -> check_bool name false (is_free ())
+      | exception Task.Deadline_exceeded ->
+        check_bool (name ^ ", not in time") true (is_free ());
+        lock_in_time ()
+    in
+    lock_in_time ()
+  in
+  on_all
+    (fun () ->
+      let s = Semaphore.make 1 and m = Muster.Mutex.create () in
+      let reading = Rwlock.create () and writing = Muster.Rwlock.create () in
+      keeps "permit"
+        (fun () -> Semaphore.acquire s)
+        (fun () -> Semaphore.get_value s = 1);
+      keeps "mutex"
+        (fun () -> Mutex.lock m)
+        (fun () ->
+          match Mutex.unlock m with () -> false | exception Invalid_argument _ -> true);
+      keeps "reader"
+        (fun () -> Rwlock.lock_read reading)
+        (fun () -> Rwlock.try_lock_write reading);
+      keeps "writer"
+        (fun () -> Rwlock.lock_write writing)
+        (fun () -> Rwlock.try_lock_read writing))
+    ()
+
 let ways_to_obtain =
   let other = lazy (Pool.create ~domains:2 ~oversubscribe:true ()) in
   [
@@ -1471,6 +1507,7 @@ let () =
           case "loses no message, 1 domain" (loses_no_message 1);
           case "loses no message, 2 domains" (loses_no_message 2);
           case "is told once, back in a pool" told_once_back_in_a_pool;
+          case "keeps what it has locked" keeps_what_it_has_locked;
         ]
         @ deadlines_of_the_busy
         @ List.map
