@@ -150,7 +150,8 @@ module Task : sig
 
   val first : (unit -> 'a) list -> 'a
   (** [first fs] runs all of [fs] as tasks; the result is that of the one that succeeds first.
-      The others are cancelled, and waited for.
+      The others are cancelled, and waited for. What one of them returns all the same is dropped, with the
+      message, say, that it had received: the first of several channels is {!Chan.select}'s.
 
       {b Raises} the leftmost exception if all fail; [Sys.Break] (Ctrl-C) if one of them raises that, whoever
       succeeds; [Invalid_argument] if [fs] is empty.

@@ -1157,8 +1157,8 @@ let keeps_what_it_has_locked () =
   in
   on_all
     (fun () ->
-      let s = Semaphore.make 1 and m = Muster.Mutex.create () in
-      let reading = Rwlock.create () and writing = Muster.Rwlock.create () in
+      let s = Semaphore.make 1 and m = Mutex.create () in
+      let reading = Rwlock.create () and writing = Rwlock.create () in
       keeps "permit"
         (fun () -> Semaphore.acquire s)
         (fun () -> Semaphore.get_value s = 1);
@@ -1431,6 +1431,33 @@ let short_loops () =
   List.iter (fun n -> List.iter (check n) (loops n)) [ 0; 1; 2; 10; 100 ];
   List.iter (fun n -> List.iter (check n) (collections n)) [ 2; 10; 100 ]
 
+(* Both messages are there before either task goes on: [first] takes both, [select] one. *)
+let first_drops_what_losers_got () =
+  let messages_left waiting receive =
+    in_pool 1 (fun () ->
+        let a = Chan.unbounded () and b = Chan.unbounded () and begun = ref 0 in
+        let t = Task.async (fun () -> receive a b (fun () -> incr begun)) in
+        while !begun < waiting do
+          try Task.with_deadline 0.001 (fun () -> Task.await t)
+          with Task.Deadline_exceeded -> ()
+        done;
+        Chan.send a ();
+        Chan.send b ();
+        Task.await t;
+        Chan.length a + Chan.length b)
+  in
+  let receive_from c begin_ () =
+    begin_ ();
+    Chan.recv c
+  in
+  let by_first a b begin_ = Task.first [ receive_from a begin_; receive_from b begin_ ] in
+  let by_select a b begin_ =
+    begin_ ();
+    Chan.(select [ recv_case a Fun.id; recv_case b Fun.id ])
+  in
+  check_int "first" 0 (messages_left 2 by_first);
+  check_int "select" 1 (messages_left 1 by_select)
+
 let () =
   Alcotest.run "cancel"
     [
@@ -1519,5 +1546,6 @@ let () =
           case "spares the winner, 1 domain" (fun () -> in_pool 1 first_spares_the_winner);
           case "spares the winner, 3 domains" (fun () -> in_pool 3 first_spares_the_winner);
           case "begins no more" first_begins_no_more;
+          case "drops what losers got" first_drops_what_losers_got;
         ] );
     ]
