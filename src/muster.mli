@@ -268,9 +268,8 @@ module Task : sig
       {b Raises} {!Deadline_exceeded} if [f] was told that time is up, at a checkpoint, or, where it
       met none, at its end; what else [f] raises; [Invalid_argument] if [seconds] is not a number.
       With 0 or less [f] is not called. One that was not told keeps its value, though that be late: a
-      message that it got at the last moment is not lost. ([try_] calls are no checkpoints, nor is what
-      a thread does meanwhile, nor is a lock or permit that is free: who takes one in [f] and keeps it calls
-      {!check} before, as in {!Semaphore}.)
+      message that it got at the last moment is not lost, nor a lock or permit: to take one that is free counts as
+      a checkpoint here. ([try_] calls are none, nor is what a thread does meanwhile.)
       {b Order}: all that [f] did happens before the return, and before {!Deadline_exceeded}. *)
 
   (** {2 Failures that nobody sees} *)
@@ -306,8 +305,9 @@ module Pool : sig
       read again while the pool works, at most once a second. A domain that found nothing to do for
       150 ms ends, too, and another starts on use, which takes about 0.2 ms. (One that owns weak
       pointers, ephemerons or values with finalisers stays: OCaml before 5.5 lets weak ones of
-      ended domains dangle. So does one in which a task has started a systhread, as long as that goes on.) Calls work as before with fewer workers;
-      {!Team.broadcast} has them all come. A pool of [~oversubscribe:true] keeps its number, whatever
+      ended domains dangle. So does one in which a task has started a systhread, as long as that goes
+      on.) Calls work as before with fewer workers; {!Team.broadcast} has them all come. A pool of
+      [~oversubscribe:true] keeps its number, whatever
       the machine does; when idle its domains end all the same. The environment variable
       [MUSTER_GOVERNOR=off] keeps pools from heeding the machine's other work.
 

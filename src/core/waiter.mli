@@ -21,6 +21,10 @@ val wait_or_leave : (t -> unit) -> leave:(unit -> bool) -> unit
     nobody has granted it yet. Then a cancellation does not count: the wait returns, as after a grant, and the
     task is told at its next checkpoint. *)
 
+val need_not_wait : unit -> unit
+(** What is free counts as obtained in time, as after a {!wait} ([Task.with_deadline]). To be called before it is
+    taken, as an asynchronous exception may strike here. *)
+
 val grant : t -> bool
 (** Ends the wait, unless it is over; whether it did. If not, the event goes to somebody else. From
     any thread. *)

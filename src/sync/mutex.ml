@@ -181,6 +181,7 @@ let[@inline never] contend fn t me =
 
 let[@inline] lock_of fn t =
   let me = Strand.current () in
+  Waiter.need_not_wait ();
   if not (replace t Free (Held me)) then contend fn t me
 
 let lock t = lock_of "lock" t

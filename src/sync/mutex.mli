@@ -24,7 +24,7 @@ val lock : t -> unit
     {b Raises} [Invalid_argument] if the caller holds it already.
     {b Order}: what happened before an [unlock] happens before the return of every later [lock], and
     of every later {!try_lock} that succeeds; so with {!protect}.
-    {b Cancels}: where it waits; the caller does not hold [m] then. (With a time limit: see {!Semaphore}.) *)
+    {b Cancels}: where it waits; the caller does not hold [m] then. *)
 
 val try_lock : t -> bool
 (** [try_lock m] is whether the caller could lock [m] without waiting, and has done so; [false] if it

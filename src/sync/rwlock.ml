@@ -98,6 +98,7 @@ let refuse_writer fn t =
     misuse fn "already locked for writing by this task or thread"
 
 let lock_read_of fn t =
+  Waiter.need_not_wait ();
   if not (try_lock_read t) then begin
     refuse_writer fn t;
     wait t ~writes:false
@@ -111,6 +112,7 @@ let rec accept t me =
 
 let lock_write_of fn t =
   let me = Strand.current () in
+  Waiter.need_not_wait ();
   if not (try_to_write t me) then begin
     refuse_writer fn t;
     wait t ~writes:true;

@@ -20,7 +20,7 @@ val lock_read : t -> unit
     [lock_read] and [lock_write], and what happened before [unlock_read] of every later [lock_write].
     So with the [try_] and [protect_] functions.
     {b Cancels}: where it waits; the caller does not hold the lock then, and who waited behind it
-    alone goes on. (With a time limit: see {!Semaphore}.) *)
+    alone goes on. *)
 
 val lock_write : t -> unit
 (** [lock_write l] returns once the caller is the writer and there are no readers. Otherwise as

@@ -67,7 +67,10 @@ let rec try_acquire t =
   | Permits 0 | Waiters _ -> false
   | Permits n as seen -> Atomic.compare_and_set t seen (Permits (n - 1)) || try_acquire t
 
-let acquire t = if not (try_acquire t) then Waiter.wait (join t)
+let acquire t =
+  Waiter.need_not_wait ();
+  if not (try_acquire t) then Waiter.wait (join t)
+
 let get_value t = match Atomic.get t with Permits n -> n | Waiters _ -> 0
 
 let with_permit t f =

@@ -1,27 +1,6 @@
 (** Counting semaphores: a number of permits, taken and given back one at a time. A task that waits
     for one is suspended; a thread outside all pools blocks.
 
-    A permit that is free is taken without a checkpoint, and code that met none is told at its end that time is up:
-    then it has the permit all the same. So who would take one within a time limit, and keep it, looks first:
-
-    {[
-      open Muster
-
-      let acquire_within seconds s =
-        let acquire () =
-          Task.check ();
-          Semaphore.acquire s
-        in
-        match Task.with_deadline seconds acquire with
-        | () -> true
-        | exception Task.Deadline_exceeded -> false
-
-      let () =
-        let s = Semaphore.make 1 in
-        assert (acquire_within 60. s);
-        assert (not (acquire_within 0.001 s))
-    ]}
-
     {b Fairness}: permits go to who waits in the order of arrival; nobody overtakes.
     {b Cost}: uncontended, [acquire] and [release] together about 10 ns. *)
 
