@@ -244,6 +244,7 @@ module Task : sig
       of the task that has failed as well.) A task that was cancelled by {!cancel} is no failure of its scope.
 
       {b Raises} that exception; {!Cancelled} if the scope is cancelled.
+      {b Cost}: where scopes are nested, a task's first wait takes 0.1 to 0.3 us for each one around it.
       {b Order}: all that the tasks did happens before the return, and before the exception. *)
 
   val fork : scope -> (unit -> 'a) -> 'a t
