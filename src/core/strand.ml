@@ -20,10 +20,17 @@ let[@inline never] draw w =
 
 let[@inline] at w = if w.own.strand <> 0 then w.own.strand else draw w
 
-let current () =
+let elsewhere () =
   match owned_place () with
   | Some w -> at w
   | None -> ( match outside_place () with Some w -> at w | None -> Machine.thread_id ())
+
+(* Mostly a thread is where storage shows it, or nowhere. *)
+let current () =
+  let w = Place.current () in
+  if owned w then at w
+  else if w == nobody && Atomic.get beside == [] then Machine.thread_id ()
+  else elsewhere ()
 
 (* Where storage shows the thread's place, neither allocates: a signal's handler that raises may strike there. *)
 
