@@ -11,7 +11,8 @@
     {b Fairness}: who waits is served in turn, but a lock that is free goes to whoever comes, so
     that it does not idle while a waiter is on its way to a worker. A waiter loses so at most once:
     then the lock is handed to it.
-    {b Cost}: uncontended, [lock] and [unlock] together about 20 ns in a program of one domain, 40 ns in one of several, and 2 words. *)
+    {b Cost}: uncontended, [lock] and [unlock] together about 20 ns in a program of one domain, 40 ns
+    in one of several, and 2 words. *)
 
 type t
 

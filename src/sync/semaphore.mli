@@ -2,7 +2,8 @@
     for one is suspended; a thread outside all pools blocks.
 
     {b Fairness}: permits go to who waits in the order of arrival; nobody overtakes.
-    {b Cost}: uncontended, [acquire] and [release] together about 10 ns in a program of one domain, 30 ns in one of several. *)
+    {b Cost}: uncontended, [acquire] and [release] together about 10 ns in a program of one domain,
+    30 ns in one of several. *)
 
 type t
 
