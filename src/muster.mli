@@ -308,9 +308,9 @@ module Pool : sig
       pointers, ephemerons or values with finalisers stays: OCaml before 5.5 lets weak ones of
       ended domains dangle. So does one in which a task has started a systhread, as long as that goes
       on.) Calls work as before with fewer workers; {!Team.broadcast} has them all come. A pool of
-      [~oversubscribe:true] keeps its number, whatever
-      the machine does; when idle its domains end all the same. The environment variable
-      [MUSTER_GOVERNOR=off] keeps pools from heeding the machine's other work.
+      [~oversubscribe:true] keeps its number, whatever the machine does; when idle its domains end all
+      the same. The environment variable [MUSTER_GOVERNOR=off] keeps pools from heeding the machine's
+      other work.
 
       With several workers the minor heap of each, and of the calling domain, becomes
       [minor_heap_words], in whole pages. By default it becomes 512 k words (4 MB), and 1 M where 1 %

@@ -204,13 +204,16 @@ let call_leaves_a_thread pool =
   in
   let start () = (Domain.self (), Thread.create wait ()) in
   let call () =
-    let started = Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.blocking start))) in
+    let started =
+      Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.blocking start)))
+    in
     Unix.sleepf 0.5;
     started
   in
   let domains, threads =
-    Fun.protect ~finally:(fun () -> Atomic.set over true) (fun () ->
-        List.split (List.init 3 (fun _ -> call ())))
+    Fun.protect
+      ~finally:(fun () -> Atomic.set over true)
+      (fun () -> List.split (List.init 3 (fun _ -> call ())))
   in
   List.iter Thread.join threads;
   check_int "domains" 1 (List.length (List.sort_uniq compare domains))

@@ -1154,19 +1154,12 @@ let keeps_what_it_has_locked () =
     (fun () ->
       let s = Semaphore.make 1 and m = Mutex.create () in
       let reading = Rwlock.create () and writing = Rwlock.create () in
-      keeps "permit"
-        (fun () -> Semaphore.acquire s)
-        (fun () -> Semaphore.get_value s = 1);
+      keeps "permit" (fun () -> Semaphore.acquire s) (fun () -> Semaphore.get_value s = 1);
       keeps "mutex"
         (fun () -> Mutex.lock m)
-        (fun () ->
-          match Mutex.unlock m with () -> false | exception Invalid_argument _ -> true);
-      keeps "reader"
-        (fun () -> Rwlock.lock_read reading)
-        (fun () -> Rwlock.try_lock_write reading);
-      keeps "writer"
-        (fun () -> Rwlock.lock_write writing)
-        (fun () -> Rwlock.try_lock_read writing))
+        (fun () -> match Mutex.unlock m with () -> false | exception Invalid_argument _ -> true);
+      keeps "reader" (fun () -> Rwlock.lock_read reading) (fun () -> Rwlock.try_lock_write reading);
+      keeps "writer" (fun () -> Rwlock.lock_write writing) (fun () -> Rwlock.try_lock_read writing))
     ()
 
 let ways_to_obtain =
@@ -1433,8 +1426,7 @@ let first_drops_what_losers_got () =
         let a = Chan.unbounded () and b = Chan.unbounded () and begun = ref 0 in
         let t = Task.async (fun () -> receive a b (fun () -> incr begun)) in
         while !begun < waiting do
-          try Task.with_deadline 0.001 (fun () -> Task.await t)
-          with Task.Deadline_exceeded -> ()
+          try Task.with_deadline 0.001 (fun () -> Task.await t) with Task.Deadline_exceeded -> ()
         done;
         Chan.send a ();
         Chan.send b ();

@@ -59,7 +59,8 @@ and own = {
   mutable home : Promise.home;  (** of the tasks that it starts *)
   mutable base : int;  (** the call by C in which that code began (Context), ... *)
   mutable depth : int;  (** ... and how many interruptions it began on top of *)
-  mutable checked : bool;  (** was at a checkpoint, or away, or took a lock, since its innermost deadline was set *)
+  mutable checked : bool;
+      (** was at a checkpoint, away or took a lock since its innermost deadline was set *)
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)

@@ -127,13 +127,11 @@ let[@inline] forget_stale w =
   drop_stale w.deque
 
 (* Others who awaited tasks of this deque leave entries behind without a word: hence the look when
-   it is long, too. One fork in eight does that, in no order to which a program's own could keep (it is
-   Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, 6.4), since to look takes a tenth of the time
-   of a task that is awaited in place. *)
+   it is long, too. To look takes a tenth of the time of a task that is awaited in place, so one fork in
+   eight does; spread by Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, 6.4), or a program that
+   forks in groups might look at the wrong moment each time, and its deque grow. *)
 let[@inline] may_be_stale w =
-  w.own.stale
-  || (w.own.counts.forks * 0x1E3779B97F4A7C15) lsr 60 = 0
-     && Deque.size w.deque >= high
+  w.own.stale || ((w.own.counts.forks * 0x1E3779B97F4A7C15) lsr 60 = 0 && Deque.size w.deque >= high)
 
 (* What was popped stays in its slot, and its result in memory, until something is pushed there. *)
 let forks_to_a_sweep = 1024

@@ -83,7 +83,8 @@ let heed_stop w =
   if w.context != Place.uncancelled then
     Promise.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
 
-let[@inline never] note_in_time () = Option.iter (fun w -> w.Place.own.checked <- true) (Context.here ())
+let[@inline never] note_in_time () =
+  Option.iter (fun w -> w.Place.own.checked <- true) (Context.here ())
 
 let[@inline] need_not_wait () =
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()

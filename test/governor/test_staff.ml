@@ -212,7 +212,9 @@ let stays_for_a_thread () =
       Atomic.set domains (Domain.self () :: Atomic.get domains)
     end
   in
-  Fun.protect ~finally:(fun () -> Atomic.set over true) (fun () ->
+  Fun.protect
+    ~finally:(fun () -> Atomic.set over true)
+    (fun () ->
       for _ = 1 to 3 do
         Muster.Team.broadcast pool start;
         Unix.sleepf 0.4
