@@ -1,16 +1,18 @@
 (* What all known compilers lay out alike: blocks, their fields, arrays, cons cells. For Compat, which
    has the interface. *)
 
-(* Objects of one size class lie side by side in the heap: 15 more words keep what follows
-   off the cache line (and off its neighbour, which prefetchers fetch in pairs). *)
+(* Objects of one size class lie side by side in the heap, and those of 16 words, with their header, begin
+   at multiples of 128 bytes: so one of up to 7 fields has a cache line of its own (and that line's neighbour,
+   which prefetchers fetch in pairs). A larger one has 15 words behind it. *)
 let padded (block : 'a) : 'a =
   let old = Obj.repr block in
   let size = Obj.size old in
-  let wide = Obj.new_block (Obj.tag old) (size + 15) in
+  let wide_size = if size <= 7 then 15 else size + 15 in
+  let wide = Obj.new_block (Obj.tag old) wide_size in
   for i = 0 to size - 1 do
     Obj.set_field wide i (Obj.field old i)
   done;
-  for i = size to size + 14 do
+  for i = size to wide_size - 1 do
     Obj.set_field wide i (Obj.repr 0)
   done;
   Obj.obj wide

@@ -223,7 +223,7 @@ let rec some_deque_has_work workers n =
 let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
 let has_work w =
-  Atomic.get w.mailbox != Idle
+  Mailbox.is_posted w.mailbox
   || (helps_others w && some_deque_has_work w.pool.workers (places_in_use w.pool))
   || (not (w.resident || Deque.is_empty w.deque))
   || inbox_has_work w

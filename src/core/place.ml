@@ -12,20 +12,6 @@
    place. The owner sets it when the deque has [high] entries, and clears it at [low]; a thief
    clears it when it takes something, to make the owner look again. *)
 
-(* One block, so that a worker that receives it fetches one cache line and not four. *)
-type mailbox =
-  | Idle
-  | Gone  (** no resident works here (Staff) *)
-  | Job of {
-      share : int -> unit;
-      from : int;
-      backtrace : bool;  (** the caller's setting *)
-      ordered : bool;  (** cannot be taken back, so the worker need not say that it began *)
-      failures : Outcome.failure Leftmost.t;
-      late : int Atomic.t;  (** shares that go on after their mailbox was freed *)
-    }
-  | Busy of mailbox  (** with that Job, which was not ordered *)
-
 type t = {
   mutable quiet : int;  (** first: see Compat.first_word *)
   look : int Atomic.t;  (** second: machine_stubs.c sets it. 1 = time to look up (Staff) *)
@@ -35,7 +21,7 @@ type t = {
   resident : bool;
   owner : int Atomic.t;
   deque : Promise.any Deque.t;
-  mailbox : mailbox Atomic.t;
+  mailbox : Mailbox.t;
   pool : pool;
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
@@ -130,7 +116,7 @@ and pool = {
   regulars : int;  (** places that are not guests' *)
   guests : int Atomic.t;
   outsiders : t list Atomic.t;  (** for callers that found all places taken: places of nobody's *)
-  posting : int Atomic.t;  (** callers that wait for a mailbox to be Idle *)
+  posting : int Atomic.t;  (** callers that wait for a mailbox to be idle *)
   inbox : Promise.any Inbox.t;
   served : int Atomic.t;  (** items taken from it *)
   parking : Parking.t;
@@ -216,7 +202,7 @@ let make pool index =
       owner = Compat.padded (Atomic.make 0);
       pool;
       deque = Deque.create ~capacity:16 none;
-      mailbox = Compat.padded (Atomic.make (if resident then Gone else Idle));
+      mailbox = Mailbox.create ~is_open:(not resident);
       on_domain = Atomic.make false;
       domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false);

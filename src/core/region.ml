@@ -1,18 +1,13 @@
 (* A region: one fork of the whole pool (Fork Union's protocol, with exceptions, nesting and
    workers that may be busy).
 
-   Each worker has a mailbox on a cache line of its own, through which everything goes:
-
-   {v Idle --caller posts--> Job --worker begins--> Busy --worker is done--> Idle
-                             Job --caller takes it back--> Idle
-                             Job, ordered ------------worker is done---------> Idle v}
-
-   So a region costs each worker two trips of one line, and one more where the job may be taken
-   back. The caller runs its own share, then takes back each share that nobody has begun
-   ([revoke]), so it never waits for a worker that has other things to do. A broadcast must
-   reach every worker: it takes back nothing but the shares of absent ones. A worker is absent
-   while its place is free or its thread works in another pool ([away], set after its mailbox
-   was freed; having been away once, it begins every job by compare-and-set).
+   Everything goes through the workers' mailboxes, one cache line each (Mailbox): a region costs each
+   worker two trips of that line, and one more where the job may be taken back. The caller runs its
+   own share, then takes back each share that nobody has begun ([revoke]), so it never waits for a
+   worker that has other things to do. A broadcast must reach every worker: it takes back nothing but
+   the shares of absent ones. A worker is absent while its place is free or its thread works in
+   another pool ([away], set after its mailbox was freed; having been away once, it begins every job
+   by compare-and-set).
 
    Callers may be several. One that finds a mailbox taken does the share itself or, in a
    broadcast, waits ([posting] counts it, for whoever frees a mailbox to wake it). Whoever waits
@@ -28,49 +23,66 @@ open Worker
 
 let absent v = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.away
 
-let try_post w v job =
-  Atomic.get v.mailbox == Idle
-  && Atomic.compare_and_set v.mailbox Idle job
+type t = {
+  letter : Mailbox.letter;
+  plain : Mailbox.job;
+  ordered : Mailbox.job;
+  revoke : bool;
+  to_the_end : bool;  (** no exception ends the call before every share has ended *)
+}
+
+(* A visitor may leave: its share can always be taken back. *)
+let job_of t v = if t.revoke || v.index = 0 then t.plain else t.ordered
+
+(* [v] may sleep, or wait to leave (Resident.lock_mailbox). *)
+let tell w v = ignore (Parking.wake w.pool.parking v.index)
+
+let try_post w v t =
+  Mailbox.post v.mailbox (job_of t v) t.letter
   &&
-  (ignore (Parking.wake w.pool.parking v.index);
+  (tell w v;
    true)
 
+(* Others may need this one's mailbox meanwhile. *)
 let wait w found =
-  pause w ~found:(fun () -> found () || Atomic.get w.mailbox != Idle);
+  free_mailbox w;
+  pause w ~found:(fun () -> found () || Mailbox.is_posted w.mailbox);
   serve w
 
 (* Does what an absent worker's mailbox asks for, be it another caller's: that caller may be
    this very thread, further down its stack. *)
 let stand_in w v =
-  match Atomic.get v.mailbox with
-  | Idle | Gone | Busy _ -> ()
-  | Job job as posted ->
-    let ended ~here:_ =
-      ignore (Atomic.fetch_and_add job.late (-1));
-      ignore (Parking.wake w.pool.parking job.from)
-    in
+  let job = Mailbox.posted v.mailbox in
+  if job <> Mailbox.none then begin
+    let letter = Mailbox.blank () in
     let take () =
-      ignore (Atomic.fetch_and_add job.late 1);
-      Atomic.compare_and_set v.mailbox posted Idle
-      ||
-      (ended ~here:true;
-       false)
+      Mailbox.try_begin v.mailbox job
+      && begin
+        Mailbox.read v.mailbox ~into:letter;
+        ignore (Atomic.fetch_and_add letter.report.late 1);
+        Mailbox.free v.mailbox;
+        tell w v;
+        true
+      end
     in
     let share index =
       wake_posters w.pool;
-      job.share index
+      letter.share index
     in
-    let records = job.backtrace in
-    ignore (run_share_on_top w v.index share job.failures ~records ~take ~ended)
+    let ended ~here:_ =
+      ignore (Atomic.fetch_and_add letter.report.late (-1));
+      ignore (Parking.wake w.pool.parking letter.from)
+    in
+    ignore (run_share_on_top w v.index letter ~take ~share ~ended)
+  end
 
+(* Where a mailbox is taken, whoever frees it wakes those who post. *)
 let await_mailbox w v =
   let is_free () =
-    match Atomic.get v.mailbox with
-    | Idle -> true
-    | Gone -> Atomic.get v.owner = 0
-    | Job _ | Busy _ -> false
+    Mailbox.is_idle v.mailbox || (Mailbox.is_gone v.mailbox && Atomic.get v.owner = 0)
   in
-  let { posting; _ } = w.pool and found () = is_free () || absent v in
+  let can_stand_in () = absent v && Mailbox.is_posted v.mailbox in
+  let { posting; _ } = w.pool and found () = is_free () || can_stand_in () in
   (* From here to the handler no exception strikes. *)
   ignore (Atomic.fetch_and_add posting 1);
   match wait w found with
@@ -105,125 +117,111 @@ let rec summon ?(tries = 20) pool v =
   end
 
 (* Whether there is somebody to whom the job could be posted. *)
-let rec post w v job =
-  try_post w v job
+let rec post w v t =
+  try_post w v t
   ||
-  match Atomic.get v.mailbox with
-  | Gone ->
+  if Mailbox.is_gone v.mailbox then
     summon w.pool v
     &&
     (await_mailbox w v;
-     post w v job)
-  | Idle | Job _ | Busy _ ->
-    if absent v then stand_in w v else await_mailbox w v;
-    post w v job
+     post w v t)
+  else begin
+    if absent v then stand_in w v;
+    await_mailbox w v;
+    post w v t
+  end
 
-type status = Waiting | Running | Over
-
-let status v job ~ordered =
-  match Atomic.get v.mailbox with
-  | seen when seen == job -> if ordered && not (absent v) then Running else Waiting
-  | Busy seen when seen == job -> Running
-  | Idle | Gone | Job _ | Busy _ -> Over
-
-type t = {
-  share : int -> unit;
-  failures : Outcome.failure Leftmost.t;
-  revoke : bool;
-  to_the_end : bool;  (** no exception ends the call before every share has ended *)
-}
+(* An ordered job that shows as waiting may have begun; but an absent worker begins none. *)
+let progress t v =
+  let job = job_of t v in
+  match Mailbox.progress v.mailbox job with
+  | Waiting when Mailbox.is_ordered job && not (absent v) -> Mailbox.Running
+  | seen -> seen
 
 (* [index] is not always the caller's own: it stands in for others. *)
-let run_as index w { share; failures; _ } = run_share w index share failures
+let run_as index w { letter = { share; report; _ }; _ } = run_share w index share report
 
-let rec settle w v job ~ordered t =
-  match status v job ~ordered with
+let take_back w v t =
+  Mailbox.try_begin v.mailbox (job_of t v)
+  && begin
+    Mailbox.free v.mailbox;
+    tell w v;
+    wake_posters w.pool;
+    true
+  end
+
+let rec settle w v t =
+  match progress t v with
   | Over -> ()
   | Waiting when t.revoke || absent v ->
-    if Atomic.compare_and_set v.mailbox job Idle then begin
-      wake_posters w.pool;
-      run_as v.index w t
-    end
-    else settle w v job ~ordered t
+    if take_back w v t then run_as v.index w t else settle w v t
   | (Waiting | Running) as was ->
-    wait w (fun () -> status v job ~ordered <> was || (was = Waiting && absent v));
-    settle w v job ~ordered t
+    wait w (fun () -> progress t v <> was || (was = Waiting && absent v));
+    settle w v t
 
 (* For the next region: this one does not wait. *)
-let hire_instead pool v = if Atomic.get v.mailbox == Gone then wake_for_work pool
-let is_ordered t i = (not t.revoke) && i > 0
+let hire_instead pool v = if Mailbox.is_gone v.mailbox then wake_for_work pool
 
 (* The workers that the caller has to stand in for, their mailboxes being taken. *)
-let rec post_all w t ~upto ~job_for i =
+let rec post_all w t ~upto i =
   if i >= upto then []
-  else if i = w.index then post_all w t ~upto ~job_for (i + 1)
+  else if i = w.index then post_all w t ~upto (i + 1)
   else begin
     let v = w.pool.workers.(i) in
     let posted =
-      if not t.revoke then post w v (job_for i)
+      if not t.revoke then post w v t
       else
-        try_post w v (job_for i)
+        try_post w v t
         ||
         (hire_instead w.pool v;
          false)
     in
-    let missed = post_all w t ~upto ~job_for (i + 1) in
+    let missed = post_all w t ~upto (i + 1) in
     if posted then missed else i :: missed
   end
 
 (* The caller's share of the work, and of the waiting. *)
-let take_part w t ~upto ~job_for =
-  let missed = post_all w t ~upto ~job_for 0 in
+let take_part w t ~upto =
+  let missed = post_all w t ~upto 0 in
   if w.index < upto then run_as w.index w t;
   for i = 0 to upto - 1 do
     if i <> w.index then
-      if missed <> [] && List.mem i missed then run_as i w t
-      else settle w w.pool.workers.(i) (job_for i) ~ordered:(is_ordered t i) t
+      if missed <> [] && List.mem i missed then run_as i w t else settle w w.pool.workers.(i) t
   done
 
 (* After the last mailbox: a share is counted as late before its mailbox is freed. It may have
    suspended, and wait for a worker to go on with it: perhaps for this one. *)
-let await_late w late = help w ~ready:(fun () -> Atomic.get late = 0) ~register:ignore
+let await_late w { letter = { report; _ }; _ } =
+  help w ~ready:(fun () -> Atomic.get report.late = 0) ~register:ignore
 
 (* What nobody has begun is not done any more. *)
-let rec break_off w v job ~ordered =
-  match status v job ~ordered with
+let rec break_off w v t =
+  match progress t v with
   | Over -> ()
-  | Waiting ->
-    if Atomic.compare_and_set v.mailbox job Idle then wake_posters w.pool
-    else break_off w v job ~ordered
+  | Waiting -> if not (take_back w v t) then break_off w v t
   | Running ->
-    wait w (fun () -> status v job ~ordered <> Running);
-    break_off w v job ~ordered
+    wait w (fun () -> progress t v <> Running);
+    break_off w v t
 
-let rec break_all_off w t ~upto ~job_for late =
+let rec break_all_off w t ~upto =
   try
     for i = 0 to upto - 1 do
-      if i <> w.index then break_off w w.pool.workers.(i) (job_for i) ~ordered:(is_ordered t i)
+      if i <> w.index then break_off w w.pool.workers.(i) t
     done;
-    await_late w late
-  with _ when t.to_the_end -> break_all_off w t ~upto ~job_for late
+    await_late w t
+  with _ when t.to_the_end -> break_all_off w t ~upto
 
 (* An exception here is asynchronous, since those of shares are kept. It may have come between any
    two steps, but mailboxes and [late] tell all. *)
 let fork w t ~upto =
-  let late = Atomic.make 0 in
-  let job ordered =
-    let backtrace = Machine.backtrace_status () in
-    Job { share = t.share; from = w.index; backtrace; ordered; failures = t.failures; late }
-  in
-  let residents_job = job (not t.revoke) in
-  (* A visitor may leave: its share can always be taken back. *)
-  let visitors_job = if w.index = 0 then Idle else job false in
-  let job_for i = if i = 0 then visitors_job else residents_job in
   match
-    take_part w t ~upto ~job_for;
-    await_late w late
+    take_part w t ~upto;
+    await_late w t
   with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    break_all_off w t ~upto ~job_for late;
+    break_all_off w t ~upto;
     Outcome.raise failure
 
 let count w = w.own.counts.regions <- w.own.counts.regions + 1
@@ -231,17 +229,23 @@ let count w = w.own.counts.regions <- w.own.counts.regions + 1
 let run ?(to_the_end = false) w ~revoke ~workers share =
   Context.check_at w;
   Staff.look_if_alone w;
-  let t = { share = Context.carry w share; failures = Leftmost.create (); revoke; to_the_end } in
+  let report = Mailbox.report () in
+  let share = Context.carry w share and backtrace = Machine.backtrace_status () in
   count w;
-  fork w t ~upto:workers;
-  Context.reraise t.failures
+  let from = w.index and nth = w.own.counts.regions in
+  let plain = Mailbox.job ~from ~nth ~ordered:false
+  and ordered = Mailbox.job ~from ~nth ~ordered:true in
+  fork w
+    { letter = { share; report; from; backtrace }; plain; ordered; revoke; to_the_end }
+    ~upto:workers;
+  Context.reraise report.failures
 
 let size w = Atomic.get w.pool.size
 
 (* A share of the caller's, run as in a region, but nobody else's. A guest stands in for worker
    0, as it would there. *)
 let alone w share =
-  let failures = Leftmost.create () in
+  let report = Mailbox.report () in
   let index = if w.index < Atomic.get w.pool.size then w.index else 0 in
-  run_share w index (Context.carry w share) failures;
-  Context.reraise failures
+  run_share w index (Context.carry w share) report;
+  Context.reraise report.failures

@@ -1,8 +1,8 @@
 (* A resident's life: how its domain starts, when it may leave, what it leaves behind.
 
-   Life of a resident's place: [owner] 0 and [mailbox] Gone, nobody there. [hire] claims it by
+   Life of a resident's place: [owner] 0 and a mailbox that is gone, nobody there. [hire] claims it by
    compare-and-set of [owner] to [coming], counts the resident, spawns its domain, which puts its
-   own identity and opens the mailbox. To leave, it locks the mailbox from Idle to Gone, so that
+   own identity and opens the mailbox. To leave, it locks the mailbox while that is idle, so that
    no share is ever posted to nobody; then [owner] 0, and the count.
 
    No work is lost on one who leaves. Whoever publishes reads [residents] after it, and hires if
@@ -53,7 +53,7 @@ let rec serve_pool ?(takes_signals = false) w =
 
 let move_in w () =
   Deque.move_in w.deque;
-  Atomic.set w.mailbox Idle
+  Mailbox.unlock w.mailbox
 
 let serve w () =
   Run.wake_posters w.pool;
@@ -113,11 +113,13 @@ let rec join_all w =
   List.iter join all;
   if not (Atomic.compare_and_set w.domains all []) then join_all w
 
+(* A caller that works on the mailbox wakes this one afterwards (Region). *)
 let rec lock_mailbox w =
-  let locked = Atomic.get w.mailbox == Gone || Atomic.compare_and_set w.mailbox Idle Gone in
-  if not locked then (
+  if not (Mailbox.is_gone w.mailbox || Mailbox.lock w.mailbox) then begin
+    Worker.pause w ~found:(fun () -> not (Mailbox.is_busy w.mailbox));
     Run.serve w;
-    lock_mailbox w)
+    lock_mailbox w
+  end
 
 let prepare_to_leave w () =
   lock_mailbox w;

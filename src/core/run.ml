@@ -23,16 +23,16 @@ let wake_posters pool = if Atomic.get pool.posting > 0 then Outcome.firmly wake_
 
 (* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile:
    then others may need the mailbox, and the job counts the share as late. *)
-let free_mailbox w =
-  match Atomic.get w.mailbox with
-  | (Busy (Job job) | Job job) when w.own.in_share ->
-    w.own.in_share <- false;
-    ignore (Atomic.fetch_and_add job.late 1);
-    Atomic.set w.mailbox Idle;
-    (* It waits no longer for this one, and may do what others have not begun. *)
-    ignore (Parking.wake w.pool.parking job.from);
-    wake_posters w.pool
-  | Idle | Gone | Job _ | Busy _ -> ()
+let go_on_late w =
+  let { Mailbox.report; from; _ } = w.mailbox in
+  w.own.in_share <- false;
+  ignore (Atomic.fetch_and_add report.late 1);
+  Mailbox.free w.mailbox;
+  (* It waits no longer for this one, and may do what others have not begun. *)
+  ignore (Parking.wake w.pool.parking from);
+  wake_posters w.pool
+
+let[@inline] free_mailbox w = if w.own.in_share then go_on_late w
 
 let raise_at k exn =
   let failure = Outcome.caught exn in
@@ -68,7 +68,7 @@ let resume pool rest =
    An exception that strikes here is the strand's, unless somebody goes on with that already. *)
 let suspend pool register k =
   match
-    Option.iter (fun w -> if w.own.in_share then free_mailbox w) (owned_place ());
+    Option.iter free_mailbox (owned_place ());
     rest_of pool k
   with
   | exception exn -> raise_at k exn
@@ -166,15 +166,17 @@ let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
 let look_up_if_due w = if Staff.is_due w then look_up_now w
 
 (* An asynchronous exception that comes as one is noted is raised afterwards. *)
-let note_failure share index failures =
-  try share index
-  with exn -> (
-    let failure = Outcome.caught exn in
-    match Leftmost.note failures index failure with
-    | () -> ()
-    | exception exn ->
-      Leftmost.note failures index failure;
-      raise exn)
+let note (report : Mailbox.report) index exn =
+  let failure = Outcome.caught exn in
+  match Leftmost.note report.failures index failure with
+  | () -> ()
+  | exception exn ->
+    Leftmost.note report.failures index failure;
+    raise exn
+
+(* The report lies on a line of the caller's, which another worker touches only here: fetching it would make an empty
+   region half as long again. *)
+let note_failure share index report = try share index with exn -> note report index exn
 
 let be_plain w ~number ~handled =
   w.own.strand <- number;
@@ -182,27 +184,28 @@ let be_plain w ~number ~handled =
   if not (Context.is_plain w) then Context.restore w { (Context.none w) with number }
 
 (* Nothing is allocated before the share's first step. *)
-let run_plain w index share failures =
+let run_plain w index share report =
   let handled = w.own.handled and number = w.own.strand in
   w.own.handled <- false;
   w.own.strand <- 0;
-  match note_failure share index failures with
+  match note_failure share index report with
   | () -> be_plain w ~number ~handled
   | exception exn ->
     be_plain w ~number ~handled;
     raise exn
 
-let run_share w index share failures =
-  if Context.is_plain w then run_plain w index share failures
+let run_share w index share report =
+  if Context.is_plain w then run_plain w index share report
   else
     aside w ~handled:false ~records:(Machine.backtrace_status ()) (Context.none w)
-      (fun index -> run_plain w index share failures)
+      (fun index -> run_plain w index share report)
       index
 
 (* Somebody else's share, on top of a strand that may hold the very lock for which the share will
-   wait: so it can suspend. [take] gets it; then [ended] is called once, whatever strikes: all is made before
-   that needs memory, and a share that is struck before its first step has failed. Whether it was got. *)
-let run_share_on_top w index share failures ~records ~take ~ended =
+   wait: so it can suspend. [take] gets it, and fills in the letter, with which [share] is run; then [ended] is
+   called once, whatever strikes: all is made before that needs memory, and a share that is struck before its first
+   step has failed. Whether it was got. *)
+let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
   let begun = ref false and over = ref false in
   let finish () () =
     let here = Context.place_after w == w in
@@ -212,7 +215,7 @@ let run_share_on_top w index share failures ~records ~take ~ended =
   in
   let body () =
     begun := true;
-    match note_failure share index failures with
+    match note_failure share index letter.report with
     | () -> Outcome.firmly finish () ()
     | exception exn ->
       Outcome.firmly finish () ();
@@ -220,14 +223,13 @@ let run_share_on_top w index share failures ~records ~take ~ended =
   in
   let run () = Compat.match_with body () handler in
   let strand = Context.none w in
-  let fail exn _ = raise exn in
   take ()
   &&
-  match aside w ~handled:true ~records strand run () with
+  match aside w ~handled:true ~records:letter.backtrace strand run () with
   | () -> true
   | exception exn when !begun -> raise exn
   | exception exn -> (
-    match note_failure (fail exn) index failures with
+    match note letter.report index exn with
     | () ->
       ended ~here:true;
       true
@@ -236,55 +238,65 @@ let run_share_on_top w index share failures ~records ~take ~ended =
       raise exn)
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
-let end_share w ~here ~late ~from =
+let end_share w ~here (report : Mailbox.report) ~from =
   let frees = here && w.own.in_share in
   if frees then begin
     w.own.in_share <- false;
-    Atomic.set w.mailbox Idle
+    Mailbox.free w.mailbox
   end
-  else ignore (Atomic.fetch_and_add late (-1));
+  else ignore (Atomic.fetch_and_add report.late (-1));
   ignore (Parking.wake w.pool.parking from);
   if frees then wake_posters w.pool
 
 (* [w]'s mailbox showed the job. A signal's handler may have come since, and served it. *)
-let take_job w job ~ordered =
-  (if ordered && not w.own.careful then Atomic.get w.mailbox == job
-   else Atomic.compare_and_set w.mailbox job (Busy job))
+let take_job w job =
+  (if Mailbox.is_ordered job && not w.own.careful then Mailbox.posted w.mailbox = job
+   else Mailbox.try_begin w.mailbox job)
   &&
   (w.own.in_share <- true;
    true)
 
+let serve_on_top w job =
+  let letter = Mailbox.blank () in
+  let take () =
+    take_job w job
+    &&
+    (Mailbox.read w.mailbox ~into:letter;
+     true)
+  in
+  run_share_on_top w w.index letter ~take
+    ~share:(fun index -> letter.share index)
+    ~ended:(fun ~here -> end_share w ~here letter.report ~from:letter.from)
+
 (* Whether there was a job. Between taking it and the handler no exception strikes. *)
 let serve_one w ~on_top =
-  if w.own.in_share then free_mailbox w;
-  match Atomic.get w.mailbox with
-  | Idle | Gone | Busy _ -> false
-  | Job { share; failures; late; from; backtrace; ordered } as job ->
-    if on_top || not (Context.is_plain w) then
-      run_share_on_top w w.index share failures ~records:backtrace
-        ~take:(fun () -> take_job w job ~ordered)
-        ~ended:(fun ~here -> end_share w ~here ~late ~from)
-    else
-      take_job w job ~ordered
-      && begin
-        Machine.record_backtrace backtrace;
-        match run_plain w w.index share failures with
-        | () ->
-          end_share w ~here:true ~late ~from;
-          true
-        | exception exn ->
-          end_share w ~here:true ~late ~from;
-          raise exn
-      end
+  free_mailbox w;
+  let job = Mailbox.posted w.mailbox in
+  job <> Mailbox.none
+  &&
+  if on_top || not (Context.is_plain w) then serve_on_top w job
+  else
+    take_job w job
+    && begin
+      let { Mailbox.share; report; from; backtrace; _ } = w.mailbox in
+      Machine.record_backtrace backtrace;
+      match run_plain w w.index share report with
+      | () ->
+        end_share w ~here:true report ~from;
+        true
+      | exception exn ->
+        end_share w ~here:true report ~from;
+        raise exn
+    end
 
 let serve w = ignore (serve_one w ~on_top:true)
 
 (* While its thread is in another pool, a worker's shares are done by who asks for them. *)
 let go_away w =
-  if w.own.in_share then free_mailbox w;
+  free_mailbox w;
   w.own.checked <- true;
   w.own.careful <- true;
   Atomic.set w.away true;
-  if Atomic.get w.mailbox != Idle then Parking.wake_all w.pool.parking
+  if not (Mailbox.is_idle w.mailbox) then Parking.wake_all w.pool.parking
 
 let come_back w = Atomic.set w.away false

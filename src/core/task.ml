@@ -181,7 +181,7 @@ let settle_from_outside ~wait t pool =
 
 let settle ~wait state t (home : Promise.home) =
   let w = current () in
-  if w.own.home == home && Atomic.get w.mailbox == Idle && owned w then
+  if w.own.home == home && Mailbox.is_idle w.mailbox && owned w then
     ended ~wait t (run_here w state t)
   else if w.pool.home.owner == home.owner && owned w then settle_at ~wait t w
   else
@@ -224,9 +224,8 @@ let[@inline never] await t =
     Room.make ();
     let w = current () in
     if
-      w.own.home == home && home.lineage == Alone
-      && Atomic.get w.mailbox == Idle
-      && owned w && Promise.claim_from state t
+      w.own.home == home && home.lineage == Alone && Mailbox.is_idle w.mailbox && owned w
+      && Promise.claim_from state t
     then begin
       let state = run_claimed w t home f in
       Context.check_if_any ();

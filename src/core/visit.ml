@@ -180,7 +180,7 @@ let tell_of_leave w () =
   if Atomic.get pool.residents = 0 && (something_is_left pool || keeps_time pool) then
     ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
-  if Atomic.get w.mailbox != Idle then Parking.wake_all pool.parking;
+  if not (Mailbox.is_idle w.mailbox) then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool
 
 let go_out w =

@@ -184,7 +184,7 @@ let raise_later exn =
 let row = 16
 
 let rec is_next_due w pauses =
-  Atomic.get w.mailbox != Idle
+  Mailbox.is_posted w.mailbox
   || pauses > 0
      &&
      (Domain.cpu_relax ();

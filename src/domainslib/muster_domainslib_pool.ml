@@ -82,7 +82,7 @@ let async t f =
   else Task.send t.pool (Promise.make t.home f)
 
 let may_run_here t (w : Place.t) home =
-  home == t.home && w.own.home == home && Atomic.get w.mailbox == Idle && Place.owned w
+  home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox && Place.owned w
 
 let await t promise =
   check t;

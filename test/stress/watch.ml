@@ -95,11 +95,10 @@ let show_place (w : Muster_core.Place.t) =
   if Atomic.get w.owner <> 0 || has_tasks then
     Printf.eprintf "  place %d: %s%s%s%s\n" w.index
       (if w.resident then "resident" else if Atomic.get w.owner = 0 then "left" else "caller")
-      (match Atomic.get w.mailbox with
-      | Idle -> ""
-      | Gone -> ", gone"
-      | Job _ -> ", a job waits"
-      | Busy _ -> ", busy")
+      (if Muster_core.Mailbox.is_idle w.mailbox then ""
+       else if Muster_core.Mailbox.is_gone w.mailbox then ", gone"
+       else if Muster_core.Mailbox.is_posted w.mailbox then ", a job waits"
+       else ", busy")
       (if has_tasks then ", tasks in its deque" else "")
       (if Atomic.get w.away then ", away" else "")
 

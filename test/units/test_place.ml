@@ -16,7 +16,7 @@ let make_pool ?(hire = ignore) ~residents ~allowed () =
   Atomic.set pool.reach 3;
   Atomic.set pool.residents residents;
   Atomic.set pool.allowed allowed;
-  Array.iter (fun (w : Place.t) -> Atomic.set w.mailbox Place.Idle) pool.workers;
+  Array.iter (fun (w : Place.t) -> Mailbox.unlock w.mailbox) pool.workers;
   pool
 
 let sleeps (pool : Place.pool) i = Parking.announce pool.parking i

@@ -165,6 +165,28 @@ let crossing ~revoke ~other =
 let both_twice make =
   List.concat_map (fun other -> both (fun ~revoke -> make ~revoke ~other)) [ true; false ]
 
+(* A visitor and a guest, who both need the resident: many orders. *)
+let beside_guest ~revoke ~other =
+  let start () =
+    let pool = World.pool 2 ~guests:1 in
+    let first = call ~revoke 2 and second = call ~revoke:other 2 in
+    let caller call w =
+      perform call w;
+      leave w
+    in
+    let verdict () =
+      Model.faults (faults first @ faults second @ World.faults pool ~asleep:[ 1 ])
+    in
+    let processes =
+      [ World.at pool 0 (caller first); World.server pool 1; World.at pool 2 (caller second) ]
+    in
+    Model.{ processes; verdict }
+  in
+  let name =
+    Printf.sprintf "region: a %s of the visitor, a %s of a guest" (kind revoke) (kind other)
+  in
+  Model.make ~bound:1_000_000 name start
+
 (* {2 One who leaves} *)
 
 (* A resident calls; the visitor leaves meanwhile. *)
@@ -181,6 +203,25 @@ let visitor_leaves ~revoke =
     Model.{ processes; verdict }
   in
   Model.make (Printf.sprintf "region: a %s, the visitor leaves" (kind revoke)) start
+
+(* A resident leaves for good; so there is nobody whom a broadcast could reach. *)
+let resident_leaves () =
+  let start () =
+    let pool = World.pool 2 in
+    let call = call ~revoke:true 2 in
+    let go w =
+      Resident.lock_mailbox w;
+      Resident.let_go w
+    in
+    let is_open w = w.resident && not (Mailbox.is_gone w.mailbox) in
+    let verdict () =
+      Model.faults
+        ((("a mailbox is open", Array.exists is_open pool.workers) :: faults call)
+        @ World.faults pool ~asleep:[])
+    in
+    Model.{ processes = [ World.at pool 0 (perform call); World.at pool 1 go ]; verdict }
+  in
+  Model.make "region: a loop, a resident leaves" start
 
 (* A resident goes to work in another pool, and comes back. *)
 let goes_away ~returns ~revoke =
@@ -205,11 +246,13 @@ let goes_away ~returns ~revoke =
 let quick =
   simple [ Loops ] @ simple [ Sleeps ] @ failing 0 [ Loops ] @ failing 1 [ Loops ]
   @ interrupted [ Loops ] @ both visitor_leaves
+  @ [ resident_leaves () ]
   @ both (goes_away ~returns:false)
   @ both (goes_away ~returns:true)
 
 let slow =
   nested ~inner:true [ Serves ] @ nested ~inner:false [ Serves ] @ both_twice crossing
+  @ both_twice beside_guest
   @ simple [ Serves; Serves ]
   @ simple [ Sleeps; Serves ]
   @ failing 1 [ Serves; Serves ]

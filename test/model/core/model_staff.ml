@@ -59,7 +59,7 @@ let faults t =
   [
     ("a task did not run once", Array.exists (( <> ) 1) t.runs);
     ("the count of residents is off", Atomic.get t.pool.residents <> Bool.to_int is_there);
-    ("a resident's place is open without one", (not is_there) && Atomic.get w.mailbox <> Gone);
+    ("a resident's place is open without one", (not is_there) && not (Mailbox.is_gone w.mailbox));
   ]
 
 (* [domains] that may be hired, after the other processes. *)

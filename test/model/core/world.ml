@@ -31,7 +31,7 @@ let pool ?(hire = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(guests = 0) ?(
     let is_there = (not w.resident) || w.index <= residents in
     if is_there then begin
       claim w;
-      Atomic.set w.mailbox Idle;
+      if w.resident then Mailbox.unlock w.mailbox;
       Atomic.ignore_sharing w.on_domain;
       Atomic.set w.on_domain (not w.resident)
     end
@@ -60,7 +60,8 @@ let sleeper pool i =
 let server pool i =
   at pool i (fun w ->
       while true do
-        if Atomic.get w.mailbox == Idle then Atomic.block (fun () -> Atomic.get w.mailbox != Idle);
+        let is_posted () = Mailbox.is_posted w.mailbox in
+        if not (is_posted ()) then Atomic.block is_posted;
         Run.serve w
       done)
 
@@ -77,7 +78,7 @@ let thief ?(times = 1) pool i =
 (** What holds of a pool that has nothing to do, in which these places' processes sleep. *)
 let faults pool ~asleep =
   let is_awake i = not (Atomic.is_blocked i) in
-  let is_busy w = match Atomic.get w.mailbox with Idle | Gone -> false | _ -> true in
+  let is_busy { mailbox; _ } = not (Mailbox.is_idle mailbox || Mailbox.is_gone mailbox) in
   let is_counted place = Atomic.get place.Parking.state = Parking.asleep in
   let counted = List.filter is_counted (Array.to_list pool.parking.places) in
   [

@@ -1,0 +1,103 @@
+(* {v Gone <--a resident leaves, another comes--> Idle
+
+      Idle --caller claims--> Busy --it has written the letter--> Posted
+      Posted --worker begins--> Busy --it is done--> Idle
+      Posted --caller takes it back--> Busy --> Idle
+      Posted, ordered ----worker is done----> Idle v}
+
+   Busy is who alone may read and write the letter: the caller as it posts, then whoever begins the job. An ordered
+   job's worker begins without a word, as nobody else may (but while it is away, and then it has to say
+   so: Run.take_job).
+
+   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. A number is never used twice, so
+   a compare-and-set that finds it has found the same job that was seen before.
+
+   A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there, and who waits
+   for it waits for some stores. *)
+
+type report = { failures : Outcome.failure Leftmost.t; late : int Atomic.t }
+
+type letter = {
+  mutable share : int -> unit;
+  mutable report : report;
+  mutable from : int;
+  mutable backtrace : bool;
+}
+
+(* Small enough, with its header, for one line of 64 bytes. *)
+type t = {
+  mutable word : int;
+  mutable share : int -> unit;
+  mutable report : report;
+  mutable from : int;
+  mutable backtrace : bool;
+}
+
+type job = int
+type progress = Waiting | Running | Over
+
+let report () = { failures = Leftmost.create (); late = Atomic.make 0 }
+let no_report = report ()
+let blank () : letter = { share = ignore; report = no_report; from = 0; backtrace = false }
+let[@inline] word (t : t) = Compat.first_word t
+let idle = 0
+let gone = 1
+let busy = 1
+let ordered_bit = 2
+let most_places = 4096 (* 128 domains, some guests *)
+let none = 0
+
+(* Not 0, as places count from 0. *)
+let job ~from ~nth ~ordered =
+  (((nth * most_places) + from + 1) * 4) + if ordered then ordered_bit else 0
+
+let is_ordered job = job land ordered_bit <> 0
+
+let create ~is_open =
+  let t =
+    Compat.padded { word = idle; share = ignore; report = no_report; from = 0; backtrace = false }
+  in
+  if not is_open then Atomic.set (word t) gone;
+  t
+
+let[@inline] is_idle t = Atomic.get (word t) = idle
+let is_gone t = Atomic.get (word t) = gone
+
+let[@inline] posted t =
+  let seen = Atomic.get (word t) in
+  if seen land busy = 0 then seen else none
+
+let[@inline] is_posted t = posted t <> none
+let is_busy t = Atomic.get (word t) land busy <> 0
+
+let progress t job =
+  let seen = Atomic.get (word t) in
+  if seen = job then Waiting else if seen = job lor busy then Running else Over
+
+let post t job ({ share; report; from; backtrace } : letter) =
+  let word = word t in
+  Atomic.get word = idle
+  && Atomic.compare_and_set word idle (job lor busy)
+  &&
+  (t.share <- share;
+   t.report <- report;
+   t.from <- from;
+   t.backtrace <- backtrace;
+   Atomic.set word job;
+   true)
+
+let try_begin t job = Atomic.compare_and_set (word t) job (job lor busy)
+
+let read (t : t) ~(into : letter) =
+  into.share <- t.share;
+  into.report <- t.report;
+  into.from <- t.from;
+  into.backtrace <- t.backtrace
+
+let free t =
+  t.share <- ignore;
+  t.report <- no_report;
+  Atomic.set (word t) idle
+
+let lock t = Atomic.compare_and_set (word t) idle gone
+let unlock t = Atomic.set (word t) idle

@@ -1,0 +1,82 @@
+(** What the caller of a region asks of one worker, and how far that has come: all on one cache line. So a
+    region costs each worker two trips of that line, there and back. *)
+
+type report = {
+  failures : Outcome.failure Leftmost.t;
+  late : int Atomic.t;  (** shares that go on after their mailbox was freed *)
+}
+(** What the shares of one region tell its caller. *)
+
+val report : unit -> report
+
+type letter = {
+  mutable share : int -> unit;
+  mutable report : report;
+  mutable from : int;  (** the caller's place *)
+  mutable backtrace : bool;  (** the caller's setting *)
+}
+
+val blank : unit -> letter
+(** To read one into. *)
+
+type t = private {
+  mutable word : int;  (** first: see Compat.first_word *)
+  mutable share : int -> unit;
+  mutable report : report;
+  mutable from : int;
+  mutable backtrace : bool;
+}
+(** The content may be read by who has begun the job. *)
+
+val create : is_open:bool -> t
+
+type job = private int
+(** One share of one region. *)
+
+val none : job
+
+val job : from:int -> nth:int -> ordered:bool -> job
+(** Of the [nth] region whose caller is in that place: so no other job has the same number, and one that has
+    is found in a mailbox is still the one that was found there before. One that is [ordered] cannot be taken back, so its
+    worker need not say that it began. *)
+
+val is_ordered : job -> bool
+
+(** {2 What it shows} *)
+
+val is_idle : t -> bool
+
+val is_gone : t -> bool
+(** No resident works here (Resident). *)
+
+val posted : t -> job
+(** That waits for its worker; or that is [ordered], and perhaps begun. Else [none]. *)
+
+val is_posted : t -> bool
+
+val is_busy : t -> bool
+(** Or gone: neither idle nor posted. *)
+
+type progress = Waiting | Running | Over
+
+val progress : t -> job -> progress
+(** As its caller sees it. An ordered job that waits shows as one that runs does: [Waiting]. *)
+
+(** {2 Steps} *)
+
+val post : t -> job -> letter -> bool
+(** Whether the mailbox was idle. *)
+
+val try_begin : t -> job -> bool
+(** Whether it is the calling thread that does the posted job, or takes it back: it is nobody else's now. *)
+
+val read : t -> into:letter -> unit
+
+val free : t -> unit
+(** The job has ended, or goes on elsewhere. Keeps nothing of it. *)
+
+val lock : t -> bool
+(** From idle to gone. *)
+
+val unlock : t -> unit
+(** From gone to idle. *)
