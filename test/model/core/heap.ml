@@ -2,7 +2,8 @@
 
 let words () = 0
 let wanted words = words
-let set = ignore
+let set ?chosen _ = ignore (chosen : bool option)
 let of_creator _ ~size:_ = None
 let settle _ = ()
 let fit _ ~tell:_ = ()
+let relax ~tell:_ = ()
