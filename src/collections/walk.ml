@@ -73,6 +73,10 @@ let cheap = worth
 let few = 128
 let trivial = (trial lsl Site.shift) / few
 
+(* What a few trivial elements took is measured as next to nothing at times: by that measure no number of them would last
+   a [trial]. *)
+let longest_trial = 2 * few
+
 (* Longer ones would do the caches no good. *)
 let longest = 4096
 
@@ -298,7 +302,7 @@ let quick (p : _ piece) =
   end
   else
     let cost = if remembered = Site.unknown then trivial else remembered in
-    let n = trial_length cost p.unit in
+    let n = Int.min (trial_length cost p.unit) longest_trial in
     let n = give p n (tried cost n) in
     p.since <- Machine.ticks ();
     n

@@ -5,12 +5,12 @@
       Posted --caller takes it back--> Busy --> Idle
       Posted, ordered ----worker is done----> Idle v}
 
-   Busy is who alone may read and write the letter: the caller as it posts, then whoever begins the job. An ordered
-   job's worker begins without a word, as nobody else may (but while it is away, and then it has to say
-   so: Run.take_job).
+   Who has made it Busy, and nobody else, reads and writes the letter: the caller as it posts, then whoever begins
+   the job. The worker of an ordered job begins without a word, as nobody else may (only while it is away, and once it
+   has been, it says so: Run.take_job).
 
-   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. A number is never used twice, so
-   a compare-and-set that finds it has found the same job that was seen before.
+   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. No number is used twice, so
+   a compare-and-set that finds it has found the very job that was seen before.
 
    A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there, and who waits
    for it waits for some stores. *)

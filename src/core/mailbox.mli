@@ -36,9 +36,8 @@ type job = private int
 val none : job
 
 val job : from:int -> nth:int -> ordered:bool -> job
-(** Of the [nth] region whose caller is in that place: so no other job has the same number, and one that has
-    is found in a mailbox is still the one that was found there before. One that is [ordered] cannot be taken back, so its
-    worker need not say that it began. *)
+(** Of the [nth] region whose caller is in that place, so no other job is equal. One that is [ordered] cannot be
+    taken back: its worker need not say that it began. *)
 
 val is_ordered : job -> bool
 

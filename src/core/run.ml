@@ -174,8 +174,8 @@ let note (report : Mailbox.report) index exn =
     Leftmost.note report.failures index failure;
     raise exn
 
-(* The report lies on a line of the caller's, which another worker touches only here: fetching it would make an empty
-   region half as long again. *)
+(* The report lies on a line of the caller's, which another worker touches only here: to fetch it would make an empty
+   region a third longer. *)
 let note_failure share index report = try share index with exn -> note report index exn
 
 let be_plain w ~number ~handled =
