@@ -367,6 +367,46 @@ let grain_beyond_the_range () =
 
 let on_some_counts f () = List.iter (fun domains -> run_on domains f) [ 1; 2; 3 ]
 
+(* What is remembered as short is tried on its first iteration, so that a few long ones are shared. *)
+let few_that_have_become_long () =
+  let n = 10 in
+  let check what loop =
+    with_domains 2 @@ fun pool ->
+    Pool.run pool @@ fun () ->
+    let is_long = Atomic.make false and here = Array.make n (-1) in
+    let body i =
+      if Atomic.get is_long then begin
+        here.(i) <- (Domain.self () :> int);
+        (* The first one is the caller's; another has to come for one of the rest. *)
+        let is_shared () = Array.exists (fun d -> d <> -1 && d <> here.(0)) here in
+        if i = 0 then burn 0.001
+        else
+          let give_up = Unix.gettimeofday () +. 2. in
+          while not (is_shared () || Unix.gettimeofday () > give_up) do
+            Domain.cpu_relax ()
+          done
+      end
+    in
+    for _ = 1 to 20 do
+      loop body
+    done;
+    Atomic.set is_long true;
+    loop body;
+    let all = List.sort_uniq compare (Array.to_list here) in
+    check_int (what ^ ": domains") 2 (List.length all)
+  in
+  let finish = n - 1 in
+  check "for" (fun f -> Muster.parallel_for ~start:0 ~finish f);
+  check "reduce" (fun f ->
+      Muster.parallel_reduce ~start:0 ~finish ~combine:(fun () () -> ()) ~init:() f);
+  check "find" (fun f ->
+      ignore
+        (Muster.parallel_find ~start:0 ~finish (fun i ->
+             f i;
+             None)));
+  let indices = Array.init n Fun.id in
+  check "Array.iter" (fun f -> Muster.Array.iter f indices)
+
 let () =
   Alcotest.run "loops"
     [
@@ -385,6 +425,7 @@ let () =
           case "every integer" (on_some_counts every_integer);
           case "the leaves cover the range" leaves_cover_the_range;
           case ~seconds:20 "the right half of every integer" right_half_is_begun;
+          case ~seconds:20 "a few that have become long" few_that_have_become_long;
           case "bad grain" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
           case "a grain beyond the range" grain_beyond_the_range;

@@ -51,17 +51,18 @@ let begin_in pool =
 (* A loop remembered as short: it stays with the caller, unless its beginning takes so long that
    the rest is worth sharing. *)
 let run_alone (job : Loop.job) cost lo hi =
-  let since = Machine.ticks () in
-  let sampled = if Loop.span lo hi < Site.sample then hi else lo + Site.sample - 1 in
-  Loop.run_chunk job lo sampled;
+  let since = Machine.ticks () and left = Loop.span lo hi in
+  let tried = if left < Site.sample then 1 else Site.sample in
+  let next = lo + tried in
+  Loop.run_chunk job lo (next - 1);
   let took = Machine.ticks () - since in
-  if sampled < hi && Site.estimate took (hi - sampled) >= 6 * Loop.worth then begin
-    let cost = Site.learn job.code ~ticks:took ~iterations:Site.sample in
-    Loop.share job (sampled + 1) hi cost
+  if took * (hi - next + 1) >= 6 * Loop.worth * tried then begin
+    let cost = Site.learn job.code ~ticks:took ~iterations:tried in
+    Loop.share job next hi cost
   end
   else begin
-    if sampled < hi && not (job.stopped (sampled + 1)) then Loop.run_chunk job (sampled + 1) hi;
-    Site.confirm job.code cost ~ticks:(Machine.ticks () - since) ~iterations:(Loop.span lo hi + 1)
+    if next <= hi && not (job.stopped next) then Loop.run_chunk job next hi;
+    Site.confirm job.code cost ~ticks:(Machine.ticks () - since) ~iterations:(left + 1)
   end
 
 (* Half of Domainslib's chunk saves looks around, unless it takes so long that they are due. *)

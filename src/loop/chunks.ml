@@ -34,9 +34,7 @@ let shared code cost lo hi body =
 
 type 'a alone = { code : int; cost : int; from : int; began : int; body : 'a body }
 
-(* What moves a loop from its caller to the pool. No overflow: neither factor is larger than
-   [longest]. *)
-let worth_moving = 3 * Loop.worth
+(* No overflow: neither factor is larger than this. *)
 let longest = 1 lsl 30
 let growth = Site.sample
 
@@ -56,7 +54,11 @@ let rec alone t lo hi ~chunk since =
     | None ->
       let now = Machine.ticks () in
       let took = Int.min longest (now - since) and rest = Int.min longest (hi - next + 1) in
-      if took * rest < worth_moving * chunk then alone t next hi ~chunk:(growth * chunk) now
+      let is_worth =
+        if chunk = 1 && t.cost <> Site.unknown then Loop.is_long took rest
+        else took * rest >= Loop.worth_moving * chunk
+      in
+      if not is_worth then alone t next hi ~chunk:(growth * chunk) now
       else
         let cost = Site.learn t.code ~ticks:took ~iterations:chunk in
         shared t.code cost next hi t.body
@@ -68,6 +70,9 @@ let few = 64
 
 (* So short that the clock is felt. *)
 let tiny = Loop.worth / 8
+
+(* So few that each may be a job of its own; these are tried, whatever is remembered. *)
+let is_handful n = n > 1 && n < Site.sample
 
 let tiny_search code cost lo hi (body : _ body) =
   if Site.is_due () then begin
@@ -85,11 +90,10 @@ let search code lo hi body =
   else
     let cost = Site.cost code and n = hi - lo + 1 in
     let estimate = Site.estimate cost n in
-    if estimate < tiny then tiny_search code cost lo hi body
+    if estimate < tiny && not (is_handful n) then tiny_search code cost lo hi body
     else if estimate < Loop.worth || (cost = Site.unknown && n > few) then
-      let chunk = if cost = Site.unknown then 1 else Site.sample in
       let began = Machine.ticks () in
-      alone { code; cost; from = lo; began; body } lo hi ~chunk began
+      alone { code; cost; from = lo; began; body } lo hi ~chunk:1 began
     else shared code cost lo hi body
 
 let run code lo hi body =

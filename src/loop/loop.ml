@@ -67,7 +67,8 @@ let measured job mine lo hi =
   if Site.cost job.code = Site.unknown then Site.learn job.code ~ticks ~iterations
   else Site.cost_of ~ticks ~iterations
 
-(* Chunks grow: the cost of a short one may be a poor guess for the rest. *)
+(* Chunks grow, from one iteration: what is remembered, and the cost of a short one, may be poor guesses for the
+   rest. *)
 let growth = 16
 
 let next_chunk job cost last =
@@ -135,9 +136,9 @@ and step job mine lo hi cost last =
 (* What is remembered is what all chunks took: one of them may have had a long iteration. *)
 let share job lo hi cost =
   Pool.with_current
-    ~in_place:(fun () -> sweep job lo hi cost 1)
+    ~in_place:(fun () -> sweep job lo hi cost 0)
     (fun _ ->
-      sweep job lo hi cost 1;
+      sweep job lo hi cost 0;
       let iterations = Atomic.get job.swept in
       if iterations > 0 then ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))
 
@@ -175,18 +176,32 @@ let[@inline] each lo hi f =
     f j
   done
 
-(* What is remembered is tried on [Site.sample] iterations: if the rest turns out to be worth it,
-   it is shared after all. No division, which costs as much as ten iterations. *)
+(* What moves a loop from its caller to the pool. *)
+let worth_moving = 3 * worth
+
+(* Whether an iteration that took so long has as many left behind it as are worth it. One of many may be long by
+   chance, so they count as few. *)
+let is_long ticks left = ticks * Int.min left (Site.sample - 1) >= worth_moving
+
+let share_rest code lo hi f ~iterations ~since =
+  let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations in
+  shared_for code cost (lo + iterations) hi f
+
+(* What is remembered is tried on the first iteration, as there may be few, and on [Site.sample]: if the rest
+   turns out to be worth it, it is shared after all. No division, which costs as much as ten iterations. *)
 let plain_for code cost lo hi f =
-  let since = Machine.ticks () in
-  let sampled = if span lo hi < Site.sample then hi else lo + Site.sample - 1 in
-  each lo sampled f;
-  if sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= 3 * worth then
-    let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:Site.sample in
-    shared_for code cost (sampled + 1) hi f
+  let since = Machine.ticks () and left = span lo hi in
+  f lo;
+  if is_long (Machine.ticks () - since) left then share_rest code lo hi f ~iterations:1 ~since
   else begin
-    if sampled < hi then each (sampled + 1) hi f;
-    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(span lo hi + 1)
+    let sampled = if left < Site.sample then hi else lo + Site.sample - 1 in
+    if left > 0 then each (lo + 1) sampled f;
+    if sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= worth_moving then
+      share_rest code lo hi f ~iterations:Site.sample ~since
+    else begin
+      if sampled < hi then each (sampled + 1) hi f;
+      Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(left + 1)
+    end
   end
 
 let parallel_for ?grain ~start ~finish f =

@@ -95,16 +95,36 @@ let tree ?grain ~start ~finish ~combine f =
   in
   (t, last)
 
+let shared t a b = Pool.with_current ~in_place:(fun () -> plain t a b) (fun _ -> node t a b)
+
+(* [plain], but where the first leaf turns out to be long, what is right of it is shared. *)
+let rec tried t a b ~leaves_left ~moves =
+  if a < b then begin
+    let m = a + ((b - a) / 2) in
+    let left = tried t a m ~leaves_left ~moves in
+    t.combine left (if !moves then shared t (m + 1) b else plain t (m + 1) b)
+  end
+  else begin
+    let since = Machine.ticks () in
+    let v = t.leaf a in
+    let ticks = Machine.ticks () - since in
+    if Loop.is_long ticks leaves_left then begin
+      ignore (Site.learn t.code ~ticks ~iterations:t.per_leaf);
+      moves := true
+    end;
+    v
+  end
+
 let run_short t last cost iterations =
-  let since = Machine.ticks () in
-  let v = plain t 0 last in
-  Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
+  let since = Machine.ticks () and moves = ref false in
+  let v = tried t 0 last ~leaves_left:last ~moves in
+  if not !moves then Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
   v
 
 let run t last =
   let cost = Site.cost t.code and iterations = (last + 1) * t.per_leaf in
   if Site.estimate cost iterations < Loop.worth then run_short t last cost iterations
-  else Pool.with_current ~in_place:(fun () -> plain t 0 last) (fun _ -> node t 0 last)
+  else shared t 0 last
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
