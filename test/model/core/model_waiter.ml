@@ -158,6 +158,7 @@ let quick =
 let slow =
   List.map (fun on_worker -> model on_worker once [ Itself ] ~grants:1) both
   @ [
-      model ("helps", helps) once [ Itself; Around ] ~grants:1;
+      (* More than 5 million runs. *)
+      Model.bounded 1_000_000 (model ("helps", helps) once [ Itself; Around ] ~grants:1);
       model ("helps", helps) once [ Itself ] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted;
     ]
