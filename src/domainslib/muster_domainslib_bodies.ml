@@ -20,7 +20,7 @@ open Muster_core
 open Muster_loop
 
 type t = {
-  body : int -> unit;
+  in_a_row : int -> int -> unit;  (** the bodies of these indices, of a group *)
   group : int;  (** bodies that wait together *)
   stopped : int -> bool;  (** whether this body and those right of it are needless *)
   failures : Outcome.failure Leftmost.t;
@@ -35,10 +35,10 @@ type stretch = {
   mutable apart : bool;  (** that group is all that is left of it *)
 }
 
-let create ~chunk ~is_over body =
+let create ~chunk ~is_over in_a_row =
   let failures = Leftmost.create () in
   {
-    body;
+    in_a_row;
     group = chunk;
     stopped = (fun i -> is_over () || Leftmost.stops failures i);
     failures;
@@ -53,12 +53,9 @@ let finish_one t =
 (* Never more indices than a block of Loop's, so nothing overflows. *)
 let rec run_groups t stretch lo hi =
   let last = if hi - lo < t.group then hi else lo + t.group - 1 in
-  let body = t.body in
   stretch.first <- lo;
   stretch.last <- last;
-  for i = lo to last do
-    body i
-  done;
+  t.in_a_row lo last;
   if last < hi && not stretch.apart then run_groups t stretch (last + 1) hi
 
 (* Groups do not overlap, so the leftmost one that fails has the leftmost failure. *)

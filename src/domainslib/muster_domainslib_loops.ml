@@ -80,8 +80,8 @@ let sweep_all ~code ~grain ~chunk ~start ~finish bodies =
 
 let unit () () = ()
 
-(* Calls [body] for each index until [is_over]; [in_a_row] does so for those of a chunk. *)
-let for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool body =
+(* [in_a_row] calls the body for each index of a part, until [is_over]. *)
+let for_each ?chunk_size ~code ~start ~finish ~is_over pool in_a_row =
   let chunk = chunk_of pool chunk_size ~start ~finish in
   if is_one_chunk chunk ~start ~finish then in_a_row start finish
   else
@@ -90,20 +90,22 @@ let for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool body =
       Tree.reduce Concurrent pool ~chunk ~code ~combine:unit ~start ~finish in_a_row
     else
       let grain = grain_of chunk_size in
-      Bodies.run (Bodies.create ~chunk ~is_over body) (sweep_all ~code ~grain ~chunk ~start ~finish)
+      Bodies.run (Bodies.create ~chunk ~is_over in_a_row) (sweep_all ~code ~grain ~chunk ~start ~finish)
 
 let never () = false
 
+(* A function of its own, in which [body] is at hand: in a closure's loop it is loaded for each index. *)
+let each body lo hi =
+  for i = lo to hi do
+    body i
+  done
+
 let parallel_for ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
-  let in_a_row lo hi =
-    for i = lo to hi do
-      body i
-    done
-  in
+  let in_a_row lo hi = each body lo hi in
   if start <= finish then
     let code = Machine.code_of body in
-    for_each ?chunk_size ~code ~start ~finish ~is_over:never ~in_a_row pool body
+    for_each ?chunk_size ~code ~start ~finish ~is_over:never pool in_a_row
 
 (* {2 The others} *)
 
@@ -127,16 +129,15 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
   let found = Atomic.make None in
   let is_over () = Option.is_some (Atomic.get found) in
-  let look i =
-    if not (is_over ()) then match body i with Some _ as it -> Atomic.set found it | None -> ()
-  in
   let rec in_a_row i hi =
-    look i;
-    if i < hi && not (is_over ()) then in_a_row (i + 1) hi
+    if not (is_over ()) then
+      match body i with
+      | None -> if i < hi then in_a_row (i + 1) hi
+      | it -> Atomic.set found it
   in
   if start <= finish then begin
     let code = Machine.code_of body in
-    for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool look
+    for_each ?chunk_size ~code ~start ~finish ~is_over pool in_a_row
   end;
   Atomic.get found
 

@@ -43,10 +43,14 @@ type 'a strand = {
 (* Everything right of a failure is to stop. *)
 let noted t hi f = Outcome.on_failure f (Leftmost.note t.failures hi)
 
-(* Nothing is compared with [finish + 1], which may not be there. *)
+(* [start + 1] may not be there. *)
 let fold ~combine ~start ~finish body =
-  let rec from acc i = if i = finish then acc else from (combine acc (body (i + 1))) (i + 1) in
-  from (body start) start
+  let v = ref (body start) in
+  if start < finish then
+    for i = start + 1 to finish do
+      v := combine !v (body i)
+    done;
+  !v
 
 let[@inline] is_leaf t lo hi = Loop.span lo hi < t.chunk
 let[@inline] middle lo hi = lo + (Loop.span lo hi / 2)
