@@ -19,8 +19,12 @@
 open Muster_core
 open Muster_loop
 
+type body =
+  | One of (int -> unit)  (** called in a loop here, which is faster where groups are short *)
+  | Row of (int -> int -> unit)  (** calls those of a group, from one index to another *)
+
 type t = {
-  in_a_row : int -> int -> unit;  (** the bodies of these indices, of a group *)
+  body : body;
   group : int;  (** bodies that wait together *)
   stopped : int -> bool;  (** whether this body and those right of it are needless *)
   failures : Outcome.failure Leftmost.t;
@@ -28,17 +32,24 @@ type t = {
   all_done : unit Promise.t;
 }
 
+(* Of a range that is remembered as short. It is asked once, behind index [upto], whether the stretch goes on: a
+   stretch of its own for the first indices would take a second fiber, some 40 ns. *)
+type trial = { upto : int; goes_on : unit -> bool }
+
+let no_trial = { upto = max_int; goes_on = (fun () -> true) }
+
 (* A part of the range, run by one worker, and the group that it is at. *)
 type stretch = {
   mutable first : int;
   mutable last : int;
   mutable apart : bool;  (** that group is all that is left of it *)
+  mutable trial : trial;
 }
 
-let create ~chunk ~is_over in_a_row =
+let create ~chunk ~is_over body =
   let failures = Leftmost.create () in
   {
-    in_a_row;
+    body;
     group = chunk;
     stopped = (fun i -> is_over () || Leftmost.stops failures i);
     failures;
@@ -50,13 +61,24 @@ let finish_one t =
   let last = Atomic.fetch_and_add t.unfinished (-1) = 1 in
   if last then ignore (Promise.run t.all_done)
 
-(* Never more indices than a block of Loop's, so nothing overflows. *)
+(* Few indices, by Loop's bounds, so nothing overflows. *)
 let rec run_groups t stretch lo hi =
   let last = if hi - lo < t.group then hi else lo + t.group - 1 in
+  let last = Int.min last stretch.trial.upto in
   stretch.first <- lo;
   stretch.last <- last;
-  t.in_a_row lo last;
-  if last < hi && not stretch.apart then run_groups t stretch (last + 1) hi
+  (match t.body with
+  | One body ->
+    for i = lo to last do
+      body i
+    done
+  | Row bodies -> bodies lo last);
+  if last < hi && not stretch.apart then
+    if last < stretch.trial.upto then run_groups t stretch (last + 1) hi
+    else if stretch.trial.goes_on () then begin
+      stretch.trial <- no_trial;
+      run_groups t stretch (last + 1) hi
+    end
 
 (* Groups do not overlap, so the leftmost one that fails has the leftmost failure. *)
 let run_stretch t stretch lo hi =
@@ -70,20 +92,22 @@ let set_apart t stretch =
   ignore (Atomic.fetch_and_add t.unfinished 1)
 
 (* [lo] to [hi], without those that are needless. *)
-let rec sweep t lo hi =
-  let stretch = { first = lo; last = hi; apart = false } in
+let rec sweep ?(trial = no_trial) t lo hi =
+  let stretch = { first = lo; last = hi; apart = false; trial } in
   let put_back = Context.keep () in
   let effc (type a) (eff : a Effect.t) =
     match eff with
     | Run.Suspend { host; register; _ } ->
       Some
         (fun (k : (a, unit) Effect.Deep.continuation) ->
-          let was_apart = stretch.apart and last = stretch.last in
+          let { apart = was_apart; last; trial; _ } = stretch in
           if not was_apart then set_apart t stretch;
           Run.suspend host register k;
           if not was_apart then begin
             put_back ();
-            if last < hi && not (t.stopped (last + 1)) then sweep t (last + 1) hi
+            if last < hi && not (t.stopped (last + 1)) then
+              if last < trial.upto then sweep ~trial t (last + 1) hi
+              else if trial.goes_on () then sweep t (last + 1) hi
           end)
     | _ -> None
   in
@@ -101,7 +125,8 @@ let finish t =
   if apart then Fork.wait_done t.all_done
 
 let job t ~code ~grain =
-  Loop.job ~run:(sweep t) ~stopped:t.stopped ~fail:(Leftmost.note t.failures) ~code ~grain
+  let run lo hi = sweep t lo hi in
+  Loop.job ~run ~stopped:t.stopped ~fail:(Leftmost.note t.failures) ~code ~grain
 
 (* [sweep_all] sweeps the range. What a body raised comes before a cancellation that was told between them. *)
 let run t sweep_all =

@@ -50,20 +50,19 @@ let begin_in pool =
 
 (* A loop remembered as short: it stays with the caller, unless its beginning takes so long that
    the rest is worth sharing. *)
-let run_alone (job : Loop.job) cost lo hi =
+let run_alone bodies code cost lo hi ~share =
   let since = Machine.ticks () and left = Loop.span lo hi in
   let tried = if left < Site.sample then 1 else Site.sample in
-  let next = lo + tried in
-  Loop.run_chunk job lo (next - 1);
-  let took = Machine.ticks () - since in
-  if took * (hi - next + 1) >= 6 * Loop.worth * tried then begin
-    let cost = Site.learn job.code ~ticks:took ~iterations:tried in
-    Loop.share job next hi cost
-  end
-  else begin
-    if next <= hi && not (job.stopped next) then Loop.run_chunk job next hi;
-    Site.confirm job.code cost ~ticks:(Machine.ticks () - since) ~iterations:(left + 1)
-  end
+  let moves = ref false in
+  let goes_on () =
+    let took = Machine.ticks () - since in
+    moves := took * (left + 1 - tried) >= 6 * Loop.worth * tried;
+    not !moves
+  in
+  Bodies.sweep bodies lo hi ~trial:{ upto = lo + tried - 1; goes_on };
+  let ticks = Machine.ticks () - since in
+  if !moves then share (lo + tried) (Site.learn code ~ticks ~iterations:tried)
+  else Site.confirm code cost ~ticks ~iterations:(left + 1)
 
 (* Half of Domainslib's chunk saves looks around, unless it takes so long that they are due. *)
 let long = 20 * Loop.quantum
@@ -73,15 +72,18 @@ let coarse ~chunk cost =
 
 let sweep_all ~code ~grain ~chunk ~start ~finish bodies =
   let cost = Site.cost code in
-  let grain = Int.max grain (coarse ~chunk cost) in
-  let job = Bodies.job bodies ~code ~grain in
-  if Site.estimate cost (Loop.span start finish) < Loop.worth then run_alone job cost start finish
-  else Loop.share job start finish cost
+  let share lo cost =
+    let job = Bodies.job bodies ~code ~grain:(Int.max grain (coarse ~chunk cost)) in
+    Loop.share job lo finish cost
+  in
+  if Site.estimate cost (Loop.span start finish) < Loop.worth then
+    run_alone bodies code cost start finish ~share
+  else share start cost
 
 let unit () () = ()
 
 (* [in_a_row] calls the body for each index of a part, until [is_over]. *)
-let for_each ?chunk_size ~code ~start ~finish ~is_over pool in_a_row =
+let for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool body =
   let chunk = chunk_of pool chunk_size ~start ~finish in
   if is_one_chunk chunk ~start ~finish then in_a_row start finish
   else
@@ -90,22 +92,20 @@ let for_each ?chunk_size ~code ~start ~finish ~is_over pool in_a_row =
       Tree.reduce Concurrent pool ~chunk ~code ~combine:unit ~start ~finish in_a_row
     else
       let grain = grain_of chunk_size in
-      Bodies.run (Bodies.create ~chunk ~is_over in_a_row) (sweep_all ~code ~grain ~chunk ~start ~finish)
+      Bodies.run (Bodies.create ~chunk ~is_over body) (sweep_all ~code ~grain ~chunk ~start ~finish)
 
 let never () = false
 
-(* A function of its own, in which [body] is at hand: in a closure's loop it is loaded for each index. *)
-let each body lo hi =
-  for i = lo to hi do
-    body i
-  done
-
 let parallel_for ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
-  let in_a_row lo hi = each body lo hi in
+  let in_a_row lo hi =
+    for i = lo to hi do
+      body i
+    done
+  in
   if start <= finish then
     let code = Machine.code_of body in
-    for_each ?chunk_size ~code ~start ~finish ~is_over:never pool in_a_row
+    for_each ?chunk_size ~code ~start ~finish ~is_over:never ~in_a_row pool (One body)
 
 (* {2 The others} *)
 
@@ -131,13 +131,11 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
   let is_over () = Option.is_some (Atomic.get found) in
   let rec in_a_row i hi =
     if not (is_over ()) then
-      match body i with
-      | None -> if i < hi then in_a_row (i + 1) hi
-      | it -> Atomic.set found it
+      match body i with None -> if i < hi then in_a_row (i + 1) hi | it -> Atomic.set found it
   in
   if start <= finish then begin
     let code = Machine.code_of body in
-    for_each ?chunk_size ~code ~start ~finish ~is_over pool in_a_row
+    for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool (Row in_a_row)
   end;
   Atomic.get found
 
