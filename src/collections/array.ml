@@ -133,13 +133,7 @@ let iter2 f a b =
 
 (* {2 Reductions} *)
 
-let[@inline never] fold_from op acc a lo hi =
-  let acc = ref acc in
-  for i = lo to hi do
-    acc := op !acc (unsafe_get a i)
-  done;
-  !acc
-
+let fold_from = Reduce.fold_from
 let fold_chunk op a lo hi = fold_from op (unsafe_get a lo) a (lo + 1) hi
 let reduce_keyed code op a = Leaves.reduce ~code (length a) (fun lo hi -> fold_chunk op a lo hi) op
 
@@ -153,25 +147,7 @@ let reduce_by code op a =
   match length a with 0 -> None | 1 -> Some (unsafe_get a 0) | _ -> Some (reduce_keyed code op a)
 
 let reduce op a = reduce_by (code op) op a
-
-let[@inline never] scan_chunk op a r carry lo hi =
-  let first = unsafe_get a lo in
-  let acc = ref (match carry with None -> first | Some carry -> op carry first) in
-  put r lo !acc;
-  for i = lo + 1 to hi do
-    acc := op !acc (unsafe_get a i);
-    put r i !acc
-  done
-
-let scan op a =
-  let n = length a in
-  if n < 2 then copy a
-  else
-    let make () = Compat.make_fresh n (unsafe_get a 0) in
-    let total lo hi = fold_chunk op a lo hi in
-    let scan r carry lo hi = scan_chunk op a r carry lo hi in
-    Reduce.scan_in_blocks ~code:(code op) n ~make ~total ~scan op
-
+let scan = Reduce.parallel_scan
 let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
 let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 

@@ -6,7 +6,7 @@
    done, or [first_block], and never more than [longest].
 
    Where the function was fast the last time, the caller begins without reading ahead, element by
-   element, and goes on so for as long as the elements are so fast. *)
+   element, and goes on so for as long as the elements are so fast; to the end, where it is the only worker. *)
 
 open Muster_core
 open Muster_loop
@@ -52,11 +52,6 @@ let rec blocks c b start size =
     let (), b = Fork.both (fun () -> c.block ~start elements) (fun () -> read following s) in
     blocks c b (start + size) following
 
-let from_block c s start =
-  let size = first_block in
-  let go () = blocks c (read size s) start size in
-  Pool.with_current ~in_place:go (fun _ -> go ())
-
 (* {2 In place} *)
 
 let rec one_by_one c s i n =
@@ -71,17 +66,26 @@ let rec one_by_one c s i n =
 (* An element that takes longer is worth reading ahead. *)
 let short = Machine.ticks_of_us 1 / 10
 
-let rec alone c s i n =
+(* For as long as no element takes longer than [most]. *)
+let rec alone ~most c s i n =
   Loop.look_up_between_chunks ();
   let since = Machine.ticks () in
   match one_by_one c s i n with
-  | None -> ()
-  | Some s when Machine.ticks () - since > n * short -> from_block c s (i + n)
-  | Some s -> alone c s (i + n) (Int.min longest (2 * n))
+  | None -> None
+  | Some s when Machine.ticks () - since > n * most -> Some (s, i + n)
+  | Some s -> alone ~most c s (i + n) (Int.min longest (2 * n))
+
+(* Nobody would read ahead in a pool of one. *)
+let from_block c s start =
+  let size = first_block in
+  let go () = blocks c (read size s) start size in
+  let all () = ignore (alone ~most:(max_int / longest) c s start size) in
+  Pool.with_current ~in_place:go (fun w -> if Pool.size w.pool = 1 then all () else go ())
 
 let run c s =
   let cost = Site.cost c.code in
-  if Site.estimate cost 1 <= short then alone c s 0 first_block else from_block c s 0
+  if Site.estimate cost 1 > short then from_block c s 0
+  else Option.iter (fun (s, i) -> from_block c s i) (alone ~most:short c s 0 first_block)
 
 (* {2 The first two elements}
 

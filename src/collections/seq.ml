@@ -44,25 +44,23 @@ let count f s =
   use (Machine.code_of f) s ~one (fun ~start:_ l -> n := !n + List.count f l);
   !n
 
-(* What comes one by one waits, last first, until it is a leaf. *)
+(* What comes one by one is combined with what its leaf has. *)
 let reduce_keyed code op s =
-  let nodes = ref [] and waiting = ref [] in
-  let flush at =
-    let value, _ = List_work.leaf op (L.rev !waiting) in
-    waiting := [];
-    nodes := Tally.push op { at; rank = 0; value } !nodes
+  let nodes = ref [] and leaf = ref None and last = ref 0 in
+  let put value =
+    leaf := None;
+    nodes := Tally.push op { at = !last / Tally.run; rank = 0; value } !nodes
   in
-  let last = ref 0 in
   let one i x =
-    waiting := x :: !waiting;
-    last := i / Tally.run;
-    if i mod Tally.run = Tally.run - 1 then flush !last
+    let value = match !leaf with None -> x | Some value -> op value x in
+    last := i;
+    if i mod Tally.run = Tally.run - 1 then put value else leaf := Some value
   in
   let block ~start l =
     nodes := L.fold_left (Tally.append op) !nodes (List_work.tallies start code op l)
   in
   use code s ~one block;
-  if not (L.is_empty !waiting) then flush !last;
+  Option.iter put !leaf;
   Tally.total op !nodes
 
 let reduce op s = reduce_keyed (Machine.code_of op) op s

@@ -210,28 +210,31 @@ let scan_in_blocks ~code n ~make ~total ~scan op =
     result
   end
 
-let parallel_scan op input =
-  Context.check_if_any ();
-  let n = Array.length input in
-  let total lo hi =
-    let total = ref input.(lo) in
-    for i = lo + 1 to hi do
-      total := op !total input.(i)
-    done;
-    !total
-  in
-  (* What was written is not read again: from an array of floats that would allocate. *)
-  let scan a carry lo hi =
-    let last = ref a.(lo) in
-    Option.iter
-      (fun carry ->
-        last := op carry !last;
-        a.(lo) <- !last)
-      carry;
-    for i = lo + 1 to hi do
-      last := op !last a.(i);
-      a.(i) <- !last
-    done
-  in
-  let make () = Array.copy input in
-  if n < 2 then make () else scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op
+let[@inline never] fold_from op acc a lo hi =
+  let acc = ref acc in
+  for i = lo to hi do
+    acc := op !acc (Array.unsafe_get a i)
+  done;
+  !acc
+
+(* What was written is not read again: from an array of floats that would allocate. *)
+let[@inline never] scan_chunk op a r carry lo hi =
+  let first = Array.unsafe_get a lo in
+  let acc = ref (match carry with None -> first | Some carry -> op carry first) in
+  Compat.set_fresh r lo !acc;
+  for i = lo + 1 to hi do
+    acc := op !acc (Array.unsafe_get a i);
+    Compat.set_fresh r i !acc
+  done
+
+let parallel_scan op a =
+  let n = Array.length a in
+  if n < 2 then begin
+    Context.check_if_any ();
+    Array.copy a
+  end
+  else
+    let make () = Compat.make_fresh n (Array.unsafe_get a 0) in
+    let total lo hi = fold_from op (Array.unsafe_get a lo) a (lo + 1) hi in
+    let scan r carry lo hi = scan_chunk op a r carry lo hi in
+    scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op
