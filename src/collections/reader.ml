@@ -72,14 +72,16 @@ let rec alone ~most c s i n =
   let since = Machine.ticks () in
   match one_by_one c s i n with
   | None -> None
-  | Some s when Machine.ticks () - since > n * most -> Some (s, i + n)
-  | Some s -> alone ~most c s (i + n) (Int.min longest (2 * n))
+  | Some s ->
+    let took = Machine.ticks () - since in
+    if took > n * most then Some (s, i + n)
+    else alone ~most c s (i + n) (if took < Loop.quantum then Int.min longest (2 * n) else n)
 
 (* Nobody would read ahead in a pool of one. *)
 let from_block c s start =
   let size = first_block in
   let go () = blocks c (read size s) start size in
-  let all () = ignore (alone ~most:(max_int / longest) c s start size) in
+  let all () = ignore (alone ~most:(max_int / longest) c s start 1) in
   Pool.with_current ~in_place:go (fun w -> if Pool.size w.pool = 1 then all () else go ())
 
 let run c s =

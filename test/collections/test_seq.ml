@@ -172,6 +172,33 @@ let endless () =
       [ 0; 1; 20; 300; 20_000 ]
   done
 
+(* The first two are looked at first: a sequence of one is the stdlib's matter. *)
+let alone_in_turn () =
+  let in_turn what slow use =
+    let forced = Atomic.make 0 and i = ref (-1) in
+    let f () =
+      spin slow;
+      incr i;
+      let most = max 2 (!i + 1) in
+      if Atomic.get forced > most then failf "%s: %d forced at %d" what (Atomic.get forced) !i
+    in
+    run_on 1 (fun () -> use f (Theirs.take 100 (watched forced)))
+  in
+  let all slow =
+    in_turn "iter" slow (fun f s -> Ours.iter (fun _ -> f ()) s);
+    in_turn "iteri" slow (fun f s -> Ours.iteri (fun _ _ -> f ()) s)
+  in
+  List.iter all [ 0; 0; 10_000; 10_000 ]
+
+(* Also where nobody else reads, and whatever was remembered. *)
+let alone_in_time () =
+  let slow _ = Unix.sleepf 0.002 in
+  run_on 1 @@ fun () ->
+  let since = Unix.gettimeofday () in
+  check_raises "deadline" Muster.Task.Deadline_exceeded (fun () ->
+      Muster.Task.with_deadline 0.05 (fun () -> Ours.iter slow (Theirs.take 5000 (Theirs.ints 0))));
+  if Unix.gettimeofday () -. since > 2. then failf "noticed late"
+
 (* What makes a sequence forces nothing; what searches, nothing right of what it looks for. *)
 let stays_lazy () =
   let forced = Atomic.make 0 in
@@ -263,6 +290,8 @@ let () =
         [
           case "each is forced once, in order" forces_once_in_order;
           case "an endless one can be left" endless;
+          case "nothing is read ahead in a pool of one" alone_in_turn;
+          case "deadlines are noticed there" alone_in_time;
           case "what is lazy stays lazy" stays_lazy;
           case "bad arguments" bad_arguments;
           case "sums of floats have the same bits" same_bits;
