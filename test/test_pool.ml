@@ -88,13 +88,6 @@ let gc_set_afterwards () =
           done;
           check_int "words" 262_144 (Gc.get ()).minor_heap_size))
 
-(* The main domain's heap goes back when it is alone, unless something survives: then the larger one pays, alone too.
-   What the program or its user chose stays. *)
-let heap_of_main expected ?env program () =
-  let child = Child.run ?env "child/child.exe" [ program ] in
-  Child.check_success child;
-  check_equal program expected (String.trim child.output)
-
 (* Domains that come and go draw nothing from the program's generator. *)
 let random_numbers () =
   let drawn work =
@@ -597,14 +590,6 @@ let () =
           case "minor heap words by Gc.set" gc_set;
           case "Gc.set beside workers" gc_set_beside_workers;
           case "Gc.set afterwards" gc_set_afterwards;
-          case "the heap goes back"
-            (heap_of_main "262144 524288 262144, told 1, surviving 524288" "heap-goes-back");
-          case "a chosen heap stays" (heap_of_main "true true true true" "chosen-heap-stays");
-          case "the user's heap stays"
-            (heap_of_main
-               ~env:[ ("OCAMLRUNPARAM", "s=300032") ]
-               "true true true true" "chosen-heap-stays");
-          case "a heap set afterwards stays" (heap_of_main "1048576" "heap-set-afterwards-stays");
           case "random numbers" random_numbers;
           case "a domain refused once" refused_once;
           case "more domains than the runtime has" more_domains_than_the_runtime_has;

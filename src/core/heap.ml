@@ -9,9 +9,8 @@
 
    So a pool of several workers begins with 512 k words, and a worker whose collections let
    1 % or more survive goes on to 1 M. The caller's heap follows that rule too while it works in
-   the pool. The main domain's goes back to 256 k when nobody works beside it any more and less than 1 %
-   survives: with 2 MB of second-level cache, lists that die young take 1.05 times as long in 512 k words. Trees
-   of which some survive gain by the larger one, alone too, and keep it.
+   the pool. It does not shrink afterwards: that costs a collection and pages to be touched anew,
+   and buys a sequential program nothing that could be measured up to 1 M words.
 
    A user's own choice stands: given to the pool, in OCAMLRUNPARAM, or by Gc.set in the domain that
    creates the pool. *)
@@ -39,32 +38,28 @@ let has_room words =
   let space = Machine.address_space () in
   space < 0 || words * (Sys.word_size / 8) * Cpu.runtime_limit () < space / 4 * 3
 
-(* What the calling domain's heap was set to here, if it was; [chosen]: by the pool's user. Another size is the
-   program's choice. *)
-type setting = { size : int; chosen : bool }
+(* What the calling domain's heap was set to here; 0 if it never was. Another size is the program's choice. *)
+let ours = Domain.DLS.new_key (fun () -> 0)
 
-let latest : setting option Domain.DLS.key = Domain.DLS.new_key (fun () -> None)
-
-let set ?(chosen = false) wanted =
+let set wanted =
   let before = words () in
   if wanted < before || (wanted > before && has_room wanted) then begin
     Machine.set_minor_heap ~words:wanted;
-    Domain.DLS.set latest (Some { size = words (); chosen })
+    Domain.DLS.set ours (words ())
   end
 
 let is_programs current =
-  match Domain.DLS.get latest with None -> false | Some { size; _ } -> size <> current
-
-(* Set here, and by nobody's wish. *)
-let is_ours current = Domain.DLS.get latest = Some { size = current; chosen = false }
+  let ours = Domain.DLS.get ours in
+  ours <> 0 && ours <> current
 
 (* What the pool's user wants for its workers, if anything. A new domain begins with what
-   OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. *)
+   OCAMLRUNPARAM says, but knows nothing of a [Gc.set] in the creator's. (1 M words there may also
+   be what an earlier pool has grown to: that serves the next one as well.) *)
 let wanted = function
   | Some words -> Some words
   | None ->
     let words = words () in
-    if chosen_by_user || is_managed words || is_ours words then None else Some words
+    if chosen_by_user || is_managed words then None else Some words
 
 (* Of the domain that creates a pool of that many workers. *)
 let of_creator pool ~size =
@@ -80,7 +75,7 @@ let settle w =
   if not w.own.settled then begin
     w.own.settled <- true;
     if not (is_programs (words ())) then
-      Option.iter (fun n -> set n) (of_creator w.pool ~size:(Atomic.get w.pool.size));
+      Option.iter set (of_creator w.pool ~size:(Atomic.get w.pool.size));
     w.own.counts.heap <- words ()
   end
 
@@ -97,16 +92,13 @@ let larger words ~survived =
 (* What a collection copies may have been allocated before the count began, or by another domain. *)
 let surviving ~promoted ~allocated = Float.min 1. (promoted /. allocated)
 
-(* So many heaps' worth tell what survives. *)
-let enough = 8.
-
 (* Looks at the collections since the last fit, once there were a few. *)
 let fit w ~tell =
   let glance = w.own.glance in
   let minor = Gc.minor_words () in
   let allocated = minor -. glance.minor in
   let current = words () in
-  if allocated >= enough *. float current then begin
+  if allocated >= 8. *. float current then begin
     let _, promoted, _ = Gc.counters () in
     let survived = surviving ~promoted:(promoted -. glance.promoted) ~allocated in
     let first_time = glance.minor = 0. in
@@ -121,60 +113,6 @@ let fit w ~tell =
     end
   end
 
-let has_residents pool = Atomic.get pool.residents > 0
-
 let fit w ~tell =
   settle w;
-  if w.pool.minor_heap = None && (not chosen_by_user) && (not (alone w)) && has_residents w.pool
-  then fit w ~tell
-
-(* {2 Relief}
-
-   Nobody calls the library when a program goes on sequentially. So after each minor collection a finaliser looks: of
-   a value that nobody holds, made anew by each look, until the heap is back or somebody else has set it. Only on the
-   main domain, which never ends: OCaml before 5.5 loses count of an ended domain's finalisers. *)
-
-type watch = { mutable minor : float; mutable promoted : float }
-
-(* The main domain's threads set it. *)
-let is_watched = Atomic.make false
-
-let begin_anew watch =
-  let minor, promoted, _ = Gc.counters () in
-  watch.minor <- minor;
-  watch.promoted <- promoted
-
-(* Who allocates alone, and of whose data how much survives. *)
-let needs_less watch size =
-  let minor, promoted, _ = Gc.counters () in
-  let allocated = minor -. watch.minor in
-  if List.exists has_residents (Atomic.get open_pools) then begin
-    begin_anew watch;
-    false
-  end
-  else
-    allocated >= enough *. float size
-    && begin
-      let survived = surviving ~promoted:(promoted -. watch.promoted) ~allocated in
-      begin_anew watch;
-      survived < survival
-    end
-
-let rec keep_watch watch ~tell = Gc.finalise_last (fun () -> look watch ~tell) (ref 0)
-
-and look watch ~tell =
-  let size = words () in
-  if size = runtime's_default || not (is_ours size) then Atomic.set is_watched false
-  else if not (needs_less watch size) then keep_watch watch ~tell
-  else begin
-    Atomic.set is_watched false;
-    set runtime's_default;
-    tell ()
-  end
-
-let relax ~tell =
-  if Domain.is_main_domain () && not (Atomic.exchange is_watched true) then begin
-    let watch = { minor = 0.; promoted = 0. } in
-    begin_anew watch;
-    look watch ~tell
-  end
+  if w.pool.minor_heap = None && (not chosen_by_user) && not (alone w) then fit w ~tell

@@ -63,15 +63,14 @@ let note_size (pool : t) ~least =
   Staff.decide ~pool (Staff.plural size "worker") why
 
 let set_heap (pool : t) words =
-  Heap.set words ~chosen:(pool.minor_heap <> None);
+  Heap.set words;
   let why =
     (* The runtime rounds up. *)
     if Heap.words () < words then "no address space for more: ulimit -v"
     else if pool.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
-  Staff.decide ~pool (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why;
-  Staff.relax_heap ()
+  Staff.decide ~pool (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
 
 (* As many as the runtime can give; the size says how many that are. Nobody finds the pool before: who does may
    close it. [cpus]: what its size was chosen for. *)

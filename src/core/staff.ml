@@ -244,18 +244,10 @@ let note w waited =
   end;
   publish_counts w
 
-let tell_of_relief () =
-  decide
-    (Printf.sprintf "minor heap of the main domain: %d words" (Heap.words ()))
-    "no other worker is there, and hardly anything survives"
-
-let relax_heap () = Heap.relax ~tell:tell_of_relief
-
 let tell_of_heap (w : Place.t) words survived =
   decide ~pool:w.pool
     (Printf.sprintf "minor heap of worker %d: %d words" w.index words)
-    (Printf.sprintf "%.0f %% survived its collections" (100. *. survived));
-  relax_heap ()
+    (Printf.sprintf "%.0f %% survived its collections" (100. *. survived))
 
 let begin_to_look w =
   w.own.looked_at <- Machine.ticks ();

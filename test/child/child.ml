@@ -238,67 +238,8 @@ let refused_once () =
   let told = List.length (List.filter is_refusal (Muster.Pool.stats pool).decisions) in
   Printf.printf "%d %d %d\n" alone together told
 
-(* {2 The main domain's minor heap, as a program goes on alone} *)
-
-let heap () = (Gc.get ()).minor_heap_size
-let set_heap words = Gc.set { (Gc.get ()) with minor_heap_size = words }
-
-(* Once the workers have gone: enough for 30 heaps of 512 k words. One of [keep] survives its first
-   collection. *)
-let allocate_alone ?(keep = max_int) () =
-  Unix.sleepf 0.4;
-  let kept = Array.make 100_000 (ref 0) in
-  for i = 1 to 8_000_000 do
-    let it = Sys.opaque_identity (ref i) in
-    if i mod keep = 0 then kept.(i / keep mod Array.length kept) <- it
-  done;
-  ignore (Sys.opaque_identity kept)
-
-let pool_of_two ?minor_heap_words () =
-  let pool = Muster.Pool.create ~domains:2 ~oversubscribe:true ?minor_heap_words () in
-  Muster.Pool.run pool work;
-  pool
-
-let heap_goes_back () =
-  let before = heap () in
-  let pool = pool_of_two () in
-  let beside_another = heap () in
-  allocate_alone ();
-  let alone = heap () in
-  let told (it : Muster.Pool.decision) = it.what = "minor heap of the main domain: 262144 words" in
-  let times = List.length (List.filter told (Muster.Pool.stats pool).decisions) in
-  ignore (pool_of_two ());
-  allocate_alone ~keep:10 ();
-  say "%d %d %d, told %d, surviving %d" before beside_another alone times (heap ())
-
-let chosen_heap_stays () =
-  let begun = heap () in
-  ignore (pool_of_two ());
-  allocate_alone ();
-  let run_param = heap () = begun in
-  set_heap 524_288;
-  ignore (pool_of_two ());
-  allocate_alone ();
-  let before = heap () = 524_288 in
-  ignore (pool_of_two ~minor_heap_words:600_064 ());
-  allocate_alone ();
-  let of_pool = heap () = 600_064 in
-  set_heap 700_416;
-  allocate_alone ();
-  say "%b %b %b %b" run_param before of_pool (heap () = 700_416)
-
-let heap_set_afterwards_stays () =
-  let pool = pool_of_two () in
-  set_heap 1_048_576;
-  Muster.Pool.run pool work;
-  allocate_alone ();
-  say "%d" (heap ())
-
 let programs =
   [
-    ("heap-goes-back", heap_goes_back);
-    ("chosen-heap-stays", chosen_heap_stays);
-    ("heap-set-afterwards-stays", heap_set_afterwards_stays);
     ("default-size", default_size);
     ("default-by-several", default_by_several);
     ("end-after-work", end_after_work);

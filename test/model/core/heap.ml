@@ -2,8 +2,7 @@
 
 let words () = 0
 let wanted words = words
-let set ?chosen _ = ignore (chosen : bool option)
+let set = ignore
 let of_creator _ ~size:_ = None
 let settle _ = ()
 let fit _ ~tell:_ = ()
-let relax ~tell:_ = ()
