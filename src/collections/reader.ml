@@ -66,7 +66,7 @@ let rec one_by_one c s i n =
 (* An element that takes longer is worth reading ahead. *)
 let short = Machine.ticks_of_us 1 / 10
 
-(* For as long as no element takes longer than [most]. *)
+(* For as long as elements take no longer than [most] each; what is left then. *)
 let rec alone ~most c s i n =
   Loop.look_up_between_chunks ();
   let since = Machine.ticks () in
@@ -77,11 +77,14 @@ let rec alone ~most c s i n =
     if took > n * most then Some (s, i + n)
     else alone ~most c s (i + n) (if took < Loop.quantum then Int.min longest (2 * n) else n)
 
+(* Times as many elements as are done between two looks, it does not overflow. *)
+let no_limit = max_int / longest
+
 (* Nobody would read ahead in a pool of one. *)
 let from_block c s start =
   let size = first_block in
   let go () = blocks c (read size s) start size in
-  let all () = ignore (alone ~most:(max_int / longest) c s start 1) in
+  let all () = ignore (alone ~most:no_limit c s start 1) in
   Pool.with_current ~in_place:go (fun w -> if Pool.size w.pool = 1 then all () else go ())
 
 let run c s =
