@@ -198,11 +198,12 @@ let[@inline never] index_chunk p a lo hi =
   if !i <= hi then Some !i else None
 
 let[@inline never] failing_chunk p a lo hi =
-  let i = ref lo in
-  while !i <= hi && p (unsafe_get a !i) do
-    incr i
+  let i = ref lo and holds = ref true in
+  while !holds && !i < hi do
+    holds := p (unsafe_get a !i) && p (unsafe_get a (!i + 1));
+    i := !i + 2
   done;
-  if !i <= hi then Some () else None
+  if !holds && (!i > hi || p (unsafe_get a !i)) then None else Some ()
 
 (* Where [p] is [wanted] for the pair. *)
 let[@inline never] pair_chunk p (wanted : bool) a b lo hi =

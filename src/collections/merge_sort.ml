@@ -143,14 +143,21 @@ and merge_halves job m left k =
   let move m = move_runs m m.i0 m.j0 m.at in
   both job (m.at + size m) (merge job) move first last
 
-(* Runs that are in order already are moved. *)
+(* Runs that do not overlap, in the order in which they are to be moved: of ascending input, and of descending.
+   Where their ends compare as [equal] they may touch. *)
+let apart cmp ~equal ({ src; i0; i1; j0; j1; _ } as m) =
+  if cmp (get src (i1 - 1)) (get src j0) <= equal then Some m
+  else if cmp (get src (j1 - 1)) (get src i0) < 0 then
+    Some { m with i0 = j0; i1 = j1; j0 = i0; j1 = i1 }
+  else None
+
 let merge job m =
-  match job.cmp (get m.src (m.i1 - 1)) (get m.src m.j0) with
+  match apart job.cmp ~equal:0 m with
   | exception exn ->
     note job (m.at + size m) exn;
     move_runs m m.i0 m.j0 m.at
-  | c when c <= 0 -> move_runs m m.i0 m.j0 m.at
-  | _ -> merge job m
+  | Some m -> move_runs m m.i0 m.j0 m.at
+  | None -> merge job m
 
 (* {2 Nodes} *)
 
@@ -227,11 +234,11 @@ let merge_unique cmp ({ src; dst; i1; j1; _ } as m) =
 
 let join_unique job m =
   if size m <= long then
-    if job.cmp (get m.src (m.i1 - 1)) (get m.src m.j0) < 0 then begin
+    match apart job.cmp ~equal:(-1) m with
+    | Some m ->
       move_runs m m.i0 m.j0 m.at;
       size m
-    end
-    else merge_unique job.cmp m
+    | None -> merge_unique job.cmp m
   else begin
     let failures = Leftmost.create () in
     merge { job with failures } m;

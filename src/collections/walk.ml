@@ -295,12 +295,12 @@ let is_short code =
   cost <= trivial && cost <> Site.unknown
 
 let quick (p : _ piece) =
-  let remembered = Site.cost p.code in
   if p.source.is_end p.rest then begin
-    if p.since <> 0 then ignore (confirm remembered few p);
+    if p.since <> 0 then ignore (confirm (Site.cost p.code) few p);
     0
   end
   else
+    let remembered = Site.cost p.code in
     let cost = if remembered = Site.unknown then trivial else remembered in
     let n = Int.min (trial_length cost p.unit) longest_trial in
     let n = give p n (tried cost n) in

@@ -52,6 +52,9 @@ val worth : int
 val trial : int
 (** So long may a wrong memory go unnoticed, by its own measure, in ticks. *)
 
+val few : int
+(** So many elements that are remembered as short begin in one go. *)
+
 val run : ('s, 'r) job -> 's -> 'r list * 's
 (** [run job s] does the work of [job] on pieces that make up [s], and is the results in order,
     and where the last piece ended. Pieces for which [found] holds may be left out.

@@ -74,6 +74,8 @@ let tiny = Loop.worth / 8
 (* So few that each may be a job of its own; these are tried, whatever is remembered. *)
 let is_handful n = n > 1 && n < Site.sample
 
+let is_tiny cost n = Site.estimate cost n < tiny && not (is_handful n)
+
 let tiny_search code cost lo hi (body : _ body) =
   if Site.is_due () then begin
     let since = Machine.ticks () in
@@ -89,9 +91,8 @@ let search code lo hi body =
   if lo > hi then None
   else
     let cost = Site.cost code and n = hi - lo + 1 in
-    let estimate = Site.estimate cost n in
-    if estimate < tiny && not (is_handful n) then tiny_search code cost lo hi body
-    else if estimate < Loop.worth || (cost = Site.unknown && n > few) then
+    if is_tiny cost n then tiny_search code cost lo hi body
+    else if Site.estimate cost n < Loop.worth || (cost = Site.unknown && n > few) then
       let began = Machine.ticks () in
       alone { code; cost; from = lo; began; body } lo hi ~chunk:1 began
     else shared code cost lo hi body
