@@ -78,25 +78,17 @@ let build_beside t code value rest =
 
 (* {2 Tiny ones} *)
 
-let build_at_once n value rest =
+let build_at_once n value rest () =
   let made = Compat.make_fresh n (value 0) in
   rest made 1 (n - 1);
   made
-
-let build_tiny code cost n value rest =
-  if Site.is_due () then begin
-    let since = Machine.ticks () in
-    let made = build_at_once n value rest in
-    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
-    made
-  end
-  else build_at_once n value rest
 
 (* [n] elements, at least 1: [value i] is that of index [i], and [rest a lo hi] puts those of
    [lo] to [hi] into [a]. *)
 let build code n value rest =
   let cost = Site.cost code in
-  if Chunks.is_tiny cost n then build_tiny code cost n value rest
+  if Chunks.is_tiny cost n then
+    Site.timed_now_and_then code cost ~iterations:n (build_at_once n value rest)
   else begin
     let t = { n; made = Atomic.make [||]; early = Atomic.make []; refused = Atomic.make false } in
     if n <= short then build_racing t code value rest else build_beside t code value rest;

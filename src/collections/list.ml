@@ -130,13 +130,9 @@ let by_array cmp l =
 let rec elements n = function _ :: _ :: _ :: _ :: l -> elements (n + 4) l | l -> n + L.length l
 
 let in_place sort cmp l code cost n =
-  if Site.estimate cost n < Walk.trial && not (Site.is_due ()) then sort cmp l
-  else begin
-    let since = Machine.ticks () in
-    let sorted = sort cmp l in
-    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
-    sorted
-  end
+  let sorted () = sort cmp l in
+  if Site.estimate cost n < Walk.trial then Site.timed_now_and_then code cost ~iterations:n sorted
+  else Site.timed code cost ~iterations:n sorted
 
 let sort_by sort by_array cmp = function
   | ([] | [ _ ]) as l -> l

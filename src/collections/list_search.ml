@@ -42,9 +42,7 @@ let search code look f l =
 let rec seek_from f p i l n =
   match l with
   | x1 :: x2 :: l when n >= 2 ->
-    if f x1 then Some (i, x1)
-    else if f x2 then Some (i + 1, x2)
-    else seek_from f p (i + 2) l (n - 2)
+    if f x1 then Some (i, x1) else if f x2 then Some (i + 1, x2) else seek_from f p (i + 2) l (n - 2)
   | x :: l when n > 0 -> if f x then Some (i, x) else seek_from f p (i + 1) l (n - 1)
   | l -> ( match ended p l n with 0 -> None | n -> seek_from f p i l n)
 

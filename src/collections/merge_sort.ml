@@ -35,8 +35,9 @@ type 'a job = {
   grain : int;  (** a node so small does not fork *)
 }
 
-(* To be sorted by insertion; merged without a cut. *)
+(* To be sorted by insertion; with branches; merged without a cut. *)
 let tiny = 8
+let short = 128
 let long = 2048
 let rec log2 n = if n <= 1 then 0 else 1 + log2 (n / 2)
 let comparisons n = n * Int.max 1 (log2 n)
@@ -81,7 +82,7 @@ let move_runs m i j d =
 (* Which run is next is computed, not branched on: a processor guesses half of such branches
    wrong, which costs more than all the rest of a step. [left] is -1 where the left run's
    element is not the greater one, else 0. *)
-let merge_runs job m =
+let merge_by_value job m =
   let cmp = job.cmp and { src; dst; i1; j1; _ } = m in
   let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
   try
@@ -97,6 +98,43 @@ let merge_runs job m =
   with exn ->
     note job (m.at + size m) exn;
     move_runs m !i !j !d
+
+(* In a short array it learns them, if there is an order in it or a program sorts the same again and again: of 100
+   elements, 0.6 to 0.9 of the time of the above; where it can't, 1.2. *)
+let merge_by_branch job m =
+  let cmp = job.cmp and { src; dst; i1; j1; _ } = m in
+  let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
+  let x = ref (get src !i) and y = ref (get src !j) in
+  try
+    while
+      if cmp !x !y <= 0 then begin
+        set dst !d !x;
+        incr d;
+        incr i;
+        !i < i1
+        &&
+        (x := get src !i;
+         true)
+      end
+      else begin
+        set dst !d !y;
+        incr d;
+        incr j;
+        !j < j1
+        &&
+        (y := get src !j;
+         true)
+      end
+    do
+      ()
+    done;
+    move_runs m !i !j !d
+  with exn ->
+    note job (m.at + size m) exn;
+    move_runs m !i !j !d
+
+let merge_runs job m =
+  if Array.length job.own <= short then merge_by_branch job m else merge_by_value job m
 
 (* [f x] and [f y]. A fork may raise, too: where the task is cancelled. What has not begun by then
    is moved instead. *)
@@ -288,21 +326,22 @@ let sort_tiny cmp own =
     Context.reraise job.failures
   end
 
-(* Too short to share. *)
-let alone node cmp own ~code ~cost =
-  let n = Array.length own in
-  let job = make_job cmp own ~code ~grain:n in
-  let since = Machine.ticks () in
+let node_alone node cmp own ~code =
+  let job = make_job cmp own ~code ~grain:(Array.length own) in
   let made = node job (all own) in
   Context.reraise job.failures;
-  Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n);
   made
 
-let whole node cmp own =
-  let code = Machine.code_of cmp in
+(* [alone]: what is too short to share. *)
+let whole node ~alone cmp own =
+  let code = Machine.code_of cmp and iterations = comparisons (Array.length own) in
   let cost = Site.cost code in
-  if Site.estimate cost (comparisons (Array.length own)) < Loop.worth then
-    alone node cmp own ~code ~cost
+  let estimate = Site.estimate cost iterations in
+  if estimate < Loop.worth then begin
+    let sort () = alone cmp own ~code in
+    if estimate < Chunks.tiny then Site.timed_now_and_then code cost ~iterations sort
+    else Site.timed code cost ~iterations sort
+  end
   else
     let job = make_job cmp own ~code ~grain:(grain_for cost) in
     let run () = measured node job (all own) in
@@ -310,8 +349,10 @@ let whole node cmp own =
       (fun () -> Leftmost.get job.failures)
       (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
 
-let sort cmp own = if Array.length own <= tiny then sort_tiny cmp own else whole node cmp own
+let sort cmp own =
+  if Array.length own <= tiny then sort_tiny cmp own
+  else whole node ~alone:(node_alone node) cmp own
 
 let unique cmp own =
   if Array.length own <= tiny then insertion_unique (tiny_job cmp own) 0 (Array.length own) false
-  else whole node_unique cmp own
+  else whole node_unique ~alone:(node_alone node_unique) cmp own

@@ -73,7 +73,6 @@ let tiny = Loop.worth / 8
 
 (* So few that each may be a job of its own; these are tried, whatever is remembered. *)
 let is_handful n = n > 1 && n < Site.sample
-
 let is_tiny cost n = Site.estimate cost n < tiny && not (is_handful n)
 
 let tiny_search code cost lo hi (body : _ body) =

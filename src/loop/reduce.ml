@@ -123,8 +123,7 @@ let run_short t last cost iterations =
 
 let run t last =
   let cost = Site.cost t.code and iterations = (last + 1) * t.per_leaf in
-  if Chunks.is_tiny cost iterations && not (Site.is_due ()) then plain t 0 last
-  else if Site.estimate cost iterations < Loop.worth then run_short t last cost iterations
+  if Site.estimate cost iterations < Loop.worth then run_short t last cost iterations
   else shared t 0 last
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
