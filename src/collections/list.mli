@@ -5,7 +5,7 @@
     {b Raises}: the exception of the leftmost element whose call raises, once no call runs any
     more; what the stdlib's function raises.
     {b Cost}: what takes less than 50 us stays with the caller, where the passed function is as
-    fast as it was the last time: about 60 ns more than the stdlib's. What is longer is walked
+    fast as it was the last time: 10 to 30 ns more than the stdlib's, a fold 80. What is longer is walked
     once more, which the workers share, and the parts of a resulting list are linked, not copied.
     A function that takes no longer than the step to the next element stays with the caller, too.
     Lists of no or one element allocate what the stdlib allocates. No function needs stack in

@@ -243,45 +243,32 @@ let histogram_piece t f =
 
 (* {2 Reductions} *)
 
-(* A leaf's value, and what comes after it. *)
-let leaf op = function
-  | x1 :: x2 :: x3 :: x4 :: l -> (op (op (op x1 x2) x3) x4, l)
-  | l -> (L.fold_left op (L.hd l) (L.tl l), [])
+let[@inline] four op x1 x2 x3 x4 = op (op (op x1 x2) x3) x4
 
-(* Four leaves that make a node of rank 2, where such a one may begin: in one go. *)
-let four_leaves op (p : _ Walk.piece) at nodes =
-  match p.rest with
+(* Four leaves that make a node of rank 2, where such a one may begin, in one go; else one. *)
+let rec tally_from op p nodes at l n =
+  match l with
   | x1 :: x2 :: x3 :: x4 :: x5 :: x6 :: x7 :: x8 :: y1 :: y2 :: y3 :: y4 :: y5 :: y6 :: y7 :: y8
     :: l
-    when at land 3 = 0 && p.left >= 16 ->
-    let a = op (op (op x1 x2) x3) x4 in
-    let b = op a (op (op (op x5 x6) x7) x8) in
-    let c = op (op (op y1 y2) y3) y4 in
-    let d = op c (op (op (op y5 y6) y7) y8) in
-    Walk.reach p l (p.left - 16);
+    when n >= 16 && at land 3 = 0 ->
+    let a = four op x1 x2 x3 x4 in
+    let b = op a (four op x5 x6 x7 x8) in
+    let c = four op y1 y2 y3 y4 in
+    let d = op c (four op y5 y6 y7 y8) in
     nodes := Tally.push op { at; rank = 2; value = op b d } !nodes;
-    true
-  | _ -> false
-
-let one_leaf op (p : _ Walk.piece) at nodes =
-  let value, rest = leaf op p.rest in
-  nodes := Tally.push op { at; rank = 0; value } !nodes;
-  Walk.reach p rest (p.left - Tally.run)
+    tally_from op p nodes (at + 4) l (n - 16)
+  | x1 :: x2 :: x3 :: x4 :: l when n > 0 ->
+    nodes := Tally.push op { at; rank = 0; value = four op x1 x2 x3 x4 } !nodes;
+    tally_from op p nodes (at + 1) l (n - Tally.run)
+  | x :: l when n > 0 ->
+    nodes := Tally.push op { at; rank = 0; value = L.fold_left op x l } !nodes;
+    tally_from op p nodes (at + 1) [] (n - Tally.run)
+  | l -> ( match ended p l n with 0 -> () | n -> tally_from op p nodes at l n)
 
 (* A piece that fails keeps what it had: what lies left of it may be what fails first. *)
 let tally_piece op failed (p : _ Walk.piece) =
   let nodes = ref [] in
-  let rec go at =
-    if p.left <= 0 || L.is_empty p.rest then
-      begin if ended p p.rest p.left > 0 then go at
-      end
-    else if four_leaves op p at nodes then go (at + 4)
-    else begin
-      one_leaf op p at nodes;
-      go (at + 1)
-    end
-  in
-  match go (p.start / Tally.run) with
+  match tally_from op p nodes (p.start / Tally.run) p.rest p.left with
   | () -> Tally.{ nodes = !nodes; failure = None }
   | exception exn ->
     let failure = Outcome.caught exn in
@@ -289,13 +276,23 @@ let tally_piece op failed (p : _ Walk.piece) =
     Walk.reach p [] 0;
     Tally.{ nodes = !nodes; failure = Some failure }
 
+let tally_job failed code op =
+  let found = Leftmost.stops failed in
+  job ~unit:Tally.run ~found ~kept:failed code source (tally_piece op failed)
+
 let tallies first code op l =
   let failed = Leftmost.create () in
-  let found = Leftmost.stops failed in
-  let job = job ~unit:Tally.run ~found ~kept:failed code source (tally_piece op failed) in
-  fst (Walk.run_from first job l)
+  fst (Walk.run_from first (tally_job failed code op) l)
 
-let reduce_keyed code op l = Tally.value op (tallies 0 code op l)
+let reduce_keyed code op l =
+  if Walk.is_short code then begin
+    let failed = Leftmost.create () in
+    let p = Walk.front source ~code ~unit:Tally.run 0 l in
+    let tally = tally_piece op failed p in
+    if Walk.is_over p then Tally.value op [ tally ]
+    else Tally.value op (tally :: fst (Walk.go_on (tally_job failed code op) p))
+  end
+  else Tally.value op (tallies 0 code op l)
 
 (* Of equal ones the first. *)
 let least cmp x y = if cmp y x < 0 then y else x
