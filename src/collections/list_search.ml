@@ -14,7 +14,7 @@ let note first (p : _ Walk.piece) event =
 let search_by walk code look f =
   let first = Leftmost.create () in
   let work (p : _ Walk.piece) =
-    match look f p p.start p.rest p.left with
+    match look f p p.rest p.left with
     | None -> ()
     | Some v -> note first p (Found v)
     | exception exn -> note first p (Failed (Outcome.caught exn))
@@ -31,7 +31,7 @@ let search_by walk code look f =
 let search code look f l =
   if Walk.is_short code then
     let p = front code l in
-    match look f p 0 l p.left with
+    match look f p l p.left with
     | None when not (Walk.is_over p) -> search_by (fun job -> Walk.go_on job p) code look f
     | found -> found
   else search_by (fun job -> Walk.run job l) code look f
@@ -46,7 +46,7 @@ let rec seek_from f p i l n =
   | x :: l when n > 0 -> if f x then Some (i, x) else seek_from f p (i + 1) l (n - 1)
   | l -> ( match ended p l n with 0 -> None | n -> seek_from f p i l n)
 
-let seek f l = search (Machine.code_of f) seek_from f l
+let seek f l = search (Machine.code_of f) (fun f p l n -> seek_from f p p.start l n) f l
 
 let rec find_mapi_from f p i l n =
   match l with
@@ -63,8 +63,8 @@ let rec find_map_from f p l n =
   | x :: l when n > 0 -> ( match f x with None -> find_map_from f p l (n - 1) | found -> found)
   | l -> ( match ended p l n with 0 -> None | n -> find_map_from f p l n)
 
-let find_mapi f l = search (Machine.code_of f) find_mapi_from f l
-let find_map f l = search (Machine.code_of f) (fun f p _ l n -> find_map_from f p l n) f l
+let find_mapi f l = search (Machine.code_of f) (fun f p l n -> find_mapi_from f p p.start l n) f l
+let find_map f l = search (Machine.code_of f) find_map_from f l
 
 (* The same for those who only ask whether there is one. *)
 let rec all f p l n =
@@ -95,9 +95,7 @@ let rec lacks_this y p l n =
   | x :: l when n > 0 -> if x == y then Some () else lacks_this y p l (n - 1)
   | l -> ( match ended p l n with 0 -> None | n -> lacks_this y p l n)
 
-let for_all f l = Option.is_none (search (Machine.code_of f) (fun f p _ l n -> all f p l n) f l)
-let exists f l = Option.is_some (search (Machine.code_of f) (fun f p _ l n -> none f p l n) f l)
-let mem y l = Option.is_some (search (Machine.code_of lacks) (fun y p _ l n -> lacks y p l n) y l)
-
-let memq y l =
-  Option.is_some (search (Machine.code_of lacks_this) (fun y p _ l n -> lacks_this y p l n) y l)
+let for_all f l = Option.is_none (search (Machine.code_of f) all f l)
+let exists f l = Option.is_some (search (Machine.code_of f) none f l)
+let mem y l = Option.is_some (search (Machine.code_of lacks) lacks y l)
+let memq y l = Option.is_some (search (Machine.code_of lacks_this) lacks_this y l)
