@@ -18,12 +18,6 @@ let link a b =
     Compat.hang a.last b.first;
     { first = a.first; last = b.last }
 
-let of_reversed = function
-  | [] -> empty
-  | x :: before ->
-    let last = [ x ] in
-    { first = List.rev_append before last; last }
-
 let join = function [ chain ] -> chain.first | chains -> (List.fold_left link empty chains).first
 
 (* {2 Long ones}
@@ -58,6 +52,13 @@ let[@inline] add last y =
 
 (* What hangs on [hook], down to [last]. *)
 let from hook last = if hook == last then empty else { first = List.tl hook; last }
+
+(* What was kept in reverse, in order again; and what comes before more of it: the last cell. *)
+let of_reversed = function
+  | [] -> empty
+  | x :: before ->
+    let last = [ x ] in
+    { first = List.rev_append before last; last }
 
 let hang_reversed hook reversed =
   match of_reversed reversed with

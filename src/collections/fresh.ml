@@ -76,7 +76,9 @@ let build_beside t code value rest =
     move_early t
   end
 
-(* {2 Tiny ones} *)
+(* {2 Tiny ones}
+
+   Those go to nobody else, by what is remembered. *)
 
 let build_at_once n value rest () =
   let made = Compat.make_fresh n (value 0) in
@@ -88,7 +90,7 @@ let build_at_once n value rest () =
 let build code n value rest =
   let cost = Site.cost code in
   if Chunks.is_tiny cost n then
-    Site.timed_now_and_then code cost ~iterations:n (build_at_once n value rest)
+    Site.timed code cost ~iterations:n ~tiny:true (build_at_once n value rest)
   else begin
     let t = { n; made = Atomic.make [||]; early = Atomic.make []; refused = Atomic.make false } in
     if n <= short then build_racing t code value rest else build_beside t code value rest;

@@ -17,10 +17,5 @@ let reduce ~code n leaf op =
     Reduce.over ~code ~per_leaf:size ~last:((n - 1) / size) leaf op
 
 (* Of equal ones the leftmost. *)
-let least cmp =
-  let pick x y = if cmp y x < 0 then y else x in
-  pick
-
-let greatest cmp =
-  let pick x y = if cmp y x > 0 then y else x in
-  pick
+let least cmp x y = if cmp y x < 0 then y else x
+let greatest cmp x y = if cmp y x > 0 then y else x

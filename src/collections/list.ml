@@ -113,8 +113,8 @@ let extreme pick cmp = function
   | [ x ] -> Some x
   | l -> reduce_keyed (Machine.code_of cmp) (pick cmp) l
 
-let min cmp l = extreme least cmp l
-let max cmp l = extreme greatest cmp l
+let min cmp l = extreme Leaves.least cmp l
+let max cmp l = extreme Leaves.greatest cmp l
 
 (* {2 By way of arrays} *)
 
@@ -130,9 +130,8 @@ let by_array cmp l =
 let rec elements n = function _ :: _ :: _ :: _ :: l -> elements (n + 4) l | l -> n + L.length l
 
 let in_place sort cmp l code cost n =
-  let sorted () = sort cmp l in
-  if Site.estimate cost n < Walk.trial then Site.timed_now_and_then code cost ~iterations:n sorted
-  else Site.timed code cost ~iterations:n sorted
+  let tiny = Site.estimate cost n < Walk.trial in
+  Site.timed code cost ~iterations:n ~tiny (fun () -> sort cmp l)
 
 let sort_by sort by_array cmp = function
   | ([] | [ _ ]) as l -> l

@@ -16,12 +16,15 @@ let ended = Walk.ended
 let front code l = Walk.front source ~code ~unit:1 0 l
 
 (* [work] and [f] are not put together before they have to be: what is short would notice. *)
-let run code work f l =
+let run_as job ~unit code work f l =
   if Walk.is_short code then
-    let p = front code l in
+    let p = Walk.front source ~code ~unit 0 l in
     let r = work f p in
-    if Walk.is_over p then [ r ] else r :: fst (Walk.go_on (job code source (work f)) p)
-  else fst (Walk.run (job code source (work f)) l)
+    if Walk.is_over p then [ r ] else r :: fst (Walk.go_on (job code work f) p)
+  else fst (Walk.run (job code work f) l)
+
+let plain_job code work f = job code source (work f)
+let run code work f l = run_as plain_job ~unit:1 code work f l
 
 (* {2 Lists from lists}
 
@@ -159,16 +162,17 @@ let concat_map_piece f (p : _ Walk.piece) =
   go [] p.rest p.left
 
 (* Two results at once: the compiler links but one. So each cell is hung on the one before it, which is a store
-   with a barrier; a few elements are faster kept in reverse first. *)
-let rec part_many f p yes no last last' l n =
-  match l with
-  | x :: l when n > 0 ->
-    if f x then part_many f p yes no (Chain.add last x) last' l (n - 1)
-    else part_many f p yes no last (Chain.add last' x) l (n - 1)
-  | l -> (
-    match ended p l n with
-    | 0 -> Chain.(settle ~index:p.start (from yes last), settle ~index:p.start (from no last'))
-    | n -> part_many f p yes no last last' l n)
+   with a barrier; a few elements are faster kept in reverse first ([ys], [ns]). *)
+let part_many f (p : _ Walk.piece) ys ns l n =
+  let yes = Compat.hook () and no = Compat.hook () in
+  let made hook last = Chain.(settle ~index:p.start (from hook last)) in
+  let rec go last last' l n =
+    match l with
+    | x :: l when n > 0 ->
+      if f x then go (Chain.add last x) last' l (n - 1) else go last (Chain.add last' x) l (n - 1)
+    | l -> ( match ended p l n with 0 -> (made yes last, made no last') | n -> go last last' l n)
+  in
+  go (Chain.hang_reversed yes ys) (Chain.hang_reversed no ns) l n
 
 let rec part_few f p ys ns l n =
   match l with
@@ -183,15 +187,10 @@ let rec part_few f p ys ns l n =
   | l -> (
     match ended p l n with
     | 0 -> (Chain.of_reversed ys, Chain.of_reversed ns)
-    | n ->
-      let yes = Compat.hook () and no = Compat.hook () in
-      part_many f p yes no (Chain.hang_reversed yes ys) (Chain.hang_reversed no ns) l n)
+    | n -> part_many f p ys ns l n)
 
 let partition_piece f (p : _ Walk.piece) =
-  if p.left <= Walk.few then part_few f p [] [] p.rest p.left
-  else
-    let yes = Compat.hook () and no = Compat.hook () in
-    part_many f p yes no yes no p.rest p.left
+  (if p.left <= Walk.few then part_few else part_many) f p [] [] p.rest p.left
 
 (* {2 Effects and counts} *)
 
@@ -265,8 +264,12 @@ let rec tally_from op p nodes at l n =
     tally_from op p nodes (at + 1) [] (n - Tally.run)
   | l -> ( match ended p l n with 0 -> () | n -> tally_from op p nodes at l n)
 
+type 'a reduction = { op : 'a -> 'a -> 'a; failed : Outcome.failure Leftmost.t }
+
+let reduction op = { op; failed = Leftmost.create () }
+
 (* A piece that fails keeps what it had: what lies left of it may be what fails first. *)
-let tally_piece op failed (p : _ Walk.piece) =
+let tally_piece { op; failed } (p : _ Walk.piece) =
   let nodes = ref [] in
   match tally_from op p nodes (p.start / Tally.run) p.rest p.left with
   | () -> Tally.{ nodes = !nodes; failure = None }
@@ -276,24 +279,11 @@ let tally_piece op failed (p : _ Walk.piece) =
     Walk.reach p [] 0;
     Tally.{ nodes = !nodes; failure = Some failure }
 
-let tally_job failed code op =
-  let found = Leftmost.stops failed in
-  job ~unit:Tally.run ~found ~kept:failed code source (tally_piece op failed)
+let tally_job code work ({ failed; _ } as it) =
+  job ~unit:Tally.run ~found:(Leftmost.stops failed) ~kept:failed code source (work it)
 
 let tallies first code op l =
-  let failed = Leftmost.create () in
-  fst (Walk.run_from first (tally_job failed code op) l)
+  fst (Walk.run_from first (tally_job code tally_piece (reduction op)) l)
 
 let reduce_keyed code op l =
-  if Walk.is_short code then begin
-    let failed = Leftmost.create () in
-    let p = Walk.front source ~code ~unit:Tally.run 0 l in
-    let tally = tally_piece op failed p in
-    if Walk.is_over p then Tally.value op [ tally ]
-    else Tally.value op (tally :: fst (Walk.go_on (tally_job failed code op) p))
-  end
-  else Tally.value op (tallies 0 code op l)
-
-(* Of equal ones the first. *)
-let least cmp x y = if cmp y x < 0 then y else x
-let greatest cmp x y = if cmp y x > 0 then y else x
+  Tally.value op (run_as tally_job ~unit:Tally.run code tally_piece (reduction op) l)

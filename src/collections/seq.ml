@@ -65,8 +65,8 @@ let reduce_keyed code op s =
 
 let reduce op s = reduce_keyed (Machine.code_of op) op s
 let fold op init s = Option.get (reduce op (cons init s))
-let min cmp s = reduce_keyed (Machine.code_of cmp) (List_work.least cmp) s
-let max cmp s = reduce_keyed (Machine.code_of cmp) (List_work.greatest cmp) s
+let min cmp s = reduce_keyed (Machine.code_of cmp) (Leaves.least cmp) s
+let max cmp s = reduce_keyed (Machine.code_of cmp) (Leaves.greatest cmp) s
 
 let histogram ~bins f s =
   let t = Groups.tables "Seq" ~bins in

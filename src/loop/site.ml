@@ -70,11 +70,12 @@ let confirm code cost ~ticks ~iterations =
   if cost = unknown || not (is_close cost ~ticks ~iterations) then
     ignore (learn code ~ticks ~iterations)
 
-let timed code cost ~iterations f =
-  let since = Machine.ticks () in
-  let made = f () in
-  confirm code cost ~ticks:(Machine.ticks () - since) ~iterations;
-  made
-
-let timed_now_and_then code cost ~iterations f =
-  if is_due () then timed code cost ~iterations f else f ()
+(* [f ()], and what it took; of what is [tiny] now and then. *)
+let timed code cost ~iterations ~tiny f =
+  if tiny && not (is_due ()) then f ()
+  else begin
+    let since = Machine.ticks () in
+    let made = f () in
+    confirm code cost ~ticks:(Machine.ticks () - since) ~iterations;
+    made
+  end
