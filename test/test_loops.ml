@@ -381,8 +381,10 @@ let few_that_have_become_long () =
         let is_shared () = Array.exists (fun d -> d <> -1 && d <> here.(0)) here in
         if i = 0 then burn 0.001
         else
-          let give_up = Unix.gettimeofday () +. 2. in
+          let give_up = Unix.gettimeofday () +. 1. in
+          (* The check: where the numbers of workers flip at random, nobody else would ask for another one. *)
           while not (is_shared () || Unix.gettimeofday () > give_up) do
+            Muster.Task.check ();
             Domain.cpu_relax ()
           done
       end
@@ -393,7 +395,8 @@ let few_that_have_become_long () =
     Atomic.set is_long true;
     loop body;
     let all = List.sort_uniq compare (Array.to_list here) in
-    check_int (what ^ ": domains") 2 (List.length all)
+    (* A worker that leaves and comes back has another domain. *)
+    check_bool (what ^ ": on several domains") true (List.length all >= 2)
   in
   let finish = n - 1 in
   check "for" (fun f -> Muster.parallel_for ~start:0 ~finish f);
