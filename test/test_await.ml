@@ -194,6 +194,40 @@ let failure_reaches_both () =
   let waits = List.init 6 (fun _ -> Task.async wait) in
   List.iter (fun wait -> check_bool "raised" true (Task.await wait)) waits
 
+(* A task that its awaiter runs itself may end without a compare-and-set (Promise, _In place_), unless somebody else waits for
+   it: here another domain comes at about its end. *)
+let while_its_awaiter_runs_it domains () =
+  run_on domains @@ fun () ->
+  let shown = Atomic.make None and over = Atomic.make false in
+  let rec await_all wrong =
+    match Atomic.get shown with
+    | Some task ->
+      let wrong = if Task.await task = 42 then wrong else wrong + 1 in
+      Atomic.set shown None;
+      await_all wrong
+    | None when Atomic.get over -> wrong
+    | None ->
+      Domain.cpu_relax ();
+      await_all wrong
+  in
+  let other = Domain.spawn (fun () -> await_all 0) in
+  let body pauses () =
+    for _ = 1 to pauses do
+      Domain.cpu_relax ()
+    done;
+    42
+  in
+  for round = 1 to 10_000 do
+    let task = Task.async (body (round land 127)) in
+    Atomic.set shown (Some task);
+    check_int "await" 42 (Task.await task);
+    while Atomic.get shown <> None do
+      Domain.cpu_relax ()
+    done
+  done;
+  Atomic.set over true;
+  check_int "wrong" 0 (Domain.join other)
+
 let everywhere name await =
   [ case (name ^ ", in a task") (in_tasks await); case (name ^ ", outside") (outside await) ]
 
@@ -231,5 +265,7 @@ let () =
           case "from tasks" from_two_tasks;
           case "from tasks, threads and domains" from_tasks_threads_and_domains;
           case "of a failure" failure_reaches_both;
+          case ~seconds:60 "while one runs it, pool of 1" (while_its_awaiter_runs_it 1);
+          case ~seconds:60 "while one runs it, pool of 2" (while_its_awaiter_runs_it 2);
         ] );
     ]

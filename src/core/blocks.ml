@@ -23,6 +23,20 @@ let[@inline] atomic_at (atomics : 'a Atomic.t array) i : 'a Atomic.t =
 
 let[@inline] recast (atomic : 'a Atomic.t) : 'b Atomic.t = Obj.magic atomic
 
+(* An atomic is a block whose field a plain assignment writes, too; of a block it is a release store (caml_modify).
+   On x86 so is that of an int; elsewhere the fence stays. ThreadSanitizer would take either for a race. *)
+
+type cell_of_block = { mutable block : int ref; _no_float : int }
+type cell_of_int = { mutable int : int }
+
+let[@inline] store (atomic : 'a Atomic.t) (v : 'a) =
+  if Target.has_tsan then Atomic.set atomic v
+  else (Obj.magic atomic : cell_of_block).block <- (Obj.magic v : int ref)
+
+let[@inline] store_int (atomic : int Atomic.t) v =
+  if Target.has_tsan || not Target.is_amd64 then Atomic.set atomic v
+  else (Obj.magic atomic : cell_of_int).int <- v
+
 (* An array of floats needs no fill, which would touch all of it before the workers do. *)
 let make_fresh n (v : 'a) : 'a array =
   if Obj.tag (Obj.repr v) = Obj.double_tag then begin

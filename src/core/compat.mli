@@ -33,6 +33,11 @@ val recast : 'a Atomic.t -> 'b Atomic.t
 (** The same atomic, for an existential type that costs no block: the compiler unboxes no
     constructor around an abstract type. Safe where ['b] lets nobody look at the content. *)
 
+val store : 'a Atomic.t -> 'a -> unit
+(** [Atomic.set] without its fence: what was written before is seen by who sees this, but later reads may come before it. *)
+
+val store_int : int Atomic.t -> int -> unit
+
 val make_fresh : int -> 'a -> 'a array
 (** [Array.make n v], for elements that are all set before anybody reads them: of floats only the
     first is [v]. *)

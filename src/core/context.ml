@@ -192,7 +192,9 @@ let enter w { context; home; _ } =
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home
      else if home.owner == w.pool.home.owner then home
-     else Promise.home ~lineage:home.lineage ~unheard:home.unheard w.pool.home.owner);
+     else
+       let { Promise.owner; settled; _ } = w.pool.home in
+       Promise.home ~lineage:home.lineage ~settled ~unheard:home.unheard owner);
   heed_clock w
 
 (* A function that begins as a part of what the caller is a part of, on whatever worker. *)

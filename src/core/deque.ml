@@ -1,75 +1,92 @@
 (* A work deque: the owner pushes and pops at the bottom, thieves steal at the top.
 
-   Shape after Java's ForkJoinPool (Lea, "A Java fork/join framework", 2000, and its later
-   slot-claiming deques) and idempotent work stealing (Michael, Vechev and Saraswat, PPoPP
-   2009): the slots decide who gets an entry, no index does, and an entry may be stale. The
-   truth is in the entry itself (see Promise.claim), which lets the owner give up an entry
-   without telling anybody: a pop is two loads and a private store.
+   After the idempotent work stealing of Michael, Vechev and Saraswat (PPoPP 2009): one word tells where
+   both ends are, thieves change it by compare-and-set, the owner by plain stores. So the owner may undo what a thief
+   has just done to it, and an entry may come to both of them. No harm: an entry may be stale anyway, the truth
+   is in the entry itself (see Promise.claim). Their finite tags, against words that come back (ABA), are not needed here,
+   because a thief looks into the slot only after it has changed the word.
 
-   [slots]   a ring; slot [i land mask] holds the entry of index [i] or [empty]. Only the owner
-             fills a slot. A thief empties it by compare-and-set, and then has the entry. An
-             entry is pushed once in its life, and is in sight at one index only: a thief that
-             was held up since it read one cannot take it for a later one (ABA).
-   [top]     index of the oldest entry. It only grows, by one, moved by the thief that emptied
-             that slot; so an index is never stolen twice.
-   [bottom]  the owner's next index.
-   [dirty]   slots in [bottom, dirty) may still hold entries that the owner popped.
-   [ring]    the ring that [slots] shows, and [mask] to find a slot in it.
+   [ends]    one word of three fields. [top]: index of the oldest entry, modulo 2^28; [size]: entries from there to the
+             bottom, where the owner pushes; [order]: log2 of the ring's length.
+   [slots]   a ring; slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only the owner fills a slot. A
+             thief that has moved [top] beyond index [i] takes what it finds in that slot, by exchange.
+   [spare]   so many slots from the bottom on hold what the owner popped, or nothing: it may overwrite them without
+             a look. The owner's alone, as are [ring] (the one that [slots] shows) and [mask] (to find a slot in it):
+             what thieves read at every look must not share a cache line with them.
 
-   [bottom], [dirty], [ring] and [mask] are the owner's alone, in a record of their own: what
-   thieves read at every look must not share a cache line with what the owner writes at every
-   push.
+   No entry is lost. It is in its slot, and its index within the ends, until it is popped or a thief has moved [top] beyond
+   it; and that thief has not yet looked into the slot, or has the entry.
+   - The owner stores ends that it has computed from those it read; thieves may have moved [top] meanwhile. That brings
+     indices back whose slots are empty, or about to be emptied. Whoever steals there finds nothing and goes on.
+   - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it popped (then what was there is
+     the owner's), or one that it has seen empty (then the thief has been there). Should another thief come late to that
+     slot, because its index was back within the ends, then it has the new entry, out of turn.
+   - Ends that come back to what a thief has read (ABA) are as good as those: they tell of the same ring, since its
+     order only grows, and what is in the slot now is what lies at that index now.
 
-   Invariants: bottom <= dirty <= top + capacity; slots outside [top, dirty) are empty, but for
-   the moment between a thief's two steps. [bottom < top] can happen: thieves steal stale
-   entries too. The owner notices when it pushes (below [dirty] it replaces the stale entry by
-   compare-and-set) and goes on above what was stolen. Below [dirty] there is room, by the
-   first invariant, so the usual push looks at nothing that thieves write but the slot.
+   Order. The slot is written before the ends, the ends are read before the slot: what the owner did before a push is
+   visible to who gets the entry. [push] ends with a fence; [push_unfenced] leaves it to those who
+   need one (Place.unfenced).
 
-   A thief that stalls between its two steps hides the entries above from other thieves, not
-   from the owner; when it goes on it wakes somebody for them (Find.steal). *)
+   A signal's handler or a finaliser may run in the midst of an operation where something is allocated or a loop turns
+   round, and push and pop too. No operation has such a point between reading the ends and storing them, but [grow],
+   which says what it does about it. *)
 
 type 'a ring = 'a Atomic.t array
 
-type 'a t = { empty : 'a; slots : 'a ring Atomic.t; top : int Atomic.t; own : 'a own }
+type 'a t = { empty : 'a; slots : 'a ring Atomic.t; ends : int Atomic.t; own : 'a own }
 
 and 'a own = {
-  mutable bottom : int;
-  mutable dirty : int;
+  mutable spare : int;
   mutable ring : 'a ring;  (** what [slots] shows to the thieves *)
   mutable mask : int;  (** its length - 1 *)
+  mutable moving : bool;  (** from a ring to a wider one *)
 }
 
+(* {2 The word} *)
+
+let bits = 28
+let field = (1 lsl bits) - 1
+let one_entry = 1 lsl bits
+let ends ~top ~size ~order = top land field lor (size lsl bits) lor (order lsl (2 * bits))
+let[@inline] top ends = ends land field
+let[@inline] size_of ends = (ends lsr bits) land field
+let[@inline] order ends = ends lsr (2 * bits)
+
+(* Modulo the length of any ring: the other fields are multiples of it. *)
+let[@inline] bottom ends = ends + (ends lsr bits)
+let without_oldest e = ends ~top:(top e + 1) ~size:(size_of e - 1) ~order:(order e)
+
+(* {2 Rings} *)
+
 let ring n empty = Array.init n (fun _ -> Atomic.make empty)
+let rec log2 n = if n = 1 then 0 else 1 + log2 (n / 2)
 
 let create ~capacity empty =
   if capacity < 1 || capacity land (capacity - 1) <> 0 then
     invalid_arg (Printf.sprintf "Deque.create: capacity %d is not a power of 2" capacity);
   let ring = ring capacity empty in
-  let top = Compat.padded (Atomic.make 0) in
-  let own = Compat.padded { bottom = 0; dirty = 0; ring; mask = capacity - 1 } in
-  { empty; slots = Atomic.make ring; top; own }
+  let ends = Compat.padded (Atomic.make (ends ~top:0 ~size:0 ~order:(log2 capacity))) in
+  let own = Compat.padded { spare = 0; ring; mask = capacity - 1; moving = false } in
+  { empty; slots = Atomic.make ring; ends; own }
 
 let[@inline] slot ring i = Compat.atomic_at ring (i land (Array.length ring - 1))
 
 (* {2 The owner's end} *)
 
 let[@inline] own_slot own i = Compat.atomic_at own.ring (i land own.mask)
-let[@inline] size d = Int.max 0 (d.own.bottom - Atomic.get d.top)
+let[@inline] size d = size_of (Atomic.get d.ends)
 
 let show d ring =
   d.own.ring <- ring;
   d.own.mask <- Array.length ring - 1;
   Atomic.set d.slots ring
 
-let move_in d = if d.own.dirty = 0 then show d (ring (Array.length d.own.ring) d.empty)
+let is_new d = size d = 0 && top (Atomic.get d.ends) = 0 && d.own.spare = 0
+let move_in d = if is_new d then show d (ring (Array.length d.own.ring) d.empty)
 
-(* Moves each entry by emptying its old slot, so that a thief gets it from one ring only.
-   Stale entries stay behind.
-
-   A signal's handler or a finaliser may run in here (allocation, loop) and push too: it finds the
-   new ring with room, and what is not moved yet is hidden from it. Should it have to grow that
-   one in turn, the rest goes to the newest. If a handler raises, what is left is moved first. *)
+(* Moves each entry by emptying its old slot, so that it comes to one thief only. [next]: for who goes on where an
+   exception has cut it short. *)
 let rec move d old next last =
   if !next <= last then begin
     Atomic.set (own_slot d.own !next) (Atomic.exchange (slot old !next) d.empty);
@@ -77,91 +94,136 @@ let rec move d old next last =
     move d old next last
   end
 
+(* From here on thieves may use the new ring. What they took since [first] was the oldest is back within the ends, as
+   [move] may have had it before them. *)
+let settle d first =
+  let e = Atomic.get d.ends in
+  let size = (top e + size_of e - first) land field and order = log2 (Array.length d.own.ring) in
+  d.own.moving <- false;
+  Atomic.set d.ends (ends ~top:first ~size ~order)
+
+(* The ring is shown first, of another order than the ends tell, so thieves take nothing from it. A
+   signal's handler or a finaliser that pushes meanwhile finds room in it; what is not moved yet is hidden from it. Should it
+   have to grow that one in turn, the rest goes to the newest, which the outermost call settles. If a handler raises, what
+   is left is moved first. *)
 let grow d =
-  let own = d.own in
+  let own = d.own and next = ref 0 in
   let wide = ring (2 * Array.length own.ring) d.empty in
-  let old = own.ring in
+  let old = own.ring and e = Atomic.get d.ends in
   if Array.length old < Array.length wide then begin
-    let next = ref (Atomic.get d.top) and last = own.bottom - 1 in
-    own.dirty <- own.bottom;
+    let first = top e and outermost = not own.moving in
+    let last = first + size_of e - 1 in
+    next := first;
+    own.moving <- true;
+    own.spare <- 0;
     show d wide;
     match move d old next last with
-    | () -> ()
+    | () -> if outermost then settle d first
     | exception exn ->
       move d old next last;
+      if outermost then settle d first;
       raise exn
   end
 
-(* For an index below [dirty]: its slot holds a popped entry, or has been stolen. *)
-let[@inline] replace_popped d b x =
-  let slot = own_slot d.own b in
-  let popped = Atomic.get slot in
-  popped != d.empty && Atomic.compare_and_set slot popped x
-
 let rec push_slowly d x =
-  let own = d.own in
-  let b = own.bottom in
-  if b < own.dirty then
-    if replace_popped d b x then own.bottom <- b + 1
-    else begin
-      (* Index [b] has been stolen: no thief will look there again. *)
-      own.bottom <- Int.max (b + 1) (Atomic.get d.top);
-      own.dirty <- Int.max own.dirty own.bottom;
-      push_slowly d x
-    end
-  else if b - Atomic.get d.top < Array.length own.ring then begin
-    Atomic.set (own_slot own b) x;
-    own.dirty <- b + 1;
-    own.bottom <- b + 1
+  let own = d.own and e = Atomic.get d.ends in
+  let slot = own_slot own (bottom e) in
+  if own.spare > 0 then begin
+    own.spare <- own.spare - 1;
+    Compat.store slot x;
+    Atomic.set d.ends (e + one_entry)
+  end
+  else if size_of e <= own.mask && Atomic.get slot == d.empty then begin
+    Compat.store slot x;
+    Atomic.set d.ends (e + one_entry)
   end
   else begin
     grow d;
     push_slowly d x
   end
 
-let[@inline] push d x =
-  let b = d.own.bottom in
-  if b < d.own.dirty && replace_popped d b x then d.own.bottom <- b + 1 else push_slowly d x
+let push = push_slowly
 
-let[@inline] peek d =
-  let b = d.own.bottom - 1 in
-  if b < Atomic.get d.top then d.empty else Atomic.get (own_slot d.own b)
+let[@inline] push_unfenced d x =
+  let own = d.own in
+  if own.spare > 0 then begin
+    let e = Atomic.get d.ends in
+    own.spare <- own.spare - 1;
+    Compat.store (own_slot own (bottom e)) x;
+    Compat.store_int d.ends (e + one_entry)
+  end
+  else push_slowly d x
 
-let[@inline] forget d = d.own.bottom <- d.own.bottom - 1
+let[@inline] newest d e =
+  if size_of e = 0 then d.empty else Atomic.get (own_slot d.own (bottom e - 1))
 
-let pop d =
-  let x = peek d in
-  if x != d.empty then forget d;
-  x
+let[@inline] without_newest d e =
+  d.own.spare <- d.own.spare + 1;
+  Compat.store_int d.ends (e - one_entry)
 
-let[@inline] drop d x = if peek d == x then forget d
+let[@inline] peek d = newest d (Atomic.get d.ends)
 
-(* Forget stale entries, the newest first. One that is missing was stolen, and so were all
-   below it. *)
+let[@inline] forget d =
+  let e = Atomic.get d.ends in
+  if size_of e > 0 then without_newest d e
+
+(* A thief that came late may have taken the newest entry and left others below it. *)
+let rec pop d =
+  let e = Atomic.get d.ends in
+  let x = newest d e in
+  if x != d.empty then begin
+    without_newest d e;
+    x
+  end
+  else if size_of e = 0 || d.own.moving then x
+  else begin
+    without_newest d e;
+    pop d
+  end
+
+let[@inline] drop d x =
+  let e = Atomic.get d.ends in
+  if size_of e > 0 && newest d e == x then without_newest d e
+
+(* What was popped, the newest last. *)
 let rec sweep d =
-  if d.own.dirty > d.own.bottom then begin
-    let i = d.own.dirty - 1 in
-    if i >= Atomic.get d.top && Atomic.exchange (own_slot d.own i) d.empty != d.empty then (
-      d.own.dirty <- i;
-      sweep d)
-    else d.own.bottom <- d.own.dirty
+  let own = d.own in
+  if own.spare > 0 then begin
+    let last = bottom (Atomic.get d.ends) + own.spare - 1 in
+    Compat.store (own_slot own last) d.empty;
+    own.spare <- own.spare - 1;
+    sweep d
   end
 
 (* {2 The thieves' end} *)
 
-let rec steal d =
-  let top = Atomic.get d.top in
-  let slot = slot (Atomic.get d.slots) top in
-  let x = Atomic.get slot in
-  if x == d.empty then x
-  else if Atomic.get d.top <> top then steal d
-    (* [x] may have been of a later round of the ring; now it is of index [top], which only
-       grows *)
-  else if Atomic.compare_and_set slot x d.empty then begin
-    Atomic.set d.top (top + 1);
-    x
-  end
-  else steal d
+(* The ring of those ends, unless the owner is about to show a wider one. *)
+let[@inline] ring_of d e =
+  let ring = Atomic.get d.slots in
+  if Array.length ring = 1 lsl order e then Some ring else None
 
-let oldest d = Atomic.get (slot (Atomic.get d.slots) (Atomic.get d.top))
-let is_empty d = oldest d == d.empty
+let rec steal d =
+  let e = Atomic.get d.ends in
+  if size_of e = 0 then d.empty
+  else
+    match ring_of d e with
+    | None -> d.empty
+    | Some ring ->
+      if Atomic.compare_and_set d.ends e (without_oldest e) then
+        let x = Atomic.exchange (slot ring (top e)) d.empty in
+        if x == d.empty then steal d else x
+      else steal d
+
+let is_empty d =
+  let e = Atomic.get d.ends in
+  size_of e = 0 || ring_of d e = None
+
+let oldest d =
+  let e = Atomic.get d.ends in
+  let rec from ring i left =
+    if left = 0 then d.empty
+    else
+      let x = Atomic.get (slot ring i) in
+      if x == d.empty then from ring (i + 1) (left - 1) else x
+  in
+  match ring_of d e with None -> d.empty | Some ring -> from ring (top e) (size_of e)

@@ -1,5 +1,5 @@
 (** A work-stealing deque whose entries may be stale: a thief can receive an entry that the
-    owner has popped. The entries themselves must know whether they still count. *)
+    owner has popped. The entries themselves must know whether they still count. Up to 2^27 entries. *)
 
 type 'a t
 
@@ -15,11 +15,15 @@ val move_in : 'a t -> unit
     lines that no other domain's small blocks share. *)
 
 val push : 'a t -> 'a -> unit
-(** Puts an entry at the bottom, once in its life. One atomic write or compare-and-set. What the owner did before is visible to
-    the thief that receives the entry. *)
+(** Puts an entry at the bottom. One atomic write. What the owner did before is visible to the thief that
+    receives the entry. *)
+
+val push_unfenced : 'a t -> 'a -> unit
+(** The same without an atomic write, mostly: later reads of the owner's may come before others see the
+    entry. *)
 
 val pop : 'a t -> 'a
-(** Takes the newest entry back, or [empty]. Two loads: a thief may receive the entry too. *)
+(** Takes the newest entry back, or [empty]. Two loads and a plain store: a thief may receive the entry too. *)
 
 val peek : 'a t -> 'a
 (** The newest entry, or [empty]. *)
@@ -31,7 +35,7 @@ val forget : 'a t -> unit
 (** Pops the entry that {!peek} has just shown. *)
 
 val size : 'a t -> int
-(** Entries between the ends; stale ones count. *)
+(** Entries between the ends; stale ones count, and for a moment some that thieves have taken. *)
 
 val sweep : 'a t -> unit
 (** Lets go of entries that were popped, so that they can be collected. *)

@@ -20,6 +20,7 @@
 #include <caml/signals.h>
 #include <caml/version.h>
 #include <caml/weak.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,6 +33,9 @@
 #if !defined(_WIN32)
 #include <sys/resource.h>
 #include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
 #endif
 
 /* Identity of the calling system thread: a number that it draws when it is first asked for. To read a
@@ -49,6 +53,42 @@ value muster_thread_id(value unit) {
   (void)unit;
   return own_number != 0 ? Val_long(own_number) : draw_number();
 }
+
+/* The same, and whether the thread records backtraces, in one word. */
+value muster_seal(value unit) {
+  (void)unit;
+  return Val_long((own_number << 1) | (Caml_state->backtrace_active != 0));
+}
+
+/* {2 Fences} */
+
+value muster_fence(value unit) {
+  (void)unit;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return Val_unit;
+}
+
+/* A fence in every thread of the process, by membarrier(2): to each of them its memory accesses look as if it had passed
+   one at a moment while this call lasts. */
+#if defined(__linux__) && defined(__NR_membarrier)
+enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* linux/membarrier.h */
+
+value muster_can_fence_others(value unit) {
+  (void)unit;
+  return Val_bool(syscall(__NR_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0);
+}
+
+/* A child of fork(2) may have to register again. */
+value muster_fence_others(value unit) {
+  (void)unit;
+  while (syscall(__NR_membarrier, PRIVATE_EXPEDITED, 0, 0) != 0 && errno == EPERM)
+    if (syscall(__NR_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) break;
+  return Val_unit;
+}
+#else
+value muster_can_fence_others(value unit) { (void)unit; return Val_false; }
+value muster_fence_others(value unit) { (void)unit; return Val_unit; }
+#endif
 
 /* The address of a closure's code, as a key for what is remembered of it. With several
    parameters the first field is a stub that all such closures share. */

@@ -24,6 +24,8 @@ type t = {
   mailbox : Mailbox.t;
   pool : pool;
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
+  unfenced : bool Atomic.t;  (** its owner publishes without fences ({!Place.see_unfenced}) *)
+  ending : int Atomic.t;  (** 1: its owner is about to store a result ([Promise.end_in_place]) *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** a visitor that has a domain of its own *)
   domains : joinable list Atomic.t;
@@ -48,6 +50,7 @@ and own = {
   mutable checked : bool;
       (** was at a checkpoint, away or took a lock since its innermost deadline was set *)
   mutable filling : bool;  (** hands out tasks until [high] *)
+  mutable seal : int;  (** of the owner, while it may publish so ([Machine.seal]); -1: it may not *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable settled : bool;  (** has a minor heap that fits (Heap) *)
@@ -160,6 +163,7 @@ let make_own home index =
       depth = 0;
       checked = false;
       filling = true;
+      seal = -1;
       stale = false;
       from_inbox = false;
       settled = false;
@@ -206,10 +210,50 @@ let make pool index =
       on_domain = Atomic.make false;
       domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false);
+      unfenced = Compat.padded (Atomic.make false);
+      ending = Compat.padded (Atomic.make 0);
       away = Compat.padded (Atomic.make false);
       own = make_own pool.home index;
       published = Compat.padded (Atomic.make (zero ()));
     }
+
+(* {2 Publishing without fences}
+
+   Who publishes a task and then looks whether somebody sleeps, and who announces its sleep and then looks for tasks, need a
+   fence each, or neither might see the other. A fence is a third of what an async and its await cost on two workers.
+   So the owner of a place may leave its own out, once it has said so in [unfenced], by a write that is a fence; and whoever
+   writes something that such an owner reads after its push, and then looks into the deques, fences for all
+   ([see_unfenced]). Who sees [unfenced] not set needs not: then the owner's pushes so far are in sight, and
+   those to come are behind the fence at which it sets it.
+
+   With the seal, one comparison tells a thread that the place is its own, that it may do so, and that what thieves
+   take over of its settings is up to date. *)
+
+let is_anybody_unfenced pool = Array.exists (fun w -> Atomic.get w.unfenced) pool.workers
+
+(* In a pool that may have several workers. *)
+let want_guard pool =
+  if Atomic.get pool.guards = 0 && Atomic.get pool.size > 1 then Atomic.set pool.guards 1
+
+(* Who has sealed its place asks for no guard any more; so does whoever makes the pool larger. *)
+let seal w =
+  if Machine.can_fence_others then begin
+    if not (Atomic.get w.unfenced) then Atomic.set w.unfenced true;
+    want_guard w.pool;
+    w.own.seal <- Machine.seal ()
+  end
+
+(* Before anybody else may be its owner. *)
+let unseal w =
+  w.own.seal <- -1;
+  if Atomic.get w.unfenced then Atomic.set w.unfenced false
+
+let see_unfenced pool = if is_anybody_unfenced pool then Machine.fence_others ()
+
+(* For who has changed a promise that somebody may be about to end by a plain store (Promise, _In place_). *)
+let settled pool () =
+  see_unfenced pool;
+  Array.iter (fun w -> Machine.wait_until (fun () -> Atomic.get w.ending = 0)) pool.workers
 
 let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
     ~serve_inbox =
@@ -251,7 +295,7 @@ let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~paus
     }
   in
   let owner = Pool pool in
-  pool.home <- Promise.home ~unheard:(Uncaught.note owner) owner;
+  pool.home <- Promise.home ~settled:(settled pool) ~unheard:(Uncaught.note owner) owner;
   pool
 
 let open_pools : pool list Atomic.t = Atomic.make []

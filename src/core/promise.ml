@@ -36,9 +36,19 @@
 
    What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
    promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
-   allocates nothing: the home keeps a Running without entries. [any] is a promise whose type of
+   allocates nothing: the home keeps a Running without entries, and another one for [claim_in_place]. [any] is a promise whose type of
    result is forgotten: results of that type are opaque, so nobody can take one for another
    type's.
+
+   In place. A task that its awaiter runs itself is mostly waited for by nobody else, and a compare-and-set for the case
+   that somebody does is a sixth of its cost. So who may publish without fences (Place) claims it as [home.in_place] and, if
+   that is still its state, ends it by a plain store, between raising and lowering a flag of its own
+   ([end_in_place]). Whoever else wants to wait for it changes the state first (by adding its entry), then waits until
+   each such worker has passed a fence and lowered its flag ([home.settled]), and looks again. A worker
+   that read the state before that change has raised its flag before, so by then it has stored the result, which
+   that look finds; one that reads it later finds it changed, and resolves by compare-and-set. Others need not wait: those who attach an
+   entry for the stop are part of the task, and have ended or been put in order with its code before it ends; and a
+   stop that is overwritten came too late.
 
    At rest every promise is Returned or Raised, and no entry is left. *)
 
@@ -74,7 +84,16 @@ and raised = {
 
 and heard = Unheard | Noted | Heard
 and token = No_token | Token : 'a -> token
-and home = { owner : owner; unheard : unheard; lineage : lineage; running : 'a. 'a state }
+
+and home = {
+  owner : owner;
+  unheard : unheard;
+  lineage : lineage;
+  settled : unit -> unit;
+  running : 'a. 'a state;
+  in_place : 'a. 'a state;
+}
+
 and lineage = Alone | Within of any * lineage
 and unheard = any -> raised -> unit
 and any = opaque t
@@ -88,11 +107,20 @@ let shortest = 8
 let nothing =
   { entries = []; length = 0; limit = shortest; stopped = false; linked = false; kept = false }
 
-let home ?(lineage = Alone) ~unheard owner =
-  let rec home = { owner; unheard; lineage; running = Running (home, nothing) } in
+let home ?(lineage = Alone) ~settled ~unheard owner =
+  let rec home =
+    {
+      owner;
+      unheard;
+      lineage;
+      settled;
+      running = Running (home, nothing);
+      in_place = Running (home, nothing);
+    }
+  in
   home
 
-let nowhere = home ~unheard:(fun _ _ -> ()) Nobody
+let nowhere = home ~settled:ignore ~unheard:(fun _ _ -> ()) Nobody
 let[@inline] make home f = Atomic.make (Ready (f, home, nothing))
 let started home = Atomic.make home.running
 let[@inline] any p : any = Compat.recast p
@@ -149,7 +177,13 @@ let rec attach p entry =
     Atomic.compare_and_set p ready (Ready (f, home, add attached entry)) || attach p entry
   | Running (_, { stopped = true; _ }) when entry.event = Stop -> false
   | Running (home, attached) as running ->
-    Atomic.compare_and_set p running (Running (home, add attached entry)) || attach p entry
+    if not (Atomic.compare_and_set p running (Running (home, add attached entry))) then
+      attach p entry
+    else if running == home.in_place && entry.event = End then begin
+      home.settled ();
+      not (is_done p)
+    end
+    else true
   | Returned _ | Raised _ -> false
 
 let always () = true
@@ -252,6 +286,13 @@ let[@inline] claim_from state p =
   | Ready (_, home, attached) -> Atomic.compare_and_set p state (running home attached)
   | Running _ | Returned _ | Raised _ -> false
 
+let[@inline] claim_in_place state p =
+  match state with
+  | Ready (_, home, attached) ->
+    let claimed = if attached == nothing then home.in_place else Running (home, attached) in
+    Atomic.compare_and_set p state claimed
+  | Running _ | Returned _ | Raised _ -> false
+
 let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
 
 let somebody_waits { entries; _ } =
@@ -328,6 +369,16 @@ let[@inline never] resolve p result =
 let[@inline] resolve_from home p result =
   match result with
   | Returned _ when Atomic.compare_and_set p home.running result -> result
+  | _ -> resolve p result
+
+let[@inline] end_in_place ~flag home p result =
+  match result with
+  | Returned _ ->
+    Compat.store_int flag 1;
+    let unchanged = Atomic.get p == home.in_place in
+    if unchanged then Compat.store p result;
+    Compat.store_int flag 0;
+    if unchanged then result else resolve p result
   | _ -> resolve p result
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at

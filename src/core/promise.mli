@@ -29,7 +29,15 @@ and raised = {
 and heard = Unheard | Noted | Heard
 and token = No_token | Token : 'a -> token
 
-and home = private { owner : owner; unheard : unheard; lineage : lineage; running : 'a. 'a state }
+and home = private {
+  owner : owner;
+  unheard : unheard;
+  lineage : lineage;
+  settled : unit -> unit;
+  running : 'a. 'a state;
+  in_place : 'a. 'a state;
+}
+
 (** What all tasks of a pool, or of a scope in it, have in common. *)
 
 and lineage =
@@ -50,7 +58,9 @@ exception Cancelled
 exception Skipped
 (** Stands for what was left out because of an exception left of it; nobody sees it. *)
 
-val home : ?lineage:lineage -> unheard:unheard -> owner -> home
+val home : ?lineage:lineage -> settled:(unit -> unit) -> unheard:unheard -> owner -> home
+(** [settled ()] returns when each worker that may end one of its tasks in place ({!end_in_place}) has passed a fence and
+    lowered its flag. *)
 
 val nowhere : home
 (** For a task whose maker is sure to look at the result. *)
@@ -72,6 +82,13 @@ val claim : 'a t -> bool
 
 val claim_from : 'a state -> 'a t -> bool
 (** The same, for who has just read the state; [false] also if it has changed. *)
+
+val claim_in_place : 'a state -> 'a t -> bool
+(** The same for who will run it at once and {!end_in_place}, and everybody else knows that from its flag. *)
+
+val end_in_place : flag:int Atomic.t -> home -> 'a t -> 'a state -> 'a state
+(** {!resolve} for who has claimed it in place, or from {!running}. [flag]: the calling worker's own, 0 while it is not in
+    here. *)
 
 val result_of : (unit -> 'a) -> 'a state
 (** What the function comes to, for who has claimed its task and will {!resolve} it. Raises nothing. *)

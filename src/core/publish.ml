@@ -95,14 +95,14 @@ let[@inline] hire_if_missing pool =
 (* One wake per publication, and none while somebody is searching: a searcher looks at
    everything once more before it sleeps, and wakes the next when it finds something. Tasks of
    [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
+let wake_sleeper pool = if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
+
+let[@inline] hire_for_work pool =
+  let residents = Atomic.get pool.residents in
+  if residents < Atomic.get pool.guards then ask_for_one pool else hire_if_missing pool
+
 let wake_for_work pool =
-  if Parking.sleepers pool.parking > 0 then
-    begin if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
-    end
-  else begin
-    let residents = Atomic.get pool.residents in
-    if residents < Atomic.get pool.guards then ask_for_one pool else hire_if_missing pool
-  end
+  if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
 
 let is_ready = Promise.is_ready
 
@@ -130,11 +130,23 @@ let[@inline] forget_stale w =
    it is long, too. To look takes a tenth of the time of a task that is awaited in place, so one fork in
    eight does; spread by Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, 6.4), or a program that
    forks in groups might look at the wrong moment each time, and its deque grow. *)
-let[@inline] may_be_stale w =
-  w.own.stale || ((w.own.counts.forks * 0x1E3779B97F4A7C15) lsr 60 = 0 && Deque.size w.deque >= high)
+let[@inline] is_sampled forks = (forks * 0x1E3779B97F4A7C15) lsr 60 = 0
 
 (* What was popped stays in its slot, and its result in memory, until something is pushed there. *)
 let forks_to_a_sweep = 1024
+
+let[@inline never] tidy w =
+  if Deque.size w.deque >= high then forget_stale w;
+  if w.own.counts.forks land (forks_to_a_sweep - 1) < 8 then Deque.sweep w.deque
+
+let[@inline] prepare_to_push w =
+  let forks = w.own.counts.forks + 1 in
+  w.own.counts.forks <- forks;
+  if w.own.stale then begin
+    forget_stale w;
+    if forks land (forks_to_a_sweep - 1) = 0 then Deque.sweep w.deque
+  end
+  else if is_sampled forks then tidy w
 
 (* Makes its owner look up at the next fork, or between two chunks of a loop. *)
 let call_up w =
@@ -143,12 +155,22 @@ let call_up w =
 
 let offer w ~wake task =
   publish_backtrace w.backtrace;
-  w.own.counts.forks <- w.own.counts.forks + 1;
-  if may_be_stale w then forget_stale w;
-  if w.own.counts.forks land (forks_to_a_sweep - 1) = 0 then Deque.sweep w.deque;
+  prepare_to_push w;
   Deque.push w.deque task;
   if w.own.filling && Deque.size w.deque >= high then hush w;
   if wake then wake_for_work w.pool
+
+(* By one who has sealed its place. A sleeper that it does not see has yet to look for work, behind a
+   fence for both. For one that it sees it needs a fence after all: whoever is searching has to find the task. *)
+let[@inline] offer_unfenced w task =
+  prepare_to_push w;
+  Deque.push_unfenced w.deque task;
+  if w.own.filling && Deque.size w.deque >= high then hush w;
+  if Parking.sleepers w.pool.parking > 0 then begin
+    Machine.fence ();
+    wake_sleeper w.pool
+  end
+  else hire_for_work w.pool
 
 let retract w task =
   Deque.drop w.deque task;

@@ -79,6 +79,7 @@ type hiring = Called | Began | Called_off
 
 (* Work may have come after this one's last look, and its publisher may have counted on this one. *)
 let call_another pool =
+  see_unfenced pool;
   let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
   if Atomic.get pool.residents = 0 then
     begin if
@@ -131,6 +132,7 @@ let prepare_to_leave w () =
    the domain ends. *)
 let let_go w =
   ignore (Atomic.fetch_and_add w.pool.ended 1);
+  unseal w;
   Atomic.set w.owner 0;
   ignore (Atomic.fetch_and_add w.pool.residents (-1))
 

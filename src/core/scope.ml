@@ -36,15 +36,15 @@ let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()
 
 let make w =
-  let lineage = lineage w and { Promise.owner; unheard; _ } = w.pool.home in
-  let promise = Promise.started (Promise.home ~lineage ~unheard owner) in
+  let lineage = lineage w and { Promise.owner; settled; unheard; _ } = w.pool.home in
+  let promise = Promise.started (Promise.home ~lineage ~settled ~unheard owner) in
   let pending = Atomic.make 1 in
   {
     promise;
     pending;
     pool = w.pool;
     first = Atomic.make None;
-    home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~unheard owner;
+    home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~settled ~unheard owner;
     leave = Promise.attached_to [ (fun () -> end_one promise pending) ];
   }
 

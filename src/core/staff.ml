@@ -104,6 +104,7 @@ let set_allowed pool n ~tell =
   if Atomic.get pool.allowed <> n then begin
     tell n;
     Atomic.set pool.allowed n;
+    see_unfenced pool;
     Array.iter call_up pool.workers;
     (* Those who sleep have to be told as well: to leave, or that they may work again. *)
     Parking.wake_all pool.parking
@@ -151,6 +152,7 @@ let resize pool =
   if not pool.insists then begin
     let size = Int.min (Int.min pool.wanted (Atomic.get cpus)) pool.regulars in
     Atomic.set pool.size size;
+    if is_anybody_unfenced pool then want_guard pool;
     change pool.reach (Int.max size)
   end
 

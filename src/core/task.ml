@@ -48,7 +48,7 @@ let send pool promise =
   promise
 
 let offer w promise =
-  if Atomic.get w.pool.guards = 0 && Atomic.get w.pool.size > 1 then Atomic.set w.pool.guards 1;
+  want_guard w.pool;
   Publish.offer w ~wake:true (Promise.any promise);
   promise
 
@@ -66,14 +66,24 @@ let rec async_from_outside f =
   | exception Invalid_argument _ when Pool.current () != pool -> async_from_outside f
 
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
-let async_at w f =
+let[@inline never] async_at w f =
   Context.check_at w;
-  offer w (Promise.make (Context.home w) f)
+  let promise = offer w (Promise.make (Context.home w) f) in
+  seal w;
+  promise
+
+(* The calling thread's place, and there is nothing to look at. *)
+let[@inline] is_sealed w = w.own.seal = Machine.seal () && Atomic.get attention = 0
 
 let[@inline never] async f =
   Room.make ();
   let w = current () in
-  if owned w then async_at w f
+  if is_sealed w && w.own.home == w.pool.home then begin
+    let promise = Promise.make w.pool.home f in
+    Publish.offer_unfenced w (Promise.any promise);
+    promise
+  end
+  else if owned w then async_at w f
   else match owned_place () with Some w -> async_at w f | None -> async_from_outside f
 
 (* {2 Await} *)
@@ -97,6 +107,19 @@ let[@inline never] end_beside w context number t home result =
     ignore (Promise.resolve_from home t result);
     raise exn
 
+(* Without a fence, where the place is sealed. *)
+let[@inline] claim_at w state t =
+  if w.own.seal >= 0 then Promise.claim_in_place state t else Promise.claim_from state t
+
+let[@inline] resolve_at w home t result =
+  if w.own.seal >= 0 then Promise.end_in_place ~flag:w.ending home t result
+  else Promise.resolve_from home t result
+
+(* Where there may be several threads, storage may show another one's place. *)
+let[@inline] resolve_here home t result =
+  if Atomic.get beside == [] then resolve_at (current ()) home t result
+  else Promise.resolve_from home t result
+
 (* None strikes between the claim and [resolve]. *)
 let[@inline] run_claimed w t home f =
   let context = w.own.context and number = w.own.strand in
@@ -105,8 +128,9 @@ let[@inline] run_claimed w t home f =
   w.own.strand <- 0;
   let result = Promise.result_of f in
   if Atomic.get beside == [] then begin
-    put_back (current ()) context number;
-    Promise.resolve_from home t result
+    let w = current () in
+    put_back w context number;
+    resolve_at w home t result
   end
   else end_beside w context number t home result
 
@@ -114,12 +138,12 @@ let rec run_again w t =
   match Promise.state t with
   | Ready (f, home, _) as state ->
     if Promise.is_orphan home.lineage then Promise.stop t;
-    if Promise.claim_from state t then run_claimed w t home f else run_again w t
+    if claim_at w state t then run_claimed w t home f else run_again w t
   | (Running _ | Returned _ | Raised _) as state -> state
 
 let[@inline] run_here w state t =
   match state with
-  | Promise.Ready (f, ({ lineage = Alone; _ } as home), _) when Promise.claim_from state t ->
+  | Promise.Ready (f, ({ lineage = Alone; _ } as home), _) when claim_at w state t ->
     run_claimed w t home f
   | _ -> run_again w t
 
@@ -225,7 +249,7 @@ let[@inline never] await t =
     let w = current () in
     if
       w.own.home == home && home.lineage == Alone && Mailbox.is_idle w.mailbox && owned w
-      && Promise.claim_from state t
+      && claim_at w state t
     then begin
       let state = run_claimed w t home f in
       Context.check_if_any ();

@@ -108,6 +108,7 @@ let come_in w ~outer ~part_of ~strand =
 
 (* The place is anybody's again. *)
 let let_go w =
+  unseal w;
   Atomic.set w.owner 0;
   if w.index > 0 then ignore (Atomic.fetch_and_add w.pool.guests (-1))
 

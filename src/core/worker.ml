@@ -134,6 +134,7 @@ let spin_and_sleep w ~pauses ~until ~stop =
   (* Wakes for work are not for one who would not take it. *)
   let announce parking i =
     (if stands_back w then Parking.announce_aside else Parking.announce) parking i;
+    see_unfenced w.pool;
     stop ()
   in
   if spin ~found pauses (Machine.ticks ()) then stop ()

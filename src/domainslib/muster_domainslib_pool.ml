@@ -33,7 +33,8 @@ let setup ?name ~num_domains () =
   draw_generators num_domains;
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
   let pool = Pool.create ?name ~domains:asked () in
-  let home = Promise.home ~unheard:pool.home.unheard pool.home.owner in
+  let { Promise.owner; settled; unheard; _ } = pool.home in
+  let home = Promise.home ~settled ~unheard owner in
   let t = { pool; home; asked; torn_down = Atomic.make false } in
   Option.iter (fun name -> Place.change named (fun others -> (name, t) :: others)) name;
   t
@@ -75,9 +76,16 @@ let async t f =
   check t;
   let_guard t;
   let w = Place.current () in
-  if w.pool == t.pool && Place.owned w then begin
+  if w.pool == t.pool && Task.is_sealed w then begin
+    let promise = Promise.make (home_for t w) f in
+    Publish.offer_unfenced w (Promise.any promise);
+    promise
+  end
+  else if w.pool == t.pool && Place.owned w then begin
     Context.check_at w;
-    Task.offer w (Promise.make (home_for t w) f)
+    let promise = Task.offer w (Promise.make (home_for t w) f) in
+    Place.seal w;
+    promise
   end
   else Task.send t.pool (Promise.make t.home f)
 
@@ -87,8 +95,11 @@ let may_run_here t (w : Place.t) home =
 let await t promise =
   check t;
   match Promise.state promise with
-  | Ready (_, home, _) as state when may_run_here t (Place.current ()) home -> (
-    match Promise.run_from state promise with
-    | (Returned _ | Raised _) as ended -> Promise.value ended
-    | Ready _ | Running _ -> Task.await promise)
-  | _ -> Task.await promise
+  | Ready (f, home, _) as state ->
+    let w = Place.current () in
+    if may_run_here t w home && Task.claim_at w state promise then begin
+      w.own.stale <- true;
+      Promise.value (Task.resolve_here home promise (Promise.result_of f))
+    end
+    else Task.await promise
+  | Running _ | Returned _ | Raised _ -> Task.await promise

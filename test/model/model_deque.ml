@@ -2,9 +2,16 @@
    history leads to. An entry may reach the owner and one thief, as a claim decides between
    them; it must reach somebody, and no two thieves. *)
 
-type op = Push | Pop | Drop | Sweep | Steal
+type op = Push | Push_unfenced | Pop | Drop | Sweep | Steal
 
-let letter = function Push -> "u" | Pop -> "o" | Drop -> "d" | Sweep -> "w" | Steal -> "s"
+let letter = function
+  | Push -> "u"
+  | Push_unfenced -> "U"
+  | Pop -> "o"
+  | Drop -> "d"
+  | Sweep -> "w"
+  | Steal -> "s"
+
 let spell ops = String.concat "" (List.map letter ops)
 let nothing = -1
 
@@ -37,6 +44,9 @@ let perform t = function
   | Push ->
     t.pushed <- t.pushed + 1;
     Deque.push t.deque (t.pushed - 1)
+  | Push_unfenced ->
+    t.pushed <- t.pushed + 1;
+    Deque.push_unfenced t.deque (t.pushed - 1)
   | Pop -> ignore (pop t)
   | Drop -> drop t
   | Sweep -> Deque.sweep t.deque
@@ -50,21 +60,25 @@ let after ~capacity ~thieves history =
 
 (* {2 What holds when nobody moves} *)
 
-let holds_outside deque top dirty =
-  let ring = Atomic.get deque.Deque.slots in
-  let capacity = Array.length ring in
-  let free i = Atomic.get (Deque.slot ring i) = nothing in
-  not (List.for_all free (List.init (capacity - (dirty - top)) (fun i -> dirty + i)))
+let sizes deque =
+  let ends = Atomic.get deque.Deque.ends in
+  (Deque.top ends, Deque.size_of ends, deque.own.spare, Array.length (Atomic.get deque.slots))
+
+let holds_outside deque =
+  let top, size, spare, capacity = sizes deque and ring = Atomic.get deque.slots in
+  let free i = Atomic.get (Deque.slot ring (top + i)) = nothing in
+  not (List.for_all free (List.init (capacity - size - spare) (fun i -> size + spare + i)))
 
 let shape_faults { deque; _ } =
-  let { Deque.bottom; dirty; _ } = deque.own in
-  let top = Atomic.get deque.top in
+  let _, size, spare, capacity = sizes deque in
+  let fits = size + spare <= capacity in
   Model.faults
     [
-      ("bottom above dirty", bottom > dirty);
-      ("top above dirty", top > dirty);
-      ("dirty beyond a round", dirty > top + Array.length (Atomic.get deque.slots));
-      ("an entry outside [top, dirty)", top <= dirty && holds_outside deque top dirty);
+      ("spare slots below 0", spare < 0);
+      ("more than a round", not fits);
+      ("an entry outside", fits && holds_outside deque);
+      ("a ring of another order", 1 lsl Deque.order (Atomic.get deque.ends) <> capacity);
+      ("still moving", deque.own.moving);
       ("live entries hidden from thieves", Deque.size deque > 0 && Deque.is_empty deque);
     ]
 
@@ -118,9 +132,8 @@ let model ~capacity ~history ~script ~thieves =
 (* Two deques that differ only in how often their ring went round behave alike. *)
 let shape ~capacity history =
   let { deque; _ } = after ~capacity ~thieves:0 history in
-  let top = Atomic.get deque.top and ring = Atomic.get deque.slots in
-  let { Deque.bottom; dirty; _ } = deque.own in
-  (Array.length ring, top land (Array.length ring - 1), bottom - top, dirty - top)
+  let top, size, spare, capacity = sizes deque in
+  (capacity, top land (capacity - 1), size, spare)
 
 (* The shortest history to each shape. *)
 let histories ~capacity ~length =
@@ -137,7 +150,7 @@ let histories ~capacity ~length =
   Atomic.apart (fun () -> List.filter is_new all)
 
 let models ~capacity ~history ~script ~thieves =
-  let scripts = Model.words [ Push; Pop; Drop; Sweep ] script in
+  let scripts = Model.words [ Push; Push_unfenced; Pop; Drop; Sweep ] script in
   List.concat_map
     (fun history -> List.map (fun script -> model ~capacity ~history ~script ~thieves) scripts)
     (histories ~capacity ~length:history)

@@ -6,29 +6,20 @@ open Muster_core
 
 (* {2 Every sequence}
 
-   The model: live entries, oldest first, then stale ones (popped, but still there). *)
+   The model: live entries, the oldest first. *)
 
-type op = Push | Pop | Drop_newest | Drop_oldest | Sweep | Steal
-type model = { live : int list; stale : int list; pushed : int }
+type op = Push | Push_unfenced | Pop | Drop_newest | Drop_oldest | Sweep | Steal
+type model = { live : int list; pushed : int }
 
 let nothing = -1
 let newest model = model.pushed - 1
 let last list = List.nth list (List.length list - 1)
 let without_last list = List.filteri (fun i _ -> i < List.length list - 1) list
-let take_newest m = { m with live = without_last m.live; stale = last m.live :: m.stale }
-
-let push m =
-  let stale = match m.stale with [] -> [] | _ :: rest -> rest in
-  { live = m.live @ [ m.pushed ]; stale; pushed = m.pushed + 1 }
-
+let take_newest m = { m with live = without_last m.live }
+let push m = { live = m.live @ [ m.pushed ]; pushed = m.pushed + 1 }
 let pop m = if m.live = [] then (nothing, m) else (last m.live, take_newest m)
 let drop m x = if m.live <> [] && last m.live = x then take_newest m else m
-
-let steal m =
-  match (m.live, m.stale) with
-  | x :: live, _ -> (x, { m with live })
-  | [], x :: stale -> (x, { m with stale })
-  | [], [] -> (nothing, m)
+let steal m = match m.live with x :: live -> (x, { m with live }) | [] -> (nothing, m)
 
 let step deque m op =
   let same what (expected, m) actual =
@@ -39,6 +30,9 @@ let step deque m op =
   | Push ->
     Deque.push deque m.pushed;
     push m
+  | Push_unfenced ->
+    Deque.push_unfenced deque m.pushed;
+    push m
   | Pop -> same "pop" (pop m) (Deque.pop deque)
   | Drop_newest ->
     Deque.drop deque (newest m);
@@ -48,23 +42,26 @@ let step deque m op =
     drop m 0
   | Sweep ->
     Deque.sweep deque;
-    { m with stale = [] }
+    m
   | Steal -> same "steal" (steal m) (Deque.steal deque)
 
 let step_and_look deque m op =
   let m = step deque m op in
   check_int "size" (List.length m.live) (Deque.size deque);
-  check_bool "is_empty" (m.live = [] && m.stale = []) (Deque.is_empty deque);
+  check_bool "is_empty" (m.live = []) (Deque.is_empty deque);
+  check_int "oldest" (match m.live with x :: _ -> x | [] -> nothing) (Deque.oldest deque);
   m
 
 let follow ~capacity ops =
   let deque = Deque.create ~capacity nothing in
-  let empty = { live = []; stale = []; pushed = 0 } in
+  let empty = { live = []; pushed = 0 } in
   ignore (List.fold_left (step_and_look deque) empty ops)
 
 let every_sequence ~capacity () =
   let length = 7 in
-  each_word [ Push; Pop; Drop_newest; Drop_oldest; Sweep; Steal ] ~length (follow ~capacity)
+  each_word
+    [ Push; Push_unfenced; Pop; Drop_newest; Drop_oldest; Sweep; Steal ]
+    ~length (follow ~capacity)
 
 (* Only pushes and takes, so that the ring goes round and grows. *)
 let every_long_sequence ~capacity () = each_word [ Push; Pop; Steal ] ~length:11 (follow ~capacity)
@@ -136,7 +133,7 @@ let owner random ~limit ({ deque; entries; _ } as fight) =
     while Deque.size deque >= limit do
       claim (Deque.pop deque)
     done;
-    Deque.push deque x;
+    (if Random.State.bool random then Deque.push else Deque.push_unfenced) deque x;
     match Random.State.int random 8 with
     | 0 -> Deque.sweep deque
     | 1 | 2 -> claim (Deque.pop deque)
@@ -159,6 +156,8 @@ let fight random ~capacity ~limit _ =
 
 let claimed_once { deque; entries; _ } =
   each_once "claims" (Array.map (fun x -> x.claims) entries);
+  (* A slot from which a thief has taken may be within the ends again: thieves pass it over. *)
+  check_bool "nothing left" true (Deque.steal deque == none);
   Deque.sweep deque;
   check_bool "empty after the sweep" true (Deque.is_empty deque);
   check_int "size" 0 (Deque.size deque)

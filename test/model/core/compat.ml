@@ -13,6 +13,8 @@ let domain () =
 let padded block = block
 let atomic_at = Array.unsafe_get
 let recast = Obj.magic
+let store = Atomic.set
+let store_int = Atomic.set
 
 type 'a slot = { mutable values : (int * 'a) list; init : unit -> 'a }
 

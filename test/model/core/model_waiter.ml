@@ -18,7 +18,9 @@ let make () =
   let pool = World.pool 1 in
   let outer = Promise.(started nowhere) in
   let within = Promise.(Within (any outer, Alone)) in
-  let home = Promise.home ~lineage:within ~unheard:(fun _ _ -> ()) (Pool pool) in
+  let home =
+    Promise.home ~lineage:within ~settled:pool.home.settled ~unheard:(fun _ _ -> ()) (Pool pool)
+  in
   { pool; outer; slot = Atomic.make Nothing; context = Promise.started home; endings = [] }
 
 (* {2 The event} *)
