@@ -197,33 +197,31 @@ let rec sweep d =
 
 (* {2 The thieves' end} *)
 
-(* The ring of those ends, unless the owner is about to show a wider one. *)
-let[@inline] ring_of d e =
-  let ring = Atomic.get d.slots in
-  if Array.length ring = 1 lsl order e then Some ring else None
+(* Whether it is the ring of those ends: the owner may be about to show a wider one. *)
+let[@inline] fits ring e = Array.length ring = 1 lsl order e
 
 let rec steal d =
   let e = Atomic.get d.ends in
   if size_of e = 0 then d.empty
   else
-    match ring_of d e with
-    | None -> d.empty
-    | Some ring ->
-      if Atomic.compare_and_set d.ends e (without_oldest e) then
-        let x = Atomic.exchange (slot ring (top e)) d.empty in
-        if x == d.empty then steal d else x
-      else steal d
+    let ring = Atomic.get d.slots in
+    if not (fits ring e) then d.empty
+    else if Atomic.compare_and_set d.ends e (without_oldest e) then
+      let x = Atomic.exchange (slot ring (top e)) d.empty in
+      if x == d.empty then steal d else x
+    else steal d
 
 let is_empty d =
   let e = Atomic.get d.ends in
-  size_of e = 0 || ring_of d e = None
+  size_of e = 0 || not (fits (Atomic.get d.slots) e)
+
+let rec oldest_from d ring i left =
+  if left = 0 then d.empty
+  else
+    let x = Atomic.get (slot ring i) in
+    if x == d.empty then oldest_from d ring (i + 1) (left - 1) else x
 
 let oldest d =
   let e = Atomic.get d.ends in
-  let rec from ring i left =
-    if left = 0 then d.empty
-    else
-      let x = Atomic.get (slot ring i) in
-      if x == d.empty then from ring (i + 1) (left - 1) else x
-  in
-  match ring_of d e with None -> d.empty | Some ring -> from ring (top e) (size_of e)
+  let ring = Atomic.get d.slots in
+  if fits ring e then oldest_from d ring (top e) (size_of e) else d.empty
