@@ -41,6 +41,7 @@ and 'a own = {
   mutable ring : 'a ring;  (** what [slots] shows to the thieves *)
   mutable mask : int;  (** its length - 1 *)
   mutable moving : bool;  (** from a ring to a wider one *)
+  narrowest : int;  (** the first ring's length *)
 }
 
 (* {2 The word} *)
@@ -67,7 +68,8 @@ let create ~capacity empty =
     invalid_arg (Printf.sprintf "Deque.create: capacity %d is not a power of 2" capacity);
   let ring = ring capacity empty in
   let ends = Compat.padded (Atomic.make (ends ~top:0 ~size:0 ~order:(log2 capacity))) in
-  let own = Compat.padded { spare = 0; ring; mask = capacity - 1; moving = false } in
+  let mask = capacity - 1 and narrowest = capacity in
+  let own = Compat.padded { spare = 0; ring; mask; moving = false; narrowest } in
   { empty; slots = Atomic.make ring; ends; own }
 
 let[@inline] slot ring i = Compat.atomic_at ring (i land (Array.length ring - 1))
@@ -81,9 +83,6 @@ let show d ring =
   d.own.ring <- ring;
   d.own.mask <- Array.length ring - 1;
   Atomic.set d.slots ring
-
-let is_new d = size d = 0 && top (Atomic.get d.ends) = 0 && d.own.spare = 0
-let move_in d = if is_new d then show d (ring (Array.length d.own.ring) d.empty)
 
 (* Moves each entry by emptying its old slot, so that it comes to one thief only. [next]: for who goes on where an
    exception has cut it short. *)
@@ -108,6 +107,7 @@ let settle d first =
    is left is moved first. *)
 let grow d =
   let own = d.own and next = ref 0 in
+  if Array.length own.ring > field / 2 then raise Out_of_memory;
   let wide = ring (2 * Array.length own.ring) d.empty in
   let old = own.ring and e = Atomic.get d.ends in
   if Array.length old < Array.length wide then begin
@@ -124,6 +124,9 @@ let grow d =
       if outermost then settle d first;
       raise exn
   end
+
+(* A wider ring, not another one: a thief that has read the ends long ago would take the old for it. *)
+let move_in d = if Array.length d.own.ring = d.own.narrowest then grow d
 
 let rec push_slowly d x =
   let own = d.own and e = Atomic.get d.ends in

@@ -1,5 +1,5 @@
 (** A work-stealing deque whose entries may be stale: a thief can receive an entry that the
-    owner has popped. The entries themselves must know whether they still count. Up to 2^27 entries. *)
+    owner has popped. The entries themselves must know whether they still count. Up to 2^27 entries; more raise [Out_of_memory]. *)
 
 type 'a t
 
@@ -11,8 +11,8 @@ val create : capacity:int -> 'a -> 'a t
 (** {2 Owner only} *)
 
 val move_in : 'a t -> unit
-(** Before the first push: gives the deque slots from the heap of the owner's domain, on cache
-    lines that no other domain's small blocks share. *)
+(** Gives a deque that has not grown twice as many slots, from the heap of the owner's domain, on cache lines that no
+    other domain's small blocks share. *)
 
 val push : 'a t -> 'a -> unit
 (** Puts an entry at the bottom. One atomic write. What the owner did before is visible to the thief that

@@ -25,7 +25,9 @@ let steal_from w victim =
     w.own.counts.steals <- w.own.counts.steals + 1;
     (* What lies above was hidden from other thieves for a moment (Deque). *)
     if not (Deque.is_empty victim.deque) then wake_for_work w.pool
-  end;
+  end
+  else (* Its owner may have counted what had been taken before, and was back within the ends. *)
+    rouse victim;
   task
 
 (* Guests are rare: mostly there is no need to look at their places. *)

@@ -205,7 +205,7 @@ let make pool index =
       resident;
       owner = Compat.padded (Atomic.make 0);
       pool;
-      deque = Deque.create ~capacity:16 none;
+      deque = Deque.create ~capacity:8 none;
       mailbox = Mailbox.create ~is_open:(not resident);
       on_domain = Atomic.make false;
       domains = Atomic.make [];

@@ -45,8 +45,9 @@
    that is still its state, ends it by a plain store, between raising and lowering a flag of its own
    ([end_in_place]). Whoever else wants to wait for it changes the state first (by adding its entry), then waits until
    each such worker has passed a fence and lowered its flag ([home.settled]), and looks again. A worker
-   that read the state before that change has raised its flag before, so by then it has stored the result, which
-   that look finds; one that reads it later finds it changed, and resolves by compare-and-set. Others need not wait: those who attach an
+   that read the state before the first change has raised its flag before, so by then it has stored the result, which
+   that look finds; one that reads it later finds it changed, and resolves by compare-and-set. The second who waits does the
+   same ([attached.in_place]): the result may be stored over its entry too. Others need not wait: those who attach an
    entry for the stop are part of the task, and have ended or been put in order with its code before it ends; and a
    stop that is overwritten came too late.
 
@@ -65,6 +66,7 @@ type attached = {
   stopped : bool;
   linked : bool;
   kept : bool;  (** its value counts, stopped or not *)
+  in_place : bool;  (** has been claimed so, without entries *)
 }
 
 type 'a t = 'a state Atomic.t
@@ -105,7 +107,17 @@ exception Skipped
 let shortest = 8
 
 let nothing =
-  { entries = []; length = 0; limit = shortest; stopped = false; linked = false; kept = false }
+  {
+    entries = [];
+    length = 0;
+    limit = shortest;
+    stopped = false;
+    linked = false;
+    kept = false;
+    in_place = false;
+  }
+
+let nothing_in_place = { nothing with in_place = true }
 
 let home ?(lineage = Alone) ~settled ~unheard owner =
   let rec home =
@@ -115,7 +127,7 @@ let home ?(lineage = Alone) ~settled ~unheard owner =
       lineage;
       settled;
       running = Running (home, nothing);
-      in_place = Running (home, nothing);
+      in_place = Running (home, nothing_in_place);
     }
   in
   home
@@ -179,7 +191,7 @@ let rec attach p entry =
   | Running (home, attached) as running ->
     if not (Atomic.compare_and_set p running (Running (home, add attached entry))) then
       attach p entry
-    else if running == home.in_place && entry.event = End then begin
+    else if attached.in_place && entry.event = End then begin
       home.settled ();
       not (is_done p)
     end

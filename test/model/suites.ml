@@ -12,7 +12,7 @@ let quick =
     ("deque, one thief", deques [ (1, 4, 2, [ 2 ]); (2, 6, 2, [ 1 ]); (2, 5, 2, [ 2 ]) ]);
     ("deque, two thieves", deques [ (1, 4, 1, [ 1; 1 ]); (2, 4, 1, [ 1; 1 ]) ]);
     ("inbox", Model_inbox.quick);
-    ("promise", promises [ 1; 2 ]);
+    ("promise", promises [ 1; 2; 3 ]);
     ("deque and promise", Model_fork.quick);
     ("parking", Model_parking.quick);
     ("leftmost", Model_leftmost.quick);

@@ -8,7 +8,7 @@ open Muster_core
 
    The model: live entries, the oldest first. *)
 
-type op = Push | Push_unfenced | Pop | Drop_newest | Drop_oldest | Sweep | Steal
+type op = Push | Push_unfenced | Pop | Drop_newest | Drop_oldest | Sweep | Steal | Move_in
 type model = { live : int list; pushed : int }
 
 let nothing = -1
@@ -44,6 +44,9 @@ let step deque m op =
     Deque.sweep deque;
     m
   | Steal -> same "steal" (steal m) (Deque.steal deque)
+  | Move_in ->
+    Deque.move_in deque;
+    m
 
 let step_and_look deque m op =
   let m = step deque m op in
@@ -65,6 +68,9 @@ let every_sequence ~capacity () =
 
 (* Only pushes and takes, so that the ring goes round and grows. *)
 let every_long_sequence ~capacity () = each_word [ Push; Pop; Steal ] ~length:11 (follow ~capacity)
+
+let every_sequence_with_moves ~capacity () =
+  each_word [ Push; Push_unfenced; Pop; Steal; Move_in ] ~length:7 (follow ~capacity)
 
 let wrong_capacities () =
   let check n =
@@ -175,7 +181,8 @@ let () =
     [
       ( "every sequence",
         per_capacity "of 7 operations" (fun n -> every_sequence ~capacity:n)
-        @ per_capacity "of 11 pushes and takes" (fun n -> every_long_sequence ~capacity:n) );
+        @ per_capacity "of 11 pushes and takes" (fun n -> every_long_sequence ~capacity:n)
+        @ per_capacity "with moves" (fun n -> every_sequence_with_moves ~capacity:n) );
       ( "limits",
         [
           case "capacities that are not powers of 2" wrong_capacities;
