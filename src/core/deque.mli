@@ -1,5 +1,6 @@
 (** A work-stealing deque whose entries may be stale: a thief can receive an entry that the
-    owner has popped. The entries themselves must know whether they still count. Up to 2^27 entries; more raise [Out_of_memory]. *)
+    owner has popped. The entries themselves must know whether they still count. Up to 2^27 entries;
+    more raise [Out_of_memory]. *)
 
 type 'a t
 

@@ -36,9 +36,9 @@
 
    What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
    promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
-   allocates nothing: the home keeps a Running without entries, and another one for [claim_in_place]. [any] is a promise whose type of
-   result is forgotten: results of that type are opaque, so nobody can take one for another
-   type's.
+   allocates nothing: the home keeps a Running without entries, and another one for [claim_in_place].
+   [any] is a promise whose type of result is forgotten: results of that type are opaque, so
+   nobody can take one for another type's.
 
    In place. A task that its awaiter runs itself is mostly waited for by nobody else, and a compare-and-set for the case
    that somebody does is a sixth of its cost. So who may publish without fences (Place) claims it as [home.in_place] and, if
