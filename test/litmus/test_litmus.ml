@@ -64,6 +64,27 @@ let promise_iriw () =
   in
   race 5_000 ~before ~after [ tell p; tell q; look 0 p q; look 2 q p ]
 
+let fence_others () = if Core.Machine.can_fence_others then Core.Machine.fence_others ()
+
+(* SB: end it in place, where nobody waits; wait, where it has not ended. Two wait. *)
+let promise_in_place () =
+  let flag = Atomic.make 0 and woken = [| false; false |] in
+  let settled () =
+    fence_others ();
+    Core.Machine.wait_until (fun () -> Atomic.get flag = 0)
+  in
+  let home = Promise.(home ~settled ~unheard:(fun _ _ -> ()) Nobody) in
+  let promise = ref (Promise.make home ignore) in
+  let before _ =
+    promise := Promise.make home ignore;
+    Array.fill woken 0 2 false;
+    check "claimed" (Promise.claim_in_place (Promise.state !promise) !promise)
+  in
+  let finish _ = ignore (Promise.end_in_place ~flag home !promise (Promise.result_of ignore)) in
+  let wait i _ = Promise.on_done !promise (fun () -> woken.(i) <- true) in
+  let after _ = check "woken" (woken.(0) && woken.(1)) in
+  race 10_000 ~before ~after [ finish; wait 0; wait 1 ]
+
 (* Only the claimant runs the function: what both would do is done once. *)
 let promise_claim () =
   let runs = ref 0 and promise = ref (Promise.make Promise.nowhere ignore) in
@@ -90,6 +111,27 @@ let parking_sb () =
     check "one sees the other" (!saw_sleeper || !saw_work);
     Core.Parking.cancel parking 0;
     ignore (Core.Inbox.pop inbox)
+  in
+  race 10_000 ~after [ publish; announce ]
+
+(* The same where who publishes has no fence, and who announces itself makes one for both. *)
+let parking_unfenced () =
+  let parking = Core.Parking.create 1 and deque = Core.Deque.create ~capacity:4 (-1) in
+  let saw_sleeper = ref false and saw_work = ref false in
+  let push = if Core.Machine.can_fence_others then Core.Deque.push_unfenced else Core.Deque.push in
+  let publish round =
+    push deque round;
+    saw_sleeper := Core.Parking.sleepers parking > 0
+  in
+  let announce _ =
+    Core.Parking.announce parking 0;
+    fence_others ();
+    saw_work := not (Core.Deque.is_empty deque)
+  in
+  let after _ =
+    check "one sees the other" (!saw_sleeper || !saw_work);
+    Core.Parking.cancel parking 0;
+    ignore (Core.Deque.pop deque)
   in
   race 10_000 ~after [ publish; announce ]
 
@@ -348,8 +390,10 @@ let () =
       case "promise: MP, done and seen" promise_mp;
       case "promise: SB, each resolves one" promise_sb;
       case "promise: IRIW, two readers" promise_iriw;
+      case "promise: SB, ended in place" promise_in_place;
       case "promise: one of two claims" promise_claim;
       case "parking: SB, publish and announce" parking_sb;
+      case "parking: SB, publish without a fence" parking_unfenced;
       case "inbox: MP" through_inbox;
       case "deque: MP" through_deque;
       case "waiter: MP, grant and return" through_waiter;
