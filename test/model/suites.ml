@@ -27,7 +27,8 @@ let quick =
 
 let full =
   [
-    ("deque, one thief", deques [ (1, 4, 3, [ 3 ]); (2, 6, 3, [ 2 ]); (4, 6, 2, [ 2 ]) ]);
+    ( "deque, one thief",
+      deques [ (1, 4, 3, [ 2 ]); (1, 4, 2, [ 3 ]); (2, 6, 3, [ 1 ]); (4, 6, 2, [ 2 ]) ] );
     ("deque, two thieves", deques [ (1, 4, 2, [ 1; 1 ]); (2, 5, 2, [ 1; 1 ]); (2, 4, 1, [ 2; 1 ]) ]);
     ("inbox", Model_inbox.quick @ Model_inbox.slow);
     ("promise", promises [ 1; 2; 3 ]);
