@@ -381,6 +381,9 @@ let outside_place () =
 
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
+
+(* By its owner. (The deque's size counts what thieves have just taken, too.) *)
+let[@inline] has_offered w = Deque.peek w.deque != none
 let is_taken w = Atomic.get w.owner <> 0
 let count_places pool holds = Array.fold_left (fun n w -> n + Bool.to_int (holds w)) 0 pool.workers
 

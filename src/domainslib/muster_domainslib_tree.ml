@@ -186,7 +186,7 @@ let rec node t s lo hi =
     Loop.look_up_between_chunks ();
     let mid = middle lo hi and w = Context.place () in
     let l, r =
-      if Place.owned w && Deque.size w.deque = 0 && not (Place.alone w) then
+      if Place.owned w && not (Place.has_offered w || Place.alone w) then
         let left () = node t s lo mid and right () = strand t (mid + 1) hi in
         Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
       else in_turn t s lo mid hi

@@ -78,8 +78,7 @@ let next_chunk job cost last =
 let may_split job (w : Place.t) lo hi rest =
   rest >= worth
   && span lo hi - job.grain >= job.grain - 1
-  && Deque.size w.deque = 0
-  && not (Place.alone w)
+  && not (Place.has_offered w || Place.alone w)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
 let remind (w : Place.t) rest = if rest >= worth_waking then Publish.wake_for_work w.pool

@@ -42,7 +42,7 @@ let rec node t a b =
     let w = Context.place () in
     let left () = node t a m and right () = node t (m + 1) b in
     let l, r =
-      if Place.owned w && Deque.size w.deque = 0 && not (Place.alone w) then
+      if Place.owned w && not (Place.has_offered w || Place.alone w) then
         Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
       else Fork.in_place left right
     in
