@@ -315,8 +315,8 @@ module Pool : sig
       With several workers the minor heap of each, and of the calling domain, becomes
       [minor_heap_words], in whole pages. By default it becomes 512 k words (4 MB), and 1 M where 1 %
       or more of what a worker allocates survives its collections, unless the program has changed it
-      ([OCAMLRUNPARAM], [Gc.set]): every minor collection stops all domains. It does not shrink
-      afterwards.
+      ([OCAMLRUNPARAM], [Gc.set]): every minor collection stops all domains. A caller that has
+      allocated for 100 ms or more within the pool gets the heap back that it came with, when it leaves.
 
       {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1, or
       [minor_heap_words] more than 2{^28}.

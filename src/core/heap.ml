@@ -9,10 +9,11 @@
 
    So a pool of several workers begins with 512 k words, and a worker whose collections let
    1 % or more survive goes on to 1 M. The caller's heap follows that rule too while it works in
-   the pool. It does not shrink afterwards, though with 2 MB of second-level cache lists that die young take 1.05
-   times as long in 512 k words: nobody calls the library when a program goes on sequentially, and a finaliser that
-   looked for it would be a call from C within fibers, beside which OCaml 5.4's [Gc.compact] crashes
-   (doc/correctness.md). Trees of which some survive gain by the larger one, alone too.
+   the pool. When it leaves after having allocated for long there, its heap becomes what it was: with 2 MB of
+   second-level cache lists that die young take up to 1.4 times as long in 1 M words, and the program may go on
+   sequentially. After shorter visits, for which a collection and new pages would be too dear, the heap stays: nobody
+   calls the library when no other visit follows, and a finaliser that looked for it would be a call from C
+   within fibers, beside which OCaml 5.4's [Gc.compact] crashes (doc/correctness.md).
 
    A user's own choice stands: given to the pool, in OCAMLRUNPARAM, or by Gc.set in the domain that
    creates the pool. *)
@@ -43,12 +44,17 @@ let has_room words =
 (* What the calling domain's heap was set to here; 0 if it never was. Another size is the program's choice. *)
 let ours = Domain.DLS.new_key (fun () -> 0)
 
-let set wanted =
+(* What it was before that, or what a pool's user wants: to go back to. *)
+let original = Domain.DLS.new_key (fun () -> 0)
+
+let set ?(lasting = false) wanted =
   let before = words () in
   if wanted < before || (wanted > before && has_room wanted) then begin
     Machine.set_minor_heap ~words:wanted;
+    if Domain.DLS.get ours = 0 then Domain.DLS.set original before;
     Domain.DLS.set ours (words ())
-  end
+  end;
+  if lasting then Domain.DLS.set original (words ())
 
 let is_programs current =
   let ours = Domain.DLS.get ours in
@@ -103,6 +109,7 @@ let fit w ~tell =
   if allocated >= 8. *. float current then begin
     let _, promoted, _ = Gc.counters () in
     let survived = surviving ~promoted:(promoted -. glance.promoted) ~allocated in
+    if w.own.fitted = 0 then w.own.fitted <- Machine.ticks ();
     let first_time = glance.minor = 0. in
     glance.minor <- minor;
     glance.promoted <- promoted;
@@ -118,3 +125,19 @@ let fit w ~tell =
 let fit w ~tell =
   settle w;
   if w.pool.minor_heap = None && (not chosen_by_user) && not (alone w) then fit w ~tell
+
+(* {2 The caller's, afterwards} *)
+
+(* To give it back and to have it grow again in the next visit takes some 2 ms, for a collection and new pages. *)
+let long = Machine.ticks_of_us 100_000
+
+let give_back w =
+  let since = w.own.fitted in
+  if since <> 0 then begin
+    w.own.fitted <- 0;
+    w.own.glance.minor <- 0.;
+    let original = Domain.DLS.get original and current = words () in
+    let is_ours = current = Domain.DLS.get ours && w.pool.minor_heap = None in
+    if is_ours && 0 < original && original < current && Machine.ticks () - since >= long then
+      set original
+  end

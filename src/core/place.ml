@@ -54,6 +54,8 @@ and own = {
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable settled : bool;  (** has a minor heap that fits (Heap) *)
+  mutable fitted : int;
+      (** when it was looked at first since the visitor came, in ticks; 0: not yet *)
   mutable bored : bool;  (** has slept its fill *)
   mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable records : bool;  (** backtraces: who handed out what it has found *)
@@ -167,6 +169,7 @@ let make_own home index =
       stale = false;
       from_inbox = false;
       settled = false;
+      fitted = 0;
       bored = false;
       found = none;
       records = false;

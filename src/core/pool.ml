@@ -63,7 +63,7 @@ let note_size (pool : t) ~least =
   Staff.decide ~pool (Staff.plural size "worker") why
 
 let set_heap (pool : t) words =
-  Heap.set words;
+  Heap.set ~lasting:(pool.minor_heap <> None) words;
   let why =
     (* The runtime rounds up. *)
     if Heap.words () < words then "no address space for more: ulimit -v"

@@ -346,8 +346,22 @@ let report_words ?minor_heap_words step =
           if Domain.is_main_domain () then Atomic.set most (max (Heap.words ()) (Atomic.get most))));
   Printf.printf "words %d" (Atomic.get most)
 
+(* Once it has left the pool. *)
+let report_words_afterwards ?minor_heap_words () =
+  let pool = Muster_core.Pool.create ?minor_heap_words () in
+  let most = Atomic.make 0 in
+  Muster_core.Pool.run pool (fun () ->
+      Muster.parallel_for ~start:1 ~finish:5_000 (fun _ ->
+          build_tree ();
+          if Domain.is_main_domain () then Atomic.set most (max (Heap.words ()) (Atomic.get most))));
+  let words = Heap.words () in
+  Printf.printf "words %d"
+    (if minor_heap_words = None && Atomic.get most <= words then -1 else words)
+
 let children =
   [
+    ("afterwards", fun () -> report_words_afterwards ());
+    ("given, afterwards", fun () -> report_words_afterwards ~minor_heap_words:65_536 ());
     ("trees", fun () -> report_words build_tree);
     ("garbage", fun () -> report_words make_garbage);
     ("given-to-the-pool", fun () -> report_words ~minor_heap_words:65_536 build_tree);
@@ -371,6 +385,11 @@ let heap_grows_for_trees () =
 let heap_stays_for_garbage () =
   needs_two_cpus ();
   check_words "words" "garbage" 524_288
+
+let heap_is_given_back () =
+  needs_two_cpus ();
+  attempt (fun () -> check_words "afterwards" "afterwards" 262_144);
+  check_words "given to the pool" "given, afterwards" 65_536
 
 let heap_is_the_user's () =
   check_words "OCAMLRUNPARAM" ~runtime:"b,s=32k" "trees" 32_768;
@@ -714,6 +733,7 @@ let run_tests () =
         [
           case "trees" heap_grows_for_trees;
           case "garbage" heap_stays_for_garbage;
+          case "given back" heap_is_given_back;
           case "the user's" heap_is_the_user's;
         ] );
       ("counts", [ case "of the busy" counts_of_the_busy ]);

@@ -2,7 +2,8 @@
 
 let words () = 0
 let wanted words = words
-let set = ignore
+let set ?lasting:_ _ = ()
 let of_creator _ ~size:_ = None
 let settle _ = ()
 let fit _ ~tell:_ = ()
+let give_back _ = ()
