@@ -30,10 +30,6 @@ let steal_from w victim =
     rouse victim;
   task
 
-(* Guests are rare: mostly there is no need to look at their places. *)
-let places_in_use pool =
-  if Atomic.get pool.guests = 0 then Atomic.get pool.reach else Array.length pool.workers
-
 (* So often in a row, tasks of one victim: who waits for another's may do so in a way that the pool does not
    see, while this one has always more. *)
 let most_of_one = 8

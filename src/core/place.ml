@@ -220,6 +220,11 @@ let make pool index =
       published = Compat.padded (Atomic.make (zero ()));
     }
 
+(* Guests are rare: mostly there is no need to look at their places. They are counted before they take one, as [reach]
+   grows before a resident comes. *)
+let places_in_use pool =
+  if Atomic.get pool.guests = 0 then Atomic.get pool.reach else Array.length pool.workers
+
 (* {2 Publishing without fences}
 
    Who publishes a task and then looks whether somebody sleeps, and who announces its sleep and then looks for tasks, need a
@@ -232,7 +237,10 @@ let make pool index =
    With the seal, one comparison tells a thread that the place is its own, that it may do so, and that what thieves
    take over of its settings is up to date. *)
 
-let is_anybody_unfenced pool = Array.exists (fun w -> Atomic.get w.unfenced) pool.workers
+let rec some_unfenced workers n =
+  n > 0 && (Atomic.get workers.(n - 1).unfenced || some_unfenced workers (n - 1))
+
+let is_anybody_unfenced pool = some_unfenced pool.workers (places_in_use pool)
 
 (* In a pool that may have several workers. *)
 let want_guard pool =
