@@ -131,13 +131,14 @@ let fit w ~tell =
 (* To give it back and to have it grow again in the next visit takes some 2 ms, for a collection and new pages. *)
 let long = Machine.ticks_of_us 100_000
 
-let give_back w =
+(* [outermost]: the caller goes back to no other pool, and its domain is its own. *)
+let give_back w ~outermost =
   let since = w.own.fitted in
   if since <> 0 then begin
     w.own.fitted <- 0;
     w.own.glance.minor <- 0.;
     let original = Domain.DLS.get original and current = words () in
     let is_ours = current = Domain.DLS.get ours && w.pool.minor_heap = None in
-    if is_ours && 0 < original && original < current && Machine.ticks () - since >= long then
-      set original
+    let is_larger = 0 < original && original < current in
+    if outermost && is_ours && is_larger && Machine.ticks () - since >= long then set original
   end

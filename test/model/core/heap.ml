@@ -6,4 +6,4 @@ let set ?lasting:_ _ = ()
 let of_creator _ ~size:_ = None
 let settle _ = ()
 let fit _ ~tell:_ = ()
-let give_back _ = ()
+let give_back _ ~outermost:_ = ()
