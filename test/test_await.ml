@@ -196,33 +196,43 @@ let failure_reaches_both () =
 
 (* A task that its awaiter runs itself may end without a compare-and-set (Promise, _In place_), unless somebody else waits for
    it: here others come at about its end. *)
-let while_its_awaiter_runs_it ~others domains () =
+let while_its_awaiter_runs_it ~others ~rounds domains () =
   run_on domains @@ fun () ->
   let shown = Atomic.make (Task.async (fun () -> 42)) and over = Atomic.make false in
+  let waiting = Atomic.make 0 in
   let rec await_each seen wrong =
     let task = Atomic.get shown in
-    if task != seen then await_each task (if Task.await task = 42 then wrong else wrong + 1)
+    if task != seen then begin
+      let wrong = if Task.await task = 42 then wrong else wrong + 1 in
+      Atomic.decr waiting;
+      await_each task wrong
+    end
     else if Atomic.get over then wrong
     else begin
       Domain.cpu_relax ();
       await_each seen wrong
     end
   in
-  let await_each () = await_each (Atomic.get shown) 0 in
-  let others = List.init others (fun _ -> Domain.spawn await_each) in
+  let first = Atomic.get shown in
+  let await_each () = await_each first 0 in
+  let domains = List.init others (fun _ -> Domain.spawn await_each) in
   let body pauses () =
     for _ = 1 to pauses do
       Domain.cpu_relax ()
     done;
     42
   in
-  for round = 1 to 50_000 do
+  for round = 1 to rounds do
     let task = Task.async (body (round land 127)) in
+    Atomic.set waiting others;
     Atomic.set shown task;
-    check_int "await" 42 (Task.await task)
+    check_int "await" 42 (Task.await task);
+    while Atomic.get waiting > 0 do
+      Domain.cpu_relax ()
+    done
   done;
   Atomic.set over true;
-  List.iter (fun other -> check_int "wrong" 0 (Domain.join other)) others
+  List.iter (fun domain -> check_int "wrong" 0 (Domain.join domain)) domains
 
 let everywhere name await =
   [ case (name ^ ", in a task") (in_tasks await); case (name ^ ", outside") (outside await) ]
@@ -261,8 +271,11 @@ let () =
           case "from tasks" from_two_tasks;
           case "from tasks, threads and domains" from_tasks_threads_and_domains;
           case "of a failure" failure_reaches_both;
-          case ~seconds:60 "while one runs it, pool of 1" (while_its_awaiter_runs_it ~others:1 1);
-          case ~seconds:60 "while one runs it, pool of 2" (while_its_awaiter_runs_it ~others:1 2);
-          case ~seconds:60 "two, while one runs it" (while_its_awaiter_runs_it ~others:2 1);
+          case ~seconds:60 "while one runs it, pool of 1"
+            (while_its_awaiter_runs_it ~others:1 ~rounds:10_000 1);
+          case ~seconds:60 "while one runs it, pool of 2"
+            (while_its_awaiter_runs_it ~others:1 ~rounds:10_000 2);
+          case ~seconds:60 "two, while one runs it"
+            (while_its_awaiter_runs_it ~others:2 ~rounds:500 1);
         ] );
     ]

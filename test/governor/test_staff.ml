@@ -336,27 +336,24 @@ let make_garbage () =
     ignore (Sys.opaque_identity (ref i))
   done
 
-(* The main domain's, which must work in the pool for that. *)
-let report_words ?minor_heap_words step =
+(* The main domain's, which must work in the pool for that: the most meanwhile. *)
+let work_in_pool ?minor_heap_words step =
   let pool = Muster_core.Pool.create ?minor_heap_words () in
   let most = Atomic.make 0 in
   Muster_core.Pool.run pool (fun () ->
       Muster.parallel_for ~start:1 ~finish:5_000 (fun _ ->
           step ();
           if Domain.is_main_domain () then Atomic.set most (max (Heap.words ()) (Atomic.get most))));
-  Printf.printf "words %d" (Atomic.get most)
+  Atomic.get most
 
-(* Once it has left the pool. *)
+let report words = Printf.printf "words %d" words
+let report_words ?minor_heap_words step = report (work_in_pool ?minor_heap_words step)
+
+(* Once it has left the pool. That the heap is as it was tells something only where it had grown. *)
 let report_words_afterwards ?minor_heap_words () =
-  let pool = Muster_core.Pool.create ?minor_heap_words () in
-  let most = Atomic.make 0 in
-  Muster_core.Pool.run pool (fun () ->
-      Muster.parallel_for ~start:1 ~finish:5_000 (fun _ ->
-          build_tree ();
-          if Domain.is_main_domain () then Atomic.set most (max (Heap.words ()) (Atomic.get most))));
+  let most = work_in_pool ?minor_heap_words build_tree in
   let words = Heap.words () in
-  Printf.printf "words %d"
-    (if minor_heap_words = None && Atomic.get most <= words then -1 else words)
+  report (if minor_heap_words = None && most <= words then -1 else words)
 
 let children =
   [

@@ -96,44 +96,40 @@ let promise_claim () =
 (* {2 Where work is published and sleepers announce themselves} *)
 
 (* SB: publish, then look for sleepers; announce, then look for work. *)
-let parking_sb () =
-  let parking = Core.Parking.create 1 and inbox = Core.Inbox.create () in
+let publish_and_announce ~fence ~push ~is_empty ~pop =
+  let parking = Core.Parking.create 1 in
   let saw_sleeper = ref false and saw_work = ref false in
-  let publish _ =
-    Core.Inbox.push inbox ();
+  let publish round =
+    push round;
     saw_sleeper := Core.Parking.sleepers parking > 0
   in
   let announce _ =
     Core.Parking.announce parking 0;
-    saw_work := not (Core.Inbox.is_empty inbox)
+    fence ();
+    saw_work := not (is_empty ())
   in
   let after _ =
     check "one sees the other" (!saw_sleeper || !saw_work);
     Core.Parking.cancel parking 0;
-    ignore (Core.Inbox.pop inbox)
+    ignore (pop ())
   in
   race 10_000 ~after [ publish; announce ]
 
+let parking_sb () =
+  let open Core.Inbox in
+  let inbox = create (-1) in
+  publish_and_announce ~fence:ignore ~push:(push inbox)
+    ~is_empty:(fun () -> is_empty inbox)
+    ~pop:(fun () -> pop inbox)
+
 (* The same where who publishes has no fence, and who announces itself makes one for both. *)
 let parking_unfenced () =
-  let parking = Core.Parking.create 1 and deque = Core.Deque.create ~capacity:4 (-1) in
-  let saw_sleeper = ref false and saw_work = ref false in
-  let push = if Core.Machine.can_fence_others then Core.Deque.push_unfenced else Core.Deque.push in
-  let publish round =
-    push deque round;
-    saw_sleeper := Core.Parking.sleepers parking > 0
-  in
-  let announce _ =
-    Core.Parking.announce parking 0;
-    fence_others ();
-    saw_work := not (Core.Deque.is_empty deque)
-  in
-  let after _ =
-    check "one sees the other" (!saw_sleeper || !saw_work);
-    Core.Parking.cancel parking 0;
-    ignore (Core.Deque.pop deque)
-  in
-  race 10_000 ~after [ publish; announce ]
+  let open Core.Deque in
+  let deque = create ~capacity:4 (-1) in
+  let push = if Core.Machine.can_fence_others then push_unfenced else push in
+  publish_and_announce ~fence:fence_others ~push:(push deque)
+    ~is_empty:(fun () -> is_empty deque)
+    ~pop:(fun () -> pop deque)
 
 let through_inbox () =
   let inbox = Core.Inbox.create () and data = ref 0 in
