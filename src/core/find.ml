@@ -23,7 +23,7 @@ let steal_from w victim =
     keep w task ~records:victim.backtrace;
     rouse victim;
     w.own.counts.steals <- w.own.counts.steals + 1;
-    (* What lies above was hidden from other thieves for a moment (Deque). *)
+    (* Whoever finds something wakes the next one (Publish). *)
     if not (Deque.is_empty victim.deque) then wake_for_work w.pool
   end
   else (* Its owner may have counted what had been taken before, and was back within the ends. *)

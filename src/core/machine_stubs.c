@@ -20,7 +20,6 @@
 #include <caml/signals.h>
 #include <caml/version.h>
 #include <caml/weak.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
