@@ -83,8 +83,14 @@ let heap (facts : Facts.t) =
         Printf.sprintf "grow to %d where %g %% or more of what is allocated survives" Heap.largest
           (100. *. Heap.survival)
     in
-    Printf.sprintf "Minor heaps begin with %d words, as each collection stops all workers, and %s."
-      Heap.first growth
+    let shrink =
+      if Heap.may_be_cached ~workers:facts.pool.workers then
+        Printf.sprintf " Where nothing survives they get %d, which stay in the second-level cache."
+          Heap.cached
+      else ""
+    in
+    Printf.sprintf "Minor heaps begin with %d words, as each collection stops all workers, and %s.%s"
+      Heap.first growth shrink
 
 let idle =
   Printf.sprintf
@@ -146,7 +152,7 @@ let more_workers_than_cpus (cpu : Cpu.report) =
 let small_minor_heap (facts : Facts.t) =
   let smallest = List.fold_left min max_int facts.pool.minor_heaps in
   when_
-    (facts.pool.workers > 1 && smallest < 262_144)
+    (facts.pool.workers > 1 && smallest < Heap.least_cached)
     (fun () ->
       Printf.sprintf
         "A minor heap has %d words: every minor collection stops all workers, and small heaps have \
