@@ -89,8 +89,9 @@ let heap (facts : Facts.t) =
           Heap.cached
       else ""
     in
-    Printf.sprintf "Minor heaps begin with %d words, as each collection stops all workers, and %s.%s"
-      Heap.first growth shrink
+    Printf.sprintf
+      "Minor heaps begin with %d words, as each collection stops all workers, and %s.%s" Heap.first
+      growth shrink
 
 let idle =
   Printf.sprintf

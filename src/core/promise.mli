@@ -113,8 +113,9 @@ val forgo : 'a t -> home -> unit
     the task may have told nobody. [home] is the task's. *)
 
 val on_done : ?is_live:(unit -> bool) -> 'a t -> waker -> unit
-(** Calls the waker once the task has ended, at once if it has. One that is not live any more may
-    be left out. *)
+(** Calls the waker when the task has ended, at once if it has; sometimes twice, and by two domains at the same
+    time: who ends the task finds the waker, and who waits finds the task ended. One that is not live any more may be left
+    out. *)
 
 val is_ready : 'a t -> bool
 val is_done : 'a t -> bool

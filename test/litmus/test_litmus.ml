@@ -66,9 +66,10 @@ let promise_iriw () =
 
 let fence_others () = if Core.Machine.can_fence_others then Core.Machine.fence_others ()
 
-(* SB: end it in place, where nobody waits; wait, where it has not ended. Two wait. *)
+(* SB: end it in place, where nobody waits; wait, where it has not ended. Two wait. Each may be woken twice, by itself and
+   by who ends it, at the same time. *)
 let promise_in_place () =
-  let flag = Atomic.make 0 and woken = [| false; false |] in
+  let flag = Atomic.make 0 and woken = [| Atomic.make false; Atomic.make false |] in
   let settled () =
     fence_others ();
     Core.Machine.wait_until (fun () -> Atomic.get flag = 0)
@@ -77,12 +78,12 @@ let promise_in_place () =
   let promise = ref (Promise.make home ignore) in
   let before _ =
     promise := Promise.make home ignore;
-    Array.fill woken 0 2 false;
+    Array.iter (fun it -> Atomic.set it false) woken;
     check "claimed" (Promise.claim_in_place (Promise.state !promise) !promise)
   in
   let finish _ = ignore (Promise.end_in_place ~flag home !promise (Promise.result_of ignore)) in
-  let wait i _ = Promise.on_done !promise (fun () -> woken.(i) <- true) in
-  let after _ = check "woken" (woken.(0) && woken.(1)) in
+  let wait i _ = Promise.on_done !promise (fun () -> Atomic.set woken.(i) true) in
+  let after _ = check "woken" (Array.for_all Atomic.get woken) in
   race 10_000 ~before ~after [ finish; wait 0; wait 1 ]
 
 (* Only the claimant runs the function: what both would do is done once. *)
