@@ -316,8 +316,8 @@ module Pool : sig
       [minor_heap_words], in whole pages. By default it becomes 512 k words (4 MB), and 1 M where 1 %
       or more of what a worker allocates survives its collections, unless the program has changed it
       ([OCAMLRUNPARAM], [Gc.set]): every minor collection stops all domains. Of two workers on CPUs with
-      2 MB or more of second-level cache, one of whose allocation less than 0.1 % survives gets three
-      quarters of that cache, 4 MB at most. A caller that has
+      2 MB or more of second-level cache, one of whose allocation less than 0.1 % survives, while both are
+      at work, gets three quarters of that cache, 4 MB at most. A caller that has
       allocated for 100 ms or more within the pool gets the heap back that it came with, when it leaves.
 
       {b Raises} [Invalid_argument] if [domains] or [minor_heap_words] is less than 1, or

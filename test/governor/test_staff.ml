@@ -105,8 +105,9 @@ let budget_is_kept =
          List.for_all (fun n -> n >= 0) given && List.fold_left ( + ) 0 given = max 0 (cpus - all)))
 
 let fitting () =
-  let check ?(workers = 3) words survived expected =
-    check_int (Printf.sprintf "from %d" words) expected (Heap.better words ~survived ~workers)
+  let check ?(workers = 3) ?(all_busy = true) words survived expected =
+    check_int (Printf.sprintf "from %d" words) expected
+      (Heap.better words ~survived ~workers ~all_busy)
   in
   check 262_144 0. 524_288;
   check 262_144 0.5 524_288;
@@ -116,6 +117,7 @@ let fitting () =
   let cached = if is_large then Heap.cached else 524_288 in
   check ~workers:2 262_144 0. cached;
   check ~workers:2 524_288 0. cached;
+  check ~workers:2 ~all_busy:false 524_288 0. 524_288;
   check ~workers:2 524_288 0.005 524_288;
   check ~workers:2 1_048_576 0. 1_048_576;
   if is_large then begin
