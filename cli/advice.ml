@@ -85,7 +85,8 @@ let heap (facts : Facts.t) =
     in
     let shrink =
       if Heap.may_be_cached ~workers:facts.pool.workers then
-        Printf.sprintf " Where nothing survives they get %d, which stay in the second-level cache."
+        Printf.sprintf
+          " Where both work and nothing survives they get %d, which stay in the second-level cache."
           Heap.cached
       else ""
     in

@@ -8,10 +8,13 @@
    1 M, 0.77 with 2 M; fork-join of which nothing survives 0.98, 1.02, 1.08.
 
    So a pool of several workers begins with 512 k words, and a worker whose collections let
-   1 % or more survive goes on to 1 M. Where a CPU has 2 MB of second-level cache, fork-join of which nothing survives
-   runs 0.93 times as long on two workers with three quarters of that, 192 k words, as with 512 k (1.00 with 128 k, 1.15 with
-   32 k): the memory comes from the cache again. More workers take longer to meet, one that sleeps longer still, and smaller caches are filled sooner; there
-   512 k words stay (lists of a hundred made by one of two workers: 1.0 to 1.3 times as long otherwise).
+   1 % or more survive goes on to 1 M.
+
+   Where a CPU has 2 MB of second-level cache, fork-join of which nothing survives runs 0.93 times as long on two
+   workers with three quarters of that, 192 k words, as with 512 k (0.94 with 128 k, 1.15 with 32 k): the memory comes
+   from the cache again. More workers take longer to meet, one that sleeps longer still (with lists of a hundred made by
+   one of two workers 192 k words took 1.0 to 1.3 times as long), and smaller caches are filled sooner: there 512 k words
+   stay.
 
    The caller's heap follows these rules too while it works in
    the pool. When it leaves after having allocated for long there, its heap becomes what it was: with 2 MB of
@@ -106,11 +109,10 @@ let settle w =
 (* From [first] it goes one way or the other, from the cached one only up: a heap changes three times at most. *)
 let better words ~survived ~workers ~all_busy =
   let next =
-    if words = runtime's_default || words = first then
-      if survived < no_survival && all_busy && may_be_cached ~workers then cached
-      else if words = first && survived >= survival then largest
-      else first
-    else if words = cached && survived >= survival then largest
+    let is_small = words = runtime's_default || words = first in
+    if is_small && survived < no_survival && all_busy && may_be_cached ~workers then cached
+    else if words = runtime's_default then first
+    else if survived >= survival && (words = first || words = cached) then largest
     else words
   in
   if next <= words || has_room next then next else words
