@@ -169,8 +169,7 @@ let rec for_n_dynamic fn ctx n =
   let pool = current_pool () and if_closed () = for_n_dynamic fn ctx n in
   let workers = most pool and cost = Site.cost fn in
   let chunk ~worker lo hi = chunk fn ctx workers cost ~worker lo hi in
-  Team.run_dynamic ~if_closed pool
-    { n; chunk; code = fn; failures = Leftmost.create (); most = workers; to_the_end = true }
+  Team.run_dynamic ~if_closed pool { n; chunk; code = fn; most = workers; to_the_end = true }
 
 (* A call with nothing to do is a checkpoint, too. *)
 let if_any loop fn ctx n = if n = 0 then Context.check_if_any () else loop fn ctx n

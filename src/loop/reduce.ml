@@ -182,11 +182,9 @@ let scan_blocks ~code n ~make ~total ~scan op =
   let last = (n - 1) / size in
   let of_block f b = f (b * size) (Int.min n ((b + 1) * size) - 1) in
   let totals = Array.make last None and failures = Leftmost.create () in
-  let keep f lo hi = Loop.keep_failure failures f lo hi in
-  let reduce_block b =
-    if not (Leftmost.stops failures b) then totals.(b) <- Some (of_block total b)
-  in
-  let reduce () = each_block ~code ~size (last - 1) (fun b -> keep reduce_block b b) in
+  let keep f b = if not (Leftmost.stops failures b) then Loop.keep_failure failures f b b in
+  let reduce_block b = totals.(b) <- Some (of_block total b) in
+  let reduce () = each_block ~code ~size (last - 1) (keep reduce_block) in
   let last_known () = Option.value (Leftmost.index failures) ~default:last in
   let scan_block result b = of_block (scan result (if b = 0 then None else totals.(b - 1))) b in
   let put_back = Context.to_tell_again () in
@@ -194,7 +192,9 @@ let scan_blocks ~code n ~make ~total ~scan op =
   Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
   let result = made_beside reduce n make in
   tell_again ();
-  keep (carry op totals) 1 (last_known () - 1);
+  for b = 1 to last_known () - 1 do
+    keep (carry op totals) b
+  done;
   tell_again ();
   each_block ~code ~size (last_known ()) (scan_block result);
   result

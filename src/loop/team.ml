@@ -45,14 +45,29 @@ let for_slices pool n f =
         let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
-let chunk_of body failures ~worker lo hi =
+(* Four calls a turn, as in Loop. *)
+let chunk_of body ~worker lo hi =
   let i = ref lo in
-  try
-    for j = lo to hi do
-      i := j;
-      body ~worker j
-    done
-  with exn -> Leftmost.note failures !i (Outcome.caught exn)
+  while hi - !i >= 3 do
+    let j = !i in
+    body ~worker j;
+    body ~worker (j + 1);
+    body ~worker (j + 2);
+    body ~worker (j + 3);
+    i := j + 4
+  done;
+  for j = !i to hi do
+    body ~worker j
+  done
+
+(* No other chunk has an index between its bounds, so either of them tells which exception is leftmost. *)
+let keep failures chunk ~worker lo hi =
+  try chunk ~worker lo hi with exn -> Leftmost.note failures lo (Outcome.caught exn)
+
+(* [run] with what keeps the exceptions of chunks, and raises the leftmost at the end. *)
+let keeping run =
+  let failures = Leftmost.create () in
+  Context.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
 
 (* A body that was told of a cancellation has left its strand as one that cleans up, in which no
    check raises. What lies left of it need not be looked at: the call raises in any case. *)
@@ -78,12 +93,12 @@ let for_n pool n f =
   check_call "for_n" pool n;
   let size = Pool.size pool in
   if n > 0 then begin
-    let failures = Leftmost.create () in
-    let chunk = chunk_of f failures and me = Context.get () in
-    Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
-    shares "Team.for_n" pool ~size n (fun worker ->
-        let start, count = Slices.slice n size worker in
-        sweep_slice chunk failures me ~worker ~block:first_block start count)
+    let me = Context.get () in
+    keeping (fun failures ->
+        let chunk = keep failures (chunk_of f) in
+        shares "Team.for_n" pool ~size n (fun worker ->
+            let start, count = Slices.slice n size worker in
+            sweep_slice chunk failures me ~worker ~block:first_block start count))
   end
 
 (* {2 Dynamic}
@@ -94,14 +109,11 @@ let for_n pool n f =
 
 type loop = {
   n : int;
-  chunk : worker:int -> int -> int -> unit;  (** bounds included; it keeps its exceptions *)
+  chunk : worker:int -> int -> int -> unit;  (** bounds included *)
   code : int;
-  failures : Outcome.failure Leftmost.t;
   most : int;  (** workers that may take part *)
   to_the_end : bool;  (** see Region *)
 }
-
-let run_chunk loop ~worker lo hi = loop.chunk ~worker lo hi
 
 (* More than a region costs; and a wake-up for each worker that sleeps. *)
 let worth_sharing = Machine.ticks_of_us 1
@@ -122,8 +134,8 @@ let longest = 1 lsl 31
 
 let rec sweep_alone loop pool ~worker ~chunk from since =
   let next = Int.min loop.n (from + chunk) in
-  run_chunk loop ~worker from (next - 1);
-  if next = loop.n || Leftmost.stops loop.failures next then loop.n
+  loop.chunk ~worker from (next - 1);
+  if next = loop.n then loop.n
   else
     let now = Machine.ticks () in
     let took = Int.min longest (now - since - Site.clock) in
@@ -152,40 +164,41 @@ let unit_for loop ~from ~size cost =
     let short = (worth_stealing lsl Site.shift) / cost in
     Int.max 1 (Int.min short ((loop.n - from) / (size * units_each)))
 
-let measured loop ~worker lo hi =
+let measured code chunk ~worker lo hi =
   let since = Machine.ticks () in
-  run_chunk loop ~worker lo hi;
-  ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
+  chunk ~worker lo hi;
+  ignore (Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
 
 (* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
-let rec sweep_shared loop me slices worker =
+let rec sweep_shared code chunk failures me slices worker =
   let ((_, count) as taken) = Slices.take slices worker in
   if count > 0 then begin
     Context.check ();
     let lo, hi = Slices.bounds slices taken in
-    if not (Leftmost.stops loop.failures lo) then
-      (if lo = slices.from then measured else run_chunk) loop ~worker lo hi;
-    if not (is_over loop.failures me) then sweep_shared loop me slices worker
+    if not (Leftmost.stops failures lo) then
+      if lo = slices.from then measured code chunk ~worker lo hi else chunk ~worker lo hi;
+    if not (is_over failures me) then sweep_shared code chunk failures me slices worker
   end
 
 let run_shared (w : Place.t) loop ~from cost =
   let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
   let workers = Int.min (loop.n - from) size and me = Context.get () in
-  Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers (sweep_shared loop me slices)
+  keeping (fun failures ->
+      let sweep = sweep_shared loop.code (keep failures loop.chunk) failures me slices in
+      Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers sweep)
 
 (* [if_closed]: see Visit. *)
 let run_dynamic ?if_closed pool loop =
   let rec in_place_from from block =
-    if from < loop.n && not (Leftmost.stops loop.failures from) then begin
+    if from < loop.n then begin
       Context.check_if_any ();
       let now = Int.min block (loop.n - from) in
-      run_chunk loop ~worker:0 from (from + now - 1);
+      loop.chunk ~worker:0 from (from + now - 1);
       in_place_from (from + now) (Int.min longest_block (2 * block))
     end
   in
   let in_place () = in_place_from 0 first_block in
-  Context.raising (fun () -> Leftmost.get loop.failures) @@ fun () ->
   Visit.with_worker ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= worth pool then run_shared w loop ~from:0 cost
@@ -196,6 +209,5 @@ let run_dynamic ?if_closed pool loop =
 let for_n_dynamic pool n body =
   check_call "for_n_dynamic" pool n;
   if n > 0 then
-    let failures = Leftmost.create () and code = Machine.code_of_team body in
-    let chunk = chunk_of body failures in
-    run_dynamic pool { n; chunk; code; failures; most = max_int; to_the_end = false }
+    let code = Machine.code_of_team body in
+    run_dynamic pool { n; chunk = chunk_of body; code; most = max_int; to_the_end = false }
