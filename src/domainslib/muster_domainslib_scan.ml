@@ -6,18 +6,25 @@
    Domainslib has one worker for each part but the first.
 
    Whether all this is worth sharing is measured on the first operations, since operations
-   differ by more than arrays do. *)
+   differ by more than arrays do. What is remembered as tiny is measured now and then (Site). *)
 
 open Muster_core
 open Muster_loop
 
 (* What was written is not read again: from an array of floats that would allocate. *)
 let scan op a lo hi =
-  let last = ref a.(lo - 1) in
+  let last = ref (Array.unsafe_get a (lo - 1)) in
   for i = lo to hi do
-    let v = op !last a.(i) in
-    a.(i) <- v;
+    let old = Array.unsafe_get a i in
+    let v = op !last old in
+    Compat.replace a i ~old v;
     last := v
+  done
+
+let offset_by op offset a lo hi =
+  for i = lo to hi do
+    let old = Array.unsafe_get a i in
+    Compat.replace a i ~old (op offset old)
   done
 
 (* How many of at most [most] operations were done, and the ticks that they took. The clock is
@@ -59,9 +66,7 @@ let share op a parts scanned =
       let part = 1 + (b / blocks) in
       let lo = first part + (b mod blocks * block) in
       let offset = a.(first part - 1) in
-      for i = lo to Int.min (lo + block) (last part) - 1 do
-        a.(i) <- op offset a.(i)
-      done)
+      offset_by op offset a lo (Int.min (lo + block) (last part) - 1))
 
 let alone op a parts scanned =
   let n = Array.length a in
@@ -70,20 +75,23 @@ let alone op a parts scanned =
   for part = 1 to parts - 1 do
     let offset = a.(last (part - 1)) in
     scan op a (last (part - 1) + 2) (last part);
-    for i = last (part - 1) + 1 to last part do
-      a.(i) <- op offset a.(i)
-    done
+    offset_by op offset a (last (part - 1) + 1) (last part)
   done
+
+let sampled_or_timed op a parts =
+  let n = Array.length a and code = Machine.code_of op in
+  let cost = Site.cost code and operations = 2 * n in
+  if Chunks.is_tiny cost operations then
+    Site.timed code cost ~iterations:operations ~tiny:true (fun () -> alone op a parts 0)
+  else begin
+    let sampled, took = sample op a (Int.min Site.sample ((n / parts) - 1)) in
+    if is_worth_sharing ~took ~sampled n then share op a parts sampled else alone op a parts sampled;
+    if sampled > 0 then Site.confirm code cost ~ticks:(took + Site.clock) ~iterations:sampled
+  end
 
 let prefixes ~parts op elements =
   let a = Array.copy elements in
   let n = Array.length a in
   let parts = Int.min (n - 1) parts in
-  if parts < 2 then
-    begin if n > 1 then scan op a 1 (n - 1)
-    end
-  else begin
-    let sampled, took = sample op a (Int.min Site.sample ((n / parts) - 1)) in
-    if is_worth_sharing ~took ~sampled n then share op a parts sampled else alone op a parts sampled
-  end;
+  if parts >= 2 then sampled_or_timed op a parts else if n > 1 then scan op a 1 (n - 1);
   a
