@@ -62,7 +62,7 @@ let map_inplace f a =
   else
     run f a (fun lo hi ->
         for i = lo to hi do
-          unsafe_set a i (f (unsafe_get a i))
+          Compat.replace a i (f (unsafe_get a i))
         done)
 
 let mapi_inplace f a =
@@ -70,7 +70,7 @@ let mapi_inplace f a =
   else
     run f a (fun lo hi ->
         for i = lo to hi do
-          unsafe_set a i (f i (unsafe_get a i))
+          Compat.replace a i (f i (unsafe_get a i))
         done)
 
 (* Here, and where it is asked for an element, there is no function of the user's: so none is called. *)

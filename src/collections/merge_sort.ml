@@ -24,7 +24,7 @@ module Array = Stdlib.Array
 (* Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at
    every step. *)
 let get = Array.unsafe_get
-let set = Array.unsafe_set
+let[@inline] set a i v = Compat.replace a i v
 
 type 'a job = {
   cmp : 'a -> 'a -> int;

@@ -52,10 +52,11 @@ let[@inline] set_fresh (a : 'a array) i (v : 'a) =
   if Obj.is_int (Obj.repr v) then Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
   else Array.unsafe_set a i v
 
-(* Where [old] is. Of two immediates neither has anything to mark, remember or publish. *)
-let[@inline] replace (a : 'a array) i ~(old : 'a) (v : 'a) =
-  if Obj.is_int (Obj.repr old) && Obj.is_int (Obj.repr v) then
-    Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
+(* Neither of two immediates has anything to mark, remember or publish. An array that holds one is none of floats. *)
+let[@inline] replace (a : 'a array) i (v : 'a) =
+  let words : int array = Obj.magic a in
+  if Obj.is_int (Obj.repr v) && Obj.is_int (Obj.repr (Array.unsafe_get words i)) then
+    Array.unsafe_set words i (Obj.magic v : int)
   else Array.unsafe_set a i v
 
 (* A cons cell is a block of head and tail. *)

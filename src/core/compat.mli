@@ -47,8 +47,8 @@ val set_fresh : 'a array -> int -> 'a -> unit
     least one element is still [v]: a plain store where the new element is an immediate, which
     takes 2 ns less. *)
 
-val replace : 'a array -> int -> old:'a -> 'a -> unit
-(** [Array.unsafe_set] where the element is [old]: likewise, if both are immediates. *)
+val replace : 'a array -> int -> 'a -> unit
+(** [Array.unsafe_set]; likewise where an immediate comes in the place of one. *)
 
 val match_with : ('a -> unit) -> 'a -> (unit, unit) Effect.Deep.handler -> unit
 (** [Effect.Deep.match_with]. Up to OCaml 5.5 no asynchronous exception strikes between an effect and

@@ -15,16 +15,14 @@ open Muster_loop
 let scan op a lo hi =
   let last = ref (Array.unsafe_get a (lo - 1)) in
   for i = lo to hi do
-    let old = Array.unsafe_get a i in
-    let v = op !last old in
-    Compat.replace a i ~old v;
+    let v = op !last (Array.unsafe_get a i) in
+    Compat.replace a i v;
     last := v
   done
 
 let offset_by op offset a lo hi =
   for i = lo to hi do
-    let old = Array.unsafe_get a i in
-    Compat.replace a i ~old (op offset old)
+    Compat.replace a i (op offset (Array.unsafe_get a i))
   done
 
 (* How many of at most [most] operations were done, and the ticks that they took. The clock is

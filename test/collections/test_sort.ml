@@ -320,12 +320,55 @@ let shared () =
       in
       Ours.sort cmp (Theirs.init n (fun i -> if i < n / 2 then 2 * i else (2 * (i - (n / 2))) + 1)))
 
+(* Immediates and young blocks take each other's places while the collector moves and marks. *)
+let immediates_among_blocks () =
+  let n = 20_000 in
+  let key i = i * 7919 mod n in
+  let fresh i = if key i mod 3 = 0 then None else Some (ref (key i)) in
+  let keys = Theirs.map (Option.map ( ! )) in
+  let calls = Atomic.make 0 in
+  let disturb () =
+    let call = Atomic.fetch_and_add calls 1 in
+    if call mod 2_000 = 0 then Gc.minor ();
+    if call mod 50_000 = 0 then ignore (Gc.major_slice 0)
+  in
+  let cmp a b =
+    disturb ();
+    Option.compare (fun a b -> Int.compare !a !b) a b
+  in
+  let turned i = function
+    | None ->
+      disturb ();
+      Some (ref i)
+    | Some _ -> None
+  in
+  let check () =
+    let a = Theirs.init n fresh in
+    let sorted = Theirs.init n fresh |> keys in
+    Theirs.stable_sort (Option.compare Int.compare) sorted;
+    Ours.stable_sort cmp a;
+    Gc.full_major ();
+    check_bool "sorted" true (keys a = sorted);
+    Ours.mapi_inplace turned a;
+    Gc.full_major ();
+    let is_turned i before after =
+      match (before, after) with None, Some i' -> i = i' | Some _, None -> true | _ -> false
+    in
+    let holds i = is_turned i sorted.(i) (Option.map ( ! ) a.(i)) in
+    check_bool "turned" true (Theirs.for_all holds (Theirs.init n Fun.id))
+  in
+  List.iter
+    (fun domains ->
+      Muster.Pool.with_ ~domains ~oversubscribe:true (fun pool -> Muster.Pool.run pool check))
+    [ 1; 2; 3 ]
+
 let () =
   Alcotest.run "sort"
     [
       ("like the stdlib's", properties "sorts" agrees_with_the_stdlib);
       ("sort_uniq", properties ~count:10 "sort_uniq" sort_uniq_agrees);
       ("no order", properties "keeps all elements" nothing_is_lost);
+      ("the collector", [ case "immediates among blocks" immediates_among_blocks ]);
       ( "raising",
         properties "keeps all elements" nothing_is_lost_when_it_raises
         @ [
