@@ -11,7 +11,8 @@
 open Muster_core
 open Muster_loop
 
-(* What was written is not read again: from an array of floats that would allocate. *)
+(* From [lo], at least 1, to [hi], within the array. What was written is not read again: from an
+   array of floats that would allocate. *)
 let scan op a lo hi =
   let last = ref (Array.unsafe_get a (lo - 1)) in
   for i = lo to hi do
@@ -76,7 +77,7 @@ let alone op a parts scanned =
     offset_by op offset a (last (part - 1) + 1) (last part)
   done
 
-let sampled_or_timed op a parts =
+let scan_parts op a parts =
   let n = Array.length a and code = Machine.code_of op in
   let cost = Site.cost code and operations = 2 * n in
   if Chunks.is_tiny cost operations then
@@ -91,5 +92,5 @@ let prefixes ~parts op elements =
   let a = Array.copy elements in
   let n = Array.length a in
   let parts = Int.min (n - 1) parts in
-  if parts >= 2 then sampled_or_timed op a parts else if n > 1 then scan op a 1 (n - 1);
+  if parts >= 2 then scan_parts op a parts else if n > 1 then scan op a 1 (n - 1);
   a

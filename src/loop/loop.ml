@@ -162,13 +162,16 @@ let[@inline] each lo hi f =
 let keep_failure failures f lo hi =
   try each lo hi f with exn -> Leftmost.note failures lo (Outcome.caught exn)
 
-let shared_for ?grain code cost lo hi f =
+(* [run] with a place for the exceptions of chunks, of which the leftmost is raised at the end. *)
+let keeping run =
   let failures = Leftmost.create () in
+  Context.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
+
+let shared_for ?grain code cost lo hi f =
   let grain = Option.value grain ~default:1 in
-  let run = keep_failure failures f and stopped = Leftmost.stops failures in
-  Context.raising
-    (fun () -> Leftmost.get failures)
-    (fun () -> share (job ~run ~stopped ~fail:(Leftmost.note failures) ~code ~grain) lo hi cost)
+  keeping (fun failures ->
+      let run = keep_failure failures f and stopped = Leftmost.stops failures in
+      share (job ~run ~stopped ~fail:(Leftmost.note failures) ~code ~grain) lo hi cost)
 
 (* What moves a loop from its caller to the pool. *)
 let worth_moving = 3 * worth

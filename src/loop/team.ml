@@ -45,7 +45,7 @@ let for_slices pool n f =
         let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
-(* Four calls a turn, as in Loop. *)
+(* As Loop.each, which would need a closure around the body for each worker, and a call more for each index. *)
 let chunk_of body ~worker lo hi =
   let i = ref lo in
   while hi - !i >= 3 do
@@ -63,11 +63,6 @@ let chunk_of body ~worker lo hi =
 (* No other chunk has an index between its bounds, so either of them tells which exception is leftmost. *)
 let keep failures chunk ~worker lo hi =
   try chunk ~worker lo hi with exn -> Leftmost.note failures lo (Outcome.caught exn)
-
-(* [run] with what keeps the exceptions of chunks, and raises the leftmost at the end. *)
-let keeping run =
-  let failures = Leftmost.create () in
-  Context.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
 
 (* A body that was told of a cancellation has left its strand as one that cleans up, in which no
    check raises. What lies left of it need not be looked at: the call raises in any case. *)
@@ -94,7 +89,7 @@ let for_n pool n f =
   let size = Pool.size pool in
   if n > 0 then begin
     let me = Context.get () in
-    keeping (fun failures ->
+    Loop.keeping (fun failures ->
         let chunk = keep failures (chunk_of f) in
         shares "Team.for_n" pool ~size n (fun worker ->
             let start, count = Slices.slice n size worker in
@@ -164,28 +159,29 @@ let unit_for loop ~from ~size cost =
     let short = (worth_stealing lsl Site.shift) / cost in
     Int.max 1 (Int.min short ((loop.n - from) / (size * units_each)))
 
-let measured code chunk ~worker lo hi =
+let measured loop ~worker lo hi =
   let since = Machine.ticks () in
-  chunk ~worker lo hi;
-  ignore (Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
+  loop.chunk ~worker lo hi;
+  ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
 
 (* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
-let rec sweep_shared code chunk failures me slices worker =
+let rec sweep_shared loop failures me slices worker =
   let ((_, count) as taken) = Slices.take slices worker in
   if count > 0 then begin
     Context.check ();
     let lo, hi = Slices.bounds slices taken in
     if not (Leftmost.stops failures lo) then
-      if lo = slices.from then measured code chunk ~worker lo hi else chunk ~worker lo hi;
-    if not (is_over failures me) then sweep_shared code chunk failures me slices worker
+      (if lo = slices.from then measured loop else loop.chunk) ~worker lo hi;
+    if not (is_over failures me) then sweep_shared loop failures me slices worker
   end
 
 let run_shared (w : Place.t) loop ~from cost =
   let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
   let workers = Int.min (loop.n - from) size and me = Context.get () in
-  keeping (fun failures ->
-      let sweep = sweep_shared loop.code (keep failures loop.chunk) failures me slices in
+  Loop.keeping (fun failures ->
+      let loop = { loop with chunk = keep failures loop.chunk } in
+      let sweep = sweep_shared loop failures me slices in
       Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers sweep)
 
 (* [if_closed]: see Visit. *)
