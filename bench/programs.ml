@@ -132,16 +132,16 @@ let nbody_shared options =
 
 (* ---- Fork Union's n-body ---- *)
 
-let rival_fork_union pool ~iterations bodies =
-  let finish = Array.length bodies.Fork_union.x - 1 in
+let rival_fork_union pool ~iterations system =
+  let finish = Array.length system.Fork_union.bodies - 1 in
   for _ = 1 to iterations do
-    Rival.parallel_for pool ~start:0 ~finish (Fork_union.compute_force bodies);
-    Rival.parallel_for pool ~start:0 ~finish (Fork_union.apply_force bodies)
+    Rival.parallel_for pool ~start:0 ~finish (Fork_union.compute_force system);
+    Rival.parallel_for pool ~start:0 ~finish (Fork_union.apply_force system)
   done
 
 let fork_union_nbody options =
   let size = 128 and iterations = sized options ~quick:20 ~full:50_000 in
-  let digest { Fork_union.x; _ } = Float.to_string (Array.fold_left ( +. ) 0. x) in
+  let digest system = Float.to_string (Array.fold_left ( +. ) 0. (Fork_union.positions system)) in
   let program = program ~prepare:(fun () -> Fork_union.random size) ~digest in
   let dynamic domains =
     let on pool = timed program (Fork_union.parallel_dynamic pool ~iterations) in

@@ -6,30 +6,32 @@
 
 module Team = Muster.Team
 
-type bodies = {
-  x : float array;
-  y : float array;
-  z : float array;
-  vx : float array;
-  vy : float array;
-  vz : float array;
-  mass : float array;
-  fx : float array;
-  fy : float array;
-  fz : float array;
+(* Bodies and forces apart: a worker writes the forces of its bodies while the others read all bodies. *)
+
+type body = {
+  mutable x : float;
+  mutable y : float;
+  mutable z : float;
+  mutable vx : float;
+  mutable vy : float;
+  mutable vz : float;
+  mass : float;
 }
+
+type force = { mutable fx : float; mutable fy : float; mutable fz : float }
+type system = { bodies : body array; forces : force array }
 
 let random size =
   let state = Random.State.make [| size |] in
   let uniform from until = from +. Random.State.float state (until -. from) in
-  let array from until = Array.init size (fun _ -> uniform from until) in
-  let zeros () = Array.make size 0. in
-  let x = array 0. 10. in
-  let y = array 0. 10. in
-  let z = array 0. 10. in
-  let mass = array 1e9 1e10 in
-  let vx = zeros () and vy = zeros () and vz = zeros () in
-  { x; y; z; vx; vy; vz; mass; fx = zeros (); fy = zeros (); fz = zeros () }
+  let body _ =
+    let x = uniform 0. 10. in
+    let y = uniform 0. 10. in
+    let z = uniform 0. 10. in
+    { x; y; z; vx = 0.; vy = 0.; vz = 0.; mass = uniform 1e9 1e10 }
+  in
+  let bodies = Array.init size body in
+  { bodies; forces = Array.init size (fun _ -> { fx = 0.; fy = 0.; fz = 0. }) }
 
 let gravity = 6.674e-11
 let dt = 0.01
@@ -37,52 +39,59 @@ let dt = 0.01
 (* Makes the pull of a body on itself 0 / softening, that is 0, without a branch. *)
 let softening = 1e-9
 
-let compute_force { x; y; z; mass; fx; fy; fz; _ } i =
-  let xi = x.(i) and yi = y.(i) and zi = z.(i) in
+let compute_force { bodies; forces } i =
+  let me = bodies.(i) and force = forces.(i) in
+  let xi = me.x and yi = me.y and zi = me.z in
   let sx = ref 0. and sy = ref 0. and sz = ref 0. in
-  for j = 0 to Array.length x - 1 do
-    let dx = x.(j) -. xi and dy = y.(j) -. yi and dz = z.(j) -. zi in
+  for j = 0 to Array.length bodies - 1 do
+    let other = bodies.(j) in
+    let dx = other.x -. xi and dy = other.y -. yi and dz = other.z -. zi in
     let square = (dx *. dx) +. (dy *. dy) +. (dz *. dz) +. softening in
-    let pull = mass.(j) /. (square *. sqrt square) in
+    let pull = other.mass /. (square *. sqrt square) in
     sx := !sx +. (pull *. dx);
     sy := !sy +. (pull *. dy);
     sz := !sz +. (pull *. dz)
   done;
-  let scale = gravity *. mass.(i) in
-  fx.(i) <- scale *. !sx;
-  fy.(i) <- scale *. !sy;
-  fz.(i) <- scale *. !sz
+  let scale = gravity *. me.mass in
+  force.fx <- scale *. !sx;
+  force.fy <- scale *. !sy;
+  force.fz <- scale *. !sz
 
-let apply_force { x; y; z; vx; vy; vz; mass; fx; fy; fz } i =
-  let step = dt /. mass.(i) in
-  vx.(i) <- vx.(i) +. (step *. fx.(i));
-  vy.(i) <- vy.(i) +. (step *. fy.(i));
-  vz.(i) <- vz.(i) +. (step *. fz.(i));
-  x.(i) <- x.(i) +. (dt *. vx.(i));
-  y.(i) <- y.(i) +. (dt *. vy.(i));
-  z.(i) <- z.(i) +. (dt *. vz.(i))
+let apply_force { bodies; forces } i =
+  let me = bodies.(i) and { fx; fy; fz } = forces.(i) in
+  let step = dt /. me.mass in
+  me.vx <- me.vx +. (step *. fx);
+  me.vy <- me.vy +. (step *. fy);
+  me.vz <- me.vz +. (step *. fz);
+  me.x <- me.x +. (dt *. me.vx);
+  me.y <- me.y +. (dt *. me.vy);
+  me.z <- me.z +. (dt *. me.vz)
 
-let sequential ~iterations bodies =
-  let last = Array.length bodies.x - 1 in
+let positions { bodies; _ } =
+  let position { x; y; z; _ } = [| x; y; z |] in
+  Array.concat (Array.to_list (Array.map position bodies))
+
+let sequential ~iterations system =
+  let last = Array.length system.bodies - 1 in
   for _ = 1 to iterations do
     for i = 0 to last do
-      compute_force bodies i
+      compute_force system i
     done;
     for i = 0 to last do
-      apply_force bodies i
+      apply_force system i
     done
   done
 
-let parallel_slices pool ~iterations bodies =
-  let size = Array.length bodies.x in
+let parallel_slices pool ~iterations system =
+  let size = Array.length system.bodies in
   let compute ~worker:_ ~start ~count =
     for i = start to start + count - 1 do
-      compute_force bodies i
+      compute_force system i
     done
   in
   let apply ~worker:_ ~start ~count =
     for i = start to start + count - 1 do
-      apply_force bodies i
+      apply_force system i
     done
   in
   for _ = 1 to iterations do
@@ -90,10 +99,10 @@ let parallel_slices pool ~iterations bodies =
     Team.for_slices pool size apply
   done
 
-let parallel_dynamic pool ~iterations bodies =
-  let size = Array.length bodies.x in
-  let compute ~worker:_ i = compute_force bodies i in
-  let apply ~worker:_ i = apply_force bodies i in
+let parallel_dynamic pool ~iterations system =
+  let size = Array.length system.bodies in
+  let compute ~worker:_ i = compute_force system i in
+  let apply ~worker:_ i = apply_force system i in
   for _ = 1 to iterations do
     Team.for_n_dynamic pool size compute;
     Team.for_n_dynamic pool size apply
@@ -101,13 +110,13 @@ let parallel_dynamic pool ~iterations bodies =
 
 let rows iterations size =
   let advanced run =
-    let bodies = random size in
-    run ~iterations bodies;
-    bodies
+    let system = random size in
+    run ~iterations system;
+    system
   in
   let row label parallel =
     Example.row label
-      ~show:(fun bodies -> "positions " ^ Example.checksum bodies.x)
+      ~show:(fun system -> "positions " ^ Example.checksum (positions system))
       ~sequential:(fun () -> advanced sequential)
       ~parallel:(fun pool -> advanced (parallel pool))
   in

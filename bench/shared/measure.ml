@@ -2,8 +2,10 @@ type sample = float array
 
 let in_turn ~repeat run contenders =
   let samples = List.map (fun c -> (c, Array.make repeat nan)) contenders in
+  let back = List.rev samples in
   for round = 0 to repeat - 1 do
-    List.iter (fun (c, sample) -> sample.(round) <- run ~round c) samples
+    let order = if round land 1 = 0 then samples else back in
+    List.iter (fun (c, sample) -> sample.(round) <- run ~round c) order
   done;
   samples
 

@@ -2,14 +2,16 @@
 
     The speed of a shared machine drifts by more than the differences that matter here. So
     no contender is measured on its own: every round runs each of them once, one after the
-    other, and two of them are compared by what they took in the same rounds. *)
+    other, and two of them are compared by what they took in the same rounds. Where a contender stands matters, too:
+    whoever runs first on several CPUs, after others on one, may find these slow to come. So every second round goes
+    back through the list. *)
 
 type sample
 (** What one contender took in every round; a round in which it failed is [nan]. *)
 
 val in_turn : repeat:int -> (round:int -> 'a -> float) -> 'a list -> ('a * sample) list
 (** [in_turn ~repeat run contenders] calls [run ~round c] for every contender [c] in every
-    round, round after round. *)
+    round, round after round, in turn from the first to the last and from the last to the first. *)
 
 val of_runs : float list -> sample
 (** [of_runs values] is a sample with these values. *)

@@ -91,11 +91,11 @@ let nbody pool ~iterations bodies =
       Task.parallel_for pool ~start:0 ~finish ~body:(Nbody.pull_locally bodies);
       Array.iter Nbody.move bodies)
 
-let few_bodies pool ~iterations (bodies : Fork_union_nbody.bodies) =
-  let finish = Array.length bodies.x - 1 in
+let few_bodies pool ~iterations (system : Fork_union_nbody.system) =
+  let finish = Array.length system.bodies - 1 in
   times iterations (fun () ->
-      Task.parallel_for pool ~start:0 ~finish ~body:(Fork_union_nbody.compute_force bodies);
-      Task.parallel_for pool ~start:0 ~finish ~body:(Fork_union_nbody.apply_force bodies))
+      Task.parallel_for pool ~start:0 ~finish ~body:(Fork_union_nbody.compute_force system);
+      Task.parallel_for pool ~start:0 ~finish ~body:(Fork_union_nbody.apply_force system))
 
 let lu pool m =
   let last = Array.length m - 1 in
@@ -121,7 +121,8 @@ let numerical ~quick =
       ~digest:(fun b -> Printf.sprintf "%h" (Nbody.energy b));
     program "nbody-128" (few_bodies ~iterations:(sized 10 4_000))
       ~prepare:(fun () -> Fork_union_nbody.random 128)
-      ~digest:(fun (b : Fork_union_nbody.bodies) -> Printf.sprintf "%h" (Kernels.float_sum b.x));
+      ~digest:(fun system ->
+        Printf.sprintf "%h" (Kernels.float_sum (Fork_union_nbody.positions system)));
     program "lu" lu ~prepare:(fun () -> Lu.random (sized 32 512)) ~digest:Kernels.show_matrix;
     program "matrix-multiply" multiply
       ~prepare:(Kernels.random_product (sized 32 400))
