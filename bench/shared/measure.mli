@@ -2,9 +2,8 @@
 
     The speed of a shared machine drifts by more than the differences that matter here. So
     no contender is measured on its own: every round runs each of them once, one after the
-    other, and two of them are compared by what they took in the same rounds. Where a contender stands matters, too:
-    whoever runs first on several CPUs, after others on one, may find these slow to come. So every second round goes
-    back through the list. *)
+    other, and two of them are compared by what they took in the same rounds. Every second round goes back
+    through the list, so that none is always the first on several CPUs after others on one. *)
 
 type sample
 (** What one contender took in every round; a round in which it failed is [nan]. *)
