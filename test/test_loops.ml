@@ -367,36 +367,45 @@ let grain_beyond_the_range () =
 
 let on_some_counts f () = List.iter (fun domains -> run_on domains f) [ 1; 2; 3 ]
 
-(* What is remembered as short is tried on its first iteration, so that a few long ones are shared. *)
+(* What is remembered as short is tried on its first iteration, so that a few long ones are shared, and at once: the
+   second does not end before another worker has begun a third. Where the numbers of workers flip at random, each of
+   the few places at which such a loop is split finds its caller alone every second time. *)
 let few_that_have_become_long () =
   let n = 10 in
-  let check what loop =
-    with_domains 2 @@ fun pool ->
-    Pool.run pool @@ fun () ->
-    let is_long = Atomic.make false and here = Array.make n (-1) in
-    let body i =
-      if Atomic.get is_long then begin
-        here.(i) <- (Domain.self () :> int);
-        (* The first one is the caller's; another has to come for one of the rest. *)
-        let is_shared () = Array.exists (fun d -> d <> -1 && d <> here.(0)) here in
-        if i = 0 then burn 0.001
-        else
-          let give_up = Unix.gettimeofday () +. 1. in
-          (* The check: where the numbers of workers flip at random, nobody else would ask for another one. *)
-          while not (is_shared () || Unix.gettimeofday () > give_up) do
-            Muster.Task.check ();
-            Domain.cpu_relax ()
-          done
-      end
-    in
+  let patience = if flipped then 0.05 else 1. in
+  let is_long = Atomic.make false and here = Array.make n (-1) and given_up = Atomic.make 0 in
+  (* A worker that leaves and comes back has another domain. *)
+  let is_shared () = Array.exists (fun d -> d <> -1 && d <> here.(0)) here in
+  let rec wait until =
+    (* The check: where the numbers flip, nobody else would ask for another worker. *)
+    Muster.Task.check ();
+    if Unix.gettimeofday () > until then Atomic.incr given_up
+    else if not (is_shared ()) then wait until
+  in
+  let body i =
+    if Atomic.get is_long then begin
+      here.(i) <- (Domain.self () :> int);
+      if i = 0 then burn 0.001 else wait (Unix.gettimeofday () +. patience)
+    end
+  in
+  let is_shared_now loop =
+    Atomic.set is_long false;
     for _ = 1 to 20 do
       loop body
     done;
+    Array.fill here 0 n (-1);
+    Atomic.set given_up 0;
     Atomic.set is_long true;
     loop body;
-    let all = List.sort_uniq compare (Array.to_list here) in
-    (* A worker that leaves and comes back has another domain. *)
-    check_bool (what ^ ": on several domains") true (List.length all >= 2)
+    Atomic.get given_up = 0
+  in
+  let rec is_shared_within tries loop =
+    tries > 0 && (is_shared_now loop || is_shared_within (tries - 1) loop)
+  in
+  let check what loop =
+    with_domains 2 @@ fun pool ->
+    Pool.run pool @@ fun () ->
+    check_bool (what ^ ": shared at once") true (is_shared_within (if flipped then 20 else 1) loop)
   in
   let finish = n - 1 in
   check "for" (fun f -> Muster.parallel_for ~start:0 ~finish f);

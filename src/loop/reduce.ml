@@ -32,21 +32,25 @@ let measured t a b =
       ignore (Site.learn t.code ~ticks ~iterations:((b - a + 1) * t.per_leaf));
       v)
 
+let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (leaves * t.per_leaf)
+
 let rec node t a b =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
-  let rest = Site.estimate (Site.cost t.code) ((b - a + 1) * t.per_leaf) in
-  if a = b || rest <= Loop.quantum then measured t a b
-  else
-    let m = a + ((b - a) / 2) in
-    Loop.look_up_between_chunks ();
-    let w = Context.place () in
-    let left () = node t a m and right () = node t (m + 1) b in
-    let l, r =
-      if Place.owned w && not (Place.has_offered w || Place.alone w) then
-        Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
-      else Fork.in_place left right
-    in
-    noted t b (fun () -> t.combine l r)
+  let rest = rest t (b - a + 1) in
+  if a = b || rest <= Loop.quantum then measured t a b else branch t a b ~rest node
+
+(* [left t a m] is what it says, of leaves [a] to [m]. *)
+and branch t a b ~rest left =
+  let m = a + ((b - a) / 2) in
+  Loop.look_up_between_chunks ();
+  let w = Context.place () in
+  let left () = left t a m and right () = node t (m + 1) b in
+  let l, r =
+    if Place.owned w && not (Place.has_offered w || Place.alone w) then
+      Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
+    else Fork.in_place left right
+  in
+  noted t b (fun () -> t.combine l r)
 
 (* In blocks: a leaf of a huge range must notice that its result is no longer wanted. [lo + 1]
    may wrap around, where [hi] is [lo]. *)
@@ -95,36 +99,44 @@ let tree ?grain ~start ~finish ~combine f =
   in
   (t, last)
 
-let shared t a b = Pool.with_current ~in_place:(fun () -> plain t a b) (fun _ -> node t a b)
+let shared t b ~in_place node =
+  Pool.with_current ~in_place:(fun () -> in_place t 0 b) (fun _ -> node t 0 b)
 
-(* [plain], but where the first leaf turns out to be long, what is right of it is shared. *)
-let rec tried t a b ~leaves_left ~moves =
-  if a < b then begin
+(* {2 After the first leaf}
+
+   What is remembered as short is tried on the first leaf, of which there may be few. If that is long, the tree is
+   shared from its root on, with the value that is there. *)
+
+let rec plain_after first t a b =
+  if a = b then first
+  else
     let m = a + ((b - a) / 2) in
-    let left = tried t a m ~leaves_left ~moves in
-    t.combine left (if !moves then shared t (m + 1) b else plain t (m + 1) b)
-  end
-  else begin
-    let since = Machine.ticks () in
-    let v = t.leaf a in
-    let ticks = Machine.ticks () - since in
-    if Loop.is_long ticks leaves_left then begin
-      ignore (Site.learn t.code ~ticks ~iterations:t.per_leaf);
-      moves := true
-    end;
-    v
-  end
+    let left = plain_after first t a m in
+    t.combine left (plain t (m + 1) b)
+
+let rec node_after first t a b =
+  let rest = rest t (b - a) in
+  if a = b || rest <= Loop.quantum then noted t b (fun () -> plain_after first t a b)
+  else branch t a b ~rest (node_after first)
 
 let run_short t last cost iterations =
-  let since = Machine.ticks () and moves = ref false in
-  let v = tried t 0 last ~leaves_left:last ~moves in
-  if not !moves then Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
-  v
+  let since = Machine.ticks () in
+  let first = t.leaf 0 in
+  let ticks = Machine.ticks () - since in
+  if Loop.is_long ticks last then begin
+    ignore (Site.learn t.code ~ticks ~iterations:t.per_leaf);
+    shared t last ~in_place:(plain_after first) (node_after first)
+  end
+  else begin
+    let v = plain_after first t 0 last in
+    Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
+    v
+  end
 
 let run t last =
   let cost = Site.cost t.code and iterations = (last + 1) * t.per_leaf in
   if Site.estimate cost iterations < Loop.worth then run_short t last cost iterations
-  else shared t 0 last
+  else shared t last ~in_place:plain node
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
