@@ -367,56 +367,23 @@ let grain_beyond_the_range () =
 
 let on_some_counts f () = List.iter (fun domains -> run_on domains f) [ 1; 2; 3 ]
 
-(* What is remembered as short is tried on its first iteration, so that a few long ones are shared, and at once: the
-   second does not end before another worker has begun a third. Where the numbers of workers flip at random, each of
-   the few places at which such a loop is split finds its caller alone every second time. *)
+(* What is remembered as short is tried on its first iteration. *)
 let few_that_have_become_long () =
-  let n = 10 in
-  let patience = if flipped then 0.05 else 1. in
-  let is_long = Atomic.make false and here = Array.make n (-1) and given_up = Atomic.make 0 in
-  (* A worker that leaves and comes back has another domain. *)
-  let is_shared () = Array.exists (fun d -> d <> -1 && d <> here.(0)) here in
-  let rec wait until =
-    (* The check: where the numbers flip, nobody else would ask for another worker. *)
-    Muster.Task.check ();
-    if Unix.gettimeofday () > until then Atomic.incr given_up
-    else if not (is_shared ()) then wait until
-  in
-  let body i =
-    if Atomic.get is_long then begin
-      here.(i) <- (Domain.self () :> int);
-      if i = 0 then burn 0.001 else wait (Unix.gettimeofday () +. patience)
-    end
-  in
-  let is_shared_now loop =
-    Atomic.set is_long false;
-    for _ = 1 to 20 do
-      loop body
-    done;
-    Array.fill here 0 n (-1);
-    Atomic.set given_up 0;
-    Atomic.set is_long true;
-    loop body;
-    Atomic.get given_up = 0
-  in
-  let rec is_shared_within tries loop =
-    tries > 0 && (is_shared_now loop || is_shared_within (tries - 1) loop)
-  in
+  let start = 0 and finish = 9 in
+  let indices = Array.init (finish + 1) Fun.id in
   let check what loop =
     with_domains 2 @@ fun pool ->
-    Pool.run pool @@ fun () ->
-    check_bool (what ^ ": shared at once") true (is_shared_within (if flipped then 20 else 1) loop)
+    Pool.run pool (fun () ->
+        shares_what_has_become_long what ~alone:1 ~iterations:(finish + 1) loop)
   in
-  let finish = n - 1 in
-  check "for" (fun f -> Muster.parallel_for ~start:0 ~finish f);
+  let search f i =
+    f i;
+    None
+  in
+  check "for" (fun f -> Muster.parallel_for ~start ~finish f);
   check "reduce" (fun f ->
-      Muster.parallel_reduce ~start:0 ~finish ~combine:(fun () () -> ()) ~init:() f);
-  check "find" (fun f ->
-      ignore
-        (Muster.parallel_find ~start:0 ~finish (fun i ->
-             f i;
-             None)));
-  let indices = Array.init n Fun.id in
+      Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
+  check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (search f)));
   check "Array.iter" (fun f -> Muster.Array.iter f indices)
 
 let () =

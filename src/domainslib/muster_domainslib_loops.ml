@@ -48,11 +48,11 @@ let begin_in pool =
 
 (* {2 for} *)
 
-(* A loop remembered as short: it stays with the caller, unless its beginning takes so long that
-   the rest is worth sharing. *)
+(* A loop remembered as short: it stays with the caller, unless its beginning, no more than an eighth of it, takes
+   so long that the rest is worth sharing. *)
 let run_alone bodies code cost lo hi ~share =
   let since = Machine.ticks () and left = Loop.span lo hi in
-  let tried = if left < Site.sample then 1 else Site.sample in
+  let tried = Int.max 1 (Int.min Site.sample (left / 8)) in
   let moves = ref false in
   let goes_on () =
     let took = Machine.ticks () - since in

@@ -117,36 +117,9 @@ let of_begun s lo =
 
 let[@inline] is_in_block s = s.first <= s.last
 
-let rec plain t s lo hi =
-  if is_leaf t lo hi then begin
-    s.at <- lo;
-    t.leaf lo hi
-  end
-  else
-    let mid = middle lo hi in
-    let left = plain t s lo mid in
-    t.combine left (if is_in_block s then plain t s (mid + 1) hi else of_begun s (mid + 1))
-
 let leave_block s =
   s.first <- 0;
   s.last <- -1
-
-(* Whoever computes a part that has begun has noted its failure. *)
-let measured t s lo hi =
-  s.first <- lo;
-  s.last <- hi;
-  let since = Machine.ticks () in
-  match plain t s lo hi with
-  | v ->
-    leave_block s;
-    let ticks = Machine.ticks () - since in
-    ignore (Site.learn t.code ~ticks ~iterations:(Loop.span lo hi + 1));
-    v
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    leave_block s;
-    if not s.told then Leftmost.note t.failures s.at failure;
-    Outcome.raise failure
 
 (* The parts of the block that follow the chunk [at], before [later]. *)
 let rec following t lo hi ~at later =
@@ -177,6 +150,43 @@ let begin_the_rest t s =
   s.begun <- begun;
   s.unsent <- unsent;
   send_all t s
+
+(* What is remembered as short is tried on its first chunk: the others begin without this strand if that is long. *)
+let try_first t s since hi =
+  let ticks = Machine.ticks () - since and left = (Loop.span hi s.last / t.chunk) + 1 in
+  if Loop.is_long ticks left then begin
+    ignore (Site.learn t.code ~ticks ~iterations:(Loop.span s.first hi + 1));
+    Outcome.firmly begin_the_rest t s
+  end
+
+let rec plain t s since lo hi =
+  if is_leaf t lo hi then begin
+    s.at <- lo;
+    let v = t.leaf lo hi in
+    if lo = s.first && hi < s.last then try_first t s since hi;
+    v
+  end
+  else
+    let mid = middle lo hi in
+    let left = plain t s since lo mid in
+    t.combine left (if is_in_block s then plain t s since (mid + 1) hi else of_begun s (mid + 1))
+
+(* Whoever computes a part that has begun has noted its failure. *)
+let measured t s lo hi =
+  s.first <- lo;
+  s.last <- hi;
+  let since = Machine.ticks () in
+  match plain t s since lo hi with
+  | v ->
+    leave_block s;
+    let ticks = Machine.ticks () - since in
+    ignore (Site.learn t.code ~ticks ~iterations:(Loop.span lo hi + 1));
+    v
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    leave_block s;
+    if not s.told then Leftmost.note t.failures s.at failure;
+    Outcome.raise failure
 
 let rec node t s lo hi =
   if Leftmost.stops t.failures lo then raise Promise.Skipped;

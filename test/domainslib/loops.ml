@@ -280,6 +280,28 @@ let failure_beside_a_cancellation pool =
     List.iter all_loops [ 1; 2000 ]
   done
 
+(* On several workers, of which there may be fewer than asked for. *)
+let sharing =
+  let few_that_have_become_long pool =
+    let check what ~alone ~iterations loop =
+      Task.run pool (fun () ->
+          shares_what_has_become_long what ~alone ~iterations
+            (loop ~start:0 ~finish:(iterations - 1)))
+    in
+    let sweep ~start ~finish body = Task.parallel_for ~chunk_size:1 ~start ~finish ~body pool in
+    check "for" ~alone:1 ~iterations:10 sweep;
+    check "a longer for" ~alone:2 ~iterations:20 sweep;
+    check "reduce" ~alone:1 ~iterations:10 (fun ~start ~finish body ->
+        Task.parallel_for_reduce ~chunk_size:1 ~start ~finish ~body pool (fun () () -> ()) ());
+    check "find" ~alone:1 ~iterations:10 (fun ~start ~finish f ->
+        let body i =
+          f i;
+          None
+        in
+        ignore (Task.parallel_find ~chunk_size:1 ~start ~finish ~body pool))
+  in
+  [ case "few that have become long" (on_pools [ 1; 3 ] few_that_have_become_long) ]
+
 let cases =
   List.concat_map properties [ 0; 1; 3; 7 ]
   @ [

@@ -17,6 +17,7 @@ let () =
       ("pools", Pools.cases);
       ("tasks", Tasks.cases);
       ("loops", Loops.cases);
+      ("sharing", Loops.sharing);
       ("waiting", Waiting.suspending);
       ("keeping the worker", Waiting.keeping 1 @ Waiting.keeping 3);
     ]

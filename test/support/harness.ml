@@ -223,6 +223,40 @@ let rec fib n =
     let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
     a + b
 
+let shares_what_has_become_long what ~alone ~iterations loop =
+  let patience = if flipped then 0.05 else 1. in
+  let is_long = Atomic.make false and given_up = Atomic.make 0 in
+  let here = Array.make iterations (-1) in
+  (* A worker that leaves and comes back has another domain. *)
+  let is_shared () = Array.exists (fun d -> d <> -1 && d <> here.(0)) here in
+  let rec wait until =
+    (* The check: where the numbers flip, nobody else would ask for another worker. *)
+    Muster.Task.check ();
+    if Unix.gettimeofday () > until then Atomic.incr given_up
+    else if not (is_shared ()) then wait until
+  in
+  let body i =
+    if Atomic.get is_long then begin
+      here.(i) <- (Domain.self () :> int);
+      if i < alone then burn 0.001 else wait (Unix.gettimeofday () +. patience)
+    end
+  in
+  let is_shared_now () =
+    Atomic.set is_long false;
+    for _ = 1 to 20 do
+      loop body
+    done;
+    Array.fill here 0 iterations (-1);
+    Atomic.set given_up 0;
+    Atomic.set is_long true;
+    loop body;
+    Atomic.get given_up = 0
+  in
+  let rec is_shared_within tries =
+    tries > 0 && (is_shared_now () || is_shared_within (tries - 1))
+  in
+  check_bool (what ^ " is shared at once") true (is_shared_within (if flipped then 20 else 1))
+
 let is_usable pool =
   check_int "fib 15" 610 (Pool.run pool (fun () -> fib 15));
   let reached = counters (Pool.size pool) in
