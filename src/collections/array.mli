@@ -23,8 +23,9 @@
 
     {b Cost}: what calls of a function took is remembered, by its code. Where all calls would take
     less than about 6 us they run in place, for 20 to 80 ns more than the stdlib's function; else
-    they are shared with the workers of the current pool, in chunks of about 8 us. Arrays of no
-    or one element are left to the stdlib, at no cost.
+    they are shared with the workers of the current pool, in chunks of about 8 us. Where the first call takes
+    much longer than was remembered, the rest is shared after all; but not in what was very short (16 elements or more in
+    1.5 us) when it was called last, within the last 6 us. Arrays of no or one element are left to the stdlib, at no cost.
 
     {b Domains}: any domain or thread, in a task or outside. An array must not be written while one
     of these reads it.
@@ -75,7 +76,8 @@ val fold : ('a -> 'a -> 'a) -> 'a -> 'a array -> 'a
     operand, once, so that it need not be neutral.
 
     {b Cost}: up to 32 elements it is [fold_left]; above, runs of 32 elements or 1/512 of the
-    length, whichever is more, are folded from left to right. *)
+    length, whichever is more, are folded from left to right. To combine few large values, use
+    [Muster.parallel_reduce], which has a leaf for each. *)
 
 val reduce : ('a -> 'a -> 'a) -> 'a array -> 'a option
 (** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)

@@ -37,8 +37,9 @@ let with_element t i v =
     made
   end
 
-let build_racing t code value rest =
-  Chunks.run code 0 (t.n - 1) (fun lo hi -> rest (with_element t lo (value lo)) (lo + 1) hi)
+let build_racing t code cost value rest =
+  Chunks.run_long code cost 0 (t.n - 1) (fun lo hi ->
+      rest (with_element t lo (value lo)) (lo + 1) hi)
 
 (* {2 Long ones} *)
 
@@ -59,14 +60,14 @@ let move_early t =
         move early.(i)
       done)
 
-let build_beside t code value rest =
+let build_beside t code cost value rest =
   let first = value 0 in
   let make () =
     Outcome.on_failure
       (fun () -> Atomic.set t.made (Compat.make_fresh t.n first))
       (fun _ -> Atomic.set t.refused true)
   in
-  let fill () = Chunks.run code 1 (t.n - 1) (chunk t value rest) in
+  let fill () = Chunks.run_long code cost 1 (t.n - 1) (chunk t value rest) in
   if t.n < long then begin
     make ();
     fill ()
@@ -80,7 +81,7 @@ let build_beside t code value rest =
 
    Those go to nobody else, by what is remembered. *)
 
-let build_at_once n value rest () =
+let build_at_once n value rest =
   let made = Compat.make_fresh n (value 0) in
   rest made 1 (n - 1);
   made
@@ -89,10 +90,9 @@ let build_at_once n value rest () =
    [lo] to [hi] into [a]. *)
 let build code n value rest =
   let cost = Site.cost code in
-  if Chunks.is_tiny cost n then
-    Site.timed code cost ~iterations:n ~tiny:true (build_at_once n value rest)
+  if Chunks.is_tiny cost n then build_at_once n value rest
   else begin
     let t = { n; made = Atomic.make [||]; early = Atomic.make []; refused = Atomic.make false } in
-    if n <= short then build_racing t code value rest else build_beside t code value rest;
+    if n <= short then build_racing t code cost value rest else build_beside t code cost value rest;
     Atomic.get t.made
   end

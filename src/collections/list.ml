@@ -20,7 +20,7 @@ let map2 f a b =
   match (a, b) with
   | ([] | [ _ ]), _ | _, ([] | [ _ ]) -> L.map2 f a b
   | _ -> (
-    match run_chains (Machine.code_of f) pairs map2_piece f (a, b) with
+    match run_chains Walk.run_from (Machine.code_of f) pairs map2_piece f (a, b) with
     | made, ([], []) -> made
     | _ -> invalid_arg "List.map2")
 
@@ -31,7 +31,7 @@ let init n f =
   else
     let skip k i = if k < n - i then i + k else n in
     let source = Walk.{ skip; is_end = Int.equal n } in
-    fst (run_chains (Machine.code_of f) source (fun f p -> init_piece f n p) f 0)
+    fst (run_chains Walk.run_from (Machine.code_of f) source (fun f p -> init_piece f n p) f 0)
 
 (* {2 iter} *)
 

@@ -34,7 +34,7 @@ let search code look f l =
     match look f p l p.left with
     | None when not (Walk.is_over p) -> search_by (fun job -> Walk.go_on job p) code look f
     | found -> found
-  else search_by (fun job -> Walk.run job l) code look f
+  else search_by (fun job -> Walk.run_long 0 job l) code look f
 
 (* Several elements a turn, as in List_work: of a hundred cheap ones [exists] takes 0.82 of the time. *)
 

@@ -21,7 +21,7 @@ let run_as job ~unit code work f l =
     let p = Walk.front source ~code ~unit 0 l in
     let r = work f p in
     if Walk.is_over p then [ r ] else r :: fst (Walk.go_on (job code work f) p)
-  else fst (Walk.run (job code work f) l)
+  else fst (Walk.run_long 0 (job code work f) l)
 
 let plain_job code work f = job code source (work f)
 let run code work f l = run_as plain_job ~unit:1 code work f l
@@ -34,8 +34,8 @@ let chain work f (p : _ Walk.piece) =
   let made = work f p in
   if p.start = 0 && Walk.is_over p then Chain.whole made else Chain.of_list ~index:p.start made
 
-let run_chains code source work f from =
-  let chains, rest = Walk.run (job code source (chain work f)) from in
+let run_chains walk code source work f from =
+  let chains, rest = walk 0 (job code source (chain work f)) from in
   (Chain.join chains, rest)
 
 let make code work f l =
@@ -47,7 +47,7 @@ let make code work f l =
       let more = fst (Walk.go_on (job code source (chain work f)) p) in
       Chain.join (Chain.of_list ~index:0 made :: more)
   end
-  else fst (run_chains code source work f l)
+  else fst (run_chains Walk.run_long code source work f l)
 
 (* Four at a time: the loop is a third of what a cheap [f] costs. *)
 let map_piece f (p : _ Walk.piece) =

@@ -39,7 +39,12 @@ let read size s =
   let last, next, failure = go hook s size in
   { elements = (Chain.from hook last).first; next; failure }
 
-type 'a consumer = { code : int; block : start:int -> 'a list -> unit; one : int -> 'a -> unit }
+type 'a consumer = {
+  code : int;
+  unit : int;  (** blocks begin at multiples of it; it divides [first_block] *)
+  block : start:int -> 'a list -> unit;
+  one : int -> 'a -> unit;
+}
 (** What to do with a block, and with one element; [start] is the index of the first. *)
 
 let rec blocks c b start size =
@@ -87,10 +92,25 @@ let from_block c s start =
   let all () = ignore (alone ~most:no_limit c s start 1) in
   Pool.with_current ~in_place:go (fun w -> if Pool.size w.pool = 1 then all () else go ())
 
+(* What was fast, if that is in doubt, is tried on the first elements, as there may be few. *)
+let tried c s =
+  let since = Machine.ticks () in
+  match one_by_one c s 0 c.unit with
+  | None -> None
+  | Some s ->
+    let ticks = Machine.ticks () - since in
+    if Loop.is_long (ticks / c.unit) Site.sample then begin
+      ignore (Site.learn c.code ~ticks ~iterations:c.unit);
+      Some (s, c.unit)
+    end
+    else alone ~most:short c s c.unit (first_block - c.unit)
+
 let run c s =
   let cost = Site.cost c.code in
   if Site.estimate cost 1 > short then from_block c s 0
-  else Option.iter (fun (s, i) -> from_block c s i) (alone ~most:short c s 0 first_block)
+  else
+    let left = if Site.is_trusted () then alone ~most:short c s 0 first_block else tried c s in
+    Option.iter (fun (s, i) -> from_block c s i) left
 
 (* {2 The first two elements}
 

@@ -5,7 +5,7 @@ open Muster_core
 module L = Stdlib.List
 include Stdlib.Seq
 
-let use code s ~one block = Reader.run { code; one; block } s
+let use ?(unit = 1) code s ~one block = Reader.run { code; unit; one; block } s
 
 (* {2 Effects} *)
 
@@ -59,7 +59,7 @@ let reduce_keyed code op s =
   let block ~start l =
     nodes := L.fold_left (Tally.append op) !nodes (List_work.tallies start code op l)
   in
-  use code s ~one block;
+  use ~unit:Tally.run code s ~one block;
   Option.iter put !leaf;
   Tally.total op !nodes
 
@@ -72,7 +72,7 @@ let histogram ~bins f s =
   let t = Groups.tables "Seq" ~bins in
   let one _ x = Groups.with_table t (fun table x -> Groups.add t table (f x)) x in
   let job = List_work.(job (Machine.code_of f) source (histogram_piece t f)) in
-  use (Machine.code_of f) s ~one (fun ~start:_ l -> ignore (Walk.run job l));
+  use (Machine.code_of f) s ~one (fun ~start:_ l -> ignore (Walk.run_from 0 job l));
   Groups.total t
 
 (* {2 Searches} *)

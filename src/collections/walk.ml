@@ -266,39 +266,58 @@ let tried cost n (p : _ piece) =
     give p more (stretch more (Machine.ticks ()))
   end
 
-let from_the_front (job : _ job) from first cost =
-  let n = trial_length cost job.unit in
-  in_place job (timed (piece job from n first (tried cost n)))
+(* How many are left, as far as they may count. *)
+let rec some_left { skip; is_end } counted rest =
+  if counted = Site.sample - 1 || is_end rest then counted
+  else some_left { skip; is_end } (counted + 1) (skip 1 rest)
 
-let all job from first cost =
-  let n = max_int - first in
-  let last p =
-    ignore (confirm cost n p);
+(* There may be few, so the first ones are tried by themselves. One of many may be long by chance, so they
+   count as few. *)
+let after_first cost n refill (p : _ piece) =
+  let ticks = Machine.ticks () - p.since in
+  if p.source.is_end p.rest then begin
+    ignore (confirm cost p.unit p);
     0
-  in
-  in_place job (timed (piece job from n first last))
+  end
+  else if ticks * some_left p.source 0 p.rest >= worth * p.unit then begin
+    ignore (Site.learn p.code ~ticks ~iterations:p.unit);
+    0
+  end
+  else begin
+    let n = give p n refill in
+    p.since <- Machine.ticks ();
+    n
+  end
 
-let run_slow first job from =
+let from_the_front (job : _ job) from first cost n refill =
+  in_place job (timed (piece job from job.unit first (after_first cost n refill)))
+
+let all n cost p =
+  ignore (confirm cost n p);
+  0
+
+let run_long first job from =
   let cost = Site.cost job.code and { skip; is_end } = job.source in
   if cost = Site.unknown then shared job from first
-  else if cost <= cheap then from_the_front job from first cost
-  else if is_end (skip (fitting worth cost) from) then all job from first cost
+  else if cost <= cheap then
+    let n = trial_length cost job.unit in
+    from_the_front job from first cost n (tried cost n)
+  else if is_end (skip (fitting worth cost) from) then
+    let n = max_int - first - job.unit in
+    from_the_front job from first cost n (all n cost)
   else shared job from first
 
 (* {2 Short work}
 
-   Nearly all of the time of what is so short is the user's: no division, the clock is read now and
-   then, and nothing is made that only sharing needs. *)
+   Nearly all of the time of what is so short is the user's: no division, one look at the clock
+   (Site.is_trusted), and nothing is made that only sharing needs. *)
 
 let is_short code =
   let cost = Site.cost code in
-  cost <= trivial && cost <> Site.unknown
+  cost <= trivial && cost <> Site.unknown && Site.is_trusted ()
 
 let quick (p : _ piece) =
-  if p.source.is_end p.rest then begin
-    if p.since <> 0 then ignore (confirm (Site.cost p.code) few p);
-    0
-  end
+  if p.source.is_end p.rest then 0
   else
     let remembered = Site.cost p.code in
     let cost = if remembered = Site.unknown then trivial else remembered in
@@ -308,13 +327,12 @@ let quick (p : _ piece) =
     n
 
 let front source ~code ~unit first from =
-  let since = if Site.is_due () then Machine.ticks () else 0 in
   {
     rest = from;
     left = few;
     start = first;
     next = first + few;
-    since;
+    since = 0;
     refill = quick;
     source;
     code;
@@ -324,6 +342,4 @@ let front source ~code ~unit first from =
 let run_from first (job : _ job) from =
   let { source; code; unit; _ } : _ job = job in
   if is_short code then in_place job (front source ~code ~unit first from)
-  else run_slow first job from
-
-let run job from = run_from 0 job from
+  else run_long first job from

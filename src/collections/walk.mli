@@ -55,17 +55,15 @@ val trial : int
 val few : int
 (** So many elements that are remembered as short begin in one go. *)
 
-val run : ('s, 'r) job -> 's -> 'r list * 's
-(** [run job s] does the work of [job] on pieces that make up [s], and is the results in order,
-    and where the last piece ended. Pieces for which [found] holds may be left out.
+val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's
+(** [run_from first job s] does the work of [job] on pieces that make up [s], whose first element has the index
+    [first], a multiple of [unit]; it is the results in order, and where the last piece ended. Pieces for which
+    [found] holds may be left out.
 
     {b Raises} the exception of the leftmost piece that raises.
     {b Cost}: 30 to 60 ns beside the work, for what lasts less than 50 us; else one more walk,
     shared between the workers, and about 100 ns for each piece of 8 us.
     {b Order}: all pieces happen before the return. *)
-
-val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's
-(** The same where the first element has that index, a multiple of [unit]. *)
 
 (** {2 Short work}
 
@@ -73,14 +71,18 @@ val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's
     elements. *)
 
 val is_short : int -> bool
-(** Whether a function's elements, of that code, are remembered so. *)
+(** Whether a function's elements, of that code, are remembered so, and that can be trusted (Site, which
+    takes each call for the beginning of such work). *)
+
+val run_long : int -> ('s, 'r) job -> 's -> 'r list * 's
+(** {!run_from} for what is not short: it does not ask again. *)
 
 val front : 's source -> code:int -> unit:int -> int -> 's -> 's piece
 (** [front source ~code ~unit first s] is a piece that begins with [s], of index [first], and is
     given more for as long as sharing does not pay. What is left when the work on it is over is
     for {!go_on}.
 
-    {b Cost}: 5 ns, now and then 40. *)
+    {b Cost}: 5 ns. *)
 
 val go_on : ('s, 'r) job -> 's piece -> 'r list * 's
-(** {!run} on what is left after such a piece. *)
+(** {!run_from} on what is left after such a piece. *)

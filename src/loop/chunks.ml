@@ -73,32 +73,27 @@ let tiny = Loop.worth / 8
 
 (* So few that each may be a job of its own; these are tried, whatever is remembered. *)
 let is_handful n = n > 1 && n < Site.sample
-let is_tiny cost n = Site.estimate cost n < tiny && not (is_handful n)
+let is_tiny cost n = Site.estimate cost n < tiny && (not (is_handful n)) && Site.is_trusted ()
 
-let tiny_search code cost lo hi (body : _ body) =
-  if Site.is_due () then begin
-    let since = Machine.ticks () in
-    match body lo hi with
-    | None ->
-      Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1);
-      None
-    | found -> found
-  end
-  else body lo hi
+(* One that is not tiny. *)
+let search_long code cost lo hi body =
+  let n = hi - lo + 1 in
+  if Site.estimate cost n < Loop.worth || (cost = Site.unknown && n > few) then
+    let began = Machine.ticks () in
+    alone { code; cost; from = lo; began; body } lo hi ~chunk:1 began
+  else shared code cost lo hi body
 
-let search code lo hi body =
+let search code lo hi (body : _ body) =
   if lo > hi then None
   else
-    let cost = Site.cost code and n = hi - lo + 1 in
-    if is_tiny cost n then tiny_search code cost lo hi body
-    else if Site.estimate cost n < Loop.worth || (cost = Site.unknown && n > few) then
-      let began = Machine.ticks () in
-      alone { code; cost; from = lo; began; body } lo hi ~chunk:1 began
-    else shared code cost lo hi body
+    let cost = Site.cost code in
+    if is_tiny cost (hi - lo + 1) then body lo hi else search_long code cost lo hi body
 
-let run code lo hi body =
-  let body lo hi =
-    body lo hi;
-    None
-  in
-  ignore (search code lo hi body)
+let always body lo hi =
+  body lo hi;
+  None
+
+let run code lo hi body = ignore (search code lo hi (always body))
+
+let run_long code cost lo hi body =
+  if lo <= hi then ignore (search_long code cost lo hi (always body))

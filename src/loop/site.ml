@@ -50,29 +50,34 @@ let learn code ~ticks ~iterations =
     Atomic.set (cell code) (key code lor now);
   now
 
-(* {2 Now and then}
+(* {2 So short that the clock is felt}
 
-   Two readings of the clock take as long as ten cheap iterations. So what is remembered as very
-   short is timed every fourth time or so; at random, since a program may call by turns. *)
+   Two readings of the clock take as long as ten cheap iterations. So what is remembered as very short reads it once, as it
+   begins. If the last one on this domain began less than a [moment] ago, that one is over and was short, and this one
+   is trusted to be so, too. Otherwise it is measured, and tried: either the last one was longer than was remembered, or
+   there was other work between them, beside which two more readings are not felt. *)
 
-type dice = { mutable state : int; _more : int }
+let moment = Machine.ticks_of_us 6
 
-let dice = Compat.slot (fun () -> Compat.padded { state = 1; _more = 0 })
+type last = { mutable began : int; _more : int }
 
-(* Threads of one domain may lose a throw to each other, which does no harm. *)
-let is_due () =
-  let dice = Compat.get dice in
-  dice.state <- (dice.state * 0x5851F42D4C957F2D) + 0x14057B7EF767814F;
-  dice.state lsr 61 = 0
+let last = Compat.slot (fun () -> Compat.padded { began = 0; _more = 0 })
+
+(* For what begins now. Threads of one domain may take each other's beginning for their own, which does no harm. *)
+let is_trusted () =
+  let last = Compat.get last and now = Machine.ticks () in
+  let since = now - last.began in
+  last.began <- now;
+  since < moment
 
 (* Learns only if what was remembered turned out wrong: no division otherwise. *)
 let confirm code cost ~ticks ~iterations =
   if cost = unknown || not (is_close cost ~ticks ~iterations) then
     ignore (learn code ~ticks ~iterations)
 
-(* [f ()], and what it took; of what is [tiny] now and then. *)
+(* [f ()], and what it took; of what is [tiny] only if that is in doubt. *)
 let timed code cost ~iterations ~tiny f =
-  if tiny && not (is_due ()) then f ()
+  if tiny && is_trusted () then f ()
   else begin
     let since = Machine.ticks () in
     let made = f () in

@@ -147,6 +147,53 @@ let bigarrays =
       (fun n -> Array1.of_array int c_layout (if n = 0 then [||] else [| 1 |]));
   ]
 
+(* {2 Long elements}
+
+   Few as they are, and short as they have been. *)
+
+let become_long =
+  let alone = 1 in
+  let case_of name ~iterations loop =
+    case (Printf.sprintf "%s of %d" name iterations) (fun () ->
+        with_domains 2 @@ fun pool ->
+        Muster.Pool.run pool (fun () ->
+            shares_what_has_become_long name ~alone ~iterations (fun f -> loop f iterations)))
+  in
+  let a n = Array.init n Fun.id and l n = List.init n Fun.id in
+  let keeping f x =
+    f x;
+    true
+  in
+  let same f x =
+    f x;
+    x
+  in
+  let byte f c =
+    f (Char.code c);
+    c
+  in
+  let cases iterations =
+    let case name loop = case_of name ~iterations loop in
+    Muster.
+      [
+        case "Array.iter" (fun f n -> Array.iter f (a n));
+        case "Array.map" (fun f n -> ignore (Array.map (same f) (a n)));
+        case "Array.filter" (fun f n -> ignore (Array.filter (keeping f) (a n)));
+        case "Array.for_all" (fun f n -> ignore (Array.for_all (keeping f) (a n)));
+        case "Bytes.map" (fun f n ->
+            ignore (Bytes.map (byte f) (Stdlib.Bytes.init n Stdlib.Char.chr)));
+        case "List.iter" (fun f n -> List.iter f (l n));
+        case "List.map" (fun f n -> ignore (List.map (same f) (l n)));
+        case "List.init" (fun f n -> ignore (List.init n (same f)));
+        case "List.map2" (fun f n -> ignore (List.map2 (fun x _ -> same f x) (l n) (l n)));
+        case "List.filter" (fun f n -> ignore (List.filter (keeping f) (l n)));
+        case "List.for_all" (fun f n -> ignore (List.for_all (keeping f) (l n)));
+        case "Seq.iter" (fun f n -> Seq.iter f (Stdlib.List.to_seq (l n)));
+        case "Seq.count" (fun f n -> ignore (Seq.count (keeping f) (Stdlib.List.to_seq (l n))));
+      ]
+  in
+  cases 10 @ cases 20
+
 (* {2 Programs that move over} *)
 
 module type Of_the_stdlib = sig
@@ -190,5 +237,6 @@ let () =
       ("Floatarray", floats @ [ case "a search boxes no float" no_boxes ]);
       ("Bytes and String", characters);
       ("Bigarray", bigarrays);
+      ("have become long", become_long);
       ("moving over", [ case "a program for the stdlib's modules" moves_over ]);
     ]

@@ -248,6 +248,7 @@ let shares_what_has_become_long what ~alone ~iterations loop =
     done;
     Array.fill here 0 iterations (-1);
     Atomic.set given_up 0;
+    burn 0.001;
     Atomic.set is_long true;
     loop body;
     Atomic.get given_up = 0

@@ -138,8 +138,8 @@ val failure_beside_a_cancellation : run:((unit -> unit) -> unit) -> ((int -> uni
 
 val shares_what_has_become_long :
   string -> alone:int -> iterations:int -> ((int -> unit) -> unit) -> unit
-(** Checks that a loop that has been short twenty times and is long now is shared at once: the first [alone] iterations
-    are the caller's, and the next one does not end before another worker has begun one. Where {!flipped},
+(** Checks that a loop that has been short twenty times and, a millisecond later, is long is shared at once: the first
+    [alone] iterations are the caller's, and the next one does not end before another worker has begun one. Where {!flipped},
     that one of several loops is: at each of the few places where such a loop is split its caller may be the only
     worker. In a pool of several workers; [loop body] calls [body] for indices from 0. *)
 
