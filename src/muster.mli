@@ -302,7 +302,7 @@ module Pool : sig
       in the kernel's queue while more threads wanted to run than there are CPUs ends its domain,
       for every minor collection of the program would wait for it. Another one starts when a CPU is
       free again. All pools and callers of a process share one number of CPUs (a caller counts in the innermost
-      pool that it is in, even while it only waits there), which is
+      pool that it is in, unless it has slept there for 20 ms, as it waits for others), which is
       read again while the pool works, at most once a second. A domain that found nothing to do for
       150 ms ends, too, and another starts on use, which takes about 0.2 ms. (One that owns weak
       pointers, ephemerons or values with finalisers stays: OCaml before 5.5 lets weak ones of

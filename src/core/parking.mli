@@ -30,6 +30,9 @@ val cancel : t -> int -> unit
 val sleepers : t -> int
 (** How many have announced and not been woken. One load. *)
 
+val is_asleep : t -> int -> bool
+(** Whether that worker has announced, in either way, and not been woken. *)
+
 val wake : t -> int -> bool
 (** Wakes that worker, if it sleeps. *)
 

@@ -28,6 +28,7 @@ type t = {
   ending : int Atomic.t;  (** 1: its owner is about to store a result ([Promise.end_in_place]) *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** a visitor that has a domain of its own *)
+  dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Staff) *)
   domains : joinable list Atomic.t;
       (** the resident's, and those before it that nobody has joined *)
   own : own;
@@ -211,6 +212,7 @@ let make pool index =
       deque = Deque.create ~capacity:8 none;
       mailbox = Mailbox.create ~is_open:(not resident);
       on_domain = Atomic.make false;
+      dormant = Atomic.make false;
       domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false);
       unfenced = Compat.padded (Atomic.make false);

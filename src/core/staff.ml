@@ -73,8 +73,11 @@ let often_halted () =
   if after != before then ignore (Atomic.compare_and_set halts before after);
   after.often
 
-(* A thread that works in several pools is a caller of the innermost. *)
-let is_here v = (not v.resident) && Atomic.get v.owner <> 0 && not (Atomic.get v.away)
+(* A thread that works in several pools is a caller of the innermost. Nor does a caller count that has slept for long,
+   as what it called has moved to a resident, or waits itself: when it wakes it looks. (For a moment all callers
+   sleep now and then: residents would come and go with that.) *)
+let is_here v =
+  (not v.resident) && Atomic.get v.owner <> 0 && not (Atomic.get v.away || Atomic.get v.dormant)
 
 let visitors pool =
   let present v = is_here v && Atomic.get v.on_domain in
@@ -88,9 +91,13 @@ let share ~cpus ~callers ~pools ~rank = function
     let spare = Int.max 0 (cpus - callers) in
     (spare / pools) + Bool.to_int (rank < spare mod pools)
 
-let is_in_use pool =
-  Array.exists is_here pool.workers || Atomic.get pool.residents > Parking.sleepers pool.parking
+(* Awake, and not in another pool. *)
+let is_at_work v =
+  v.resident
+  && Atomic.get v.owner <> 0
+  && not (Atomic.get v.away || Parking.is_asleep v.pool.parking v.index)
 
+let is_in_use pool = Array.exists (fun v -> is_here v || is_at_work v) pool.workers
 let most pool = Atomic.get pool.size - 1
 
 (* Again, if that has changed meanwhile: so who wrote last has seen the last change. *)

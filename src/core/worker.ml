@@ -38,6 +38,7 @@ let rec sleep_as_visitor w ~disturbed =
   let limit_ms = Timer.at_most signal_ms in
   if not (begins_to_stand_in w || Parking.sleep w.pool.parking w.index ~limit_ms) then begin
     ignore (Timer.look ());
+    if not (Atomic.get w.dormant) then Atomic.set w.dormant true;
     if stands_back w then keep_watch w;
     if not (stands_in w || w.own.called || disturbed ()) then sleep_as_visitor w ~disturbed
   end
@@ -58,6 +59,10 @@ let nap w ms =
    collection of the others. *)
 let patience_ms = 150
 
+let end_sleep w =
+  Parking.cancel w.pool.parking w.index;
+  if Atomic.get w.dormant then Atomic.set w.dormant false
+
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park w ~announce ~found =
   let parking = w.pool.parking in
@@ -74,9 +79,9 @@ let park w ~announce ~found =
       else sleep_as_visitor w ~disturbed
     end
   with
-  | () -> Parking.cancel parking w.index
+  | () -> end_sleep w
   | exception exn ->
-    Parking.cancel parking w.index;
+    end_sleep w;
     raise exn
 
 (* Whether something turned up before the patience ended. *)

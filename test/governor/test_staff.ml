@@ -461,6 +461,41 @@ let is_taken_back step () =
   done;
   if lends () then failf "not within a second"
 
+(* A caller whose function has gone on on a resident, because it waited: he sleeps, and the resident is one more
+   caller in another pool, not a second one. *)
+let resident_calls_another_pool () =
+  needs_two_cpus ();
+  attempt @@ fun () ->
+  Pool.with_ ~domains:2 @@ fun outer ->
+  Pool.with_ ~domains:2 @@ fun inner ->
+  Pool.run outer @@ fun () ->
+  let wait_for_another () =
+    let latch = Muster.Latch.create 1 in
+    let task =
+      Task.async (fun () ->
+          burn 0.001;
+          Muster.Latch.count_down latch)
+    in
+    Muster.Latch.await latch;
+    Task.await task
+  in
+  let stop = Unix.gettimeofday () +. 5. in
+  while Domain.is_main_domain () && Unix.gettimeofday () < stop do
+    wait_for_another ()
+  done;
+  if Domain.is_main_domain () then failf "the function has stayed with its caller";
+  let work_for seconds ~unless =
+    let stop = Unix.gettimeofday () +. seconds in
+    while not (unless () || Unix.gettimeofday () > stop) do
+      Muster.parallel_for ~start:1 ~finish:50 (fun _ -> work ())
+    done
+  in
+  Pool.run inner (fun () ->
+      (* What a pool begins with is nobody's decision yet. *)
+      work_for 0.2 ~unless:(fun () -> false);
+      work_for 1. ~unless:(fun () -> allowed inner > 0);
+      check_int "residents allowed in the inner pool" 1 (allowed inner))
+
 (* Two callers on two CPUs have no resident; one has. *)
 let other_caller_leaves step () =
   needs_two_cpus ();
@@ -746,6 +781,7 @@ let run_tests () =
           case "affinity, of a pool that has regions only" (follows_affinity regions);
         ] );
       ("a CPU is free again", List.map (fun (name, step) -> case name (is_taken_back step)) steps);
+      ("a caller sleeps", [ case "a resident calls another pool" resident_calls_another_pool ]);
       ("a caller leaves", List.map (fun (name, step) -> case name (other_caller_leaves step)) steps);
       ( "heaps",
         [
