@@ -386,6 +386,18 @@ let few_that_have_become_long () =
   check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (search f)));
   check "Array.iter" (fun f -> Muster.Array.iter f indices)
 
+let long_second_half () =
+  let start = 0 and finish = 99 in
+  let check what loop =
+    with_domains 2 @@ fun pool -> Pool.run pool (fun () -> shares_a_long_second_half what loop)
+  in
+  check "for" (fun f -> Muster.parallel_for ~start ~finish f);
+  check "reduce" (fun f ->
+      Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
+  check "Array.iter" (fun f -> Muster.Array.iter f (Array.init (finish + 1) Fun.id));
+  check "List.iter" (fun f -> Muster.List.iter f (List.init (finish + 1) Fun.id));
+  check "Seq.iter" (fun f -> Muster.Seq.iter f (Seq.init (finish + 1) Fun.id))
+
 let () =
   Alcotest.run "loops"
     [
@@ -405,6 +417,7 @@ let () =
           case "the leaves cover the range" leaves_cover_the_range;
           case ~seconds:20 "the right half of every integer" right_half_is_begun;
           case ~seconds:20 "a few that have become long" few_that_have_become_long;
+          case ~seconds:20 "a long second half" long_second_half;
           case "bad grain" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
           case "a grain beyond the range" grain_beyond_the_range;

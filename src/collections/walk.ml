@@ -158,23 +158,38 @@ let rec share job b lo hi =
   else if lo = 0 then measured job b
   else run_piece job b lo
 
+(* What is remembered may be true of the elements before these alone. *)
+let rec in_turn job b c since =
+  run_piece job b c;
+  let next = c + 1 and ticks = Machine.ticks () - since in
+  if next < b.count then
+    if ticks < worth then in_turn job b next since
+    else begin
+      ignore (Site.learn job.code ~ticks ~iterations:(next * b.each));
+      share job b next b.count
+    end
+
+(* There is at least one piece. *)
 let run_block job b cost =
   if Site.estimate cost (b.count * b.each) >= worth then share job b 0 b.count
-  else
-    for c = 0 to b.count - 1 do
-      run_piece job b c
-    done
+  else in_turn job b 0 (Machine.ticks ())
 
-(* The blocks, and where the last one ended. *)
-let rec blocks job from first pieces =
+(* Pieces grow, for the same reason. *)
+let growth = 16
+
+(* The blocks, and where the last one ended. [most]: elements of a piece. *)
+let rec blocks job from first pieces ~most =
   if job.source.is_end from || over job first then ([], from)
   else
     let cost = Site.cost job.code in
-    let fit = if cost = Site.unknown then 1 else Int.min longest (fitting quantum cost) in
+    let fit = if cost = Site.unknown then 1 else Int.min most (fitting quantum cost) in
     let each = whole job.unit fit in
     let b = cut job from first ~each ~pieces in
     let work () = run_block job b cost in
-    let go_on () = blocks job b.left (first + (pieces * each)) (2 * pieces) in
+    let go_on () =
+      let most = Int.min longest (growth * each) in
+      blocks job b.left (first + (pieces * each)) (2 * pieces) ~most
+    in
     if cost = Site.unknown || job.source.is_end b.left then begin
       work ();
       let bs, last = go_on () in
@@ -198,7 +213,7 @@ let shared_by_all job from first =
   in
   let bs, last =
     Context.raising failure (fun () ->
-        let all = blocks job from first first_block in
+        let all = blocks job from first first_block ~most:longest in
         cut_short := false;
         all)
   in
@@ -255,7 +270,8 @@ let confirm cost n (p : _ piece) =
 
 (* What is remembered is tried on a few elements. They are what tells how many more may be done in
    place. *)
-let trial_length cost unit = Int.max Site.sample (whole unit (fitting trial cost))
+let trial_length cost unit =
+  Int.min longest_trial (Int.max Site.sample (whole unit (fitting trial cost)))
 
 let tried cost n (p : _ piece) =
   let ticks = confirm cost n p in
@@ -321,7 +337,7 @@ let quick (p : _ piece) =
   else
     let remembered = Site.cost p.code in
     let cost = if remembered = Site.unknown then trivial else remembered in
-    let n = Int.min (trial_length cost p.unit) longest_trial in
+    let n = trial_length cost p.unit in
     let n = give p n (tried cost n) in
     p.since <- Machine.ticks ();
     n

@@ -24,13 +24,9 @@ let rec plain t a b =
 (* The subtree with its failure noted, so that everything right of it can stop. *)
 let noted t b f = Outcome.on_failure f (Leftmost.note t.failures b)
 
-let measured t a b =
-  noted t b (fun () ->
-      let since = Machine.ticks () in
-      let v = plain t a b in
-      let ticks = Machine.ticks () - since in
-      ignore (Site.learn t.code ~ticks ~iterations:((b - a + 1) * t.per_leaf));
-      v)
+let learn t ~since leaves =
+  let ticks = Machine.ticks () - since in
+  ignore (Site.learn t.code ~ticks ~iterations:(leaves * t.per_leaf))
 
 let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (leaves * t.per_leaf)
 
@@ -38,6 +34,23 @@ let rec node t a b =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
   let rest = rest t (b - a + 1) in
   if a = b || rest <= Loop.quantum then measured t a b else branch t a b ~rest node
+
+(* What is remembered may be true of the leaves before these alone: eight looks in what should last a quantum. *)
+and measured t a b =
+  noted t b (fun () ->
+      let since = Machine.ticks () in
+      let v = watched t a b ~from:a ~since ~levels:3 in
+      learn t ~since (b - a + 1);
+      v)
+
+and watched t a b ~from ~since ~levels =
+  if a = b || levels = 0 then plain t a b
+  else
+    let m = a + ((b - a) / 2) and levels = levels - 1 in
+    let left = watched t a m ~from ~since ~levels in
+    let is_late = Machine.ticks () - since >= 2 * Loop.quantum in
+    if is_late then learn t ~since (m - from + 1);
+    t.combine left (if is_late then node t (m + 1) b else watched t (m + 1) b ~from ~since ~levels)
 
 (* [left t a m] is what it says, of leaves [a] to [m]. *)
 and branch t a b ~rest left =

@@ -258,6 +258,26 @@ let shares_what_has_become_long what ~alone ~iterations loop =
   in
   check_bool (what ^ " is shared at once") true (is_shared_within (if flipped then 20 else 1))
 
+let shares_a_long_second_half what loop =
+  let half = 50 in
+  let here = Array.make (2 * half) (-1) in
+  let body i =
+    if i >= half then begin
+      here.(i) <- (Domain.self () :> int);
+      burn 0.000_5
+    end
+  in
+  let others () =
+    loop body;
+    let second = Array.sub here half half in
+    let most d = Array.fold_left (fun n other -> n + Bool.to_int (other = d)) 0 second in
+    half - Array.fold_left (fun n d -> max n (most d)) 0 second
+  in
+  (* What was learned from the first time must not matter; and the machine may be busy. *)
+  let rec is_shared_within tries = tries > 0 && (others () >= 5 || is_shared_within (tries - 1)) in
+  ignore (others ());
+  check_bool (what ^ "'s second half is shared") true (is_shared_within 20)
+
 let is_usable pool =
   check_int "fib 15" 610 (Pool.run pool (fun () -> fib 15));
   let reached = counters (Pool.size pool) in
