@@ -124,6 +124,41 @@ let often_alone pool =
   (* The machine may be busy, and a body that was interrupted looks dear. *)
   check_bool "by the caller" true (!shared < calls / 2)
 
+(* A region that finds nobody, as the first one and those after a pause do, is shared with who comes. (Where the numbers
+   of workers flip, that may be nobody.) *)
+let shared_with_who_comes () =
+  let check what region =
+    with_domains 2 @@ fun pool ->
+    let here = Array.init 2 (fun _ -> Atomic.make (-1)) in
+    let meet i =
+      let me = (Domain.self () :> int) in
+      Atomic.set here.(i) me;
+      let is_shared () =
+        let other = Atomic.get here.(1 - i) in
+        other <> -1 && other <> me
+      in
+      let give_up = Unix.gettimeofday () +. 5. in
+      while not (is_shared () || Unix.gettimeofday () > give_up) do
+        Domain.cpu_relax ()
+      done;
+      if not (is_shared ()) then failf "%s: nobody has come" what
+    in
+    let region () =
+      Array.iter (fun it -> Atomic.set it (-1)) here;
+      region pool meet
+    in
+    region ();
+    region ();
+    (* Residents leave after 150 ms. *)
+    Unix.sleepf 0.3;
+    region ();
+    use_all pool
+  in
+  check "for_slices" (fun pool f ->
+      Team.for_slices pool 2 (fun ~worker:_ ~start ~count:_ -> f start));
+  check "for_n" (fun pool f -> Team.for_n pool 2 (fun ~worker:_ i -> f i));
+  check "for_n_dynamic" (fun pool f -> Team.for_n_dynamic pool 2 (fun ~worker:_ i -> f i))
+
 (* One body, so that what is remembered of it is wrong when it changes. *)
 let change_after_cheap_calls pool ~n change =
   let body = ref ignore in
@@ -361,6 +396,8 @@ let () =
           case "many in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
           case "plain writes are seen" (on_pools [ 1; 2; 3 ] regions_order_plain_writes);
           case "unequal work" (on_each_count unequal_work);
+          case ~seconds:30 "shared with who comes" (fun () ->
+              if not flipped then shared_with_who_comes ());
         ] );
       ( "short loops",
         [

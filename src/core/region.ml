@@ -4,12 +4,13 @@
    Everything goes through the workers' mailboxes, one cache line each (Mailbox): a region costs each
    worker two trips of that line, and one more where the job may be taken back. The caller runs its
    own share, then takes back each share that nobody has begun ([revoke]), so it never waits for a
-   worker that has other things to do. A broadcast must reach every worker: it takes back nothing but
+   worker that has other things to do. Where there is no mailbox to be had, as its worker has yet to come or
+   has another caller's job, the share is a task of the caller's. A broadcast must reach every worker: it takes back nothing but
    the shares of absent ones. A worker is absent while its place is free or its thread works in
    another pool ([away], set after its mailbox was freed; having been away once, it begins every job
    by compare-and-set).
 
-   Callers may be several. One that finds a mailbox taken does the share itself or, in a
+   Callers may be several. One that finds a mailbox taken offers the share to anybody or, in a
    broadcast, waits ([posting] counts it, for whoever frees a mailbox to wake it). Whoever waits
    serves its own mailbox, having freed it first if it waits within a share
    (Run.free_mailbox), so regions that need each other's workers all end. Served on top of another
@@ -159,35 +160,39 @@ let rec settle w v t =
     wait w (fun () -> progress t v <> was || (was = Waiting && absent v));
     settle w v t
 
-(* For the next region: this one does not wait. *)
-let hire_instead pool v = if Mailbox.is_gone v.mailbox then wake_for_work pool
-
-(* The workers that the caller has to stand in for, their mailboxes being taken. *)
+(* The workers whose mailboxes are taken, or gone. *)
 let rec post_all w t ~upto i =
   if i >= upto then []
   else if i = w.index then post_all w t ~upto (i + 1)
   else begin
     let v = w.pool.workers.(i) in
-    let posted =
-      if not t.revoke then post w v t
-      else
-        try_post w v t
-        ||
-        (hire_instead w.pool v;
-         false)
-    in
+    let posted = if t.revoke then try_post w v t else post w v t in
     let missed = post_all w t ~upto (i + 1) in
     if posted then missed else i :: missed
   end
 
 (* The caller's share of the work, and of the waiting. *)
-let take_part w t ~upto =
-  let missed = post_all w t ~upto 0 in
+let take_part w t ~missed ~upto =
   if w.index < upto then run_as w.index w t;
   for i = 0 to upto - 1 do
-    if i <> w.index then
-      if missed <> [] && List.mem i missed then run_as i w t else settle w w.pool.workers.(i) t
+    if i <> w.index && not (List.mem i missed) then settle w w.pool.workers.(i) t
   done
+
+(* The shares of those who are not there, or work for another caller, are tasks: whoever comes while the caller does its part, for
+   the sake of these or not, takes one, and the rest is the caller's. *)
+let rec with_missed w left part t =
+  match left with
+  | [] -> part ()
+  | i :: left ->
+    let others () = with_missed w left part t and this () = run_as i (Context.place_after w) t in
+    ignore
+      (if alone w || not t.revoke then Fork.in_place others this
+       else Fork.both_offered w ~wake:true others this)
+
+let take_part_in w t ~upto =
+  match post_all w t ~upto 0 with
+  | [] -> take_part w t ~missed:[] ~upto
+  | missed -> with_missed w missed (fun () -> take_part w t ~missed ~upto) t
 
 (* After the last mailbox: a share is counted as late before its mailbox is freed. It may have
    suspended, and wait for a worker to go on with it: perhaps for this one. *)
@@ -215,7 +220,7 @@ let rec break_all_off w t ~upto =
    two steps, but mailboxes and [late] tell all. *)
 let fork w t ~upto =
   match
-    take_part w t ~upto;
+    take_part_in w t ~upto;
     await_late w t
   with
   | () -> ()

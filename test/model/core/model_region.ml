@@ -52,31 +52,39 @@ let faults ?fails_with call =
 (* {2 Parties} *)
 
 type party =
+  | Comes  (** is not there when the call begins, and takes a task *)
   | Loops  (** searches, sleeps *)
   | Sleeps  (** the same, and sleeps already *)
   | Serves  (** its mailbox, and does nothing else *)
 
+let come w =
+  World.claim w;
+  Mailbox.unlock w.mailbox;
+  World.steal w
+
 let process pool i = function
+  | Comes -> World.at pool i come
   | Loops -> World.resident pool i
   | Sleeps -> World.sleeper pool i
   | Serves -> World.server pool i
 
-let spell = function Loops -> "loops" | Sleeps -> "sleeps" | Serves -> "serves"
+let spell = function Comes -> "comes" | Loops -> "loops" | Sleeps -> "sleeps" | Serves -> "serves"
 let kind revoke = if revoke then "loop" else "broadcast"
 
 let asleep parties =
-  let sleeps i party = if party = Serves then [] else [ i + 1 ] in
+  let sleeps i = function Comes | Serves -> [] | Loops | Sleeps -> [ i + 1 ] in
   List.concat (List.mapi sleeps parties)
 
 let name_of what ~revoke parties =
   Printf.sprintf "region: a %s%s beside one that %s" (kind revoke) what
     (String.concat ", one that " (List.map spell parties))
 
-(* The caller is the visitor; the others are residents. *)
+(* The caller is the visitor; the others are residents. Either all of them come, or none. *)
 let model ?(what = "") ?fails_with ?(prepare = ignore) ?(faults = faults) ?body ~revoke parties =
   let start () =
     let size = List.length parties + 1 in
-    let pool = World.pool size in
+    let residents = if List.mem Comes parties then 0 else size - 1 in
+    let pool = World.pool ~residents size in
     let call = call ?body:(Option.map (fun body -> body pool) body) ~revoke size in
     let residents = List.mapi (fun i party -> process pool (i + 1) party) parties in
     prepare ();
@@ -243,10 +251,15 @@ let goes_away ~returns ~revoke =
   let way = if returns then "goes away and comes back" else "goes away" in
   Model.make (Printf.sprintf "region: a %s, a resident %s" (kind revoke) way) start
 
+(* Of a loop: who calls a broadcast has them come first. *)
+let coming parties =
+  List.map List.hd [ simple parties; failing 0 parties; failing 1 parties; interrupted parties ]
+
 let quick =
   simple [ Loops ] @ simple [ Sleeps ] @ failing 0 [ Loops ] @ failing 1 [ Loops ]
   @ interrupted [ Loops ] @ both visitor_leaves
   @ [ resident_leaves () ]
+  @ coming [ Comes ]
   @ both (goes_away ~returns:false)
   @ both (goes_away ~returns:true)
 

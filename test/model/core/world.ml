@@ -66,13 +66,17 @@ let server pool i =
       done)
 
 (** One that steals and runs tasks, so many times; it waits until there is something to steal. *)
+let steal w =
+  let { workers; _ } = w.pool in
+  let is_something () = Find.some_deque_has_work workers (Array.length workers) in
+  if not (is_something ()) then Atomic.block is_something;
+  let task = Find.steal w in
+  if task != none then Run.execute w ~records:false task
+
 let thief ?(times = 1) pool i =
   at pool i (fun w ->
       for _ = 1 to times do
-        let is_something () = Find.some_deque_has_work pool.workers (Array.length pool.workers) in
-        if not (is_something ()) then Atomic.block is_something;
-        let task = Find.steal w in
-        if task != none then Run.execute w ~records:false task
+        steal w
       done)
 
 (** What holds of a pool that has nothing to do, in which these places' processes sleep. *)
