@@ -398,46 +398,6 @@ let long_second_half () =
   check "List.iter" (fun f -> Muster.List.iter f (List.init (finish + 1) Fun.id));
   check "Seq.iter" (fun f -> Muster.Seq.iter f (Seq.init (finish + 1) Fun.id))
 
-(* Of iterations that take long all are handed out before the first one begins, so that none waits behind it. (Where the
-   numbers of workers flip there may be nobody to hand them to.) *)
-let a_long_one_holds_up_no_other () =
-  let n = 40 in
-  let check what loop =
-    with_domains 2 @@ fun pool ->
-    let over = Atomic.make 0 in
-    let body i =
-      if i = 0 then begin
-        let give_up = Unix.gettimeofday () +. 2. in
-        while Atomic.get over < n - 1 && Unix.gettimeofday () < give_up do
-          Domain.cpu_relax ()
-        done;
-        if Atomic.get over < n - 1 then
-          failf "%s: only %d of %d others were done" what (Atomic.get over) (n - 1)
-      end
-      else begin
-        burn 0.000_1;
-        Atomic.incr over
-      end
-    in
-    (* The first one has all to learn. *)
-    for _ = 1 to 3 do
-      Atomic.set over 0;
-      Pool.run pool (fun () -> loop pool body)
-    done
-  in
-  let start = 0 and finish = n - 1 in
-  check "for" (fun _ f -> Muster.parallel_for ~start ~finish f);
-  check "reduce" (fun _ f ->
-      Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
-  check "find" (fun _ f ->
-      ignore
-        (Muster.parallel_find ~start ~finish (fun i ->
-             f i;
-             None)));
-  check "Array.iter" (fun _ f -> Muster.Array.iter f (Array.init n Fun.id));
-  check "List.iter" (fun _ f -> Muster.List.iter f (List.init n Fun.id));
-  check "for_n_dynamic" (fun pool f -> Muster.Team.for_n_dynamic pool n (fun ~worker:_ i -> f i))
-
 let () =
   Alcotest.run "loops"
     [
@@ -458,8 +418,6 @@ let () =
           case ~seconds:20 "the right half of every integer" right_half_is_begun;
           case ~seconds:20 "a few that have become long" few_that_have_become_long;
           case ~seconds:20 "a long second half" long_second_half;
-          case ~seconds:30 "a long one holds up no other" (fun () ->
-              if not flipped then a_long_one_holds_up_no_other ());
           case "bad grain" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
           case "a grain beyond the range" grain_beyond_the_range;

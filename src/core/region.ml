@@ -179,15 +179,54 @@ let take_part w t ~missed ~upto =
   done
 
 (* The shares of those who are not there, or work for another caller, are tasks: whoever comes while the caller does its part, for
-   the sake of these or not, takes one, and the rest is the caller's. *)
+   the sake of these or not, takes one, and the rest is the caller's. Who takes one may do so on top of a strand for which the
+   share will wait: so there it can suspend. The caller never does, as a region's caller stays where it is. *)
+
+let take_task_back w p =
+  Publish.retract w (Promise.any p);
+  Promise.claim p
+
+(* As Fork.wait_done. *)
+let await_task w p =
+  match Visit.wait_as w p with
+  | () -> ()
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    while not (Promise.is_done p) do
+      Visit.wait_as w p
+    done;
+    Outcome.raise failure
+
+let abandon w p = if not (take_task_back w p) then await_task w p
+
+(* The share knows what it is a part of by itself. *)
+let offering w t i others =
+  let { share; report; _ } : Mailbox.letter = t.letter in
+  let p = Promise.(make nowhere (fun () -> note_failure share i report)) in
+  match
+    Publish.offer w ~wake:true (Promise.any p);
+    others ();
+    take_task_back w p
+  with
+  | true -> run_as i w t
+  | false ->
+    await_task w p;
+    Fork.result p
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Outcome.firmly abandon w p;
+    Outcome.raise failure
+
 let rec with_missed w left part t =
   match left with
   | [] -> part ()
   | i :: left ->
-    let others () = with_missed w left part t and this () = run_as i (Context.place_after w) t in
-    ignore
-      (if alone w || not t.revoke then Fork.in_place others this
-       else Fork.both_offered w ~wake:true others this)
+    let others () = with_missed w left part t in
+    if alone w || not t.revoke then begin
+      others ();
+      run_as i w t
+    end
+    else offering w t i others
 
 let take_part_in w t ~upto =
   match post_all w t ~upto 0 with

@@ -75,15 +75,10 @@ let next_chunk job cost last =
   let fitting = if cost = Site.unknown then 1 else (quantum lsl Site.shift) / Int.max 1 cost in
   Int.max job.grain (Int.min fitting (growth * last))
 
-(* Beside an iteration of a quantum a fork is nothing, and what is not handed out before it begins nobody can
-   have until it ends: so all is handed out at once, in halves of halves. *)
-let is_coarse cost iterations =
-  if cost = Site.unknown then iterations < 64 else cost >= quantum lsl Site.shift
-
-let may_split job (w : Place.t) lo hi cost rest =
+let may_split job (w : Place.t) lo hi rest =
   rest >= worth
   && span lo hi - job.grain >= job.grain - 1
-  && not (Place.alone w || (Place.has_offered w && not (is_coarse cost (span lo hi))))
+  && not (Place.has_offered w || Place.alone w)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
 let remind (w : Place.t) rest = if rest >= worth_waking then Publish.wake_for_work w.pool
@@ -114,7 +109,7 @@ and sweep_at job mine w lo hi cost last =
   if not (Place.owned w) then step job mine lo hi cost last
   else begin
     Run.serve w;
-    if lo < hi && may_split job w lo hi cost rest then split job mine w lo hi cost last rest
+    if lo < hi && may_split job w lo hi rest then split job mine w lo hi cost last rest
     else begin
       remind w rest;
       step job mine lo hi cost last
@@ -123,10 +118,7 @@ and sweep_at job mine w lo hi cost last =
 
 and split job mine w lo hi cost last rest =
   let mid = lo + (span lo hi / 2) in
-  let left () =
-    if is_coarse cost (span lo mid) then sweep_at job mine w lo mid cost last
-    else step job mine lo mid cost last
-  in
+  let left () = step job mine lo mid cost last in
   let right () = sweep job (mid + 1) hi cost last in
   ignore (Fork.both_offered w ~wake:(rest >= worth_waking) left right)
 

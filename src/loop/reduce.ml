@@ -30,9 +30,6 @@ let learn t ~since leaves =
 
 let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (leaves * t.per_leaf)
 
-(* As in a loop (Loop.is_coarse). *)
-let has_coarse_leaves t = rest t 1 >= Loop.quantum
-
 let rec node t a b =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
   let rest = rest t (b - a + 1) in
@@ -62,8 +59,8 @@ and branch t a b ~rest left =
   let w = Context.place () in
   let left () = left t a m and right () = node t (m + 1) b in
   let l, r =
-    if Place.owned w && not (Place.alone w || (Place.has_offered w && not (has_coarse_leaves t)))
-    then Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
+    if Place.owned w && not (Place.has_offered w || Place.alone w) then
+      Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
     else Fork.in_place left right
   in
   noted t b (fun () -> t.combine l r)

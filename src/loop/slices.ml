@@ -11,8 +11,8 @@ let[@inline] slice n size worker =
 
 (* {2 Slices that are shared out}
 
-   Each worker begins with its slice and takes half of what remains of it, again and again, or single units if these take
-   so long that nobody should have to wait behind one; when it is done it takes half of what remains of another's. A counter that all share costs 75-120
+   Each worker begins with its slice and takes half of what remains of it, again and again; when
+   it is done it takes half of what remains of another's. A counter that all share costs 75-120
    ns a visit; a worker's own word, on a line of its own, 10. The word is the whole state of a
    slice, so a compare-and-set on it needs no more proof. *)
 
@@ -33,33 +33,33 @@ let create ~from ~n ~size ~unit =
   in
   { words = Array.init size word; unit; units; from; n }
 
-(* The first half for its worker, the last for a thief; no more than [most]. *)
-let rec take_half word ~most ~first =
+(* The first half for its worker, the last for a thief. *)
+let rec take_half word ~first =
   let seen = Atomic.get word in
   let start = seen lsr bits and count = seen land mask in
-  let half = Int.min most ((count + 1) / 2) in
+  let half = (count + 1) / 2 in
   let left = if first then pack (start + half) (count - half) else pack start (count - half) in
   if count = 0 then (0, 0)
   else if Atomic.compare_and_set word seen left then
     ((if first then start else start + count - half), half)
-  else take_half word ~most ~first
+  else take_half word ~first
 
 (* One whose other half was just stolen goes on with what it got: own word first. *)
-let rec take t worker ~most =
+let rec take t worker =
   let own = t.words.(worker) in
-  let ((_, count) as taken) = take_half own ~most ~first:true in
-  if count > 0 then taken else steal t worker 1 ~most
+  let ((_, count) as taken) = take_half own ~first:true in
+  if count > 0 then taken else steal t worker 1
 
-and steal t worker distance ~most =
+and steal t worker distance =
   let size = Array.length t.words in
   if distance = size then (0, 0)
   else
     let victim = (worker + distance) mod size in
-    let start, count = take_half t.words.(victim) ~most:max_int ~first:false in
-    if count = 0 then steal t worker (distance + 1) ~most
+    let start, count = take_half t.words.(victim) ~first:false in
+    if count = 0 then steal t worker (distance + 1)
     else begin
       Atomic.set t.words.(worker) (pack start count);
-      take t worker ~most
+      take t worker
     end
 
 let bounds t (start, count) =

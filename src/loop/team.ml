@@ -166,8 +166,7 @@ let measured loop ~worker lo hi =
 
 (* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
 let rec sweep_shared loop failures me slices worker =
-  let most = if Loop.is_coarse (Site.cost loop.code) loop.n then 1 else max_int in
-  let ((_, count) as taken) = Slices.take slices worker ~most in
+  let ((_, count) as taken) = Slices.take slices worker in
   if count > 0 then begin
     Context.check ();
     let lo, hi = Slices.bounds slices taken in
