@@ -174,10 +174,8 @@ let run_block job b cost =
   if Site.estimate cost (b.count * b.each) >= worth then share job b 0 b.count
   else in_turn job b 0 (Machine.ticks ())
 
-(* Pieces grow, for the same reason. *)
-let growth = 16
-
-(* The blocks, and where the last one ended. [most]: elements of a piece. *)
+(* The blocks, and where the last one ended. [most]: elements of a piece. Pieces grow, as a loop's chunks do, for
+   the same reason. *)
 let rec blocks job from first pieces ~most =
   if job.source.is_end from || over job first then ([], from)
   else
@@ -187,7 +185,7 @@ let rec blocks job from first pieces ~most =
     let b = cut job from first ~each ~pieces in
     let work () = run_block job b cost in
     let go_on () =
-      let most = Int.min longest (growth * each) in
+      let most = Int.min longest (Loop.growth * each) in
       blocks job b.left (first + (pieces * each)) (2 * pieces) ~most
     in
     if cost = Site.unknown || job.source.is_end b.left then begin

@@ -65,7 +65,7 @@ let server pool i =
         Run.serve w
       done)
 
-(** One that steals and runs tasks, so many times; it waits until there is something to steal. *)
+(** Waits until there is something to steal, and runs it. *)
 let steal w =
   let { workers; _ } = w.pool in
   let is_something () = Find.some_deque_has_work workers (Array.length workers) in
@@ -73,6 +73,7 @@ let steal w =
   let task = Find.steal w in
   if task != none then Run.execute w ~records:false task
 
+(** One that does so, so many times. *)
 let thief ?(times = 1) pool i =
   at pool i (fun w ->
       for _ = 1 to times do
