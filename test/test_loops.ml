@@ -398,6 +398,47 @@ let long_second_half () =
   check "List.iter" (fun f -> Muster.List.iter f (List.init (finish + 1) Fun.id));
   check "Seq.iter" (fun f -> Muster.Seq.iter f (Seq.init (finish + 1) Fun.id))
 
+(* As many iterations as workers, each of which ends only when all have begun: none is kept behind another, and
+   none is left to a worker that sleeps. Where the numbers flip there are not so many workers. *)
+let all_begin_at_once () =
+  let n = 8 and patience = 2. in
+  let begun = Atomic.make 0 and given_up = Atomic.make 0 in
+  let rec wait until =
+    if Atomic.get begun < n then
+      if Unix.gettimeofday () > until then Atomic.incr given_up
+      else begin
+        Unix.sleepf 0.000_2;
+        wait until
+      end
+  in
+  let body _ =
+    Atomic.incr begun;
+    wait (Unix.gettimeofday () +. patience)
+  in
+  let check what loop =
+    with_domains n @@ fun pool ->
+    for time = 1 to 10 do
+      Atomic.set begun 0;
+      Pool.run pool (fun () -> loop body);
+      check_int (Printf.sprintf "%s, time %d: given up" what time) 0 (Atomic.get given_up)
+    done
+  in
+  let start = 1 and finish = n in
+  let indices = List.init n Fun.id in
+  let nothing f i =
+    f i;
+    None
+  in
+  if not flipped then begin
+    check "for" (fun f -> Muster.parallel_for ~start ~finish f);
+    check "reduce" (fun f ->
+        Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
+    check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (nothing f)));
+    check "Array.iter" (fun f -> Muster.Array.iter f (Array.of_list indices));
+    check "List.iter" (fun f -> Muster.List.iter f indices);
+    check "Task.all" (fun f -> ignore (Muster.Task.all (List.map (fun i () -> f i) indices)))
+  end
+
 let () =
   Alcotest.run "loops"
     [
@@ -418,6 +459,7 @@ let () =
           case ~seconds:20 "the right half of every integer" right_half_is_begun;
           case ~seconds:20 "a few that have become long" few_that_have_become_long;
           case ~seconds:20 "a long second half" long_second_half;
+          case ~seconds:20 "all begin at once" all_begin_at_once;
           case "bad grain" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
           case "a grain beyond the range" grain_beyond_the_range;

@@ -75,10 +75,14 @@ let short = Machine.ticks_of_us 1 / 10
 let rec alone ~most c s i n =
   Loop.look_up_between_chunks ();
   let since = Machine.ticks () in
-  match one_by_one c s i n with
-  | None -> None
+  let rest = one_by_one c s i n in
+  let took = Machine.ticks () - since in
+  match rest with
+  | None ->
+    (* At least that: there may have been fewer. *)
+    if took > n * most then ignore (Site.learn c.code ~ticks:took ~iterations:n);
+    None
   | Some s ->
-    let took = Machine.ticks () - since in
     if took > n * most then Some (s, i + n)
     else alone ~most c s (i + n) (if took < Loop.quantum then Int.min longest (2 * n) else n)
 

@@ -105,6 +105,11 @@ let give (p : _ piece) n refill =
   p.refill <- refill;
   n
 
+let give_timed p n refill =
+  let n = give p n refill in
+  p.since <- Machine.ticks ();
+  n
+
 let reach (p : _ piece) rest left =
   p.rest <- rest;
   p.left <- left
@@ -249,22 +254,22 @@ let in_place job p =
   let rs, last = go_on job p in
   (r :: rs, last)
 
-(* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
-   that sharing could take off the caller. *)
-let rec stretch n since (p : _ piece) =
-  let ticks = Machine.ticks () - since in
-  if p.source.is_end p.rest || 1000 * ticks >= n * hardly then 0
-  else begin
-    Loop.look_up_between_chunks ();
-    let longer = Int.min (2 * n) longest_alone in
-    give p longer (stretch longer (Machine.ticks ()))
-  end
-
 (* Of the first [n] elements. *)
 let confirm cost n (p : _ piece) =
   let ticks = Machine.ticks () - p.since in
   Site.confirm p.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
   ticks
+
+(* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
+   that sharing could take off the caller. What the last elements took is what those after them are expected to. *)
+let rec stretch cost n (p : _ piece) =
+  let ticks = confirm cost n p in
+  if p.source.is_end p.rest || 1000 * ticks >= n * hardly then 0
+  else begin
+    Loop.look_up_between_chunks ();
+    let longer = Int.min (2 * n) longest_alone in
+    give_timed p longer (stretch cost longer)
+  end
 
 (* What is remembered is tried on a few elements. They are what tells how many more may be done in
    place. *)
@@ -275,9 +280,10 @@ let tried cost n (p : _ piece) =
   let ticks = confirm cost n p in
   if p.source.is_end p.rest then 0
   else begin
-    let more = whole p.unit (Int.min longest_alone (worth * n / at_least_1 ticks)) in
+    let more = Int.min longest_alone (worth * n / at_least_1 ticks) in
+    let more = whole p.unit (Int.min more (Loop.growth * n)) in
     Loop.look_up_between_chunks ();
-    give p more (stretch more (Machine.ticks ()))
+    give_timed p more (stretch cost more)
   end
 
 (* How many are left, as far as they may count. *)
@@ -297,11 +303,7 @@ let after_first cost n refill (p : _ piece) =
     ignore (Site.learn p.code ~ticks ~iterations:p.unit);
     0
   end
-  else begin
-    let n = give p n refill in
-    p.since <- Machine.ticks ();
-    n
-  end
+  else give_timed p n refill
 
 let from_the_front (job : _ job) from first cost n refill =
   in_place job (timed (piece job from job.unit first (after_first cost n refill)))
@@ -336,9 +338,7 @@ let quick (p : _ piece) =
     let remembered = Site.cost p.code in
     let cost = if remembered = Site.unknown then trivial else remembered in
     let n = trial_length cost p.unit in
-    let n = give p n (tried cost n) in
-    p.since <- Machine.ticks ();
-    n
+    give_timed p n (tried cost n)
 
 let front source ~code ~unit first from =
   {

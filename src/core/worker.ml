@@ -124,6 +124,10 @@ let pass_on w =
   else if some_deque_has_work w.pool.workers (places_in_use w.pool) then
     ignore (Parking.wake_one w.pool.parking)
 
+(* Who was woken for work takes some of it, and what is left may lie elsewhere than what it takes (Find.steal_from):
+   nobody was woken for that while somebody was searching. *)
+let wake_next w = if several_tasks_wait w.pool.workers (places_in_use w.pool) then wake_for_work w.pool
+
 (* A visitor raises it when it looks. *)
 let leave_stray pool exn =
   Atomic.set pool.stray (Some exn);
@@ -145,7 +149,7 @@ let spin_and_sleep w ~pauses ~until ~stop =
   if spin ~found pauses (Machine.ticks ()) then stop ()
   else begin
     park w ~announce ~found;
-    if until () then pass_on w
+    if until () then pass_on w else wake_next w
   end
 
 let search w ~pauses ~until =

@@ -188,16 +188,21 @@ let measured t s lo hi =
     if not s.told then Leftmost.note t.failures s.at failure;
     Outcome.raise failure
 
-let rec node t s lo hi =
+(* [whole]: the part was handed out, as a part of this tree alone, and is handed on if its leaves are coarse (Reduce). *)
+let rec node t s lo hi ~whole =
   if Leftmost.stops t.failures lo then raise Promise.Skipped;
-  let rest = Site.estimate (Site.cost t.code) (Loop.span lo hi + 1) in
+  let cost = Site.cost t.code in
+  let rest = Site.estimate cost (Loop.span lo hi + 1) in
   if is_leaf t lo hi || rest <= Loop.quantum then measured t s lo hi
   else begin
     Loop.look_up_between_chunks ();
     let mid = middle lo hi and w = Context.place () in
+    let coarse = cost = Site.unknown || Site.estimate cost t.chunk >= Loop.quantum in
+    let may_offer = (whole && coarse) || not (Place.has_offered w) in
     let l, r =
-      if Place.owned w && not (Place.has_offered w || Place.alone w) then
-        let left () = node t s lo mid and right () = strand t (mid + 1) hi in
+      if Place.owned w && may_offer && not (Place.alone w) then
+        let left () = node t s lo mid ~whole:coarse in
+        let right () = strand t (mid + 1) hi ~whole:coarse in
         Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
       else in_turn t s lo mid hi
     in
@@ -206,17 +211,17 @@ let rec node t s lo hi =
 
 and in_turn t s lo mid hi =
   s.later <- (mid + 1, hi) :: s.later;
-  let l = node t s lo mid in
+  let l = node t s lo mid ~whole:false in
   match s.later with
   | [] -> (l, of_begun s (mid + 1))
   | _ :: later ->
     s.later <- later;
-    (l, node t s (mid + 1) hi)
+    (l, node t s (mid + 1) hi ~whole:false)
 
 (* All that it has begun has ended, too, when it ends. *)
-and strand : 'a. 'a t -> int -> int -> 'a =
- fun t lo hi ->
-  let compute_part = part t.pool (fun (lo, hi) -> strand t lo hi) in
+and strand : 'a. 'a t -> int -> int -> whole:bool -> 'a =
+ fun t lo hi ~whole ->
+  let compute_part = part t.pool (fun (lo, hi) -> strand t lo hi ~whole:false) in
   let s =
     {
       compute_part;
@@ -240,7 +245,7 @@ and strand : 'a. 'a t -> int -> int -> 'a =
   in
   let result = ref None in
   let compute () =
-    match node t s lo hi with
+    match node t s lo hi ~whole with
     | v -> result := Some (Ok v)
     | exception exn -> result := Some (Error (Outcome.caught exn))
   in
@@ -256,5 +261,5 @@ let reduce manner pool ~chunk ~code ~combine ~start ~finish leaf =
     (fun () -> Leftmost.get t.failures)
     (fun () ->
       match manner with
-      | Parallel -> strand t start finish
+      | Parallel -> strand t start finish ~whole:false
       | Concurrent -> concurrent t start finish)

@@ -5,6 +5,10 @@
    and if so hands out half of what remains (lazy splitting: Tzannes, Caragea, Barua and
    Vishkin, PPoPP 2010). No timer, and no clock inside a chunk.
 
+   Lazy splitting looks once a chunk, which is too seldom where a chunk is one long iteration: what lies behind it
+   would wait for it. So coarse iterations are all handed out before the first one begins, by halves: the
+   largest are stolen first.
+
    What an iteration costs is remembered per loop body (Site), so a loop too short to share
    runs as a plain loop from its second time on, and one that is worth it is shared before its
    first iteration. A wrong memory costs time, never an answer, and mends itself: a plain loop
@@ -75,10 +79,14 @@ let next_chunk job cost last =
   let fitting = if cost = Site.unknown then 1 else (quantum lsl Site.shift) / Int.max 1 cost in
   Int.max job.grain (Int.min fitting (growth * last))
 
-let may_split job (w : Place.t) lo hi rest =
-  rest >= worth
-  && span lo hi - job.grain >= job.grain - 1
-  && not (Place.has_offered w || Place.alone w)
+let is_divisible job lo hi rest = rest >= worth && span lo hi - job.grain >= job.grain - 1
+
+(* So few of unknown cost that each may be a job of its own. *)
+let few = 1024
+
+(* Whether a chunk of the least length lasts a quantum. *)
+let is_coarse job cost lo hi =
+  if cost = Site.unknown then span lo hi < few else cost >= (quantum lsl Site.shift) / job.grain
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
 let remind (w : Place.t) rest = if rest >= worth_waking then Publish.wake_for_work w.pool
@@ -91,35 +99,46 @@ let look_up_between_chunks () =
   end
   else Context.check_if_any ()
 
-(* [last]: the length of the chunk before. *)
-let rec sweep job lo hi cost last =
+(* [last]: the length of the chunk before. [whole]: the range was handed out, and nothing of it has begun. *)
+let rec sweep job lo hi cost last ~whole =
   let mine = { ticks = 0; iterations = 0 } in
-  sweep_on job mine lo hi cost last;
+  let cost = if cost = Site.unknown then Site.cost job.code else cost in
+  sweep_on job mine lo hi cost last ~whole;
   ignore (Atomic.fetch_and_add job.spent mine.ticks);
   ignore (Atomic.fetch_and_add job.swept mine.iterations)
 
-and sweep_on job mine lo hi cost last =
+and sweep_on job mine lo hi cost last ~whole =
   if not (job.stopped lo) then
     match look_up_between_chunks () with
     | exception exn -> job.fail lo (Outcome.caught exn)
-    | () -> sweep_at job mine (Context.place ()) lo hi cost last
+    | () -> sweep_at job mine (Context.place ()) lo hi cost last ~whole
 
-and sweep_at job mine w lo hi cost last =
+(* Only one loop's parts are in a deque. A loop inside an iteration whose siblings are there keeps its own to
+   itself until these are stolen: if it handed them out, too, loops in loops without end would offer thieves
+   something to begin at each level, each of which has to overflow its stack before the level above can fail. *)
+and sweep_at job mine w lo hi cost last ~whole =
   let rest = Site.estimate cost (span lo hi + 1) in
   if not (Place.owned w) then step job mine lo hi cost last
   else begin
     Run.serve w;
-    if lo < hi && may_split job w lo hi rest then split job mine w lo hi cost last rest
+    let coarse = is_coarse job cost lo hi in
+    let may_offer = (whole && coarse) || not (Place.has_offered w) in
+    if may_offer && is_divisible job lo hi rest && not (Place.alone w) then
+      split job mine w lo hi cost last rest ~coarse
     else begin
       remind w rest;
       step job mine lo hi cost last
     end
   end
 
-and split job mine w lo hi cost last rest =
+and split job mine w lo hi cost last rest ~coarse =
   let mid = lo + (span lo hi / 2) in
-  let left () = step job mine lo mid cost last in
-  let right () = sweep job (mid + 1) hi cost last in
+  let left () =
+    let rest = Site.estimate cost (span lo mid + 1) in
+    if coarse && is_divisible job lo mid rest then split job mine w lo mid cost last rest ~coarse
+    else step job mine lo mid cost last
+  in
+  let right () = sweep job (mid + 1) hi cost last ~whole:coarse in
   ignore (Fork.both_offered w ~wake:(rest >= worth_waking) left right)
 
 (* One chunk, then the rest. *)
@@ -129,15 +148,15 @@ and step job mine lo hi cost last =
   else begin
     let next = lo + chunk in
     let cost = measured job mine lo (next - 1) in
-    sweep_on job mine next hi cost chunk
+    sweep_on job mine next hi cost chunk ~whole:false
   end
 
 (* What is remembered is what all chunks took: one of them may have had a long iteration. *)
 let share job lo hi cost =
   Pool.with_current
-    ~in_place:(fun () -> sweep job lo hi cost 0)
+    ~in_place:(fun () -> sweep job lo hi cost 0 ~whole:false)
     (fun _ ->
-      sweep job lo hi cost 0;
+      sweep job lo hi cost 0 ~whole:false;
       let iterations = Atomic.get job.swept in
       if iterations > 0 then ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))
 

@@ -30,10 +30,16 @@ let learn t ~since leaves =
 
 let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (leaves * t.per_leaf)
 
-let rec node t a b =
+(* Whether a leaf lasts a quantum: then all parts are handed out before the first begins, as a coarse loop's are. *)
+let is_coarse t =
+  let cost = Site.cost t.code in
+  cost = Site.unknown || Site.estimate cost t.per_leaf >= Loop.quantum
+
+(* [whole]: the subtree was handed out, as a part of this tree alone. *)
+let rec node t a b ~whole =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
   let rest = rest t (b - a + 1) in
-  if a = b || rest <= Loop.quantum then measured t a b else branch t a b ~rest node
+  if a = b || rest <= Loop.quantum then measured t a b else branch t a b ~rest ~whole node
 
 (* What is remembered may be true of the leaves before these alone: eight looks in what should last a quantum. *)
 and measured t a b =
@@ -50,17 +56,20 @@ and watched t a b ~from ~since ~levels =
     let left = watched t a m ~from ~since ~levels in
     let is_late = Machine.ticks () - since >= 2 * Loop.quantum in
     if is_late then learn t ~since (m - from + 1);
-    t.combine left (if is_late then node t (m + 1) b else watched t (m + 1) b ~from ~since ~levels)
+    t.combine left
+      (if is_late then node t (m + 1) b ~whole:false else watched t (m + 1) b ~from ~since ~levels)
 
 (* [left t a m] is what it says, of leaves [a] to [m]. *)
-and branch t a b ~rest left =
+and branch t a b ~rest ~whole left =
   let m = a + ((b - a) / 2) in
   Loop.look_up_between_chunks ();
-  let w = Context.place () in
-  let left () = left t a m and right () = node t (m + 1) b in
+  let w = Context.place () and coarse = is_coarse t in
+  let may_offer = (whole && coarse) || not (Place.has_offered w) in
+  let offers = Place.owned w && may_offer && not (Place.alone w) in
+  let whole = offers && coarse in
+  let left () = left t a m ~whole and right () = node t (m + 1) b ~whole in
   let l, r =
-    if Place.owned w && not (Place.has_offered w || Place.alone w) then
-      Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
+    if offers then Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
     else Fork.in_place left right
   in
   noted t b (fun () -> t.combine l r)
@@ -113,7 +122,7 @@ let tree ?grain ~start ~finish ~combine f =
   (t, last)
 
 let shared t b ~in_place node =
-  Pool.with_current ~in_place:(fun () -> in_place t 0 b) (fun _ -> node t 0 b)
+  Pool.with_current ~in_place:(fun () -> in_place t 0 b) (fun _ -> node t 0 b ~whole:false)
 
 (* {2 After the first leaf}
 
@@ -127,10 +136,10 @@ let rec plain_after first t a b =
     let left = plain_after first t a m in
     t.combine left (plain t (m + 1) b)
 
-let rec node_after first t a b =
+let rec node_after first t a b ~whole =
   let rest = rest t (b - a) in
   if a = b || rest <= Loop.quantum then noted t b (fun () -> plain_after first t a b)
-  else branch t a b ~rest (node_after first)
+  else branch t a b ~rest ~whole (node_after first)
 
 let run_short t last cost iterations =
   let since = Machine.ticks () in
