@@ -11,6 +11,7 @@ help:
 	@echo 'make bench          measure against Domainslib and the sequential programs'
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
 	@echo 'make bench-sync     locks beside the stdlib'"'"'s'
+	@echo 'make bench-scaling  times faster than the sequential program on 1, 2, 4 ... workers'
 	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
 	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
@@ -53,6 +54,9 @@ bench-collections:
 
 bench-never:
 	@$(RUN) bench/never/main.exe -- $(ARGS)
+
+bench-scaling:
+	@$(RUN) bench/scaling/main.exe -- $(ARGS)
 
 bench-sync:
 	@$(RUN) bench/sync/main.exe -- $(ARGS)
@@ -109,4 +113,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-ported bench-sync bench-collections bench-rivals stress soak faults model litmus coverage tsan fmt doc install clean
+.PHONY: help setup all test demo bench bench-never bench-ported bench-scaling bench-sync bench-collections bench-rivals stress soak faults model litmus coverage tsan fmt doc install clean

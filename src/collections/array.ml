@@ -280,7 +280,7 @@ let[@inline never] move_chunk a r at (found : Select.found) =
 
 let pack ?others marks a =
   let move r at found = move_chunk a r at found in
-  let make n i = Compat.make_fresh n (unsafe_get a i) in
+  let make n i = Pages.make n (unsafe_get a i) in
   Select.pack ?others marks ~empty:[||] ~make ~move
 
 let filter_short p a =

@@ -46,6 +46,33 @@ let make_fresh n (v : 'a) : 'a array =
   end
   else Array.make n v
 
+(* {2 Long arrays whose memory all workers touch} *)
+
+external reserve : int -> Obj.t = "muster_reserve"
+external address : Obj.t -> int = "muster_address" [@@noalloc]
+external put_units : int -> int -> int -> unit = "muster_put_units" [@@noalloc]
+external become_array : Obj.t -> 'a array = "muster_become_array" [@@noalloc]
+
+(* Between two looks for signals, and for those who wait for a collection. *)
+let longest_put = 1 lsl 12
+
+let rec put_all address from count =
+  if count > 0 then begin
+    let now = Int.min longest_put count in
+    put_units address from now;
+    put_all address (from + now) (count - now)
+  end
+
+let make_together n (v : 'a) ~share : 'a array =
+  if Obj.tag (Obj.repr v) = Obj.double_tag || n > Sys.max_array_length then make_fresh n v
+  else begin
+    let block = reserve n in
+    share n (put_all (address block));
+    let made = become_array block in
+    Array.unsafe_set made 0 v;
+    made
+  end
+
 (* What is stored needs no barrier, as no immediate has anything to mark, remember or publish; what
    it replaces needs none, as it is still referenced from another element. *)
 let[@inline] set_fresh (a : 'a array) i (v : 'a) =

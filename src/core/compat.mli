@@ -42,8 +42,13 @@ val make_fresh : int -> 'a -> 'a array
 (** [Array.make n v], for elements that are all set before anybody reads them: of floats only the
     first is [v]. *)
 
+val make_together : int -> 'a -> share:(int -> (int -> int -> unit) -> unit) -> 'a array
+(** Likewise, for arrays longer than any block of the minor heap: only the first element is [v]. [share n put] calls
+    [put from count] for parts of [0] to [n - 1], on any domains and at once, and returns, on the domain on which it was called, when
+    all of these calls have. *)
+
 val set_fresh : 'a array -> int -> 'a -> unit
-(** [Array.unsafe_set] into an array from [make_fresh n v] that nobody else has seen, of which at
+(** [Array.unsafe_set] into an array from [make_fresh n v] or [make_together n v] that nobody else has seen, of which at
     least one element is still [v]: a plain store where the new element is an immediate, which
     takes 2 ns less. *)
 

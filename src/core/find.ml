@@ -221,8 +221,7 @@ let rec some_deque_has_work workers n =
 (* More than one, as far as one look can tell. *)
 let rec several_tasks_wait ?(found = 0) workers n =
   found > 1
-  || n > 0
-     && several_tasks_wait ~found:(found + Deque.size workers.(n - 1).deque) workers (n - 1)
+  || (n > 0 && several_tasks_wait ~found:(found + Deque.size workers.(n - 1).deque) workers (n - 1))
 
 let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 

@@ -189,17 +189,6 @@ let over ~code ~per_leaf ~last leaf combine =
 
 let one_block = 1024
 let blocks = 64
-
-(* Making a long result takes as long as reducing: both at once. *)
-let long = 1 lsl 16
-
-let made_beside reduce n make =
-  if n < long then begin
-    reduce ();
-    make ()
-  end
-  else fst (Fork.both make reduce)
-
 let each_block ~code ~size last f = over ~code ~per_leaf:size ~last f (fun () () -> ())
 
 (* The length of the blocks, all but the last. *)
@@ -224,7 +213,8 @@ let scan_blocks ~code n ~make ~total ~scan op =
   let put_back = Context.to_tell_again () in
   let tell_again () = if Option.is_some (Leftmost.index failures) then put_back () in
   Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
-  let result = made_beside reduce n make in
+  let result = make () in
+  reduce ();
   tell_again ();
   for b = 1 to last_known () - 1 do
     keep (carry op totals) b
@@ -268,7 +258,7 @@ let parallel_scan op a =
     Array.copy a
   end
   else
-    let make () = Compat.make_fresh n (Array.unsafe_get a 0) in
+    let make () = Pages.make n (Array.unsafe_get a 0) in
     let total lo hi = fold_from op (Array.unsafe_get a lo) a (lo + 1) hi in
     let scan r carry lo hi = scan_chunk op a r carry lo hi in
     scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op

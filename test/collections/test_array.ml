@@ -254,6 +254,53 @@ let effects =
                (Array.init n Fun.id))) );
   ]
 
+(* Long results are made by all workers, in memory that is no array yet (Pages): collections of each kind in the midst of
+   that, by another domain and by the workers, take and leave nothing. *)
+
+let beside_collections () =
+  let over = Atomic.make false in
+  let collect i =
+    match i mod 5 with
+    | 0 -> Gc.minor ()
+    | 1 -> Gc.full_major ()
+    | 2 -> Gc.compact ()
+    | 3 -> ignore (Gc.major_slice 0)
+    | _ -> Gc.major ()
+  in
+  let rec go_on i =
+    if not (Atomic.get over) then begin
+      ignore (Sys.opaque_identity (List.init 1_000 string_of_int));
+      collect i;
+      go_on (i + 1)
+    end
+  in
+  let collector = Domain.spawn (fun () -> go_on 0) in
+  let kept = Array.make 4 [||] in
+  let check time =
+    let n = (1 lsl 16) + time in
+    let text i = string_of_int (i + time) in
+    let texts = A.init n text in
+    let options = A.map Option.some texts and lengths = A.map String.length texts in
+    let floats = A.map float_of_string texts and longest = A.scan max texts in
+    let even = A.filter (fun s -> int_of_string s land 1 = 0) texts in
+    kept.(time land 3) <- texts;
+    let agrees i s =
+      String.equal s (text i)
+      && options.(i) = Some s
+      && lengths.(i) = String.length s
+      && Float.equal floats.(i) (float_of_int (i + time))
+    in
+    check_bool "init, map" true (Seq.for_all Fun.id (Seq.mapi agrees (Array.to_seq texts)));
+    check_bool "scan" true (String.equal longest.(n - 1) (Array.fold_left max "" texts));
+    check_int "filter" (n / 2) (Array.length even - if n land 1 = 1 && time land 1 = 0 then 1 else 0);
+    Array.iter (Array.iter (fun s -> ignore (int_of_string s))) kept
+  in
+  Fun.protect
+    ~finally:(fun () ->
+      Atomic.set over true;
+      Domain.join collector)
+    (fun () -> run_on 3 (fun () -> List.iter check (List.init 8 Fun.id)))
+
 let () =
   Alcotest.run "array"
     [
@@ -263,4 +310,5 @@ let () =
       of_elements "mixed" mixed;
       of_elements "options" options;
       ("effects", properties effects);
+      ("long", [ case "beside collections" beside_collections ]);
     ]

@@ -1,0 +1,44 @@
+/* A long array whose memory several domains write at once, before it is one.
+
+   It begins as a block that the collector does not look into, so that what lies there does not matter yet, and
+   becomes an array when all of it holds something. Meanwhile nobody but its maker refers to it as a value: the
+   collector marks what a stack refers to on that stack's own domain, so no other domain writes the header that
+   is changed in the end. The others know a mere address. A block of this size does not move: it lies
+   in the major heap by itself. */
+
+#define CAML_NAME_SPACE
+#include <caml/memory.h>
+#include <caml/mlvalues.h>
+#include <caml/version.h>
+
+/* Which hold as the runtime was read: in others it is an array from the beginning. */
+#define IS_KNOWN (OCAML_VERSION_MAJOR == 5 && OCAML_VERSION_MINOR <= 5)
+
+static void put_units(value block, intnat from, intnat count) {
+  value *field = (value *)Op_val(block) + from;
+  for (intnat i = 0; i < count; i++) field[i] = Val_unit;
+}
+
+value muster_reserve(value words) {
+  intnat n = Long_val(words);
+  if (IS_KNOWN) return caml_alloc_shr(n, Abstract_tag);
+  value array = caml_alloc_shr(n, 0);
+  put_units(array, 0, n);
+  return array;
+}
+
+/* Blocks begin at even addresses, so with the lowest bit set theirs are ints. */
+value muster_address(value block) { return block | 1; }
+
+value muster_put_units(value address, value from, value count) {
+  put_units(address & ~(value)1, Long_val(from), Long_val(count));
+  return Val_unit;
+}
+
+value muster_become_array(value block) {
+  if (IS_KNOWN) {
+    volatile header_t *header = (volatile header_t *)Hp_val(block);
+    *header = *header & ~(header_t)0xff;
+  }
+  return block;
+}
