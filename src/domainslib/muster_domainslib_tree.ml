@@ -188,7 +188,7 @@ let measured t s lo hi =
     if not s.told then Leftmost.note t.failures s.at failure;
     Outcome.raise failure
 
-(* [whole]: the part was handed out, as a part of this tree alone, and is handed on if its leaves are coarse (Reduce). *)
+(* [whole]: as in Loop. *)
 let rec node t s lo hi ~whole =
   if Leftmost.stops t.failures lo then raise Promise.Skipped;
   let cost = Site.cost t.code in
@@ -197,13 +197,14 @@ let rec node t s lo hi ~whole =
   else begin
     Loop.look_up_between_chunks ();
     let mid = middle lo hi and w = Context.place () in
-    let coarse = cost = Site.unknown || Site.estimate cost t.chunk >= Loop.quantum in
-    let may_offer = (whole && coarse) || not (Place.has_offered w) in
+    let coarse = Loop.is_coarse cost t.chunk in
+    let whole = whole && coarse in
     let l, r =
-      if Place.owned w && may_offer && not (Place.alone w) then
+      if Loop.may_offer w ~whole then
+        let wake = Loop.is_worth_waking rest cost ~whole in
         let left () = node t s lo mid ~whole:coarse in
         let right () = strand t (mid + 1) hi ~whole:coarse in
-        Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
+        Fork.both_offered w ~wake left right
       else in_turn t s lo mid hi
     in
     noted t hi (fun () -> t.combine l r)

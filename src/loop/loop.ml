@@ -81,12 +81,24 @@ let next_chunk job cost last =
 
 let is_divisible job lo hi rest = rest >= worth && span lo hi - job.grain >= job.grain - 1
 
-(* So few of unknown cost that each may be a job of its own. *)
+(* What a coarse iteration lasts at least, as does a chunk of the least length or a leaf; of unknown ones, all may be. *)
+let coarse = 4 * quantum
+let is_coarse cost n = cost = Site.unknown || Site.estimate cost n >= coarse
+
+(* Of unknown cost, so few that one counts. *)
 let few = 1024
 
-(* Whether a chunk of the least length lasts a quantum. *)
-let is_coarse job cost lo hi =
-  if cost = Site.unknown then span lo hi < few else cost >= (quantum lsl Site.shift) / job.grain
+(* Whether to hand out half of what is left. [whole]: this is a part of a coarse loop that was handed out, and nothing
+   of it has begun.
+
+   Only one loop's parts are in a deque. A loop inside an iteration whose siblings are there keeps its own to
+   itself until these are stolen: if it handed them out, too, loops in loops without end would offer thieves
+   something to begin at each level, each of which has to overflow its stack before the level above can fail. *)
+let may_offer (w : Place.t) ~whole =
+  Place.owned w && (whole || not (Place.has_offered w)) && not (Place.alone w)
+
+(* Of unknown parts one is enough: who takes it and finds more wakes others. *)
+let is_worth_waking rest cost ~whole = rest >= worth_waking && not (whole && cost = Site.unknown)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
 let remind (w : Place.t) rest = if rest >= worth_waking then Publish.wake_for_work w.pool
@@ -99,7 +111,7 @@ let look_up_between_chunks () =
   end
   else Context.check_if_any ()
 
-(* [last]: the length of the chunk before. [whole]: the range was handed out, and nothing of it has begun. *)
+(* [last]: the length of the chunk before. *)
 let rec sweep job lo hi cost last ~whole =
   let mine = { ticks = 0; iterations = 0 } in
   let cost = if cost = Site.unknown then Site.cost job.code else cost in
@@ -113,33 +125,31 @@ and sweep_on job mine lo hi cost last ~whole =
     | exception exn -> job.fail lo (Outcome.caught exn)
     | () -> sweep_at job mine (Context.place ()) lo hi cost last ~whole
 
-(* Only one loop's parts are in a deque. A loop inside an iteration whose siblings are there keeps its own to
-   itself until these are stolen: if it handed them out, too, loops in loops without end would offer thieves
-   something to begin at each level, each of which has to overflow its stack before the level above can fail. *)
 and sweep_at job mine w lo hi cost last ~whole =
   let rest = Site.estimate cost (span lo hi + 1) in
   if not (Place.owned w) then step job mine lo hi cost last
   else begin
     Run.serve w;
-    let coarse = is_coarse job cost lo hi in
-    let may_offer = (whole && coarse) || not (Place.has_offered w) in
-    if may_offer && is_divisible job lo hi rest && not (Place.alone w) then
-      split job mine w lo hi cost last rest ~coarse
+    let coarse = is_coarse cost job.grain && (cost <> Site.unknown || span lo hi < few) in
+    let whole = whole && coarse in
+    if is_divisible job lo hi rest && may_offer w ~whole then
+      split job mine w lo hi cost last rest ~coarse ~whole
     else begin
       remind w rest;
       step job mine lo hi cost last
     end
   end
 
-and split job mine w lo hi cost last rest ~coarse =
+and split job mine w lo hi cost last rest ~coarse ~whole =
   let mid = lo + (span lo hi / 2) in
   let left () =
     let rest = Site.estimate cost (span lo mid + 1) in
-    if coarse && is_divisible job lo mid rest then split job mine w lo mid cost last rest ~coarse
+    if coarse && is_divisible job lo mid rest then
+      split job mine w lo mid cost last rest ~coarse ~whole:true
     else step job mine lo mid cost last
   in
   let right () = sweep job (mid + 1) hi cost last ~whole:coarse in
-  ignore (Fork.both_offered w ~wake:(rest >= worth_waking) left right)
+  ignore (Fork.both_offered w ~wake:(is_worth_waking rest cost ~whole) left right)
 
 (* One chunk, then the rest. *)
 and step job mine lo hi cost last =

@@ -30,12 +30,7 @@ let learn t ~since leaves =
 
 let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (leaves * t.per_leaf)
 
-(* Whether a leaf lasts a quantum: then all parts are handed out before the first begins, as a coarse loop's are. *)
-let is_coarse t =
-  let cost = Site.cost t.code in
-  cost = Site.unknown || Site.estimate cost t.per_leaf >= Loop.quantum
-
-(* [whole]: the subtree was handed out, as a part of this tree alone. *)
+(* [whole]: as in Loop. *)
 let rec node t a b ~whole =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
   let rest = rest t (b - a + 1) in
@@ -63,15 +58,14 @@ and watched t a b ~from ~since ~levels =
 and branch t a b ~rest ~whole left =
   let m = a + ((b - a) / 2) in
   Loop.look_up_between_chunks ();
-  let w = Context.place () and coarse = is_coarse t in
-  let may_offer = (whole && coarse) || not (Place.has_offered w) in
-  let offers = Place.owned w && may_offer && not (Place.alone w) in
-  let whole = offers && coarse in
-  let left () = left t a m ~whole and right () = node t (m + 1) b ~whole in
-  let l, r =
-    if offers then Fork.both_offered w ~wake:(rest >= Loop.worth_waking) left right
-    else Fork.in_place left right
-  in
+  let w = Context.place () and cost = Site.cost t.code in
+  let coarse = Loop.is_coarse cost t.per_leaf in
+  let whole = whole && coarse in
+  let offers = Loop.may_offer w ~whole in
+  let wake = Loop.is_worth_waking rest cost ~whole in
+  let of_coarse = offers && coarse in
+  let left () = left t a m ~whole:of_coarse and right () = node t (m + 1) b ~whole:of_coarse in
+  let l, r = if offers then Fork.both_offered w ~wake left right else Fork.in_place left right in
   noted t b (fun () -> t.combine l r)
 
 (* In blocks: a leaf of a huge range must notice that its result is no longer wanted. [lo + 1]
