@@ -10,17 +10,19 @@ include Stdlib.List
 
 (* {2 map} *)
 
-let map f = function ([] | [ _ ]) as l -> L.map f l | l -> make (Machine.code_of f) map_piece f l
+let map f = function
+  | ([] | [ _ ]) as l -> L.map f l
+  | l -> make ~far:Chain.far ~step:map_step (Machine.code_of f) map_piece f l
 
 let mapi f = function
   | ([] | [ _ ]) as l -> L.mapi f l
-  | l -> make (Machine.code_of f) mapi_piece f l
+  | l -> make ~far:Chain.far ~step:mapi_step (Machine.code_of f) mapi_piece f l
 
 let map2 f a b =
   match (a, b) with
   | ([] | [ _ ]), _ | _, ([] | [ _ ]) -> L.map2 f a b
   | _ -> (
-    match run_chains Walk.run_from (Machine.code_of f) pairs map2_piece f (a, b) with
+    match run_chains Walk.run_from (Machine.code_of f) pairs (chain map2_piece f) (a, b) with
     | made, ([], []) -> made
     | _ -> invalid_arg "List.map2")
 
@@ -31,7 +33,10 @@ let init n f =
   else
     let skip k i = if k < n - i then i + k else n in
     let source = Walk.{ skip; is_end = Int.equal n } in
-    fst (run_chains Walk.run_from (Machine.code_of f) source (fun f p -> init_piece f n p) f 0)
+    fst
+      (run_chains Walk.run_from (Machine.code_of f) source
+         (chain (fun f p -> init_piece f n p) f)
+         0)
 
 (* {2 iter} *)
 
@@ -47,17 +52,17 @@ let iteri f = function
 
 let filter f = function
   | ([] | [ _ ]) as l -> L.filter f l
-  | l -> make (Machine.code_of f) filter_piece f l
+  | l -> make ~step:filter_step (Machine.code_of f) filter_piece f l
 
 let find_all = filter
 
 let filteri f = function
   | ([] | [ _ ]) as l -> L.filteri f l
-  | l -> make (Machine.code_of f) filteri_piece f l
+  | l -> make ~step:filteri_step (Machine.code_of f) filteri_piece f l
 
 let filter_map f = function
   | ([] | [ _ ]) as l -> L.filter_map f l
-  | l -> make (Machine.code_of f) filter_map_piece f l
+  | l -> make ~step:filter_map_step (Machine.code_of f) filter_map_piece f l
 
 let concat_map f = function
   | ([] | [ _ ]) as l -> L.concat_map f l

@@ -30,24 +30,38 @@ let run code work f l = run_as plain_job ~unit:1 code work f l
 
    As the compiler builds what is linked from the front ([tail_mod_cons]): as fast as the stdlib. *)
 
+let in_steps step (p : _ Walk.piece) =
+  let hook = Compat.hook () in
+  let rec go last l n =
+    match l with
+    | x :: l when n > 0 -> go (step last x n) l (n - 1)
+    | l -> ( match ended p l n with 0 -> Chain.cut hook last | n -> go last l n)
+  in
+  go hook p.rest p.left
+
 let chain work f (p : _ Walk.piece) =
   let made = work f p in
   if p.start = 0 && Walk.is_over p then Chain.whole made else Chain.of_list ~index:p.start made
 
-let run_chains walk code source work f from =
-  let chains, rest = walk 0 (job code source (chain work f)) from in
+(* Some works have a [step]: [step f p last x n] does with [x] alone what [work] does with all, and adds what comes of
+   it behind [last]; [n] elements are left, with it. *)
+let chains ?(far = Chain.long) ?step work f (p : _ Walk.piece) =
+  match step with Some step when p.start >= far -> in_steps (step f p) p | _ -> chain work f p
+
+let run_chains walk code source work from =
+  let chains, rest = walk 0 (job code source work) from in
   (Chain.join chains, rest)
 
-let make code work f l =
+let make ?far ?step code work f l =
   if Walk.is_short code then begin
     let p = front code l in
     let made = work f p in
     if Walk.is_over p then made
     else
-      let more = fst (Walk.go_on (job code source (chain work f)) p) in
+      let more = fst (Walk.go_on (job code source (chains ?far ?step work f)) p) in
       Chain.join (Chain.of_list ~index:0 made :: more)
   end
-  else fst (run_chains Walk.run_long code source work f l)
+  else fst (run_chains Walk.run_long code source (chains ?far ?step work f) l)
 
 (* Four at a time: the loop is a third of what a cheap [f] costs. *)
 let map_piece f (p : _ Walk.piece) =
@@ -66,6 +80,13 @@ let map_piece f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
+let map_step f _ =
+  let step last x left =
+    let y = f x in
+    Chain.put last y ~left
+  in
+  step
+
 let mapi_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go i l n =
     match l with
@@ -81,6 +102,15 @@ let mapi_piece f (p : _ Walk.piece) =
     | l -> ( match ended p l n with 0 -> [] | n -> go i l n)
   in
   go p.start p.rest p.left
+
+let index_of (p : _ Walk.piece) left = p.next - left
+
+let mapi_step f p =
+  let step last x left =
+    let y = f (index_of p left) x in
+    Chain.put last y ~left
+  in
+  step
 
 let pairs =
   let rec skip n = function _ :: a, _ :: b when n > 0 -> skip (n - 1) (a, b) | ends -> ends in
@@ -132,6 +162,10 @@ let filter_piece f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
+let filter_step f _ =
+  let step last x left = if f x then Chain.put last x ~left else last in
+  step
+
 let filteri_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go i l n =
     match l with
@@ -139,6 +173,10 @@ let filteri_piece f (p : _ Walk.piece) =
     | l -> ( match ended p l n with 0 -> [] | n -> go i l n)
   in
   go p.start p.rest p.left
+
+let filteri_step f p =
+  let step last x left = if f (index_of p left) x then Chain.put last x ~left else last in
+  step
 
 let filter_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
@@ -151,6 +189,10 @@ let filter_map_piece f (p : _ Walk.piece) =
     | l -> ( match ended p l n with 0 -> [] | n -> go l n)
   in
   go p.rest p.left
+
+let filter_map_step f _ =
+  let step last x left = match f x with Some y -> Chain.put last y ~left | None -> last in
+  step
 
 let concat_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go ys l n =

@@ -87,10 +87,19 @@ let[@inline] replace (a : 'a array) i (v : 'a) =
   else Array.unsafe_set a i v
 
 (* A cons cell is a block of head and tail. *)
-type cell = { _head : Obj.t; mutable tail : Obj.t }
+type cell = { mutable head : int; mutable tail : Obj.t }
 
-let hook () : 'a list = Obj.magic { _head = Obj.repr 0; tail = Obj.repr 0 }
+let hook () : 'a list = Obj.magic { head = 0; tail = Obj.repr 0 }
 
 external settle : 'a list -> 'a list = "muster_settle"
 
 let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest
+
+external cells : int -> 'a list = "muster_cells"
+external put_block : 'a list -> 'a -> unit = "muster_put_head" [@@noalloc]
+
+let[@inline] put_head (cell : 'a list) (v : 'a) =
+  if Obj.is_int (Obj.repr v) then (Obj.magic cell : cell).head <- (Obj.magic v : int)
+  else put_block cell v
+
+let[@inline] tail (cell : 'a list) : 'a list = Obj.obj (Obj.magic cell : cell).tail

@@ -2,7 +2,8 @@
 
    Most cells of a list that is larger than the minor heap survive it. A minor collection copies them
    one by one, and where several domains take part, each by a compare-and-set and a second store, as
-   any of them might copy the same cell. A list that nobody else has seen needs neither.
+   any of them might copy the same cell. A list that nobody else has seen needs neither: it is built there, or
+   copied as soon as it is made.
 
    OCaml 5.4 counts and samples each block that is allocated in the major heap on its own, which takes
    as long as the rest; so there the cells are counted together. */
@@ -55,4 +56,30 @@ value muster_settle(value list) {
   *end = last;
   Field(last, 1) = first;
   return last;
+}
+
+/* So many cells, at least one, in a chain. Their heads are units. */
+value muster_cells(value cells) {
+  value first = Val_emptylist;
+  volatile value *end = &first;
+  intnat count = Long_val(cells) - 1;
+  for (intnat i = 0; i < count; i++) {
+    value cell = uncounted_cell();
+    Field(cell, 0) = Val_unit;
+    Field(cell, 1) = Val_emptylist;
+    *end = cell;
+    end = &Field(cell, 1);
+  }
+  count_cells(count);
+  value last = caml_alloc_shr(2, 0);
+  Field(last, 0) = Val_unit;
+  Field(last, 1) = Val_emptylist;
+  *end = last;
+  return first;
+}
+
+/* The first in the place of that unit. */
+value muster_put_head(value cell, value head) {
+  caml_initialize(&Field(cell, 0), head);
+  return Val_unit;
 }

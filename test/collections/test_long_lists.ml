@@ -1,4 +1,4 @@
-(* Lists that go to the major heap at once (Chain.settle), lists of lengths around those at which work
+(* Lists that go to the major heap at once (Chain), lists of lengths around those at which work
    in place is given more (Walk), and what is timed now and then (Site.is_due). *)
 
 module Ours = Muster.List
