@@ -12,11 +12,11 @@ include Stdlib.List
 
 let map f = function
   | ([] | [ _ ]) as l -> L.map f l
-  | l -> make ~far:Chain.far ~step:map_step (Machine.code_of f) map_piece f l
+  | l -> make (Machine.code_of f) map_piece map_chain f l
 
 let mapi f = function
   | ([] | [ _ ]) as l -> L.mapi f l
-  | l -> make ~far:Chain.far ~step:mapi_step (Machine.code_of f) mapi_piece f l
+  | l -> make (Machine.code_of f) mapi_piece mapi_chain f l
 
 let map2 f a b =
   match (a, b) with
@@ -52,21 +52,21 @@ let iteri f = function
 
 let filter f = function
   | ([] | [ _ ]) as l -> L.filter f l
-  | l -> make ~step:filter_step (Machine.code_of f) filter_piece f l
+  | l -> make (Machine.code_of f) filter_piece filter_chain f l
 
 let find_all = filter
 
 let filteri f = function
   | ([] | [ _ ]) as l -> L.filteri f l
-  | l -> make ~step:filteri_step (Machine.code_of f) filteri_piece f l
+  | l -> make (Machine.code_of f) filteri_piece filteri_chain f l
 
 let filter_map f = function
   | ([] | [ _ ]) as l -> L.filter_map f l
-  | l -> make ~step:filter_map_step (Machine.code_of f) filter_map_piece f l
+  | l -> make (Machine.code_of f) filter_map_piece filter_map_chain f l
 
 let concat_map f = function
   | ([] | [ _ ]) as l -> L.concat_map f l
-  | l -> make (Machine.code_of f) concat_map_piece f l
+  | l -> make (Machine.code_of f) concat_map_piece concat_map_chain f l
 
 let partition f = function
   | ([] | [ _ ]) as l -> L.partition f l

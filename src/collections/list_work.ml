@@ -43,25 +43,26 @@ let chain work f (p : _ Walk.piece) =
   let made = work f p in
   if p.start = 0 && Walk.is_over p then Chain.whole made else Chain.of_list ~index:p.start made
 
-(* Some works have a [step]: [step f p last x n] does with [x] alone what [work] does with all, and adds what comes of
-   it behind [last]; [n] elements are left, with it. *)
-let chains ?(far = Chain.long) ?step work f (p : _ Walk.piece) =
-  match step with Some step when p.start >= far -> in_steps (step f p) p | _ -> chain work f p
+(* What makes it from [far] on: [step f p last x n] does with [x] alone what [work] does with all, and adds what comes of it
+   behind [last]; [n] elements are left, with it. *)
+let far_chain ~far step work f (p : _ Walk.piece) =
+  if p.start >= far then in_steps (step f p) p else chain work f p
 
 let run_chains walk code source work from =
   let chains, rest = walk 0 (job code source work) from in
   (Chain.join chains, rest)
 
-let make ?far ?step code work f l =
+(* [chain] is [work]'s. *)
+let make code work chain f l =
   if Walk.is_short code then begin
     let p = front code l in
     let made = work f p in
     if Walk.is_over p then made
     else
-      let more = fst (Walk.go_on (job code source (chains ?far ?step work f)) p) in
+      let more = fst (Walk.go_on (job code source (chain f)) p) in
       Chain.join (Chain.of_list ~index:0 made :: more)
   end
-  else fst (run_chains Walk.run_long code source (chains ?far ?step work f) l)
+  else fst (run_chains Walk.run_long code source (chain f) l)
 
 (* Four at a time: the loop is a third of what a cheap [f] costs. *)
 let map_piece f (p : _ Walk.piece) =
@@ -87,6 +88,8 @@ let map_step f _ =
   in
   step
 
+let map_chain f p = far_chain ~far:Chain.far map_step map_piece f p
+
 let mapi_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go i l n =
     match l with
@@ -111,6 +114,8 @@ let mapi_step f p =
     Chain.put last y ~left
   in
   step
+
+let mapi_chain f p = far_chain ~far:Chain.far mapi_step mapi_piece f p
 
 let pairs =
   let rec skip n = function _ :: a, _ :: b when n > 0 -> skip (n - 1) (a, b) | ends -> ends in
@@ -166,6 +171,8 @@ let filter_step f _ =
   let step last x left = if f x then Chain.put last x ~left else last in
   step
 
+let filter_chain f p = far_chain ~far:Chain.long filter_step filter_piece f p
+
 let filteri_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go i l n =
     match l with
@@ -177,6 +184,8 @@ let filteri_piece f (p : _ Walk.piece) =
 let filteri_step f p =
   let step last x left = if f (index_of p left) x then Chain.put last x ~left else last in
   step
+
+let filteri_chain f p = far_chain ~far:Chain.long filteri_step filteri_piece f p
 
 let filter_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
@@ -194,6 +203,8 @@ let filter_map_step f _ =
   let step last x left = match f x with Some y -> Chain.put last y ~left | None -> last in
   step
 
+let filter_map_chain f p = far_chain ~far:Chain.long filter_map_step filter_map_piece f p
+
 let concat_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go ys l n =
     match (ys, l) with
@@ -202,6 +213,8 @@ let concat_map_piece f (p : _ Walk.piece) =
     | [], l -> ( match ended p l n with 0 -> [] | n -> go [] l n)
   in
   go [] p.rest p.left
+
+let concat_map_chain f p = chain concat_map_piece f p
 
 (* Two results at once: the compiler links but one. So each cell is hung on the one before it, which is a store
    with a barrier; a few elements are faster kept in reverse first ([ys], [ns]). *)
