@@ -398,33 +398,16 @@ let long_second_half () =
   check "List.iter" (fun f -> Muster.List.iter f (List.init (finish + 1) Fun.id));
   check "Seq.iter" (fun f -> Muster.Seq.iter f (Seq.init (finish + 1) Fun.id))
 
-(* As many iterations as workers, each of which ends only when all have begun: none is kept behind another, and
-   none is left to a worker that sleeps. Where the numbers flip there are not so many workers. *)
+(* None is kept behind another, and none is left to a worker that sleeps. Where the numbers flip there are not so many
+   workers. *)
 let all_begin_at_once () =
-  let n = 8 and patience = 2. in
-  let begun = Atomic.make 0 and given_up = Atomic.make 0 in
-  let rec wait until =
-    if Atomic.get begun < n then
-      if Unix.gettimeofday () > until then Atomic.incr given_up
-      else begin
-        Unix.sleepf 0.000_2;
-        wait until
-      end
-  in
-  let body _ =
-    Atomic.incr begun;
-    wait (Unix.gettimeofday () +. patience)
-  in
+  let workers = 8 in
   let check what loop =
-    with_domains n @@ fun pool ->
-    for time = 1 to 10 do
-      Atomic.set begun 0;
-      Pool.run pool (fun () -> loop body);
-      check_int (Printf.sprintf "%s, time %d: given up" what time) 0 (Atomic.get given_up)
-    done
+    with_domains workers (fun pool ->
+        begin_at_once what ~workers (fun f -> Pool.run pool (fun () -> loop f)))
   in
-  let start = 1 and finish = n in
-  let indices = List.init n Fun.id in
+  let start = 1 and finish = workers in
+  let indices = List.init workers Fun.id in
   let nothing f i =
     f i;
     None

@@ -316,3 +316,19 @@ let cases =
       case "a failure beside a cancellation" (on_pools [ 1; 3 ] failure_beside_a_cancellation);
       case "short loops are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
     ]
+
+(* One part more than workers, so that it is cut as Muster likes. *)
+let all_begin_at_once workers =
+  let start = 0 and finish = workers in
+  let each pool =
+    let check what loop = begin_at_once what ~workers (fun f -> Task.run pool (fun () -> loop f)) in
+    let nothing f i =
+      f i;
+      None
+    in
+    check "for" (fun body -> Task.parallel_for ~start ~finish ~body pool);
+    check "reduce" (fun body ->
+        Task.parallel_for_reduce ~start ~finish ~body pool (fun () () -> ()) ());
+    check "find" (fun f -> ignore (Task.parallel_find ~start ~finish ~body:(nothing f) pool))
+  in
+  case "all begin at once" (fun () -> with_pool (workers - 1) each)

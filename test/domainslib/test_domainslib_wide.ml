@@ -17,7 +17,7 @@ let () =
       ("pools", Pools.cases);
       ("tasks", Tasks.cases);
       ("loops", Loops.cases);
-      ("sharing", Loops.sharing);
+      ("sharing", Loops.sharing @ [ Loops.all_begin_at_once 4 ]);
       ("waiting", Waiting.suspending);
       ("keeping the worker", Waiting.keeping 1 @ Waiting.keeping 3);
     ]

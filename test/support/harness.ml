@@ -278,6 +278,27 @@ let shares_a_long_second_half what loop =
   ignore (others ());
   check_bool (what ^ "'s second half is shared") true (is_shared_within 20)
 
+let begin_at_once what ~workers loop =
+  let patience = 2. in
+  let begun = Atomic.make 0 and given_up = Atomic.make 0 in
+  let rec wait until =
+    if Atomic.get begun < workers then
+      if Unix.gettimeofday () > until then Atomic.incr given_up
+      else begin
+        Unix.sleepf 0.000_2;
+        wait until
+      end
+  in
+  let body _ =
+    Atomic.incr begun;
+    wait (Unix.gettimeofday () +. patience)
+  in
+  for time = 1 to 10 do
+    Atomic.set begun 0;
+    loop body;
+    check_int (Printf.sprintf "%s, time %d: given up" what time) 0 (Atomic.get given_up)
+  done
+
 let is_usable pool =
   check_int "fib 15" 610 (Pool.run pool (fun () -> fib 15));
   let reached = counters (Pool.size pool) in

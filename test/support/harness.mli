@@ -143,6 +143,10 @@ val shares_what_has_become_long :
     that one of several loops is: at each of the few places where such a loop is split its caller may be the only
     worker. In a pool of several workers; [loop body] calls [body] for indices from 0. *)
 
+val begin_at_once : string -> workers:int -> ((int -> unit) -> unit) -> unit
+(** Checks, ten times, that so many bodies of a loop run at the same time, however it is cut: each waits until all of them
+    have begun. [loop body] calls [body] for at least as many indices. *)
+
 val shares_a_long_second_half : string -> ((int -> unit) -> unit) -> unit
 (** Checks that of a loop over the indices 0 to 99, of which the first half costs nothing, the other half is shared, whatever
     the first one had the loop expect. In a pool of several workers. *)
