@@ -67,7 +67,6 @@ let hang_reversed hook reversed =
     Compat.hang hook first;
     last
 
-let batch = 8
 (* {2 Built in the major heap}
 
    What lies far from the front is to stay there, or be dropped with the rest. Cells are made some at a time, and

@@ -14,7 +14,6 @@ type 'a t = { n : int; made : 'a array Atomic.t  (** empty until it is there *) 
 (* Two arrays of that length cost less than what a loop must cost to be shared. *)
 let short = 1024
 let[@inline] put a i v = Compat.set_fresh a i v
-let push list it = Place.change list (Stdlib.List.cons it)
 
 (* The array, with its element [i] in it. *)
 let with_element t i v =

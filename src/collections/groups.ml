@@ -115,7 +115,7 @@ let tables name ~bins =
 let with_table t count x =
   let table = take t in
   count table x;
-  Fresh.push t.idle table
+  Place.change t.idle (List.cons table)
 
 let total t =
   match Atomic.get t.idle with

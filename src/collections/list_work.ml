@@ -30,6 +30,7 @@ let run code work f l = run_as plain_job ~unit:1 code work f l
 
    As the compiler builds what is linked from the front ([tail_mod_cons]): as fast as the stdlib. *)
 
+(* From [far] on cells are made where they stay (Chain), one by one, so it takes a function of one element. *)
 let in_steps step (p : _ Walk.piece) =
   let hook = Compat.hook () in
   let rec go last l n =

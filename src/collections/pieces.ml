@@ -1,6 +1,7 @@
 (* Results of any length for each element: every chunk makes an array, and these are joined in
    the order of the chunks. *)
 
+open Muster_core
 open Muster_loop
 module Array = Stdlib.Array
 module List = Stdlib.List
@@ -9,7 +10,7 @@ let collect code n chunk =
   let t = Atomic.make [] in
   Chunks.run code 0 (n - 1) (fun lo hi ->
       let piece = chunk lo hi in
-      if Array.length piece > 0 then Fresh.push t (lo, piece));
+      if Array.length piece > 0 then Place.change t (List.cons (lo, piece)));
   match Atomic.get t with
   | [ (_, piece) ] -> piece
   | pieces ->

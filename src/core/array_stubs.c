@@ -11,7 +11,7 @@
 #include <caml/mlvalues.h>
 #include <caml/version.h>
 
-/* Which hold as the runtime was read: in others it is an array from the beginning. */
+/* The runtimes that were read for what is said above. In others it is an array from the beginning. */
 #define IS_KNOWN (OCAML_VERSION_MAJOR == 5 && OCAML_VERSION_MINOR <= 5)
 
 static void put_units(value block, intnat from, intnat count) {

@@ -95,6 +95,9 @@ external settle : 'a list -> 'a list = "muster_settle"
 
 let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest
 
+(* Cells that lie in the major heap from the beginning. The unit that a head replaces needs no barrier, nor does an
+   immediate; a block that is young has to be remembered. *)
+
 external cells : int -> 'a list = "muster_cells"
 external put_block : 'a list -> 'a -> unit = "muster_put_head" [@@noalloc]
 

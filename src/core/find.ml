@@ -219,9 +219,9 @@ let rec some_deque_has_work workers n =
   n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_deque_has_work workers (n - 1))
 
 (* More than one, as far as one look can tell. *)
-let rec several_tasks_wait ?(found = 0) workers n =
+let rec several_tasks_wait workers n ~found =
   found > 1
-  || (n > 0 && several_tasks_wait ~found:(found + Deque.size workers.(n - 1).deque) workers (n - 1))
+  || (n > 0 && several_tasks_wait workers (n - 1) ~found:(found + Deque.size workers.(n - 1).deque))
 
 let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 

@@ -127,7 +127,7 @@ let pass_on w =
 (* Who was woken for work takes some of it, and what is left may lie elsewhere than what it takes (Find.steal_from):
    nobody was woken for that while somebody was searching. *)
 let wake_next w =
-  if several_tasks_wait w.pool.workers (places_in_use w.pool) then wake_for_work w.pool
+  if several_tasks_wait w.pool.workers (places_in_use w.pool) ~found:0 then wake_for_work w.pool
 
 (* A visitor raises it when it looks. *)
 let leave_stray pool exn =
