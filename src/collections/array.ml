@@ -134,7 +134,7 @@ let iter2 f a b =
 (* {2 Reductions} *)
 
 let fold_from = Reduce.fold_from
-let fold_chunk op a lo hi = fold_from op (unsafe_get a lo) a (lo + 1) hi
+let fold_chunk = Reduce.fold_range
 let reduce_keyed code op a = Leaves.reduce ~code (length a) (fun lo hi -> fold_chunk op a lo hi) op
 
 let fold op init a =

@@ -7,14 +7,24 @@ module Array = Stdlib.Array
 (* A leaf is a loop, and a branch of the tree costs as much as some turns of it. *)
 let shortest = 32
 let most = 512
+let[@inline] bounds leaf size n b = leaf (b * size) (Int.min n ((b + 1) * size) - 1)
+
+(* Leaves [a] to [b] in the tree of [Reduce], without all that only long ones need. *)
+let rec plain leaf op size n a b =
+  if a = b then bounds leaf size n a
+  else
+    let m = a + ((b - a) / 2) in
+    let left = plain leaf op size n a m in
+    op left (plain leaf op size n (m + 1) b)
 
 (* Of [n] elements, at least 1: [leaf lo hi] reduces these. *)
 let reduce ~code n leaf op =
-  let size = Int.max shortest (((n - 1) / most) + 1) in
-  if n <= size then leaf 0 (n - 1)
+  if n <= shortest then leaf 0 (n - 1)
   else
-    let leaf b = leaf (b * size) (Int.min n ((b + 1) * size) - 1) in
-    Reduce.over ~code ~per_leaf:size ~last:((n - 1) / size) leaf op
+    let size = Int.max shortest (((n - 1) / most) + 1) in
+    let last = (n - 1) / size in
+    if Chunks.is_tiny (Site.cost code) n then plain leaf op size n 0 last
+    else Reduce.over ~code ~per_leaf:size ~last (bounds leaf size n) op
 
 (* Of equal ones the leftmost. *)
 let least cmp x y = if cmp y x < 0 then y else x

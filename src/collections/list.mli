@@ -5,7 +5,7 @@
     {b Raises}: the exception of the leftmost element whose call raises, once no call runs any
     more; what the stdlib's function raises.
     {b Cost}: what takes less than 50 us stays with the caller, where the passed function is as
-    fast as it was the last time: 10 to 30 ns more than the stdlib's, a fold 80. Where the first call takes longer
+    fast as it was the last time: 10 to 30 ns more than the stdlib's, a fold 40 to 60. Where the first call takes longer
     than that, the rest is shared after all; but not in what was very short when it was called last, within the last 6 us. What
     is longer is walked
     once more, which the workers share, and the parts of a resulting list are linked, not copied.

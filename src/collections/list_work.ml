@@ -299,24 +299,72 @@ let histogram_piece t f =
 (* {2 Reductions} *)
 
 let[@inline] four op x1 x2 x3 x4 = op (op (op x1 x2) x3) x4
+let push op nodes at rank value = nodes := Tally.push op { at; rank; value } !nodes
 
-(* Four leaves that make a node of rank 2, where such a one may begin, in one go; else one. *)
+(* The leaves of a node of rank 4, where such a one may begin, are put together without nodes of their own: where one
+   of them fails, nothing left of that node could be combined with these. Four leaves that are there go in one
+   go, each read when its turn has come: to look sixteen cells ahead took as long as the calls. [a] and [b] are the values
+   that wait for what comes next: of the first four, of the first eight, of the third four. *)
+let waiting op nodes at a b =
+  match (at lsr 2) land 3 with
+  | 0 -> ()
+  | 1 -> push op nodes (at - 4) 2 a
+  | 2 -> push op nodes (at - 8) 3 a
+  | _ ->
+    push op nodes (at - 12) 3 a;
+    push op nodes (at - 4) 2 b
+
 let rec tally_from op p nodes at l n =
   match l with
-  | x1 :: x2 :: x3 :: x4 :: x5 :: x6 :: x7 :: x8 :: y1 :: y2 :: y3 :: y4 :: y5 :: y6 :: y7 :: y8
-    :: l
-    when n >= 16 && at land 3 = 0 ->
-    let a = four op x1 x2 x3 x4 in
-    let b = op a (four op x5 x6 x7 x8) in
-    let c = four op y1 y2 y3 y4 in
-    let d = op c (four op y5 y6 y7 y8) in
-    nodes := Tally.push op { at; rank = 2; value = op b d } !nodes;
-    tally_from op p nodes (at + 4) l (n - 16)
+  | x :: _ when n >= 16 && at land 15 = 0 -> tally_many op p nodes at l n x x
+  | l -> tally_leaf op p nodes at l n
+
+and tally_many op p nodes at l n a b =
+  match l with
+  | x1 :: x2 :: x3 :: x4 :: l when n >= 16 -> (
+    let v = four op x1 x2 x3 x4 in
+    match l with
+    | x1 :: x2 :: x3 :: x4 :: l -> (
+      let v = op v (four op x1 x2 x3 x4) in
+      match l with
+      | x1 :: x2 :: x3 :: x4 :: l -> (
+        let w = four op x1 x2 x3 x4 in
+        match l with
+        | x1 :: x2 :: x3 :: x4 :: l ->
+          let v = op v (op w (four op x1 x2 x3 x4)) in
+          let next = at + 4 and n = n - 16 in
+          if at land 4 = 0 then
+            if at land 8 = 0 then tally_many op p nodes next l n v v
+            else tally_many op p nodes next l n a v
+          else if at land 8 = 0 then tally_many op p nodes next l n (op a v) v
+          else begin
+            push op nodes (at - 12) 4 (op a (op b v));
+            tally_many op p nodes next l n v v
+          end
+        | l ->
+          waiting op nodes at a b;
+          push op nodes at 1 v;
+          push op nodes (at + 2) 0 w;
+          tally_leaf op p nodes (at + 3) l (n - 12))
+      | l ->
+        waiting op nodes at a b;
+        push op nodes at 1 v;
+        tally_leaf op p nodes (at + 2) l (n - 8))
+    | l ->
+      waiting op nodes at a b;
+      push op nodes at 0 v;
+      tally_leaf op p nodes (at + 1) l (n - 4))
+  | l ->
+    waiting op nodes at a b;
+    tally_leaf op p nodes at l n
+
+and tally_leaf op p nodes at l n =
+  match l with
   | x1 :: x2 :: x3 :: x4 :: l when n > 0 ->
-    nodes := Tally.push op { at; rank = 0; value = four op x1 x2 x3 x4 } !nodes;
+    push op nodes at 0 (four op x1 x2 x3 x4);
     tally_from op p nodes (at + 1) l (n - Tally.run)
   | x :: l when n > 0 ->
-    nodes := Tally.push op { at; rank = 0; value = L.fold_left op x l } !nodes;
+    push op nodes at 0 (L.fold_left op x l);
     tally_from op p nodes (at + 1) [] (n - Tally.run)
   | l -> ( match ended p l n with 0 -> () | n -> tally_from op p nodes at l n)
 

@@ -231,6 +231,36 @@ let same_bits () =
   in
   Theirs.iter check [ 2; 5; 100; 5_001; 20_000 ]
 
+(* Runs of four from left to right; two trees of one height become one; what is left, from the right. *)
+let bracketed op l =
+  let rec merge = function
+    | (right, rank) :: (left, rank') :: trees when rank = rank' ->
+      merge ((op left right, rank + 1) :: trees)
+    | trees -> trees
+  in
+  let rec leaves trees = function
+    | x1 :: x2 :: x3 :: x4 :: l -> leaves (merge ((op (op (op x1 x2) x3) x4, 0) :: trees)) l
+    | x :: l -> (Theirs.fold_left op x l, -1) :: trees
+    | [] -> trees
+  in
+  match leaves [] l with
+  | [] -> None
+  | (last, _) :: trees -> Some (Theirs.fold_left (fun right (left, _) -> op left right) last trees)
+
+let same_brackets () =
+  let pair x y = Printf.sprintf "(%s%s)" x y in
+  let slow_pair x y =
+    spin 100;
+    pair x y
+  in
+  let check n =
+    let l = Theirs.init n string_of_int in
+    let expected = bracketed pair l in
+    check_equal "reduce" expected (Ours.reduce pair l);
+    check_equal "slow" expected (Ours.reduce slow_pair l)
+  in
+  run_on 3 (fun () -> Theirs.iter check (Theirs.init 300 Fun.id @ [ 1_023; 1_024; 5_001 ]))
+
 (* The operation of which the sequential program raises first. *)
 let first_failure_of_fold () =
   let op x y =
@@ -407,6 +437,7 @@ let () =
           case "different lengths" (fun () -> run_on 2 different_lengths);
           case "bad arguments" bad_arguments;
           case "sums of floats have the same bits" same_bits;
+          case "the same brackets at every length" same_brackets;
           case "the first failure of a fold" first_failure_of_fold;
           case "a million elements, little stack" deep;
           case "no or one element: no more allocation" no_more_allocation;
