@@ -18,23 +18,4 @@ let muster =
     (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man)
     ~default [ Run.command; Doctor.command ]
 
-let status () =
-  let status = Cmd.eval' ~catch:false muster in
-  Format.print_flush ();
-  flush stdout;
-  status
-
-(* Files that cannot be read have been told of already. Output that cannot be written is no error of ours, as
-   Cmdliner would have it; what is left of it would fail again as the program ends. *)
-let failed exn =
-  let trace = Printexc.get_backtrace () in
-  match exn with
-  | Sys_error reason ->
-    close_out_noerr stdout;
-    Printf.eprintf "muster: cannot write: %s\n" reason;
-    Cmd.Exit.some_error
-  | _ ->
-    Printf.eprintf "muster: internal error: %s\n%s" (Printexc.to_string exn) trace;
-    Cmd.Exit.internal_error
-
-let () = exit (try status () with exn -> failed exn)
+let () = Muster_program.Program.main muster

@@ -83,6 +83,28 @@ let detects_a_wrong_answer () =
   expect ~code:1 ~saying:"the parallel answer (2) differs from the sequential answer (1)"
     Sys.executable_name [ "wrong" ]
 
+let cannot_write () =
+  if not (Sys.file_exists "/dev/full") then Alcotest.skip ();
+  let check (program, arguments) =
+    let said = Filename.temp_file "muster_example" ".log" in
+    let code =
+      Sys.command (Filename.quote_command program arguments ~stdout:"/dev/full" ~stderr:said)
+    in
+    let printed = In_channel.with_open_bin said In_channel.input_all in
+    Sys.remove said;
+    Alcotest.(check int) (program ^ " exits with\n" ^ printed) Cmdliner.Cmd.Exit.some_error code;
+    match String.split_on_char '\n' printed with
+    | [ line; "" ] when contains line ": cannot write: " -> ()
+    | _ -> Alcotest.failf "%s says:\n%s" program printed
+  in
+  let closure = Filename.concat "closure" "main" in
+  List.iter check
+    [
+      (exe "fib", [ "--size=9" ]);
+      (exe closure, [ "--generate=9"; "--repeat=1" ]);
+      (exe "run", [ "--help=plain" ]);
+    ]
+
 let by_name () = expect ~code:0 ~saying:"speed-up" (exe "run") [ "fib"; "--size=10" ]
 
 let tests =
@@ -96,6 +118,7 @@ let tests =
         Alcotest.test_case "every example is listed" `Quick every_example_is_listed;
         Alcotest.test_case "a wrong answer is exit code 1" `Quick detects_a_wrong_answer;
         Alcotest.test_case "run by name" `Quick by_name;
+        Alcotest.test_case "output that cannot be written" `Quick cannot_write;
       ] );
   ]
 

@@ -11,4 +11,4 @@ let any_of_them =
 
 let () =
   let name = Filename.(remove_extension (basename Sys.argv.(0))) in
-  exit (Cmd.eval' (Option.value (Registry.find name) ~default:any_of_them))
+  Muster_program.Program.main (Option.value (Registry.find name) ~default:any_of_them)

@@ -1,1 +1,1 @@
-let () = exit (Cmdliner.Cmd.eval' Muster_closure.Command.cmd)
+let () = Muster_program.Program.main Muster_closure.Command.cmd

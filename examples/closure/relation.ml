@@ -13,6 +13,13 @@ let bound_of text span =
 
 let is_operator = function '<' | '=' | '>' -> true | _ -> false
 
+let is_one_word text span =
+  let rec from at =
+    at = Text.stop span
+    || match text.[at] with ' ' | '\t' | '\r' | '\n' | '(' | ')' -> false | _ -> from (at + 1)
+  in
+  from (Text.start span)
+
 (* What stands between the parentheses: an operator and a version. *)
 let parse_bound text ~start ~stop =
   let inside = Text.trim text ~start ~stop in
@@ -23,6 +30,8 @@ let parse_bound text ~start ~stop =
   let bound = bound_of text (Text.span ~start:(Text.start inside) ~stop:!after) in
   let version = Text.trim text ~start:!after ~stop:(Text.stop inside) in
   if Text.is_empty version then Text.malformed text start "a version bound has no version";
+  if not (is_one_word text version) then
+    Text.malformed text (Text.start version) "bad version %S" (Text.sub text version);
   (bound, version)
 
 let is_name_character = function
@@ -47,6 +56,8 @@ let parse text span =
   let qualified = name_end < stop && text.[name_end] = ':' in
   let word = if qualified then word_end text ~start:(name_end + 1) ~stop else name_end in
   let name = name_of text ~start ~stop:name_end in
+  if qualified && word = name_end + 1 then
+    Text.malformed text name_end "a dependency has no architecture after its colon";
   let architecture = if qualified then Text.span ~start:(name_end + 1) ~stop:word else Text.none in
   let rest = Text.trim text ~start:word ~stop in
   if Text.is_empty rest then { name; architecture; bound = Any; version = Text.none }

@@ -107,13 +107,16 @@ let read_continuation draft text start stop =
 
 (* In KiB: 16 TiB. More is damage, and the sum over all packages of a text is an int. *)
 let largest_size = 1 lsl 34
+let is_digit c = '0' <= c && c <= '9'
 
+(* Not all that is a number in OCaml is one there. *)
 let size_of text span =
   if Text.is_empty span then 0
   else
-    match int_of_string_opt (Text.sub text span) with
-    | Some size when 0 <= size && size <= largest_size -> size
-    | _ -> Text.malformed text (Text.start span) "bad Installed-Size %S" (Text.sub text span)
+    let digits = Text.sub text span in
+    match int_of_string_opt digits with
+    | Some size when String.for_all is_digit digits && size <= largest_size -> size
+    | _ -> Text.malformed text (Text.start span) "bad Installed-Size %S" digits
 
 let required draft text field =
   let value = draft.values.(field) in

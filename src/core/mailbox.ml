@@ -26,7 +26,7 @@ type letter = {
 
 (* Small enough, with its header, for one line of 64 bytes. *)
 type t = {
-  mutable word : int;
+  mutable word : int; [@warning "-69"] (* read and written as an atomic *)
   mutable share : int -> unit;
   mutable report : report;
   mutable from : int;

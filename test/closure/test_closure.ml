@@ -144,6 +144,10 @@ let test_malformed () =
   bad ~line:4 ~mentions:"continuation" (good ^ " Package: b\n");
   bad ~line:3 ~mentions:"twice" "Package: a\nVersion: 1\nPackage: b\n";
   bad ~line:3 ~mentions:"Installed-Size" "Package: a\nVersion: 1\nInstalled-Size: big\n";
+  List.iter
+    (fun size ->
+      bad ~line:3 ~mentions:"Installed-Size" ("Package: a\nVersion: 1\nInstalled-Size: " ^ size))
+    [ "0x10"; "1_0"; "-1"; "+1"; "1 2" ];
   bad ~line:3 ~mentions:"Installed-Size"
     (Printf.sprintf "Package: a\nVersion: 1\nInstalled-Size: %d\n" max_int);
   bad ~line:1 ~mentions:"found" "\x7fELF\x00\x01\n"
@@ -245,6 +249,10 @@ let test_malformed_dependencies () =
   in
   bad "b (>= 1" "bad dependency";
   bad "b 1" "bad dependency";
+  bad "b (<= 9) garbage)" "bad version";
+  bad "b (>= 1) (<< 2)" "bad version";
+  bad "b: (>= 1)" "architecture";
+  bad "b:" "architecture";
   bad "b (=> 1)" "bound";
   bad "b (>=)" "no version";
   bad "b (1)" "bound";
