@@ -769,22 +769,68 @@ let struck_as_it_stops () =
       check_int "the next" 42 (Task.scope (fun s -> Task.await (Task.fork s (fun () -> 42)))))
 
 let awaits_itself () =
+  let check domains within =
+    in_pool domains (fun () ->
+        let itself = Atomic.make None in
+        let t =
+          Task.async (fun () ->
+              wait_until (fun () -> Atomic.get itself <> None);
+              within (fun () -> Task.await (Option.get (Atomic.get itself))))
+        in
+        Atomic.set itself (Some t);
+        match Task.await t with
+        | () -> failf "nothing was raised"
+        | exception Invalid_argument text ->
+          check_bool text true (String.starts_with ~prefix:"Muster.Task.await: " text))
+  in
+  let scope f = Task.scope (fun _ -> f ()) and deadline f = Task.with_deadline 1e6 f in
   List.iter
     (fun domains ->
-      in_pool domains (fun () ->
-          let itself = Atomic.make None in
-          let work () = Task.await (Option.get (Atomic.get itself)) in
-          let t =
-            Task.async (fun () ->
-                wait_until (fun () -> Atomic.get itself <> None);
-                work ())
-          in
-          Atomic.set itself (Some t);
-          match Task.await t with
-          | () -> failf "nothing was raised"
-          | exception Invalid_argument text ->
-            check_bool text true (String.starts_with ~prefix:"Muster.Task.await: " text)))
+      List.iter (check domains)
+        [ (fun f -> f ()); scope; deadline; (fun f -> scope (fun () -> deadline f)) ])
     [ 1; 2; 3 ]
+
+(* What a task starts in a scope is a part of it, and awaits the task, which goes on after the scope. *)
+let awaits_who_started_it () =
+  in_pool 2 (fun () ->
+      let itself = Atomic.make None and within = Atomic.make None in
+      let t =
+        Task.async (fun () ->
+            wait_until (fun () -> Atomic.get itself <> None);
+            let wait () = Task.await (Option.get (Atomic.get itself)) + 1 in
+            Atomic.set within (Some (Task.scope (fun _ -> Task.async wait)));
+            41)
+      in
+      Atomic.set itself (Some t);
+      check_int "the task" 41 (Task.await t);
+      check_int "who awaited it" 42 (Task.await (Option.get (Atomic.get within))))
+
+(* Each starts the next one in a scope of its own, which ends soon: what it is a part of must not grow. *)
+let chain_of_scopes () =
+  let live () =
+    Gc.full_major ();
+    (Gc.stat ()).live_words
+  in
+  let check name within =
+    in_pool 2 (fun () ->
+        let grown = Atomic.make None in
+        let rec serve before n =
+          if n = 0 then Atomic.set grown (Some (live () - before))
+          else
+            within (fun () ->
+                ignore
+                  (Task.async (fun () ->
+                       Task.check ();
+                       serve before (n - 1))))
+        in
+        serve (live ()) 5_000;
+        wait_until (fun () -> Atomic.get grown <> None);
+        let words = Option.get (Atomic.get grown) in
+        if words > 100_000 then failf "%s: %d words are left behind" name words)
+  in
+  check "scope" (fun f -> Task.scope (fun _ -> f ()));
+  check "with_deadline" (fun f -> Task.with_deadline 1e6 f);
+  check "all" (fun f -> ignore (Task.all [ f; ignore ]))
 
 (* The task's worker is the only one that has time: when it was told, in its own share of the loop, it
    must not go on to the other's. *)
@@ -1477,6 +1523,8 @@ let () =
           case "hooks take no cancellation" hooks_take_nothing;
           case "nor do handlers" handlers_take_nothing;
           case "a task awaits itself" awaits_itself;
+          case "a task awaits who started it" awaits_who_started_it;
+          case "scopes in a chain of tasks" chain_of_scopes;
           case "a hook waits for a lock" hook_waits_for_a_lock;
           case "looks when all is over" looks_when_all_is_over;
           case "looks when its task is over" looks_when_its_task_is_over;

@@ -88,6 +88,25 @@ let gc_set_afterwards () =
           done;
           check_int "words" 262_144 (Gc.get ()).minor_heap_size))
 
+(* What workers draw who come one after the other, of one pool or of several, and what the program's own next domain
+   draws: each has a generator of its own. *)
+let generators () =
+  let by_a_worker pool =
+    Pool.run pool (fun () ->
+        let drawn = Atomic.make None in
+        let task =
+          Task.async (fun () -> Atomic.set drawn (Some (Random.bits (), Random.bits ())))
+        in
+        wait_until (fun () -> Atomic.get drawn <> None);
+        Task.await task;
+        Option.get (Atomic.get drawn))
+  in
+  let of_a_pool _ = with_domains 2 (fun pool -> by_a_worker pool) in
+  let workers = List.init 5 of_a_pool in
+  let own = Domain.join (Domain.spawn (fun () -> (Random.bits (), Random.bits ()))) in
+  let all = own :: workers in
+  check_equal "different numbers" (List.length all) (List.length (List.sort_uniq compare all))
+
 (* Domains that come and go draw nothing from the program's generator. *)
 let random_numbers () =
   let drawn work =
@@ -591,6 +610,7 @@ let () =
           case "Gc.set beside workers" gc_set_beside_workers;
           case "Gc.set afterwards" gc_set_afterwards;
           case "random numbers" random_numbers;
+          case "a generator for each worker" generators;
           case "a domain refused once" refused_once;
           case "more domains than the runtime has" more_domains_than_the_runtime_has;
           case "every domain taken by others" every_domain_taken;

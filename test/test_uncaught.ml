@@ -79,6 +79,68 @@ let awaited_late_is_never_reported () =
   in
   List.iter check domain_counts
 
+let count_reports () =
+  let reports = Atomic.make 0 in
+  Task.set_uncaught_handler (fun _ _ -> Atomic.incr reports);
+  reports
+
+let collected reports () =
+  Gc.full_major ();
+  Unix.sleepf 0.01;
+  Atomic.get reports > 0
+
+(* The program goes on without the pool, which nobody closes. *)
+let reported_while_idle () =
+  let reports = count_reports () in
+  let pool = Pool.create ~domains:2 ~oversubscribe:true () in
+  Pool.run pool (fun () -> ignore (Task.async (fun () -> raise (Boom 1))));
+  wait_until (collected reports);
+  check_int "once" 1 (Atomic.get reports);
+  Pool.close pool
+
+(* No worker ever has nothing to do. *)
+let reported_while_busy () =
+  let check domains =
+    let reports = count_reports () in
+    let rec stay_busy n =
+      if n > 0 && not (collected reports ()) then begin
+        for _ = 1 to 1_000 do
+          ignore (Muster.both (fun () -> Task.await (Task.async ignore)) ignore)
+        done;
+        stay_busy (n - 1)
+      end
+    in
+    let all_stay_busy () = List.init domains (fun _ -> Task.async (fun () -> stay_busy 1_000)) in
+    run_on domains (fun () ->
+        let failed = Atomic.make false in
+        let fail () =
+          Atomic.set failed true;
+          raise (Boom 1)
+        in
+        ignore (Task.async fail);
+        wait_until (fun () -> Atomic.get failed);
+        List.iter Task.await (all_stay_busy ());
+        check_int (Printf.sprintf "%d domains" domains) 1 (Atomic.get reports))
+  in
+  List.iter check [ 2; 3 ]
+
+(* A task that its awaiter runs has nobody who waits for it, and many of these may fail. *)
+let awaited_leaves_nothing () =
+  let live () =
+    Gc.full_major ();
+    (Gc.stat ()).live_words
+  in
+  let fail () =
+    check_raises "raises" Exit (fun () -> Task.await (Task.async (fun () -> raise Exit)))
+  in
+  run_on 1 (fun () ->
+      let before = live () in
+      for _ = 1 to 100_000 do
+        fail ()
+      done;
+      let grown = live () - before in
+      if grown > 100_000 then failf "%d words are left behind" grown)
+
 let report_has_the_origin () =
   Printexc.record_backtrace true;
   let seen = Atomic.make "" in
@@ -235,6 +297,9 @@ let () =
           case "a failure awaited late is not" awaited_late_is_never_reported;
           case "a failure whose waiter is cancelled is reported" its_waiter_is_cancelled;
           case "a failure whose waiter may be cancelled" its_waiter_may_be_cancelled;
+          case "it is reported while the pool is idle" reported_while_idle;
+          case "it is reported while all are busy" reported_while_busy;
+          case "awaited failures leave nothing behind" awaited_leaves_nothing;
           case "the report has the origin" report_has_the_origin;
           case "a raising handler" raising_handler_does_no_harm;
           case "stderr by default" reported_on_stderr;

@@ -83,12 +83,25 @@ module Canary = struct
 end
 
 (* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's and
-   must not depend on when domains come and go. *)
+   must not depend on when domains come and go. So that is put back; and each child gets another one, from what the parent's
+   would draw next and a number of its own, or all would draw the same. *)
+let spawned = Atomic.make 0
+
+let generator_of_child random =
+  let random = Random.State.copy random in
+  let seed = Array.init 4 (fun _ -> Random.State.bits random) in
+  Random.State.make (Array.append seed [| Atomic.fetch_and_add spawned 1 |])
+
 let spawn ?(noted = ignore) f =
   let random = Random.get_state () in
+  let child's = generator_of_child random in
+  let run () =
+    Random.set_state child's;
+    f ()
+  in
   hold_signals ();
   match
-    let domain = Domain.spawn f in
+    let domain = Domain.spawn run in
     noted domain;
     domain
   with

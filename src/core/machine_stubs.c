@@ -562,9 +562,13 @@ value muster_address_space(value unit) {
    collector need not hear of it; relaxed, as the worker only ever looks a little later.
 
    The hook runs while other domains may still be promoting: what it finds in domain-local
-   storage may be a block in the making. So it only touches what the previous collection's hook
-   has found at the same address of the major heap, which is complete by now. (A compaction moves
-   blocks, but not while a domain is here.) Others' hooks are kept.
+   storage may be a block in the making. So it only touches what the hook of the domain's previous
+   collection has found at the same address of the major heap, which is complete by now: for a block to be
+   freed after that, and another to be made there, the domain's storage has to let go of it, which darkens
+   it, and a major cycle to begin and end, whose collections find something else here. (A compaction
+   moves blocks, but not while a domain is here.) What was found is the domain's, not the thread's:
+   while a domain sleeps the runtime's own thread collects for it, and the address that another
+   thread remembers is older than that. Others' hooks are kept.
 
    The same hook counts collections and the time from begin hook to end hook in the worker's third
    and fourth word, atomics too. That is the domain's share of the copying. The runtime has no hook
@@ -589,11 +593,26 @@ static void call(caml_timing_hook *next) {
   if (hook != NULL) hook();
 }
 
-static __thread struct {
+#define MOST_DOMAINS 4096 /* the runtime's own bound; 128 by default. Lines that no domain touches take no memory. */
+
+static struct last_look {
   int64_t at;
   value locals, worker; /* as of the last collection; never followed */
   int64_t begun;        /* this collection */
-} last_look;
+  int domain;           /* the one whose turn it is at this index */
+} last_looks[MOST_DOMAINS] __attribute__((aligned(64)));
+
+static struct last_look *my_last_look(void) {
+  int index = Caml_state->id, domain = Caml_state->unique_id;
+  if (index < 0 || index >= MOST_DOMAINS) return NULL;
+  struct last_look *last = &last_looks[index];
+  if (last->domain != domain) {
+    last->domain = domain;
+    last->at = 0;
+    last->locals = last->worker = Val_unit;
+  }
+  return last;
+}
 
 static int is_old(value v) { return Is_block(v) && !Is_young(v); }
 
@@ -612,26 +631,32 @@ static void add(value cell, int64_t n) {
 
 static void begin(void) {
   call(&next_begin_hook);
-  last_look.begun = ticks();
+  struct last_look *last = my_last_look();
+  if (last != NULL) last->begun = ticks();
 }
 
-static void look_up(void) {
+static void look_at_worker(struct last_look *last) {
   int64_t now = ticks();
   int index = __atomic_load_n(&look_index, __ATOMIC_ACQUIRE);
   value locals = __atomic_load_n(&Caml_state->dls_root, __ATOMIC_RELAXED), worker = Val_unit;
-  if (index >= 0 && is_old(locals) && locals == last_look.locals &&
+  if (index >= 0 && is_old(locals) && locals == last->locals &&
       (mlsize_t)index < Wosize_val(locals))
     worker = Field(locals, index);
-  if (is_old(worker) && worker == last_look.worker && Wosize_val(worker) > 3) {
+  if (is_old(worker) && worker == last->worker && Wosize_val(worker) > 3) {
     add(Field(worker, 2), 1);
-    add(Field(worker, 3), now - last_look.begun);
-    if (now - last_look.at > look_every) {
-      last_look.at = now;
+    add(Field(worker, 3), now - last->begun);
+    if (now - last->at > look_every) {
+      last->at = now;
       remind(worker);
     }
   }
-  last_look.locals = locals;
-  last_look.worker = worker;
+  last->locals = locals;
+  last->worker = worker;
+}
+
+static void look_up(void) {
+  struct last_look *last = my_last_look();
+  if (last != NULL) look_at_worker(last);
   call(&next_hook);
 }
 

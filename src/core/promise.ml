@@ -91,6 +91,7 @@ and home = {
   owner : owner;
   unheard : unheard;
   lineage : lineage;
+  of_scope : bool;
   settled : unit -> unit;
   running : 'a. 'a state;
   in_place : 'a. 'a state;
@@ -119,12 +120,13 @@ let nothing =
 
 let nothing_in_place = { nothing with in_place = true }
 
-let home ?(lineage = Alone) ~settled ~unheard owner =
+let home ?(lineage = Alone) ?(of_scope = false) ~settled ~unheard owner =
   let rec home =
     {
       owner;
       unheard;
       lineage;
+      of_scope;
       settled;
       running = Running (home, nothing);
       in_place = Running (home, nothing_in_place);
@@ -142,6 +144,7 @@ let[@inline] running home attached =
   if attached == nothing then home.running else Running (home, attached)
 
 let is_ready p = match Atomic.get p with Ready _ -> true | _ -> false
+let has_returned p = match Atomic.get p with Returned _ -> true | _ -> false
 let is_done p = match Atomic.get p with Returned _ | Raised _ -> true | _ -> false
 
 (* {2 Entries} *)
@@ -223,6 +226,14 @@ let is_marked = function
   | Ready _ | Returned _ -> false
 
 let was_stopped p = is_marked (Atomic.get p)
+
+(* Whether code that is a part of [me] is a part of [p] in the same strand: scopes that it has opened lie between. *)
+let rec is_strand_of p me =
+  me == p
+  ||
+  match Atomic.get me with
+  | Running ({ of_scope = true; lineage = Within (around, _); _ }, _) -> is_strand_of p around
+  | Ready _ | Running _ | Returned _ | Raised _ -> false
 
 let rec is_orphan = function
   | Alone -> false

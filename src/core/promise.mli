@@ -33,6 +33,7 @@ and home = private {
   owner : owner;
   unheard : unheard;
   lineage : lineage;
+  of_scope : bool;  (** that of a scope's promise, which is part of the strand that opened it *)
   settled : unit -> unit;
   running : 'a. 'a state;
   in_place : 'a. 'a state;
@@ -58,7 +59,8 @@ exception Cancelled
 exception Skipped
 (** Stands for what was left out because of an exception left of it; nobody sees it. *)
 
-val home : ?lineage:lineage -> settled:(unit -> unit) -> unheard:unheard -> owner -> home
+val home :
+  ?lineage:lineage -> ?of_scope:bool -> settled:(unit -> unit) -> unheard:unheard -> owner -> home
 (** [settled ()] returns when each worker that may end one of its tasks in place ({!end_in_place}) has passed a fence and
     lowered its flag. *)
 
@@ -120,6 +122,9 @@ val on_done : ?is_live:(unit -> bool) -> 'a t -> waker -> unit
 val is_ready : 'a t -> bool
 val is_done : 'a t -> bool
 
+val has_returned : 'a t -> bool
+(** It ended with a value, and was not stopped. *)
+
 val value : 'a state -> 'a
 (** That of an ended task, or its exception with its backtrace. *)
 
@@ -149,6 +154,9 @@ val keep : any -> unit
 
 val keep_no_longer : any -> unit
 (** ... until their strand is told. *)
+
+val is_strand_of : any -> any -> bool
+(** [is_strand_of p me]: whether [me] is [p], or a scope that [p]'s own code has opened, in others or not. *)
 
 val is_orphan : lineage -> bool
 (** Whether one of these was stopped. *)

@@ -29,7 +29,8 @@ let may_close pool =
 let leaves_at_once w = Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
 
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
-let is_timekeeper w = Visit.keeps_time w.pool && Atomic.get w.pool.residents = 1
+let is_timekeeper w =
+  Atomic.get w.pool.residents = 1 && (Visit.keeps_time w.pool || Uncaught.is_watched ())
 
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =

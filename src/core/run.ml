@@ -155,6 +155,7 @@ let step_aside w =
   end
 
 let look w =
+  Uncaught.collect ();
   Staff.look w;
   ignore (Timer.look ())
 

@@ -17,9 +17,17 @@ type t = {
   leave : Promise.attached;  (** what each task does at its end *)
 }
 
+(* Who has returned was not stopped, and cannot be any more. A task that starts the next one in a scope of its own, and
+   so on for ever, would have all scopes before it around it. *)
+let rec without_ended : Promise.lineage -> Promise.lineage = function
+  | Alone -> Alone
+  | Within (p, outer) as all ->
+    let left = without_ended outer in
+    if Promise.has_returned p then left else if left == outer then all else Within (p, left)
+
 (* The scopes around the strand, and the task, if that is not one of them. *)
 let lineage w : Promise.lineage =
-  match (Context.context w, (Context.home w).lineage) with
+  match (Context.context w, without_ended (Context.home w).lineage) with
   | context, around when context == uncancelled -> around
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
@@ -37,7 +45,7 @@ let end_one promise pending =
 
 let make w =
   let lineage = lineage w and { Promise.owner; settled; unheard; _ } = w.pool.home in
-  let promise = Promise.started (Promise.home ~lineage ~settled ~unheard owner) in
+  let promise = Promise.started (Promise.home ~lineage ~of_scope:true ~settled ~unheard owner) in
   let pending = Atomic.make 1 in
   {
     promise;

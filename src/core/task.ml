@@ -222,7 +222,7 @@ let wait_or_stop t =
 let wait t =
   let me = Context.get () in
   if me == uncancelled then Visit.wait t
-  else if me == Promise.any t then
+  else if Promise.is_strand_of (Promise.any t) me then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
 

@@ -81,18 +81,39 @@ let collect () =
     end
   end
 
+(* So long after a failure the last worker of a pool stays, and comes by at each end of its patience: nobody else
+   would see that a promise was collected where the program goes on without the pool. *)
+let watch = 10 * second
+let watched_until = Atomic.make 0
+let is_watched () = Option.is_some (Atomic.get pending) && Machine.now () < Atomic.get watched_until
+
 let rec put_in_front failure heard owner promise =
   let older = Atomic.get pending in
   let u = { failure; heard; owner; promise; older = Atomic.make older } in
   if not (Atomic.compare_and_set pending older (Some u)) then
     put_in_front failure heard owner promise
 
+(* A task that its awaiter runs itself is noted as well, and heard at once. Where no worker ever has nothing to do, those would
+   stay for ever: so who has noted as many as there were left the last time, and some more, looks through all. *)
+let noted = Atomic.make 0
+let most = Atomic.make few
+
+let sweep () =
+  report_all is_lost;
+  Atomic.set most (few + fold (fun n _ -> n + 1) 0 pending)
+
+let sweep_if_many () =
+  let n = 1 + Atomic.fetch_and_add noted 1 in
+  if n >= Atomic.get most && Atomic.compare_and_set noted n 0 then sweep ()
+
 (* Once for each, whoever goes without it. *)
 let note owner _ ({ failure; heard; _ } as raised : Promise.raised) =
   let canary, promise = Machine.Canary.create () in
   if Atomic.compare_and_set heard Promise.Unheard Noted then begin
     raised.token <- Token canary;
-    put_in_front failure heard owner promise
+    put_in_front failure heard owner promise;
+    Atomic.set watched_until (Machine.now () + watch);
+    sweep_if_many ()
   end
 
 let flush ?owner () =

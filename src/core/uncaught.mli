@@ -4,11 +4,15 @@ val set_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
 (** Replaces the default handler, which prints to [stderr]. *)
 
 val note : Promise.owner -> Promise.unheard
-(** A task of that pool has failed and nobody waits for it, so far. *)
+(** A task of that pool has failed and nobody waits for it, so far. Where there are many, calls the handler for
+    those that are certain. *)
 
 val collect : unit -> unit
-(** Reports those whose promises have been collected. Workers call it when they go to sleep. One
-    load if there is none. *)
+(** Reports those whose promises have been collected. Workers call it when they go to sleep, and now and then while they
+    work. One load if there is none. *)
+
+val is_watched : unit -> bool
+(** Whether there are some of the last ten seconds. *)
 
 val flush : ?owner:Promise.owner -> unit -> unit
 (** Reports what is left (of one pool). Also called when the program ends. *)
