@@ -356,12 +356,20 @@ let large_grain_stops () =
 let grain_beyond_the_range () =
   let here = Domain.self () in
   let check grain =
+    let long = ref false in
     let body _ =
       if Domain.self () <> here then failf "grain %d: run elsewhere" grain;
-      burn 0.000_2
+      if !long then burn 0.000_2
     in
+    let loop () = Muster.parallel_for ~grain ~start:1 ~finish:100 body in
     with_domains 3 (fun pool ->
-        Pool.run pool (fun () -> Muster.parallel_for ~grain ~start:1 ~finish:100 body))
+        Pool.run pool (fun () ->
+            loop ();
+            loop ();
+            (* Remembered as short. *)
+            long := true;
+            loop ();
+            loop ()))
   in
   List.iter check [ 100; max_int / 2; (max_int / 2) + 1; max_int ]
 

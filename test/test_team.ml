@@ -352,15 +352,27 @@ let right_of_it_is_skipped pool =
     if i = 0 then raise (Boom 0);
     Unix.sleepf 0.001
   in
-  check_raises "for_n" (Boom 0) (fun () -> Team.for_n pool n body);
-  check_bool "most are skipped" true (Atomic.get began < 900)
+  let check name team =
+    Atomic.set began 0;
+    check_raises name (Boom 0) (fun () -> team pool n body);
+    check_bool (name ^ ": most are skipped") true (Atomic.get began < 900)
+  in
+  check "for_n" Team.for_n;
+  check "for_n_dynamic" Team.for_n_dynamic;
+  (* With the others awake. *)
+  Team.broadcast pool ignore;
+  let fail ~worker:_ i = if i = 10 then raise (Boom i) in
+  check_raises "no end" (Boom 10) (fun () -> Team.for_n_dynamic pool max_int fail)
 
 let slices_are_cancelled pool =
   let turn ~worker:_ _ = () in
-  let for_ever () = Team.for_n pool max_int turn in
-  check_raises "for_n" Task.Deadline_exceeded (fun () ->
-      Pool.run pool (fun () -> Task.with_deadline 0.02 for_ever));
-  use_all pool
+  let check name team =
+    check_raises name Task.Deadline_exceeded (fun () ->
+        Pool.run pool (fun () -> Task.with_deadline 0.02 (fun () -> team pool max_int turn)));
+    use_all pool
+  in
+  check "for_n" Team.for_n;
+  check "for_n_dynamic" Team.for_n_dynamic
 
 (* A body that fails, and whose task is cancelled at the same time: other workers are told of that. *)
 let failure_beside_a_cancellation pool =

@@ -186,7 +186,7 @@ module Array1 = struct
     let n = dim a and get = reader a in
     let r = like a n in
     let set = writer r in
-    let scan () carry lo hi = scan_chunk op get set carry lo hi in
+    let scan op () carry lo hi = scan_chunk op get set carry lo hi in
     if n > 0 then
       Reduce.scan_in_blocks ~code:(code op) n ~make:ignore ~total:(fold_chunk op get) ~scan op;
     r

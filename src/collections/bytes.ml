@@ -112,7 +112,8 @@ let scan op b =
   if n < 2 then copy b
   else
     let make () = create n in
-    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op b) ~scan:(scan_chunk op b)
+    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op b)
+      ~scan:(fun op -> scan_chunk op b)
       op
 
 let[@inline never] count_chunk p b lo hi =

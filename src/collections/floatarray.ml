@@ -130,7 +130,8 @@ let scan op a =
   if n < 2 then copy a
   else
     let make () = create n in
-    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op a) ~scan:(scan_chunk op a)
+    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op a)
+      ~scan:(fun op -> scan_chunk op a)
       op
 
 let[@inline never] count_chunk p a lo hi =

@@ -134,16 +134,32 @@ let by_array cmp l =
 (* Four at a time: beside a short sort the stdlib's [length] is felt. *)
 let rec elements n = function _ :: _ :: _ :: _ :: l -> elements (n + 4) l | l -> n + L.length l
 
-let in_place sort cmp l code cost n =
-  let tiny = Site.estimate cost n < Walk.trial in
-  Site.timed code cost ~iterations:n ~tiny (fun () -> sort cmp l)
+(* Comparisons that are remembered as short are tried on the first two elements: [None] if they are long now. *)
+let tried sort cmp l code cost n =
+  let since = Machine.ticks () in
+  (match l with x :: y :: _ -> ignore (cmp x y) | _ -> ());
+  let ticks = Machine.ticks () - since in
+  if Loop.is_long ticks n then begin
+    ignore (Site.learn code ~ticks ~iterations:1);
+    None
+  end
+  else begin
+    let made = sort cmp l in
+    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
+    Some made
+  end
+
+let in_place sort by_array cmp l code cost n =
+  if Site.estimate cost n < Walk.trial && Site.is_trusted () then sort cmp l
+  else match tried sort cmp l code cost n with Some made -> made | None -> by_array cmp l
 
 let sort_by sort by_array cmp = function
   | ([] | [ _ ]) as l -> l
   | l ->
     let code = Machine.code_of cmp in
     let cost = Site.cost code and n = Merge_sort.comparisons (elements 0 l) in
-    if Site.estimate cost n < Walk.worth then in_place sort cmp l code cost n else by_array cmp l
+    if Site.estimate cost n < Walk.worth then in_place sort by_array cmp l code cost n
+    else by_array cmp l
 
 let stable_sort cmp l = sort_by L.stable_sort by_array cmp l
 let sort = stable_sort
@@ -163,7 +179,7 @@ let scan op = function
   | [] -> []
   | x :: l when L.compare_length_with l Reduce.one_block < 0 ->
     Context.check_if_any ();
-    List_scan.scan_block op x l max_int
+    List_scan.alone op x l
   | l -> List_scan.blocks op l (L.length l)
 
 let group_by key = function

@@ -20,13 +20,29 @@ let scan_block op first l n =
   in
   first :: go first l (n - 1)
 
+(* One block, whose length nobody counts where it is short. *)
+let alone op x l =
+  let code = Machine.code_of op in
+  let cost = Site.cost code in
+  let op = Reduce.checked_if_long cost op in
+  if Site.estimate cost Reduce.one_block < Loop.worth && Site.is_trusted () then
+    scan_block op x l max_int
+  else begin
+    let since = Machine.ticks () in
+    let made = scan_block op x l max_int in
+    let ticks = Machine.ticks () - since in
+    if cost = Site.unknown || ticks >= Loop.worth then
+      Site.confirm code cost ~ticks ~iterations:(L.length made);
+    made
+  end
+
 let blocks op l n =
   let size = Reduce.scan_size n in
   let rec begins l = if L.is_empty l then [] else l :: begins (List_work.skip size l) in
   let begins = A.of_list (begins l) in
   let from lo = begins.(lo / size) and length lo hi = hi - lo + 1 in
   let total lo hi = fold_block op (from lo) (length lo hi) in
-  let scan chains carry lo hi =
+  let scan op chains carry lo hi =
     let x = L.hd (from lo) in
     let first = match carry with None -> x | Some carry -> op carry x in
     let prefixes = scan_block op first (L.tl (from lo)) (length lo hi) in

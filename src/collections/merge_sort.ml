@@ -32,7 +32,8 @@ type 'a job = {
   scratch : 'a array;
   failures : Outcome.failure Leftmost.t;
   code : int;  (** of [cmp], to remember what a call costs (Site) *)
-  grain : int;  (** a node so small does not fork *)
+  mutable grain : int;  (** a node so small does not fork *)
+  since : int;  (** when a sort began that its caller tries alone; else 0 *)
 }
 
 (* Ranges that are sorted by insertion, arrays that are merged with branches, runs that are merged without a cut: up
@@ -206,6 +207,9 @@ type range = { lo : int; hi : int; flip : bool }
 
 let move_range job { lo; hi; flip } = move job.own lo (target job flip) lo (hi - lo)
 
+(* A node of cheap comparisons should last longer than a fork with a steal. *)
+let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
+
 (* The leftmost node that does not fork tells what a comparison costs. *)
 let measured node job range =
   if range.lo > 0 || range.hi > job.grain then node job range
@@ -216,6 +220,14 @@ let measured node job range =
     ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)));
     made
   end
+
+(* The caller sorts the first [sorted] elements alone, as comparisons are remembered as short. If they are not, what
+   follows forks. No overflow: neither factor is larger than 2^30. *)
+let look_back job ~sorted =
+  let bounded = Int.min (1 lsl 30) and n = Array.length job.own in
+  let ticks = Machine.ticks () - job.since in
+  if bounded ticks * bounded n >= Loop.worth_moving * sorted then
+    job.grain <- grain_for (Site.learn job.code ~ticks ~iterations:(comparisons sorted))
 
 let rec node job ({ lo; hi; flip } as range) =
   if stopped job lo then move_range job range
@@ -231,6 +243,7 @@ let rec node job ({ lo; hi; flip } as range) =
 and halves job left right =
   if right.hi - left.lo <= job.grain then begin
     node job left;
+    if left.lo = 0 && job.since <> 0 then look_back job ~sorted:left.hi;
     node job right
   end
   else both job right.hi (measured node job) (move_range job) left right
@@ -306,20 +319,20 @@ and halves_unique job { lo; hi; flip } mid =
     Fork.both (fun () -> half first) (fun () -> half other)
   else
     let left = node_unique job first in
+    if lo = 0 && job.since <> 0 then look_back job ~sorted:mid;
     (left, node_unique job other)
 
 (* {2 Whole arrays} *)
 
-(* A node of cheap comparisons should last longer than a fork with a steal. *)
-let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
 let all own = { lo = 0; hi = Array.length own; flip = false }
 
-let make_job cmp own ~code ~grain =
+let make_job ?(since = 0) cmp own ~code ~grain =
   let scratch = Array.make (Array.length own) (get own 0) in
-  { cmp; own; scratch; failures = Leftmost.create (); code; grain }
+  { cmp; own; scratch; failures = Leftmost.create (); code; grain; since }
 
 let tiny_job cmp own =
-  { cmp; own; scratch = own; failures = Leftmost.create (); code = 0; grain = tiny }
+  let failures = Leftmost.create () in
+  { cmp; own; scratch = own; failures; code = 0; grain = tiny; since = 0 }
 
 let sort_tiny cmp own =
   let n = Array.length own in
@@ -329,6 +342,8 @@ let sort_tiny cmp own =
     Context.reraise job.failures
   end
 
+let raising job run = Context.raising (fun () -> Leftmost.get job.failures) run
+
 (* Too short to share. *)
 let alone node cmp own ~code =
   let job = make_job cmp own ~code ~grain:(Array.length own) in
@@ -336,19 +351,25 @@ let alone node cmp own ~code =
   Context.reraise job.failures;
   made
 
+(* The same, if it is. *)
+let tried node cmp own ~code cost ~iterations =
+  let since = Machine.ticks () and grain = Array.length own in
+  let job = make_job cmp own ~code ~grain ~since in
+  let made = raising job (fun () -> node job (all own)) in
+  if job.grain = grain then Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations;
+  made
+
 let whole node cmp own =
   let code = Machine.code_of cmp and iterations = comparisons (Array.length own) in
   let cost = Site.cost code in
   let estimate = Site.estimate cost iterations in
   if estimate < Loop.worth then
-    let tiny = estimate < Chunks.tiny in
-    Site.timed code cost ~iterations ~tiny (fun () -> alone node cmp own ~code)
+    if estimate < Chunks.tiny && Site.is_trusted () then alone node cmp own ~code
+    else tried node cmp own ~code cost ~iterations
   else
     let job = make_job cmp own ~code ~grain:(grain_for cost) in
     let run () = measured node job (all own) in
-    Context.raising
-      (fun () -> Leftmost.get job.failures)
-      (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
+    raising job (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
 
 let sort cmp own = if Array.length own <= tiny then sort_tiny cmp own else whole node cmp own
 

@@ -38,11 +38,21 @@ let iteri f s =
 
 (* {2 Reductions} *)
 
-let count f s =
+let count_all f s =
   let n = ref 0 in
   let one _ x = if f x then incr n in
   use (Machine.code_of f) s ~one (fun ~start:_ l -> n := !n + List.count f l);
   !n
+
+let count f s =
+  match s () with
+  | Nil -> 0
+  | Cons (x, rest) -> (
+    let before = Reader.part_of () in
+    match rest () with
+    | Nil -> Bool.to_int (f x)
+    | more -> count_all f (Reader.put_back x (fun () -> more))
+    | exception exn -> count_all f (Reader.put_back x (Reader.failing exn ~before)))
 
 (* What comes one by one is combined with what its leaf has. *)
 let reduce_keyed code op s =
@@ -63,10 +73,33 @@ let reduce_keyed code op s =
   Option.iter put !leaf;
   Tally.total op !nodes
 
-let reduce op s = reduce_keyed (Machine.code_of op) op s
-let fold op init s = Option.get (reduce op (cons init s))
-let min cmp s = reduce_keyed (Machine.code_of cmp) (Leaves.least cmp) s
-let max cmp s = reduce_keyed (Machine.code_of cmp) (Leaves.greatest cmp) s
+let fold_all op init s = Option.get (reduce_keyed (Machine.code_of op) op (cons init s))
+
+let fold op init s =
+  match s () with
+  | Nil -> init
+  | Cons (x, rest) -> (
+    let before = Reader.part_of () in
+    match rest () with
+    | Nil -> op init x
+    | more -> fold_all op init (Reader.put_back x (fun () -> more))
+    | exception exn -> fold_all op init (Reader.put_back x (Reader.failing exn ~before)))
+
+let reduce_all pick f s = reduce_keyed (Machine.code_of f) (pick f) s
+
+let reduce_by pick f s =
+  match s () with
+  | Nil -> None
+  | Cons (x, rest) -> (
+    let before = Reader.part_of () in
+    match rest () with
+    | Nil -> Some x
+    | more -> reduce_all pick f (Reader.put_back x (fun () -> more))
+    | exception exn -> reduce_all pick f (Reader.put_back x (Reader.failing exn ~before)))
+
+let reduce op s = reduce_by Fun.id op s
+let min cmp s = reduce_by Leaves.least cmp s
+let max cmp s = reduce_by Leaves.greatest cmp s
 
 let histogram ~bins f s =
   let t = Groups.tables "Seq" ~bins in

@@ -27,9 +27,10 @@
     waits in another way, for a flag or in [Condition.wait], keeps its worker. Then it needs as many workers as tasks that wait so, and one
     more. A pool has them where the machine has the CPUs; elsewhere the environment variables
     [MUSTER_DOMAINS=n] and [MUSTER_GOVERNOR=off] give pools up to [n] workers. What such code
-    may count on is that a task of {!Task.async}, in a pool that was asked to have several workers, begins even if
+    may count on everywhere is one worker beside it: a task of {!Task.async}, in a pool that was asked to have several workers, begins even if
     its maker never awaits it; and in loops of no more chunks than the pool was asked to have workers,
-    each chunk is such a task.
+    each chunk is such a task. The next ones begin once workers are free: three servers that each wait in [Unix.read], or a barrier of three made
+    of a flag, need those variables on two CPUs (or [Muster.Task.blocking], or a barrier of Muster's, which need no worker).
 
     {b Cancellation.} A part of a task or scope of Muster's that is cancelled is told at a call of {!Task.async},
     {!Task.await} or a loop, as everywhere.
@@ -61,7 +62,8 @@ module Task : sig
 
   val teardown_pool : pool -> unit
   (** Waits for all tasks of the pool, awaited or not, and ends its domains. Any later use of the
-      pool raises [Invalid_argument], tearing it down again too.
+      pool raises [Invalid_argument], tearing it down again too. In the code of a {!run} of that pool it returns at once, and
+      the last such [run] does this when it ends.
 
       {b Raises} [Invalid_argument] in a task of the pool, which it would wait for. *)
 

@@ -39,7 +39,7 @@ let in_pool (pool : Pools.t) f =
   match Visit.place_in pool.pool with
   | Some w when w.own.handled -> f ()
   | Some w -> in_fiber f w
-  | None -> Pool.run pool.pool f
+  | None -> Pools.enter pool f
 
 (* A checkpoint, however little there is to do. *)
 let begin_in pool =

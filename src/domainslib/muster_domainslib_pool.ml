@@ -5,7 +5,8 @@
 
    Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is
    being torn down may still use it. Other domains may use the pool at that very moment: they are
-   early enough, or told so. *)
+   early enough, or told so. Code in [run] that tears the pool down cannot wait for itself: the last of those who
+   are in [run] does so when it leaves. *)
 
 open Muster_core
 
@@ -14,7 +15,10 @@ type t = {
   home : Promise.home;  (** of its tasks *)
   asked : int;  (** workers, the caller's included *)
   torn_down : bool Atomic.t;
+  visits : visits Atomic.t;
 }
+
+and visits = { strands : int list;  (** in [run], once for each *) last_closes : bool }
 
 (* The newest first: it hides older ones of its name until it is torn down. *)
 let named : (string * t) list Atomic.t = Atomic.make []
@@ -35,26 +39,65 @@ let setup ?name ~num_domains () =
   let pool = Pool.create ?name ~domains:asked () in
   let { Promise.owner; settled; unheard; _ } = pool.home in
   let home = Promise.home ~settled ~unheard owner in
-  let t = { pool; home; asked; torn_down = Atomic.make false } in
+  let visits = Atomic.make { strands = []; last_closes = false } in
+  let t = { pool; home; asked; torn_down = Atomic.make false; visits } in
   Option.iter (fun name -> Place.change named (fun others -> (name, t) :: others)) name;
   t
 
 let lookup name = List.assoc_opt name (Atomic.get named)
-let[@inline] check t = if Atomic.get t.torn_down then invalid_arg "pool already torn down"
-
-let teardown t =
-  check t;
-  Pool.close_of "Task.teardown_pool" t.pool;
-  Place.change named (List.filter (fun (_, other) -> other != t));
-  Atomic.set t.torn_down true
+let refuse () = invalid_arg "pool already torn down"
+let[@inline] check t = if Atomic.get t.torn_down then refuse ()
 
 let num_domains t =
   check t;
   t.asked
 
+(* {2 Its end} *)
+
+let forget t = Place.change named (List.filter (fun (_, other) -> other != t))
+
+let tear_down t =
+  forget t;
+  Pool.close_of "Task.teardown_pool" t.pool;
+  Atomic.set t.torn_down true
+
+(* Whether the calling code is that of a [run], which then does it. *)
+let rec leave_it_to_run t me =
+  let seen = Atomic.get t.visits in
+  List.mem me seen.strands
+  && (Atomic.compare_and_set t.visits seen { seen with last_closes = true } || leave_it_to_run t me)
+
+let teardown t =
+  check t;
+  if leave_it_to_run t (Strand.current ()) then forget t else tear_down t
+
+(* {2 Run} *)
+
+let rec come t me =
+  let seen = Atomic.get t.visits in
+  let more = { seen with strands = me :: seen.strands } in
+  if not (Atomic.compare_and_set t.visits seen more) then come t me
+
+let rec without me = function
+  | [] -> []
+  | one :: others -> if one = me then others else one :: without me others
+
+let rec leave t me =
+  let seen = Atomic.get t.visits in
+  let less = { seen with strands = without me seen.strands } in
+  if not (Atomic.compare_and_set t.visits seen less) then leave t me
+  else if less.last_closes && less.strands = [] && not (Atomic.get t.torn_down) then tear_down t
+
+let enter t f =
+  Visit.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (Visit.in_fiber_to_end f)
+
 let run t f =
   check t;
-  Pool.run t.pool f
+  if Visit.inside t.pool then f ()
+  else
+    let me = Strand.current () in
+    come t me;
+    Outcome.finally (leave t) me (fun () -> enter t f)
 
 (* {2 Tasks}
 
@@ -72,6 +115,9 @@ let home_for t (w : Place.t) =
 let[@inline] let_guard t =
   if t.asked > 1 && Atomic.get t.pool.guards = 0 then Atomic.set t.pool.guards 1
 
+let send t promise =
+  try Task.send t.pool promise with Invalid_argument _ when Atomic.get t.pool.closing -> refuse ()
+
 let async t f =
   check t;
   let_guard t;
@@ -87,7 +133,7 @@ let async t f =
     Place.seal w;
     promise
   end
-  else Task.send t.pool (Promise.make t.home f)
+  else send t (Promise.make t.home f)
 
 let may_run_here t (w : Place.t) home =
   home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox && Place.owned w

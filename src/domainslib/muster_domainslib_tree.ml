@@ -83,7 +83,7 @@ let is_of (pool : Pools.t) w = w.Place.pool == pool.pool && Place.owned w
 
 let send (pool : Pools.t) p =
   let w = Context.place () in
-  ignore (if is_of pool w then Task.offer w p else Task.send pool.pool p)
+  ignore (if is_of pool w then Task.offer w p else Pools.send pool p)
 
 (* A part of what the caller is a part of, as a branch of [both] is. *)
 let part (pool : Pools.t) f =

@@ -209,21 +209,22 @@ let worth_moving = 3 * worth
    chance, so they count as few. *)
 let is_long ticks left = ticks * Int.min left (Site.sample - 1) >= worth_moving
 
-let share_rest code lo hi f ~iterations ~since =
+let share_rest ?grain code lo hi f ~iterations ~since =
   let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations in
-  shared_for code cost (lo + iterations) hi f
+  shared_for ?grain code cost (lo + iterations) hi f
 
 (* What is remembered is tried on the first iteration, as there may be few, and on [Site.sample]: if the rest
    turns out to be worth it, it is shared after all. No division, which costs as much as ten iterations. *)
-let plain_for code cost lo hi f =
+let plain_for ?grain code cost lo hi f =
   let since = Machine.ticks () and left = span lo hi in
   f lo;
-  if is_long (Machine.ticks () - since) left then share_rest code lo hi f ~iterations:1 ~since
+  if is_long (Machine.ticks () - since) left then
+    share_rest ?grain code lo hi f ~iterations:1 ~since
   else begin
     let sampled = if left < Site.sample then hi else lo + Site.sample - 1 in
     if left > 0 then each (lo + 1) sampled f;
     if sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= worth_moving then
-      share_rest code lo hi f ~iterations:Site.sample ~since
+      share_rest ?grain code lo hi f ~iterations:Site.sample ~since
     else begin
       if sampled < hi then each (sampled + 1) hi f;
       Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(left + 1)
@@ -236,7 +237,7 @@ let parallel_for ?grain ~start ~finish f =
   if start <= finish then begin
     let code = Machine.code_of f in
     let cost = Site.cost code in
-    if Site.estimate cost (span start finish) < worth then plain_for code cost start finish f
+    if Site.estimate cost (span start finish) < worth then plain_for ?grain code cost start finish f
     else shared_for ?grain code cost start finish f
   end
 

@@ -217,14 +217,27 @@ let scan_blocks ~code n ~make ~total ~scan op =
   each_block ~code ~size (last_known ()) (scan_block result);
   result
 
-(* Of [n] elements, more than 1: [total lo hi] reduces these, [scan result carry lo hi] puts
+(* In one block an operation that is not known to be short is a checkpoint: else a cancelled task would go on to its
+   end. *)
+let checked_if_long cost op =
+  if cost <> Site.unknown && Site.estimate cost Site.sample < Loop.quantum then op
+  else fun x y ->
+    Context.check_if_any ();
+    op x y
+
+let scan_alone ~code n f op =
+  let cost = Site.cost code in
+  let op = checked_if_long cost op and tiny = Site.estimate cost n < Chunks.tiny in
+  Site.timed code cost ~iterations:n ~tiny (fun () -> f op)
+
+(* Of [n] elements, more than 1: [total lo hi] reduces these, [scan op result carry lo hi] puts
    their prefixes into the result, which [make ()] makes. *)
 let scan_in_blocks ~code n ~make ~total ~scan op =
   Context.check_if_any ();
-  if n > one_block then scan_blocks ~code n ~make ~total ~scan op
+  if n > one_block then scan_blocks ~code n ~make ~total ~scan:(scan op) op
   else begin
     let result = make () in
-    scan result None 0 (n - 1);
+    scan_alone ~code n (fun op -> scan op result None 0 (n - 1)) op;
     result
   end
 
@@ -272,5 +285,5 @@ let parallel_scan op a =
   else
     let make () = Pages.make n (Array.unsafe_get a 0) in
     let total lo hi = fold_range op a lo hi in
-    let scan r carry lo hi = scan_chunk op a r carry lo hi in
+    let scan op r carry lo hi = scan_chunk op a r carry lo hi in
     scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op

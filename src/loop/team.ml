@@ -159,9 +159,9 @@ let unit_for loop ~from ~size cost =
     let short = (worth_stealing lsl Site.shift) / cost in
     Int.max 1 (Int.min short ((loop.n - from) / (size * units_each)))
 
-let measured loop ~worker lo hi =
+let measured loop sweep lo hi =
   let since = Machine.ticks () in
-  loop.chunk ~worker lo hi;
+  sweep lo hi;
   ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
 
 (* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
@@ -170,8 +170,10 @@ let rec sweep_shared loop failures me slices worker =
   if count > 0 then begin
     Context.check ();
     let lo, hi = Slices.bounds slices taken in
-    if not (Leftmost.stops failures lo) then
-      (if lo = slices.from then measured loop else loop.chunk) ~worker lo hi;
+    let sweep lo hi =
+      sweep_slice loop.chunk failures me ~worker ~block:first_block lo (hi - lo + 1)
+    in
+    if lo = slices.from then measured loop sweep lo hi else sweep lo hi;
     if not (is_over failures me) then sweep_shared loop failures me slices worker
   end
 

@@ -165,6 +165,65 @@ let cancels () =
   check_raises "await" Muster.Task.Cancelled (fun () -> Muster.Task.await task);
   if Atomic.get calls = many then failf "all calls were made"
 
+(* What is remembered as short and has become long is left as well, and so is what never is shared. *)
+let cancels_what_has_become_long () =
+  run_on 2 @@ fun () ->
+  let long = ref false and calls = ref 0 in
+  let called () =
+    if !long then (
+      incr calls;
+      burn 2e-3)
+  in
+  let cmp x y =
+    called ();
+    Int.compare x y
+  in
+  let check name ~most f =
+    long := false;
+    for _ = 1 to 20 do
+      f ()
+    done;
+    (* What was very short a moment ago is trusted to be so. *)
+    Unix.sleepf 1e-3;
+    long := true;
+    calls := 0;
+    check_raises name Muster.Task.Deadline_exceeded (fun () -> Muster.Task.with_deadline 0.02 f);
+    if !calls > most then failf "%s: %d calls" name !calls
+  in
+  let keys = Array.init 60 (fun i -> i * 37 mod 61) in
+  let l = Array.to_list keys and f = Stdlib.Float.Array.init 60 float_of_int in
+  let sort sort () = ignore (sort cmp (Array.copy keys)) in
+  check "sort" ~most:120 (sort A.sort);
+  check "sort_uniq" ~most:120 (sort A.sort_uniq);
+  check "List.sort" ~most:120 (fun () -> ignore (Muster.List.sort cmp l));
+  check "List.sort_uniq" ~most:120 (fun () -> ignore (Muster.List.sort_uniq cmp l));
+  let fcmp x y =
+    called ();
+    Float.compare x y
+  in
+  check "Floatarray.sort" ~most:120 (fun () -> F.sort fcmp (F.copy f))
+
+let cancels_short_scans () =
+  run_on 2 @@ fun () ->
+  let calls = ref 0 in
+  let op add x y =
+    incr calls;
+    burn 1e-3;
+    add x y
+  in
+  let check name f =
+    for _ = 1 to 2 do
+      calls := 0;
+      check_raises name Muster.Task.Deadline_exceeded (fun () -> Muster.Task.with_deadline 0.02 f);
+      if !calls > 150 then failf "%s: %d calls" name !calls
+    done
+  in
+  let keys = Array.init 300 Fun.id in
+  check "Array.scan" (fun () -> ignore (A.scan (op ( + )) keys));
+  check "List.scan" (fun () -> ignore (Muster.List.scan (op ( + )) (Array.to_list keys)));
+  check "Floatarray.scan" (fun () -> ignore (F.scan (op ( +. )) (F.init 300 float_of_int)));
+  check "Bytes.scan" (fun () -> ignore (B.scan (op Stdlib.max) (Bytes.make 300 'a')))
+
 (* {2 The same bits} *)
 
 let uneven i = float_of_int (i * 7919 land 1023) *. (1.1 ** float_of_int (i land 127))
@@ -255,7 +314,12 @@ let () =
       ("in place", [ case "what is short runs in place, in order" stays ]);
       ("long results", [ case "are whole" long_results ]);
       ("searches", [ case "stop, 1 domain" (stops_early 1); case "stop, 3 domains" (stops_early 3) ]);
-      ("cancellation", [ case "between two chunks" cancels ]);
+      ( "cancellation",
+        [
+          case "between two chunks" cancels;
+          case "of comparisons that have become long" cancels_what_has_become_long;
+          case "of short scans" cancels_short_scans;
+        ] );
       ("reductions", [ case "the same bits on any number of domains" same_bits ]);
       ("errors", [ case "the stdlib's" errors; case "ours" own_errors; case "no memory" no_memory ]);
     ]

@@ -253,9 +253,20 @@ let same_bits () =
   in
   List.iter check [ 1; 2; 5; 17; 100; 5_001; 20_000 ]
 
+let is_positive n = n > 0
+
 let no_more_allocation () =
   let check s =
     let same what ours theirs = allocates_no_more what (fun () -> ours s) (fun () -> theirs s) in
+    let some _ x = Some x in
+    let reduced theirs s = Theirs.fold_left theirs None s in
+    same "fold" (fun s -> Ours.fold ( + ) 0 s) (fun s -> Theirs.fold_left ( + ) 0 s);
+    same "count"
+      (fun s -> Ours.count is_positive s)
+      (fun s -> Theirs.fold_left (fun n x -> n + Bool.to_int (is_positive x)) 0 s);
+    same "reduce" (fun s -> Ours.reduce ( + ) s) (reduced some);
+    same "min" (fun s -> Ours.min Int.compare s) (reduced some);
+    same "max" (fun s -> Ours.max Int.compare s) (reduced some);
     same "iter" (fun s -> Ours.iter ignore s) (fun s -> Theirs.iter ignore s);
     same "iteri" (fun s -> Ours.iteri (fun _ _ -> ()) s) (fun s -> Theirs.iteri (fun _ _ -> ()) s)
   in

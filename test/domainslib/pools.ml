@@ -104,9 +104,60 @@ let waits_for_tasks_that_nobody_awaits num_domains () =
 
 let is_not_torn_down_by_its_own_task () =
   with_pool 1 (fun pool ->
-      check_invalid ~mentions:[ "task of pool" ] "in run" (fun () ->
-          Task.run pool (fun () -> Task.teardown_pool pool));
+      check_invalid ~mentions:[ "task of pool" ] "in a task" (fun () ->
+          Task.run pool (fun () ->
+              Task.await pool (Task.async pool (fun () -> Task.teardown_pool pool))));
       check_int "still works" 3 (Task.run pool (fun () -> 3)))
+
+let is_gone pool () =
+  check_raises "afterwards" (Invalid_argument "pool already torn down") (fun () ->
+      Task.run pool ignore)
+
+(* The code of [run] is no task of the pool's. *)
+let is_torn_down_in_run num_domains () =
+  let pool = Task.setup_pool ~name:"ends" ~num_domains () in
+  let runs = Atomic.make 0 in
+  let work () =
+    ignore (Task.async pool (fun () -> Atomic.incr runs));
+    Task.parallel_for pool ~start:1 ~finish:9 ~body:(fun _ -> Atomic.incr runs);
+    Task.teardown_pool pool;
+    check_bool "its name is free" true (Task.lookup_pool "ends" = None);
+    3
+  in
+  check_int "result" 3 (Task.run pool (fun () -> Task.run pool work));
+  check_int "tasks" 10 (Atomic.get runs);
+  is_gone pool ();
+  let pool = Task.setup_pool ~num_domains () in
+  let fail () = Fun.protect (fun () -> raise Exit) ~finally:(fun () -> Task.teardown_pool pool) in
+  check_raises "exception" Exit (fun () -> Task.run pool fail);
+  is_gone pool ()
+
+(* Who comes while the pool is being torn down is told so in the same words. *)
+let refuses_work_while_it_is_torn_down () =
+  let pool = Task.setup_pool ~name:"ends" ~num_domains:1 () in
+  let go_on = Atomic.make false and begun = Atomic.make false in
+  let hold () =
+    Atomic.set begun true;
+    wait_until (fun () -> Atomic.get go_on)
+  in
+  ignore (Task.async pool hold);
+  wait_until (fun () -> Atomic.get begun);
+  let closer = Domain.spawn (fun () -> Task.teardown_pool pool) in
+  wait_until (fun () -> Task.lookup_pool "ends" = None);
+  let told f () =
+    match f () with
+    | () -> false
+    | exception Invalid_argument text ->
+      check_equal "message" "pool already torn down" text;
+      true
+  in
+  let body _ = () in
+  wait_until (told (fun () -> Task.run pool ignore));
+  wait_until (told (fun () -> ignore (Task.async pool ignore)));
+  wait_until (told (fun () -> Task.parallel_for pool ~start:1 ~finish:99 ~body));
+  Atomic.set go_on true;
+  Domain.join closer;
+  is_gone pool ()
 
 (* {2 run} *)
 
@@ -147,6 +198,10 @@ let cases =
     case "teardown waits, 1" (waits_for_tasks_that_nobody_awaits 1);
     case "teardown waits, 7" (waits_for_tasks_that_nobody_awaits 7);
     case "no task tears its pool down" is_not_torn_down_by_its_own_task;
+    case "the code of run does, 0" (is_torn_down_in_run 0);
+    case "the code of run does, 1" (is_torn_down_in_run 1);
+    case "the code of run does, 3" (is_torn_down_in_run 3);
+    case "a pool being torn down refuses work" refuses_work_while_it_is_torn_down;
     case "run" (on_pools [ 0; 1; 7 ] runs);
     case "run in run" (on_pools [ 0; 1; 7 ] runs_in_itself);
     case "two pools, 0 and 0" (pools_run_in_each_other (0, 0));
