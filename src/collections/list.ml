@@ -149,8 +149,11 @@ let tried sort cmp l code cost n =
     Some made
   end
 
+(* A hundred ints are, on most machines. *)
+let tiny = 2 * Walk.trial
+
 let in_place sort by_array cmp l code cost n =
-  if Site.estimate cost n < Walk.trial && Site.is_trusted () then sort cmp l
+  if Site.estimate cost n < tiny && Site.is_trusted () then sort cmp l
   else match tried sort cmp l code cost n with Some made -> made | None -> by_array cmp l
 
 let sort_by sort by_array cmp = function
