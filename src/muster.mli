@@ -329,7 +329,8 @@ module Pool : sig
   val run : t -> (unit -> 'a) -> 'a
   (** [run pool f] is [f ()] with [pool] as the current pool, from any domain, systhread or fiber.
       The calling thread works for the pool meanwhile, be it beside others that do; if there are more of these than
-      the pool has places for (15), it just runs [f]. In a task of [pool] it is just [f ()];
+      the pool has places for (15), it just runs [f]. Where [f] has waited, it may go on on another worker, which does not see the
+      effect handlers around [run]. In a task of [pool] it is just [f ()];
       a task of another pool keeps its worker there until [f] has ended, also where [f] waits.
 
       {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. An asynchronous exception
