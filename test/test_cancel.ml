@@ -829,6 +829,10 @@ let chain_of_scopes () =
         if words > 100_000 then failf "%s: %d words are left behind" name words)
   in
   check "scope" (fun f -> Task.scope (fun _ -> f ()));
+  Task.set_uncaught_handler (fun _ _ -> ());
+  check "scope, then a failure" (fun f ->
+      Task.scope (fun _ -> f ());
+      failwith "after the scope");
   check "with_deadline" (fun f -> Task.with_deadline 1e6 f);
   check "all" (fun f -> ignore (Task.all [ f; ignore ]))
 

@@ -31,8 +31,8 @@ let alone op x l =
     let since = Machine.ticks () in
     let made = scan_block op x l max_int in
     let ticks = Machine.ticks () - since in
-    if cost = Site.unknown || ticks >= Loop.worth then
-      Site.confirm code cost ~ticks ~iterations:(L.length made);
+    let calls = if cost = Site.unknown || ticks >= Loop.worth then L.length l else 0 in
+    if calls > 0 then Site.confirm code cost ~ticks ~iterations:calls;
     made
   end
 

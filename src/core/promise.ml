@@ -144,7 +144,6 @@ let[@inline] running home attached =
   if attached == nothing then home.running else Running (home, attached)
 
 let is_ready p = match Atomic.get p with Ready _ -> true | _ -> false
-let has_returned p = match Atomic.get p with Returned _ -> true | _ -> false
 let is_done p = match Atomic.get p with Returned _ | Raised _ -> true | _ -> false
 
 (* {2 Entries} *)
@@ -224,6 +223,12 @@ let is_marked = function
   | Running (_, { stopped; _ }) -> stopped
   | Raised { failure; after_stop; _ } -> after_stop || failure == cancelled
   | Ready _ | Returned _ -> false
+
+let has_ended_unstopped p =
+  match Atomic.get p with
+  | Returned _ -> true
+  | Raised _ as state -> not (is_marked state)
+  | Ready _ | Running _ -> false
 
 let was_stopped p = is_marked (Atomic.get p)
 

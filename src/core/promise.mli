@@ -122,8 +122,8 @@ val on_done : ?is_live:(unit -> bool) -> 'a t -> waker -> unit
 val is_ready : 'a t -> bool
 val is_done : 'a t -> bool
 
-val has_returned : 'a t -> bool
-(** It ended with a value, and was not stopped. *)
+val has_ended_unstopped : 'a t -> bool
+(** Nobody has stopped it, and nobody can any more. *)
 
 val value : 'a state -> 'a
 (** That of an ended task, or its exception with its backtrace. *)

@@ -28,9 +28,11 @@ let may_close pool =
 
 let leaves_at_once w = Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
 
+(* For a while after a failure that nobody has got so far, too. *)
+let keeps_watch (pool : pool) = Visit.keeps_time pool || Uncaught.is_watched_by pool.home.owner
+
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
-let is_timekeeper w =
-  Atomic.get w.pool.residents = 1 && (Visit.keeps_time w.pool || Uncaught.is_watched ())
+let is_timekeeper w = Atomic.get w.pool.residents = 1 && keeps_watch w.pool
 
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =
@@ -86,7 +88,7 @@ let call_another pool =
     begin if
       (Visit.something_is_left pool && waits_for_resident)
       || (not (Inbox.is_empty pool.inbox))
-      || Visit.keeps_time pool
+      || keeps_watch pool
     then ask_for_one pool
     end
   else if Atomic.get pool.guards > 0 && a_task_waits pool then wake_for_work pool

@@ -17,13 +17,13 @@ type t = {
   leave : Promise.attached;  (** what each task does at its end *)
 }
 
-(* Who has returned was not stopped, and cannot be any more. A task that starts the next one in a scope of its own, and
+(* Who has ended without having been stopped cannot be any more. A task that starts the next one in a scope of its own, and
    so on for ever, would have all scopes before it around it. *)
 let rec without_ended : Promise.lineage -> Promise.lineage = function
   | Alone -> Alone
   | Within (p, outer) as all ->
     let left = without_ended outer in
-    if Promise.has_returned p then left else if left == outer then all else Within (p, left)
+    if Promise.has_ended_unstopped p then left else if left == outer then all else Within (p, left)
 
 (* The scopes around the strand, and the task, if that is not one of them. *)
 let lineage w : Promise.lineage =

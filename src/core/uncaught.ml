@@ -81,11 +81,23 @@ let collect () =
     end
   end
 
-(* So long after a failure the last worker of a pool stays, and comes by at each end of its patience: nobody else
-   would see that a promise was collected where the program goes on without the pool. *)
-let watch = 10 * second
-let watched_until = Atomic.make 0
-let is_watched () = Option.is_some (Atomic.get pending) && Machine.now () < Atomic.get watched_until
+(* So long after a failure the last worker of its pool stays, and comes by at each end of its patience: nobody else
+   would see that a promise was collected where the program goes on without the pool. One of all pools will do, that of
+   the last failure. *)
+type watch = { by : Promise.owner; until : int }
+
+let watched = Atomic.make { by = Promise.Nobody; until = 0 }
+
+let rec some_unheard n cell =
+  match Atomic.get cell with
+  | Some u -> unheard u || (n > 0 && some_unheard (n - 1) u.older)
+  | None -> false
+
+let is_watched_by owner =
+  some_unheard few pending
+  &&
+  let { by; until } = Atomic.get watched in
+  by == owner && Machine.now () < until
 
 let rec put_in_front failure heard owner promise =
   let older = Atomic.get pending in
@@ -98,21 +110,27 @@ let rec put_in_front failure heard owner promise =
 let noted = Atomic.make 0
 let most = Atomic.make few
 
+(* When the sweep began that goes on, or 0: handlers may fail tasks in turn. One that was struck is over some time later. *)
+let sweeps = Atomic.make 0
+
 let sweep () =
   report_all is_lost;
-  Atomic.set most (few + fold (fun n _ -> n + 1) 0 pending)
+  Atomic.set most (few + fold (fun n _ -> n + 1) 0 pending);
+  Atomic.set noted 0;
+  Atomic.set sweeps 0
 
 let sweep_if_many () =
-  let n = 1 + Atomic.fetch_and_add noted 1 in
-  if n >= Atomic.get most && Atomic.compare_and_set noted n 0 then sweep ()
+  if Atomic.fetch_and_add noted 1 >= Atomic.get most then
+    let before = Atomic.get sweeps and now = Machine.now () in
+    if now - before > 10 * second && Atomic.compare_and_set sweeps before now then sweep ()
 
 (* Once for each, whoever goes without it. *)
 let note owner _ ({ failure; heard; _ } as raised : Promise.raised) =
   let canary, promise = Machine.Canary.create () in
   if Atomic.compare_and_set heard Promise.Unheard Noted then begin
     raised.token <- Token canary;
+    Atomic.set watched { by = owner; until = Machine.now () + (10 * second) };
     put_in_front failure heard owner promise;
-    Atomic.set watched_until (Machine.now () + watch);
     sweep_if_many ()
   end
 

@@ -11,8 +11,9 @@ val collect : unit -> unit
 (** Reports those whose promises have been collected. Workers call it when they go to sleep, and now and then while they
     work. One load if there is none. *)
 
-val is_watched : unit -> bool
-(** Whether there are some of the last ten seconds. *)
+val is_watched_by : Promise.owner -> bool
+(** Whether the last one is of the last ten seconds, and of that pool: then a worker of it has to look for
+    collected ones, whoever's. *)
 
 val flush : ?owner:Promise.owner -> unit -> unit
 (** Reports what is left (of one pool). Also called when the program ends. *)

@@ -18,7 +18,10 @@ type t = {
   visits : visits Atomic.t;
 }
 
-and visits = { strands : int list;  (** in [run], once for each *) last_closes : bool }
+and visits = { inside : visit list;  (** in [run] *) last_closes : bool }
+
+and visit = { strand : int }
+(** Compared as a block: one strand may come several times. *)
 
 (* The newest first: it hides older ones of its name until it is torn down. *)
 let named : (string * t) list Atomic.t = Atomic.make []
@@ -39,7 +42,7 @@ let setup ?name ~num_domains () =
   let pool = Pool.create ?name ~domains:asked () in
   let { Promise.owner; settled; unheard; _ } = pool.home in
   let home = Promise.home ~settled ~unheard owner in
-  let visits = Atomic.make { strands = []; last_closes = false } in
+  let visits = Atomic.make { inside = []; last_closes = false } in
   let t = { pool; home; asked; torn_down = Atomic.make false; visits } in
   Option.iter (fun name -> Place.change named (fun others -> (name, t) :: others)) name;
   t
@@ -57,14 +60,17 @@ let num_domains t =
 let forget t = Place.change named (List.filter (fun (_, other) -> other != t))
 
 let tear_down t =
+  Pool.refuse_own_close "Task.teardown_pool" t.pool;
   forget t;
   Pool.close_of "Task.teardown_pool" t.pool;
   Atomic.set t.torn_down true
 
+let is_by me visit = visit.strand = me
+
 (* Whether the calling code is that of a [run], which then does it. *)
 let rec leave_it_to_run t me =
   let seen = Atomic.get t.visits in
-  List.mem me seen.strands
+  List.exists (is_by me) seen.inside
   && (Atomic.compare_and_set t.visits seen { seen with last_closes = true } || leave_it_to_run t me)
 
 let teardown t =
@@ -73,20 +79,19 @@ let teardown t =
 
 (* {2 Run} *)
 
-let rec come t me =
+(* Who comes once the pool is to be torn down is refused, or there might be no last one. *)
+let rec come t visit =
   let seen = Atomic.get t.visits in
-  let more = { seen with strands = me :: seen.strands } in
-  if not (Atomic.compare_and_set t.visits seen more) then come t me
+  if seen.last_closes && not (List.exists (is_by visit.strand) seen.inside) then refuse ();
+  let more = { seen with inside = visit :: seen.inside } in
+  if not (Atomic.compare_and_set t.visits seen more) then come t visit
 
-let rec without me = function
-  | [] -> []
-  | one :: others -> if one = me then others else one :: without me others
-
-let rec leave t me =
+(* May be done again where an asynchronous exception cut it short, and where the visit has not come so far. *)
+let rec leave t visit =
   let seen = Atomic.get t.visits in
-  let less = { seen with strands = without me seen.strands } in
-  if not (Atomic.compare_and_set t.visits seen less) then leave t me
-  else if less.last_closes && less.strands = [] && not (Atomic.get t.torn_down) then tear_down t
+  let less = { seen with inside = List.filter (fun other -> other != visit) seen.inside } in
+  if not (Atomic.compare_and_set t.visits seen less) then leave t visit
+  else if less.last_closes && less.inside = [] && not (Atomic.get t.torn_down) then tear_down t
 
 let enter t f =
   Visit.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (Visit.in_fiber_to_end f)
@@ -95,9 +100,10 @@ let run t f =
   check t;
   if Visit.inside t.pool then f ()
   else
-    let me = Strand.current () in
-    come t me;
-    Outcome.finally (leave t) me (fun () -> enter t f)
+    let visit = { strand = Strand.current () } in
+    Outcome.finally (Outcome.firmly leave t) visit (fun () ->
+        come t visit;
+        enter t f)
 
 (* {2 Tasks}
 

@@ -228,9 +228,9 @@ let checked_if_long cost op =
 let scan_alone ~code n f op =
   let cost = Site.cost code in
   let op = checked_if_long cost op and tiny = Site.estimate cost n < Chunks.tiny in
-  Site.timed code cost ~iterations:n ~tiny (fun () -> f op)
+  if n = 1 then f op else Site.timed code cost ~iterations:(n - 1) ~tiny (fun () -> f op)
 
-(* Of [n] elements, more than 1: [total lo hi] reduces these, [scan op result carry lo hi] puts
+(* Of [n] elements, at least 1: [total lo hi] reduces these, [scan op result carry lo hi] puts
    their prefixes into the result, which [make ()] makes. *)
 let scan_in_blocks ~code n ~make ~total ~scan op =
   Context.check_if_any ();

@@ -219,6 +219,10 @@ let cancels_short_scans () =
     done
   in
   let keys = Array.init 300 Fun.id in
+  let after_one = op ( + ) in
+  ignore (Muster.List.scan after_one [ 1 ]);
+  check "List.scan, after a scan of one" (fun () ->
+      ignore (Muster.List.scan after_one (Array.to_list keys)));
   check "Array.scan" (fun () -> ignore (A.scan (op ( + )) keys));
   check "List.scan" (fun () -> ignore (Muster.List.scan (op ( + )) (Array.to_list keys)));
   check "Floatarray.scan" (fun () -> ignore (F.scan (op ( +. )) (F.init 300 float_of_int)));

@@ -107,7 +107,13 @@ let is_not_torn_down_by_its_own_task () =
       check_invalid ~mentions:[ "task of pool" ] "in a task" (fun () ->
           Task.run pool (fun () ->
               Task.await pool (Task.async pool (fun () -> Task.teardown_pool pool))));
-      check_int "still works" 3 (Task.run pool (fun () -> 3)))
+      check_int "still works" 3 (Task.run pool (fun () -> 3)));
+  let named = Task.setup_pool ~name:"stays" ~num_domains:0 () in
+  check_invalid ~mentions:[ "task of pool" ] "a named one's task" (fun () ->
+      Task.run named (fun () ->
+          Task.await named (Task.async named (fun () -> Task.teardown_pool named))));
+  check_bool "it keeps its name" true (Task.lookup_pool "stays" = Some named);
+  Task.teardown_pool named
 
 let is_gone pool () =
   check_raises "afterwards" (Invalid_argument "pool already torn down") (fun () ->
