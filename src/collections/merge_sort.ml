@@ -334,11 +334,17 @@ let tiny_job cmp own =
   let failures = Leftmost.create () in
   { cmp; own; scratch = own; failures; code = 0; grain = tiny; since = 0 }
 
+(* A function that sorts only so few would stay unknown, and its lists would come as arrays for ever. *)
 let sort_tiny cmp own =
   let n = Array.length own in
   if n > 1 then begin
-    let job = tiny_job cmp own in
-    insertion job 0 n false;
+    let job = tiny_job cmp own and code = Machine.code_of cmp in
+    if Site.cost code <> Site.unknown then insertion job 0 n false
+    else begin
+      let since = Machine.ticks () in
+      insertion job 0 n false;
+      ignore (Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n))
+    end;
     Context.reraise job.failures
   end
 

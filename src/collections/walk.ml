@@ -332,6 +332,13 @@ let is_short code =
   let cost = Site.cost code in
   cost <= trivial && cost <> Site.unknown && Site.is_trusted ()
 
+(* A search may end at the first elements: so many are looked at in the same way if they are not quite as short. *)
+let at_first = Site.sample
+
+let begins_short code =
+  let cost = Site.cost code in
+  cost <> Site.unknown && Site.estimate cost at_first < trial && Site.is_trusted ()
+
 let quick (p : _ piece) =
   if p.source.is_end p.rest then 0
   else
@@ -352,6 +359,14 @@ let front source ~code ~unit first from =
     code;
     unit;
   }
+
+let beginning source ~code ~unit first from =
+  let p = front source ~code ~unit first from in
+  if Site.cost code > trivial then begin
+    p.left <- at_first;
+    p.next <- first + at_first
+  end;
+  p
 
 let run_from first (job : _ job) from =
   let { source; code; unit; _ } : _ job = job in

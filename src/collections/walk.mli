@@ -74,6 +74,9 @@ val is_short : int -> bool
 (** Whether a function's elements, of that code, are remembered so, and that can be trusted (Site, which
     takes each call for the beginning of such work). *)
 
+val begins_short : int -> bool
+(** The same of the first elements, where a search may end. *)
+
 val run_long : int -> ('s, 'r) job -> 's -> 'r list * 's
 (** {!run_from} for what is not short: it does not ask again. *)
 
@@ -83,6 +86,9 @@ val front : 's source -> code:int -> unit:int -> int -> 's -> 's piece
     for {!go_on}.
 
     {b Cost}: 5 ns. *)
+
+val beginning : 's source -> code:int -> unit:int -> int -> 's -> 's piece
+(** [front], of what {!begins_short}. *)
 
 val go_on : ('s, 'r) job -> 's piece -> 'r list * 's
 (** {!run_from} on what is left after such a piece. *)

@@ -255,16 +255,47 @@ let keep_first first f lo hi =
 let failure_of first () =
   match Leftmost.get first with Some (Error failure) -> Some failure | Some (Ok _) | None -> None
 
+let shared_find ?grain code cost lo hi f =
+  let first = Leftmost.create () in
+  let grain = Option.value grain ~default:1 in
+  let run = keep_first first f and stopped = Leftmost.stops first in
+  let fail i failure = Leftmost.note first i (Error failure) in
+  Context.raising (failure_of first) (fun () ->
+      share (job ~run ~stopped ~fail ~code ~grain) lo hi cost);
+  Option.bind (Leftmost.get first) Result.to_option
+
+(* As [plain_for]; what ends early tells nothing. *)
+let plain_find ?grain code cost lo hi f =
+  let since = Machine.ticks () and left = span lo hi in
+  let share_rest ~iterations =
+    let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations in
+    shared_find ?grain code cost (lo + iterations) hi f
+  in
+  match f lo with
+  | Some _ as found -> found
+  | None when left = 0 -> None
+  | None when is_long (Machine.ticks () - since) left -> share_rest ~iterations:1
+  | None -> (
+    let sampled = if left < Site.sample then hi else lo + Site.sample - 1 in
+    match first_from f (lo + 1) sampled with
+    | Some _ as found -> found
+    | None
+      when sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= worth_moving
+      ->
+      share_rest ~iterations:Site.sample
+    | None ->
+      let found = if sampled < hi then first_from f (sampled + 1) hi else None in
+      if Option.is_none found then
+        Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(left + 1);
+      found)
+
 let parallel_find ?grain ~start ~finish f =
   check_grain "parallel_find" grain;
   Context.check_if_any ();
-  let first = Leftmost.create () in
-  if start <= finish then begin
+  if start > finish then None
+  else
     let code = Machine.code_of f in
-    let grain = Option.value grain ~default:1 in
-    let run = keep_first first f and stopped = Leftmost.stops first in
-    let fail i failure = Leftmost.note first i (Error failure) in
-    Context.raising (failure_of first) (fun () ->
-        share (job ~run ~stopped ~fail ~code ~grain) start finish (Site.cost code))
-  end;
-  Option.bind (Leftmost.get first) Result.to_option
+    let cost = Site.cost code in
+    if Site.estimate cost (span start finish) < worth then
+      plain_find ?grain code cost start finish f
+    else shared_find ?grain code cost start finish f

@@ -8,6 +8,7 @@ let leaves = 512
 
 type 'a tree = {
   leaf : int -> 'a;
+  plain : int -> int -> 'a;  (** the value of leaves that are short, without a look around *)
   combine : 'a -> 'a -> 'a;
   failures : Outcome.failure Leftmost.t;
   code : int;
@@ -84,6 +85,34 @@ let fold f combine ~wanted lo hi =
   let first = f lo in
   if lo < hi then from first (lo + 1) else first
 
+(* What [fold] computes of short leaves, and a tree of them: no more than the calls and a few turns. *)
+let[@inline] fold_short f combine lo hi =
+  let acc = ref (f lo) in
+  if lo < hi then
+    for i = lo + 1 to hi do
+      acc := combine !acc (f i)
+    done;
+  !acc
+
+let rec short_tree f combine start finish per_leaf a b =
+  let lo = start + (a * per_leaf) in
+  if a = b then
+    fold_short f combine lo (if Loop.span lo finish < per_leaf then finish else lo + per_leaf - 1)
+  else if b - a = 1 && per_leaf = 1 then
+    let left = f lo in
+    combine left (f (lo + 1))
+  else
+    let m = a + ((b - a) / 2) in
+    let left = short_tree f combine start finish per_leaf a m in
+    combine left (short_tree f combine start finish per_leaf (m + 1) b)
+
+let rec tree_of leaf combine a b =
+  if a = b then leaf a
+  else
+    let m = a + ((b - a) / 2) in
+    let left = tree_of leaf combine a m in
+    combine left (tree_of leaf combine (m + 1) b)
+
 (* The length of the leaves and the index of the last. Of more than [max_int] iterations, where the
    difference is negative, its upper bits are the index, whatever the grain: no such range is swept
    to its end, but a failure may be anywhere. *)
@@ -96,24 +125,21 @@ let cut ?grain start finish =
     let per_leaf = match grain with Some g -> g | None -> (span / leaves) + 1 in
     (per_leaf, span / per_leaf)
 
-let tree ?grain ~start ~finish ~combine f =
-  let per_leaf, last = cut ?grain start finish in
+let tree ~per_leaf ~start ~finish ~combine f =
   let failures = Leftmost.create () in
   let leaf i =
     let lo = start + (i * per_leaf) in
     let hi = if Loop.span lo finish < per_leaf then finish else lo + per_leaf - 1 in
     fold f combine lo hi ~wanted:(fun () -> not (Leftmost.stops failures i))
   in
-  let t =
-    {
-      leaf;
-      combine;
-      failures;
-      code = Machine.code_of f;
-      per_leaf = Int.min per_leaf (max_int / leaves);
-    }
-  in
-  (t, last)
+  {
+    leaf;
+    plain = short_tree f combine start finish per_leaf;
+    combine;
+    failures;
+    code = Machine.code_of f;
+    per_leaf = Int.min per_leaf (max_int / leaves);
+  }
 
 let shared t b ~in_place node =
   Pool.with_current ~in_place:(fun () -> in_place t 0 b) (fun _ -> node t 0 b ~whole:false)
@@ -130,6 +156,21 @@ let rec plain_after first t a b =
     let left = plain_after first t a m in
     t.combine left (plain t (m + 1) b)
 
+(* The same for leaves that may still turn out to be long: each half after the first is as long as all before it. *)
+let rec short_after first t ~since ~moved b =
+  if b = 0 then first
+  else
+    let m = b / 2 in
+    let left = short_after first t ~since ~moved m in
+    let ticks = Machine.ticks () - since in
+    if ticks >= Loop.worth_moving then begin
+      moved := true;
+      ignore (Site.learn t.code ~ticks ~iterations:((m + 1) * t.per_leaf));
+      let rest = Pool.with_current ~in_place:(fun () -> plain t (m + 1) b) in
+      t.combine left (rest (fun _ -> node t (m + 1) b ~whole:false))
+    end
+    else t.combine left (t.plain (m + 1) b)
+
 let rec node_after first t a b ~whole =
   let rest = rest t (b - a) in
   if a = b || rest <= Loop.quantum then noted t b (fun () -> plain_after first t a b)
@@ -144,8 +185,9 @@ let run_short t last cost iterations =
     shared t last ~in_place:(plain_after first) (node_after first)
   end
   else begin
-    let v = plain_after first t 0 last in
-    Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
+    let moved = ref false in
+    let v = short_after first t ~since ~moved last in
+    if not !moved then Site.confirm t.code cost ~ticks:(Machine.ticks () - since) ~iterations;
     v
   end
 
@@ -159,14 +201,16 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Context.check_if_any ();
   if start > finish then init
   else
-    let t, last = tree ?grain ~start ~finish ~combine f in
-    run t last
+    let per_leaf, last = cut ?grain start finish in
+    if Chunks.is_tiny (Site.cost (Machine.code_of f)) (Loop.span start finish + 1) then
+      short_tree f combine start finish per_leaf 0 last
+    else run (tree ~per_leaf ~start ~finish ~combine f) last
 
 (* For collections: leaves 0 to [last] that are a tight loop each, about [per_leaf] iterations
    of the user's function, whose code is [code]. *)
 let over ~code ~per_leaf ~last leaf combine =
-  let t = { leaf; combine; failures = Leftmost.create (); code; per_leaf } in
-  run t last
+  let plain = tree_of leaf combine in
+  run { leaf; plain; combine; failures = Leftmost.create (); code; per_leaf } last
 
 (* {2 Scans}
 

@@ -12,8 +12,9 @@ let shift = 4
 let sample = 1 lsl shift
 let bits = 32
 let limit = (1 lsl bits) - 1
-let table = Array.init 256 (fun _ -> Atomic.make 0)
-let[@inline] cell code = Compat.atomic_at table (code lxor (code lsr 8) land 255)
+let cells = 2048
+let table = Array.init cells (fun _ -> Atomic.make 0)
+let[@inline] cell code = Compat.atomic_at table (code lxor (code lsr 11) land (cells - 1))
 let[@inline] key code = code lsl bits
 
 let cost code =
