@@ -78,8 +78,10 @@ value muster_cells(value cells) {
   return first;
 }
 
-/* The first in the place of that unit. */
+/* The first in the place of that unit. A marker of another domain may know the cell, where the strand that fills it has moved:
+   so it has to find the head's own header there. */
 value muster_put_head(value cell, value head) {
+  __atomic_thread_fence(__ATOMIC_RELEASE);
   caml_initialize(&Field(cell, 0), head);
   return Val_unit;
 }

@@ -17,6 +17,7 @@
 #include <caml/misc.h>
 #include <caml/mlvalues.h>
 #include <caml/roots.h>
+#include <caml/shared_heap.h>
 #include <caml/signals.h>
 #include <caml/version.h>
 #include <caml/weak.h>
@@ -565,8 +566,8 @@ value muster_address_space(value unit) {
    storage may be a block in the making. So it only touches what the hook of the domain's previous
    collection has found at the same address of the major heap, which is complete by now: for a block to be
    freed after that, and another to be made there, the domain's storage has to let go of it, which darkens
-   it, and a major cycle to begin and end, whose collections find something else here. (A compaction
-   moves blocks, but not while a domain is here.) What was found is the domain's, not the thread's:
+   it, and a major cycle to begin and end, whose collections find something else here. A compaction
+   gives addresses back at once, so what was found before one is forgotten. What was found is the domain's, not the thread's:
    while a domain sleeps the runtime's own thread collects for it, and the address that another
    thread remembers is older than that. Others' hooks are kept.
 
@@ -599,6 +600,7 @@ static struct last_look {
   int64_t at;
   value locals, worker; /* as of the last collection; never followed */
   int64_t begun;        /* this collection */
+  uintnat compactions;  /* before the last collection */
   int domain;           /* the one whose turn it is at this index */
 } last_looks[MOST_DOMAINS] __attribute__((aligned(64)));
 
@@ -638,6 +640,11 @@ static void begin(void) {
 static void look_at_worker(struct last_look *last) {
   int64_t now = ticks();
   int index = __atomic_load_n(&look_index, __ATOMIC_ACQUIRE);
+  uintnat compactions = atomic_load_explicit(&caml_compactions_count, memory_order_relaxed);
+  if (last->compactions != compactions) {
+    last->compactions = compactions;
+    last->locals = last->worker = Val_unit;
+  }
   value locals = __atomic_load_n(&Caml_state->dls_root, __ATOMIC_RELAXED), worker = Val_unit;
   if (index >= 0 && is_old(locals) && locals == last->locals &&
       (mlsize_t)index < Wosize_val(locals))
@@ -650,8 +657,8 @@ static void look_at_worker(struct last_look *last) {
       remind(worker);
     }
   }
-  last->locals = locals;
-  last->worker = worker;
+  last->locals = is_old(locals) ? locals : Val_unit;
+  last->worker = is_old(worker) ? worker : Val_unit;
 }
 
 static void look_up(void) {

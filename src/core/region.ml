@@ -199,6 +199,23 @@ let await_task w p =
 
 let abandon w p = if not (take_task_back w p) then await_task w p
 
+(* To the end, however many exceptions strike. Not a tail call, here and below: a function that ends in one of its own begins
+   with a look for signals, and what is raised there would go past the handler. *)
+let rec surely_abandon w p =
+  try abandon w p
+  with _ ->
+    surely_abandon w p;
+    ()
+
+let give_up w p t = if t.to_the_end then surely_abandon w p else Outcome.firmly abandon w p
+
+let await_share w p t =
+  match await_task w p with
+  | () -> ()
+  | exception exn when t.to_the_end ->
+    surely_abandon w p;
+    raise exn
+
 (* The share knows what it is a part of by itself. *)
 let offering w t i others =
   let { share; report; _ } : Mailbox.letter = t.letter in
@@ -210,12 +227,16 @@ let offering w t i others =
   with
   | true -> run_as i w t
   | false ->
-    await_task w p;
+    await_share w p t;
     Fork.result p
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    Outcome.firmly abandon w p;
-    Outcome.raise failure
+  | exception exn -> (
+    match Outcome.caught exn with
+    | failure ->
+      give_up w p t;
+      Outcome.raise failure
+    | exception exn ->
+      give_up w p t;
+      raise exn)
 
 let rec with_missed w left part t =
   match left with
@@ -253,20 +274,26 @@ let rec break_all_off w t ~upto =
       if i <> w.index then break_off w w.pool.workers.(i) t
     done;
     await_late w t
-  with _ when t.to_the_end -> break_all_off w t ~upto
+  with _ when t.to_the_end ->
+    break_all_off w t ~upto;
+    ()
 
 (* An exception here is asynchronous, since those of shares are kept. It may have come between any
-   two steps, but mailboxes and [late] tell all. *)
+   two steps, but mailboxes and [late] tell all. The next may come as it is noted. *)
 let fork w t ~upto =
   match
     take_part_in w t ~upto;
     await_late w t
   with
   | () -> ()
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    break_all_off w t ~upto;
-    Outcome.raise failure
+  | exception exn -> (
+    match Outcome.caught exn with
+    | failure ->
+      break_all_off w t ~upto;
+      Outcome.raise failure
+    | exception exn ->
+      break_all_off w t ~upto;
+      raise exn)
 
 let count w = w.own.counts.regions <- w.own.counts.regions + 1
 

@@ -14,7 +14,7 @@ let share n put =
     ~in_place:(fun () -> put 0 n)
     (fun w ->
       let workers = Region.size w in
-      Region.run w ~revoke:true ~workers (fun worker ->
+      Region.run w ~to_the_end:true ~revoke:true ~workers (fun worker ->
           let start, count = Slices.slice n workers worker in
           put start count))
 
