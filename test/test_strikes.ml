@@ -376,6 +376,39 @@ let as_who_has_counted_is_told () =
     check_bool "is struck later" true (left > 0)
   | exception Struck -> ()
 
+(* What strikes a wait that has just ended is raised at the next wait of that thread: not in another, which blocks the
+   signal. *)
+let strays_are_the_threads_own () =
+  let me = Unix.getpid () and jobs = Muster.Chan.unbounded () in
+  let serve () =
+    try
+      while true do
+        let answer = Muster.Chan.recv jobs in
+        ignore (Muster.Chan.try_send answer 1);
+        Unix.kill me Sys.sigalrm
+      done
+    with Muster.Chan.Closed -> ()
+  in
+  let before = Thread.sigmask SIG_BLOCK [ Sys.sigalrm ] in
+  let server = Domain.spawn serve in
+  Sys.set_signal Sys.sigalrm (Signal_handle (fun _ -> raise Struck));
+  ignore (Thread.sigmask SIG_SETMASK before);
+  let round () =
+    let answer = Muster.Chan.bounded 1 in
+    Muster.Chan.send jobs answer;
+    ignore (Muster.Chan.recv answer);
+    Unix.sleepf 0.0003
+  in
+  firmly (fun () ->
+      for _ = 1 to 500 do
+        whatever round
+      done);
+  Sys.set_signal Sys.sigalrm Signal_ignore;
+  firmly (fun () -> Muster.Chan.close jobs);
+  Domain.join server;
+  (* The last one may still be there. *)
+  whatever (fun () -> Task.await (Task.async (fun () -> Unix.sleepf 0.01)))
+
 let () =
   Task.set_uncaught_handler (fun _ _ -> ());
   (* Residents take the signals that the thread of the first pool takes. What a test sends to its own thread is for
@@ -393,6 +426,7 @@ let () =
           case "callers" callers;
           case "broadcasts" broadcasts;
           case "domains that start" starts;
+          case "no other thread gets it" strays_are_the_threads_own;
         ] );
       ( "close to each other",
         [

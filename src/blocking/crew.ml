@@ -103,7 +103,7 @@ let rec work_on hand =
   match work hand with
   | () -> ()
   | exception exn ->
-    (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_later exn);
+    (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_anywhere exn);
     work_on hand
 
 (* {2 The foreman} *)

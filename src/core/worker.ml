@@ -134,8 +134,31 @@ let leave_stray pool exn =
   Atomic.set pool.stray (Some exn);
   Parking.wake_all pool.parking
 
-let has_stray pool = Option.is_some (Atomic.get pool.stray)
-let take_stray pool = if has_stray pool then Option.iter raise (Atomic.exchange pool.stray None)
+(* Of threads of the program's own, by their numbers: each raises its own, and no other. *)
+let own_strays : (int * exn) list Atomic.t = Atomic.make []
+
+let keep_stray exn =
+  let me = Machine.thread_id () in
+  change own_strays (fun strays -> (me, exn) :: List.remove_assoc me strays)
+
+let own_stray () =
+  match Atomic.get own_strays with
+  | [] -> None
+  | strays -> List.assoc_opt (Machine.thread_id ()) strays
+
+let take_own_stray () =
+  let take exn =
+    change own_strays (List.remove_assoc (Machine.thread_id ()));
+    raise exn
+  in
+  Option.iter take (own_stray ())
+
+let has_stray pool = Option.is_some (Atomic.get pool.stray) || Option.is_some (own_stray ())
+
+let take_stray pool =
+  take_own_stray ();
+  if Option.is_some (Atomic.get pool.stray) then Option.iter raise (Atomic.exchange pool.stray None)
+
 let raise_stray w = if not w.resident then take_stray w.pool
 
 (* Spins, then sleeps; [stop] is called once, before the sleep: it does not search any more. *)
@@ -185,8 +208,10 @@ let stash pool exn =
 let raise_later exn =
   match owned_place () with
   | Some w when w.resident -> stash w.pool exn
-  | Some w -> leave_stray w.pool exn
-  | None -> leave_stray nobody.pool exn
+  | Some _ | None -> keep_stray exn
+
+(* For one that strikes a thread of ours that is no worker: the next who waits outside raises it. *)
+let raise_anywhere exn = leave_stray nobody.pool exn
 
 (* Regions come in rows: after one, the worker looks out for the next for a moment before it
    searches, which would make the next one's caller wait. No more than [row], as tasks wait
