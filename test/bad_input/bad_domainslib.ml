@@ -46,7 +46,9 @@ let torn_down =
 let teardown_within () =
   let pool = Task.setup_pool ~name:"busy" ~num_domains:0 () in
   Fun.protect
-    (fun () -> Task.run pool (fun () -> Task.teardown_pool pool))
+    (fun () ->
+      Task.run pool (fun () ->
+          Task.await pool (Task.async pool (fun () -> Task.teardown_pool pool))))
     ~finally:(fun () -> Task.teardown_pool pool)
 
 let pools =

@@ -130,11 +130,13 @@ let cancelled_after_the_grant () =
         in
         ignore (Timer.add (Machine.now () + 1_000_000) strike))
   in
-  let stray () = Atomic.exchange Place.nobody.pool.stray None in
+  let own () = match Worker.take_own_stray () with () -> None | exception exn -> Some exn in
+  let strays () = (Atomic.exchange Place.nobody.pool.stray None, own ()) in
   wait_with_handler Exit;
-  check_equal "kept for who looks" (Some Exit) (stray ());
+  check_equal "another thread's" None (Domain.join (Domain.spawn own));
+  check_equal "kept for this thread's next wait" (None, Some Exit) (strays ());
   wait_with_handler Promise.Cancelled;
-  check_equal "for nobody else" None (stray ())
+  check_equal "for nobody else" (None, None) (strays ())
 
 let () =
   Alcotest.run "place"
