@@ -134,7 +134,8 @@ and pool = {
   suspended : int Atomic.t;  (** tasks that wait for something *)
   closing : bool Atomic.t;
   inherited : bool Atomic.t;  (** backtrace setting of who sent the last outside item *)
-  stray : exn option Atomic.t;  (** an asynchronous exception that struck an idle worker *)
+  strays : (int * exn) list Atomic.t;
+      (** asynchronous exceptions to be raised later: by that thread, or by anyone (0) *)
   hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
   serve_inbox : pool -> until:(unit -> bool) -> unit;  (** the caller does what lies in the inbox *)
   mutable home : Promise.home;  (** set once, before anybody sees the pool *)
@@ -300,7 +301,7 @@ let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~paus
       suspended = Compat.padded (Atomic.make 0);
       closing = Atomic.make false;
       inherited = Atomic.make false;
-      stray = Atomic.make None;
+      strays = Atomic.make [];
       hire;
       serve_inbox;
       home = Promise.nowhere;

@@ -129,35 +129,30 @@ let pass_on w =
 let wake_next w =
   if several_tasks_wait w.pool.workers (places_in_use w.pool) ~found:0 then wake_for_work w.pool
 
-(* A visitor raises it when it looks. *)
-let leave_stray pool exn =
-  Atomic.set pool.stray (Some exn);
+(* A visitor raises it when it looks; [thread]'s alone, unless that is 0. *)
+let keep_stray (pool : pool) ~thread exn =
+  change pool.strays (fun strays -> (thread, exn) :: List.remove_assoc thread strays)
+
+let leave_stray (pool : pool) exn =
+  keep_stray pool ~thread:0 exn;
   Parking.wake_all pool.parking
 
-(* Of threads of the program's own, by their numbers: each raises its own, and no other. *)
-let own_strays : (int * exn) list Atomic.t = Atomic.make []
-
-let keep_stray exn =
+let find_stray strays =
   let me = Machine.thread_id () in
-  change own_strays (fun strays -> (me, exn) :: List.remove_assoc me strays)
+  List.find_opt (fun (thread, _) -> thread = me || thread = 0) strays
 
-let own_stray () =
-  match Atomic.get own_strays with
-  | [] -> None
-  | strays -> List.assoc_opt (Machine.thread_id ()) strays
+let has_stray (pool : pool) =
+  match Atomic.get pool.strays with [] -> false | strays -> Option.is_some (find_stray strays)
 
-let take_own_stray () =
-  let take exn =
-    change own_strays (List.remove_assoc (Machine.thread_id ()));
-    raise exn
-  in
-  Option.iter take (own_stray ())
-
-let has_stray pool = Option.is_some (Atomic.get pool.stray) || Option.is_some (own_stray ())
-
-let take_stray pool =
-  take_own_stray ();
-  if Option.is_some (Atomic.get pool.stray) then Option.iter raise (Atomic.exchange pool.stray None)
+let rec take_stray (pool : pool) =
+  match Atomic.get pool.strays with
+  | [] -> ()
+  | strays -> (
+    match find_stray strays with
+    | None -> ()
+    | Some ((_, exn) as stray) ->
+      let others = List.filter (fun other -> other != stray) strays in
+      if Atomic.compare_and_set pool.strays strays others then raise exn else take_stray pool)
 
 let raise_stray w = if not w.resident then take_stray w.pool
 
@@ -208,7 +203,8 @@ let stash pool exn =
 let raise_later exn =
   match owned_place () with
   | Some w when w.resident -> stash w.pool exn
-  | Some _ | None -> keep_stray exn
+  | Some w -> keep_stray w.pool ~thread:(Machine.thread_id ()) exn
+  | None -> keep_stray nobody.pool ~thread:(Machine.thread_id ()) exn
 
 (* For one that strikes a thread of ours that is no worker: the next who waits outside raises it. *)
 let raise_anywhere exn = leave_stray nobody.pool exn
