@@ -15,12 +15,15 @@ type 'a tree = {
   per_leaf : int;  (** iterations, as far as all of them can be counted *)
 }
 
-let rec plain t a b =
-  if a = b then t.leaf a
+(* Leaves [a] to [b], one after the other. *)
+let rec tree_of leaf combine a b =
+  if a = b then leaf a
   else
     let m = a + ((b - a) / 2) in
-    let left = plain t a m in
-    t.combine left (plain t (m + 1) b)
+    let left = tree_of leaf combine a m in
+    combine left (tree_of leaf combine (m + 1) b)
+
+let plain t a b = tree_of t.leaf t.combine a b
 
 (* The subtree with its failure noted, so that everything right of it can stop. *)
 let noted t b f = Outcome.on_failure f (Leftmost.note t.failures b)
@@ -105,13 +108,6 @@ let rec short_tree f combine start finish per_leaf a b =
     let m = a + ((b - a) / 2) in
     let left = short_tree f combine start finish per_leaf a m in
     combine left (short_tree f combine start finish per_leaf (m + 1) b)
-
-let rec tree_of leaf combine a b =
-  if a = b then leaf a
-  else
-    let m = a + ((b - a) / 2) in
-    let left = tree_of leaf combine a m in
-    combine left (tree_of leaf combine (m + 1) b)
 
 (* The length of the leaves and the index of the last. Of more than [max_int] iterations, where the
    difference is negative, its upper bits are the index, whatever the grain: no such range is swept
