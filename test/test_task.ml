@@ -232,6 +232,38 @@ let everything_nested () =
   let sums = Task.all (List.init 10 (fun _ -> reduce)) in
   check_int "sum" 12_750 (List.fold_left ( + ) 0 sums)
 
+(* Promises and results of any age, and collections at any point of a task that runs in place. *)
+let collected_at_any_point () =
+  let random = Random.State.make [| 1 |] in
+  let maybe_collect n =
+    match n * 7919 land 63 with
+    | 0 -> Gc.minor ()
+    | 1 -> ignore (Gc.major_slice 500)
+    | 2 -> if n land 511 = 2 then Gc.full_major ()
+    | _ -> ()
+  in
+  let rec tree depth n =
+    maybe_collect n;
+    if depth = 0 then [ n ]
+    else begin
+      let a = Task.async (fun () -> tree (depth - 1) (2 * n)) in
+      maybe_collect (n + 11);
+      let b = Task.async (fun () -> tree (depth - 1) ((2 * n) + 1)) in
+      maybe_collect (n + 22);
+      let left = Task.await a in
+      maybe_collect (n + 33);
+      let again = Task.await a in
+      check_bool "the same result" true (left == again);
+      let right = Task.await b in
+      maybe_collect (n + 44);
+      left @ right
+    end
+  in
+  for _ = 1 to 5 do
+    let n = 1 + Random.State.int random 1_000 in
+    check_equal "leaves" (List.init 256 (fun i -> (256 * n) + i)) (tree 8 n)
+  done
+
 let await_within_loop () =
   let five_slowly () =
     Unix.sleepf 0.01;
@@ -278,6 +310,7 @@ let () =
           case "outside a pool" async_await;
           case "runs once" (on_each_count async_runs_once);
           case "at every call" (on_each_count async_at_every_call);
+          case "collected at any point" (on_each_count collected_at_any_point);
           case "a million queued" million_queued;
           case "results are let go" results_are_let_go;
           case "await within await" (on_each_count await_chain);

@@ -6,6 +6,10 @@ type 'a slot
 
 val slot : (unit -> 'a) -> 'a slot
 val get : 'a slot -> 'a
+
+val shows : 'a slot -> 'a -> bool
+(** Whether [get] would be that very value, on a domain that has had a value of its own. *)
+
 val set : 'a slot -> 'a -> unit
 
 type index
@@ -37,6 +41,16 @@ val store : 'a Atomic.t -> 'a -> unit
 (** [Atomic.set] without its fence: what was written before is seen by who sees this, but later reads may come before it. *)
 
 val store_int : int Atomic.t -> int -> unit
+(** The same. *)
+
+val where : 'a -> int
+(** Of a block, as an odd number. It is where the block lies until something is allocated, or C lets others collect. *)
+
+val set_young : 'a ref -> 'a -> unit
+(** [:=] where the reference is in the minor heap: without the runtime's barrier, which has nothing to do there. *)
+
+val store_young : 'a Atomic.t -> 'a -> unit
+(** {!store} where the atomic is in the minor heap. *)
 
 val make_fresh : int -> 'a -> 'a array
 (** [Array.make n v], for elements that are all set before anybody reads them: of floats only the

@@ -5,6 +5,7 @@ type 'a slot = 'a Domain.DLS.key
 let slot init = Domain.DLS.new_key ~split_from_parent:(fun _ -> init ()) init
 let get = Domain.DLS.get
 let set = Domain.DLS.set
+let[@inline] shows s v = get s == v
 
 (* An ['a Atomic.t] is a block whose first field is the content. *)
 let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block

@@ -1,6 +1,6 @@
 (* What the code that runs on a worker is a part of, as far as cancellation goes.
 
-   [own.context] is the promise of the task that the code belongs to, or of the innermost scope
+   [context] is the promise of the task that the code belongs to, or of the innermost scope
    around it; [own.home] what tasks get that this code starts. Both belong to the strand, not to
    the worker: whoever switches from one strand to another on a worker puts them back
    afterwards (Run.execute, Task.await), and a suspended strand takes them along
@@ -32,6 +32,9 @@ let[@inline] place_after w = if Atomic.get beside != [] then find_after w else c
 
 (* The calling thread's, if it has one. *)
 let[@inline] place () = if Atomic.get beside != [] then find_after (current ()) else current ()
+
+(* Whether that is where the strand was before, whose domain has shown it. *)
+let[@inline] is_still_at w = Compat.shows here w && Atomic.get beside == []
 let note_stops () = attend stops true
 
 (* Who got no place acts from one of nobody's (Visit.outside), which knows what its code is a part of, too. *)
@@ -42,22 +45,24 @@ let[@inline never] is_interruption w =
 
 (* What the running code is a part of, and what the tasks get that it starts. *)
 let[@inline] context w =
-  if w.own.context == uncancelled || not (is_interruption w) then w.own.context else uncancelled
+  let context = Young.get w.context in
+  if context == uncancelled || not (is_interruption w) then context else uncancelled
 
 let[@inline] home w =
   if w.own.home == w.pool.home || not (is_interruption w) then w.own.home else w.pool.home
 
 let is_stopped w =
   Atomic.get attention <> 0
-  && w.own.context != uncancelled && Promise.is_stopped w.own.context
-  && not (is_interruption w)
+  &&
+  let context = Young.get w.context in
+  context != uncancelled && Promise.is_stopped context && not (is_interruption w)
 
 let shield w =
-  w.own.context <- uncancelled;
+  Young.set w.context uncancelled;
   w.own.home <- w.pool.home
 
 let tell w =
-  Promise.keep_no_longer w.own.context;
+  Promise.keep_no_longer (Young.get w.context);
   shield w
 
 let[@inline never] deliver w =
@@ -111,14 +116,14 @@ type t = {
 }
 
 (* The strand that was there when an interruption came gets its own base back. *)
-let capture w =
-  let { context; home; strand; base; depth; checked; _ } = w.own in
+let capture (w : Place.t) =
+  let { home; strand; base; depth; checked; _ } = w.own and context = Young.get w.context in
   let base = if base = Machine.callback () then 0 else base in
   { context; home; number = strand; base; depth; checked }
 
 let starting context home = { context; home; number = 0; base = 0; depth = 0; checked = false }
 let none w = starting uncancelled w.pool.home
-let is_plain w = w.own.context == uncancelled && w.own.home == w.pool.home
+let is_plain (w : Place.t) = Young.get w.context == uncancelled && w.own.home == w.pool.home
 
 (* The next fork must not run in place without a look, if the clock may stop it, ... *)
 let heed_clock w = if watches_clock w then set_quiet w 0
@@ -132,8 +137,8 @@ let[@inline] restore_own w { context; home; base; depth; checked; _ } =
     w.own.depth <- depth
   end;
   if w.own.home != home then w.own.home <- home;
-  if w.own.context != context then begin
-    w.own.context <- context;
+  if Young.get w.context != context then begin
+    Young.set w.context context;
     if is_stopped w then call_up w else heed_clock w
   end
 
@@ -188,7 +193,7 @@ let inherited w = if is_plain w || is_interruption w then none w else capture w
 (* Of one that may come from another pool: its tasks belong to this one. *)
 let enter w { context; home; _ } =
   set_base w (Machine.callback ());
-  w.own.context <- context;
+  Young.set w.context context;
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home
      else if home.owner == w.pool.home.owner then home

@@ -25,7 +25,7 @@
      order only grows, and what is in the slot now is what lies at that index now.
 
    Order. The slot is written before the ends, the ends are read before the slot: what the owner did before a push is
-   visible to who gets the entry. [push] ends with a fence; [push_unfenced] leaves it to those who
+   visible to who gets the entry. [push] ends with a fence; [push_to_spare] leaves it to those who
    need one (Place.unfenced).
 
    A signal's handler or a finaliser may run in the midst of an operation where something is allocated or a loop turns
@@ -46,17 +46,19 @@ and 'a own = {
 
 (* {2 The word} *)
 
+type ends = int
+
 let bits = 28
 let field = (1 lsl bits) - 1
 let one_entry = 1 lsl bits
-let ends ~top ~size ~order = top land field lor (size lsl bits) lor (order lsl (2 * bits))
+let make_ends ~top ~size ~order = top land field lor (size lsl bits) lor (order lsl (2 * bits))
 let[@inline] top ends = ends land field
 let[@inline] size_of ends = (ends lsr bits) land field
 let[@inline] order ends = ends lsr (2 * bits)
 
 (* Modulo the length of any ring: the other fields are multiples of it. *)
 let[@inline] bottom ends = ends + (ends lsr bits)
-let without_oldest e = ends ~top:(top e + 1) ~size:(size_of e - 1) ~order:(order e)
+let without_oldest e = make_ends ~top:(top e + 1) ~size:(size_of e - 1) ~order:(order e)
 
 (* {2 Rings} *)
 
@@ -67,7 +69,7 @@ let create ~capacity empty =
   if capacity < 1 || capacity land (capacity - 1) <> 0 then
     invalid_arg (Printf.sprintf "Deque.create: capacity %d is not a power of 2" capacity);
   let ring = ring capacity empty in
-  let ends = Compat.padded (Atomic.make (ends ~top:0 ~size:0 ~order:(log2 capacity))) in
+  let ends = Compat.padded (Atomic.make (make_ends ~top:0 ~size:0 ~order:(log2 capacity))) in
   let mask = capacity - 1 and narrowest = capacity in
   let own = Compat.padded { spare = 0; ring; mask; moving = false; narrowest } in
   { empty; slots = Atomic.make ring; ends; own }
@@ -99,7 +101,7 @@ let settle d first =
   let e = Atomic.get d.ends in
   let size = (top e + size_of e - first) land field and order = log2 (Array.length d.own.ring) in
   d.own.moving <- false;
-  Atomic.set d.ends (ends ~top:first ~size ~order)
+  Atomic.set d.ends (make_ends ~top:first ~size ~order)
 
 (* The ring is shown first, of another order than the ends tell, so thieves take nothing from it. A
    signal's handler or a finaliser that pushes meanwhile finds room in it; what is not moved yet is hidden from it. Should it
@@ -128,7 +130,7 @@ let grow d =
 (* A wider ring, not another one: a thief that has read the ends long ago would take the old for it. *)
 let move_in d = if Array.length d.own.ring = d.own.narrowest then grow d
 
-let rec push_slowly d x =
+let rec push d x =
   let own = d.own and e = Atomic.get d.ends in
   let slot = own_slot own (bottom e) in
   if own.spare > 0 then begin
@@ -142,20 +144,16 @@ let rec push_slowly d x =
   end
   else begin
     grow d;
-    push_slowly d x
+    push d x
   end
 
-let push = push_slowly
+let[@inline] has_spare d = d.own.spare > 0
 
-let[@inline] push_unfenced d x =
-  let own = d.own in
-  if own.spare > 0 then begin
-    let e = Atomic.get d.ends in
-    own.spare <- own.spare - 1;
-    Compat.store (own_slot own (bottom e)) x;
-    Compat.store_int d.ends (e + one_entry)
-  end
-  else push_slowly d x
+let[@inline] push_to_spare d x =
+  let own = d.own and e = Atomic.get d.ends in
+  own.spare <- own.spare - 1;
+  Compat.store (own_slot own (bottom e)) x;
+  Compat.store_int d.ends (e + one_entry)
 
 let[@inline] newest d e =
   if size_of e = 0 then d.empty else Atomic.get (own_slot d.own (bottom e - 1))
@@ -165,10 +163,15 @@ let[@inline] without_newest d e =
   Compat.store_int d.ends (e - one_entry)
 
 let[@inline] peek d = newest d (Atomic.get d.ends)
+let[@inline] ends d = Atomic.get d.ends
 
-let[@inline] forget d =
-  let e = Atomic.get d.ends in
-  if size_of e > 0 then without_newest d e
+(* The ring comes round: beyond the ends is what was popped. *)
+let[@inline] nth_newest d e n = Atomic.get (own_slot d.own (bottom e - 1 - n))
+
+let[@inline] forget d e n =
+  let n = if n > size_of e then size_of e else n in
+  d.own.spare <- d.own.spare + n;
+  Compat.store_int d.ends (e - (n * one_entry))
 
 (* A thief that came late may have taken the newest entry and left others below it. *)
 let rec pop d =

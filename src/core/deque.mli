@@ -19,8 +19,11 @@ val push : 'a t -> 'a -> unit
 (** Puts an entry at the bottom. One atomic write. What the owner did before is visible to the thief that
     receives the entry. *)
 
-val push_unfenced : 'a t -> 'a -> unit
-(** The same without an atomic write, mostly: later reads of the owner's may come before others see the
+val has_spare : 'a t -> bool
+(** Whether there is a slot of which the owner knows that nobody else needs it. *)
+
+val push_to_spare : 'a t -> 'a -> unit
+(** {!push} into such a slot, without an atomic write: later reads of the owner's may come before others see the
     entry. *)
 
 val pop : 'a t -> 'a
@@ -32,11 +35,21 @@ val peek : 'a t -> 'a
 val drop : 'a t -> 'a -> unit
 (** Pops that entry if it is the newest. *)
 
-val forget : 'a t -> unit
-(** Pops the entry that {!peek} has just shown. *)
-
 val size : 'a t -> int
 (** Entries between the ends; stale ones count, and for a moment some that thieves have taken. *)
+
+type ends
+(** Where the ends are, which holds until the owner's code allocates something or goes round a loop: a signal's
+    handler may push and pop then. *)
+
+val ends : 'a t -> ends
+val size_of : ends -> int
+
+val nth_newest : 'a t -> ends -> int -> 'a
+(** From 0. Where there are not so many, [empty] or anything that has been there. *)
+
+val forget : 'a t -> ends -> int -> unit
+(** Pops so many of the newest, or as many as there are. *)
 
 val sweep : 'a t -> unit
 (** Lets go of entries that were popped, so that they can be collected. *)

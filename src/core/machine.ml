@@ -1,6 +1,10 @@
 external thread_id : unit -> int = "muster_thread_id" [@@noalloc]
 external yield : unit -> unit = "muster_yield" [@@noalloc]
 external seal : unit -> int = "muster_seal" [@@noalloc]
+
+type claim = Refused | Young | Old
+
+external claim : seal:int -> 'a Atomic.t -> 'a -> 'a -> claim = "muster_claim" [@@noalloc]
 external fence : unit -> unit = "muster_fence" [@@noalloc]
 external can_fence_others : unit -> bool = "muster_can_fence_others" [@@noalloc]
 external fence_others : unit -> unit = "muster_fence_others" [@@noalloc]

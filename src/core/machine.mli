@@ -7,6 +7,15 @@ external seal : unit -> int = "muster_seal"
 [@@noalloc]
 (** The same, and whether the thread records backtraces: one number for both. *)
 
+type claim =
+  | Refused  (** It is another thread's seal, or the content is another. *)
+  | Young  (** Done. The atomic is in the minor heap. *)
+  | Old  (** Not done: the atomic is not in the minor heap. *)
+
+external claim : seal:int -> 'a Atomic.t -> 'a -> 'a -> claim = "muster_claim"
+[@@noalloc]
+(** [claim ~seal atomic from into] is [Atomic.compare_and_set atomic from into], if {!seal} is the calling thread's. *)
+
 (** {2 Fences}
 
     Of two who each write and then look, one sees the other if each has a fence in between. [fence_others] is a fence

@@ -41,23 +41,62 @@
 /* Identity of the calling system thread: a number that it draws when it is first asked for. To read a
    variable of its own takes no call of the system's library. (The variable's address would do for
    live threads; but the locks that a thread leaves behind would be those of the next one on its stack.) */
-static __thread intnat own_number;
+#if defined(__GLIBC__) /* has room for a few such variables in a library that is loaded later, too */
+#define AT_ONCE __attribute__((tls_model("initial-exec")))
+#else
+#define AT_ONCE
+#endif
+static __thread AT_ONCE intnat own_number = Val_long(0); /* its double, as an OCaml int; 0: not drawn yet */
+extern __thread caml_domain_state *caml_state AT_ONCE;
 static intnat numbers = 0; /* atomic */
 
 static __attribute__((noinline)) value draw_number(void) {
-  own_number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
-  return Val_long(own_number);
+  own_number = Val_long(2 * __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED));
+  return Val_long(Long_val(own_number) >> 1);
 }
 
 value muster_thread_id(value unit) {
   (void)unit;
-  return own_number != 0 ? Val_long(own_number) : draw_number();
+  return own_number != Val_long(0) ? Val_long(Long_val(own_number) >> 1) : draw_number();
 }
 
 /* The same, and whether the thread records backtraces, in one word. */
+enum { RECORDS = 2 };
+
 value muster_seal(value unit) {
   (void)unit;
-  return Val_long((own_number << 1) | (Caml_state->backtrace_active != 0));
+  return own_number + (Caml_state->backtrace_active ? RECORDS : 0);
+}
+
+/* A compare-and-set for the thread of that seal, where the atomic is in the minor heap: no write to that needs a
+   barrier. See Machine.claim. */
+enum { REFUSED, YOUNG, OLD };
+
+value muster_claim(value seal, value atomic, value from, value to) {
+  if ((seal & ~(value)RECORDS) != own_number) return Val_int(REFUSED);
+  if (!Is_young(atomic)) return Val_int(OLD);
+  if (caml_domain_alone()) {
+    if (Field(atomic, 0) != from) return Val_int(REFUSED);
+    Field(atomic, 0) = to;
+    return Val_int(YOUNG);
+  }
+  return __atomic_compare_exchange_n(&Field(atomic, 0), &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+             ? Val_int(YOUNG)
+             : Val_int(REFUSED);
+}
+
+/* {2 Variables in the minor heap (young.ml)} */
+
+/* A new cell, which is young; the number that tells so as long as it is where it is now. Where C allocates, no signal's
+   handler runs. */
+value muster_renew(value variable, value v) {
+  CAMLparam2(variable, v);
+  value cell = caml_alloc_small(1, 0);
+  Field(cell, 0) = v;
+  caml_modify(&Field(variable, 0), cell);
+  Field(variable, 1) = cell | Val_long(1);
+  Field(variable, 2) += Val_long(1) - Val_long(0);
+  CAMLreturn(Val_unit);
 }
 
 /* {2 Fences} */

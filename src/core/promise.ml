@@ -36,7 +36,7 @@
 
    What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
    promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
-   allocates nothing: the home keeps a Running without entries, and another one for [claim_in_place].
+   allocates nothing: the home keeps a Running without entries, and another one for who claims it in place.
    [any] is a promise whose type of result is forgotten: results of that type are opaque, so
    nobody can take one for another type's.
 
@@ -50,6 +50,9 @@
    same ([attached.in_place]): the result may be stored over its entry too. Others need not wait: those who attach an
    entry for the stop are part of the task, and have ended or been put in order with its code before it ends; and a
    stop that is overwritten came too late.
+
+   A promise that lies in the minor heap needs no barrier of the collector's at its claim and its end; where it lies tells the
+   claim ([Machine.claim]), and whether it still does, the awaiter ([Young.moment]).
 
    At rest every promise is Returned or Raised, and no entry is left. *)
 
@@ -314,12 +317,19 @@ let[@inline] claim_from state p =
   | Ready (_, home, attached) -> Atomic.compare_and_set p state (running home attached)
   | Running _ | Returned _ | Raised _ -> false
 
+let[@inline] in_place home attached =
+  if attached == nothing then home.in_place else Running (home, attached)
+
 let[@inline] claim_in_place state p =
   match state with
-  | Ready (_, home, attached) ->
-    let claimed = if attached == nothing then home.in_place else Running (home, attached) in
-    Atomic.compare_and_set p state claimed
+  | Ready (_, home, attached) -> Atomic.compare_and_set p state (in_place home attached)
   | Running _ | Returned _ | Raised _ -> false
+
+let[@inline] claim_sealed ~seal p state home attached =
+  let claimed = in_place home attached in
+  match Machine.claim ~seal p state claimed with
+  | (Machine.Refused | Young) as claim -> claim
+  | Old -> if Atomic.compare_and_set p state claimed then Old else Refused
 
 let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
 
@@ -399,14 +409,19 @@ let[@inline] resolve_from home p result =
   | Returned _ when Atomic.compare_and_set p home.running result -> result
   | _ -> resolve p result
 
-let[@inline] end_in_place ~flag home p result =
+let[@inline] end_in_place ?(young = false) ~flag home p result =
   match result with
   | Returned _ ->
     Compat.store_int flag 1;
-    let unchanged = Atomic.get p == home.in_place in
-    if unchanged then Compat.store p result;
-    Compat.store_int flag 0;
-    if unchanged then result else resolve p result
+    if Atomic.get p == home.in_place then begin
+      if young then Compat.store_young p result else Compat.store p result;
+      Compat.store_int flag 0;
+      result
+    end
+    else begin
+      Compat.store_int flag 0;
+      resolve p result
+    end
   | _ -> resolve p result
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at

@@ -10,7 +10,7 @@ let set_quiet w v = Atomic.set (Compat.first_word w) v
 let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set_quiet w 0
 
 (* What has a deadline, or may have (some task has), is not quiet: it looks at every fork, ... *)
-let watches_clock w = w.own.context != uncancelled && Timer.are_set ()
+let watches_clock w = Young.get w.context != uncancelled && Timer.are_set ()
 
 (* To look costs ten forks. But who forks that densely allocates, too: the next collection is some
    40,000 forks away, and calls the worker up (if it knows where to find the worker). So it may be quiet until
@@ -80,7 +80,7 @@ let need pool residents ~ms =
   Atomic.set pool.needed residents;
   Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
   let raised = Int.min residents (Atomic.get pool.size - 1) in
-  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised;
+  if Atomic.get pool.allowed < raised then change_allowed pool raised;
   if residents > may_work then Parking.wake_all pool.parking
 
 (* Even where the caller is the only worker: something has come that no caller waits for. *)
@@ -88,7 +88,7 @@ let[@inline never] ask_for_one pool =
   need pool 1 ~ms:200;
   pool.hire pool
 
-let[@inline] hire_if_missing pool =
+let hire_if_missing pool =
   if Atomic.get pool.residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0 then
     pool.hire pool
 
@@ -97,9 +97,10 @@ let[@inline] hire_if_missing pool =
    [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
 let wake_sleeper pool = if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
 
-let[@inline] hire_for_work pool =
-  let residents = Atomic.get pool.residents in
-  if residents < Atomic.get pool.guards then ask_for_one pool else hire_if_missing pool
+let hire_for_work pool =
+  if is_someone_due pool then
+    if Atomic.get pool.residents < Atomic.get pool.guards then ask_for_one pool
+    else hire_if_missing pool
 
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
@@ -113,14 +114,23 @@ let a_task_waits pool =
   in
   (not (Inbox.is_empty pool.inbox)) || Array.exists is_first_of pool.workers
 
-(* Tasks that were awaited leave their entries behind. What an empty deque shows, [none], is
-   ready for ever. *)
+let[@inline] nth_newest deque ends n = Promise.state (Deque.nth_newest deque ends n)
+
+(* Tasks that were awaited leave their entries behind. What an empty slot holds, [none], is ready for ever. Two at a time
+   are usual, and to let go of them in one go takes half of the time. *)
 let rec drop_stale deque =
-  match Promise.state (Deque.peek deque) with
+  let ends = Deque.ends deque in
+  match nth_newest deque ends 0 with
   | Ready _ -> ()
-  | Running _ | Returned _ | Raised _ ->
-    Deque.forget deque;
-    drop_stale deque
+  | Running _ | Returned _ | Raised _ -> (
+    match nth_newest deque ends 1 with
+    | Ready _ -> Deque.forget deque ends 1
+    | Running _ | Returned _ | Raised _ -> (
+      match nth_newest deque ends 2 with
+      | Ready _ -> Deque.forget deque ends 2
+      | Running _ | Returned _ | Raised _ ->
+        Deque.forget deque ends 3;
+        if Deque.size_of ends > 3 then drop_stale deque))
 
 let[@inline] forget_stale w =
   w.own.stale <- false;
@@ -153,24 +163,40 @@ let call_up w =
   Atomic.set w.look 1;
   set_quiet w 0
 
+let[@inline] has_enough w = w.own.filling && Deque.size w.deque >= high
+
 let offer w ~wake task =
   publish_backtrace w.backtrace;
   prepare_to_push w;
   Deque.push w.deque task;
-  if w.own.filling && Deque.size w.deque >= high then hush w;
+  if has_enough w then hush w;
   if wake then wake_for_work w.pool
 
-(* By one who has sealed its place. A sleeper that it does not see has yet to look for work, behind a
-   fence for both. For one that it sees it needs a fence after all: whoever is searching has to find the task. *)
-let[@inline] offer_unfenced w task =
-  prepare_to_push w;
-  Deque.push_unfenced w.deque task;
-  if w.own.filling && Deque.size w.deque >= high then hush w;
+let[@inline never] push_with_room w task =
+  Room.make ();
+  Deque.push w.deque task
+
+let[@inline never] follow_up w =
+  Room.make ();
+  if has_enough w then hush w;
   if Parking.sleepers w.pool.parking > 0 then begin
     Machine.fence ();
     wake_sleeper w.pool
   end
   else hire_for_work w.pool
+
+(* By one who has sealed its place, for whom each look counts. A sleeper that it does not see has yet to look for work, behind a
+   fence for both. For one that it sees it needs a fence after all: whoever is searching has to find the task. *)
+let[@inline] offer_unfenced w task =
+  prepare_to_push w;
+  if Deque.has_spare w.deque then Deque.push_to_spare w.deque task else push_with_room w task;
+  if has_enough w || Parking.sleepers w.pool.parking > 0 || is_someone_due w.pool then
+    match follow_up w with
+    | () -> ()
+    | exception exn ->
+      (* For want of room, say: then it is as if the task had never been there, unless somebody has it already, and nobody
+         need be woken. No call here needs room. *)
+      if Promise.claim_from (Promise.state task) task || exn != Stack_overflow then raise exn
 
 let retract w task =
   Deque.drop w.deque task;

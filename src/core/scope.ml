@@ -109,7 +109,7 @@ let inside s w ~failed f =
     Error failure
 
 (* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing (Context.shield). *)
-let was_told s w = w.own.context != Promise.any s.promise
+let was_told s w = Young.get w.context != Promise.any s.promise
 
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous
    exception that comes before the first step is one, too. *)

@@ -52,7 +52,7 @@ let offer w promise =
   Publish.offer w ~wake:true (Promise.any promise);
   promise
 
-let rec async_from_outside f =
+let rec from_outside f =
   let pool = Pool.current () in
   let home =
     match outside_place () with
@@ -63,22 +63,27 @@ let rec async_from_outside f =
   in
   match send pool (Promise.make home f) with
   | promise -> promise
-  | exception Invalid_argument _ when Pool.current () != pool -> async_from_outside f
+  | exception Invalid_argument _ when Pool.current () != pool -> from_outside f
+
+let async_from_outside f =
+  Room.make ();
+  from_outside f
 
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
 let[@inline never] async_at w f =
+  Room.make ();
   Context.check_at w;
   let promise = offer w (Promise.make (Context.home w) f) in
   seal w;
   promise
 
-(* The calling thread's place, and there is nothing to look at. *)
-let[@inline] is_sealed w = w.own.seal = Machine.seal () && Atomic.get attention = 0
+(* Whether it is the calling thread's place, which publishes without fences, with the thread's settings. *)
+let[@inline] is_sealed w = w.own.seal = Machine.seal ()
+let[@inline] nothing_to_look_at () = Atomic.get attention = 0
 
 let[@inline never] async f =
-  Room.make ();
   let w = current () in
-  if is_sealed w && w.own.home == w.pool.home then begin
+  if is_sealed w && nothing_to_look_at () && w.own.home == w.pool.home then begin
     let promise = Promise.make w.pool.home f in
     Publish.offer_unfenced w (Promise.any promise);
     promise
@@ -93,11 +98,11 @@ let[@inline never] async f =
    the owner pushes again (Publish.offer). *)
 
 let[@inline] put_back w context number =
-  w.own.context <- context;
+  Young.set w.context context;
   w.own.strand <- number
 
 (* An asynchronous exception goes on afterwards. *)
-let[@inline never] end_beside w context number t home result =
+let[@inline never] end_elsewhere w context number t home result =
   match Context.find_after w with
   | w ->
     put_back w context number;
@@ -111,8 +116,8 @@ let[@inline never] end_beside w context number t home result =
 let[@inline] claim_at w state t =
   if w.own.seal >= 0 then Promise.claim_in_place state t else Promise.claim_from state t
 
-let[@inline] resolve_at w home t result =
-  if w.own.seal >= 0 then Promise.end_in_place ~flag:w.ending home t result
+let[@inline] resolve_at ?(young = false) w home t result =
+  if w.own.seal >= 0 then Promise.end_in_place ~young ~flag:w.ending home t result
   else Promise.resolve_from home t result
 
 (* Where there may be several threads, storage may show another one's place. *)
@@ -120,19 +125,20 @@ let[@inline] resolve_here home t result =
   if Atomic.get beside == [] then resolve_at (current ()) home t result
   else Promise.resolve_from home t result
 
+let never = -1
+
 (* None strikes between the claim and [resolve]. *)
-let[@inline] run_claimed w t home f =
-  let context = w.own.context and number = w.own.strand in
+let[@inline] run_claimed ?(young_at = never) w t home f =
+  let context = Young.get w.context and number = w.own.strand in
   w.own.stale <- true;
-  w.own.context <- Promise.any t;
+  Young.set w.context (Promise.any t);
   w.own.strand <- 0;
   let result = Promise.result_of f in
-  if Atomic.get beside == [] then begin
-    let w = current () in
+  if Context.is_still_at w then begin
     put_back w context number;
-    resolve_at w home t result
+    resolve_at ~young:(Young.moment w.context = young_at) w home t result
   end
-  else end_beside w context number t home result
+  else end_elsewhere w context number t home result
 
 let rec run_again w t =
   match Promise.state t with
@@ -162,7 +168,7 @@ let run_of_other_scope w state t home =
 (* A task of another scope, run in place, would keep this one from being stopped. *)
 let run_at w state t (home : Promise.home) =
   if w.own.home == home then run_here w state t
-  else if w.own.context == uncancelled then run_of_other_scope w state t home
+  else if Young.get w.context == uncancelled then run_of_other_scope w state t home
   else state
 
 (* The state in which the task has ended. *)
@@ -185,7 +191,7 @@ let run_outside pool t =
   Visit.outside pool ~arrive:ignore (fun () ->
       match (outside_place (), Promise.state t) with
       | Some w, (Ready (_, home, _) as state)
-        when w.own.context == uncancelled || w.own.home == home ->
+        when Young.get w.context == uncancelled || w.own.home == home ->
         run_of_other_scope w state t home
       | _, state -> state)
 
@@ -244,18 +250,24 @@ let[@inline never] await t =
   | (Returned _ | Raised _) as state ->
     Context.check_if_any ();
     Promise.value state
-  | Ready (f, home, _) as state ->
+  | Ready (f, home, attached) as state ->
     Room.make ();
     let w = current () in
-    if
-      w.own.home == home && home.lineage == Alone && Mailbox.is_idle w.mailbox && owned w
-      && claim_at w state t
-    then begin
-      let state = run_claimed w t home f in
+    let claim =
+      if
+        w.own.home == home
+        && (home.lineage == Alone || nothing_to_look_at ())
+        && Mailbox.is_idle w.mailbox
+      then Promise.claim_sealed ~seal:w.own.seal t state home attached
+      else Refused
+    in
+    if claim = Refused then await_and_check state t home
+    else begin
+      let young_at = if claim = Young then Young.moment w.context else never in
+      let state = run_claimed ~young_at w t home f in
       Context.check_if_any ();
       Promise.value state
     end
-    else await_and_check state t home
   | Running (home, _) as state -> await_and_check state t home
 
 (* Whatever becomes of the waiting task. *)

@@ -119,7 +119,7 @@ let home_for t (w : Place.t) =
 (* Code that polls for a task keeps its worker, and where the process has one CPU the pool has no other: then a
    guard comes (Find), as a domain comes that Domainslib's user asked for. *)
 let[@inline] let_guard t =
-  if t.asked > 1 && Atomic.get t.pool.guards = 0 then Atomic.set t.pool.guards 1
+  if t.asked > 1 && Atomic.get t.pool.guards = 0 then Place.ask_for_guard t.pool
 
 let send t promise =
   try Task.send t.pool promise with Invalid_argument _ when Atomic.get t.pool.closing -> refuse ()

@@ -242,6 +242,21 @@ let overflow_at_depth pool =
       0);
   is_usable pool
 
+let rec below k f = if k = 0 then f () else 1 + below (k - 1) f
+let overflows k call = match below k call with _ -> false | exception Stack_overflow -> true
+
+(* The least number of frames that overflow the stack. *)
+let first_depth pool =
+  let rec first low high =
+    (* overflows at [high], not at [low] *)
+    if high - low < 2 then high
+    else
+      let middle = (low + high) / 2 in
+      if Pool.run pool (fun () -> overflows middle (fun () -> 0)) then first low middle
+      else first middle high
+  in
+  first 0 100_000
+
 (* The last frames before the limit, one after the other: wherever in the library the stack ends,
    no task is left behind and nothing hangs. *)
 let overflow_everywhere pool =
@@ -255,7 +270,6 @@ let overflow_everywhere pool =
     Atomic.incr ended;
     1
   in
-  let rec below k f = if k = 0 then f () else 1 + below (k - 1) f in
   let calls =
     [
       (fun () -> fst (Muster.both (fun () -> eat 8) g));
@@ -268,7 +282,6 @@ let overflow_everywhere pool =
         0);
     ]
   in
-  let overflows k call = match below k call with _ -> false | exception Stack_overflow -> true in
   let check k call =
     Pool.run pool (fun () ->
         let overflowed = overflows k call in
@@ -280,15 +293,7 @@ let overflow_everywhere pool =
         end)
   in
   with_stacks 4_000 @@ fun () ->
-  let rec first low high =
-    (* overflows at [high], not at [low] *)
-    if high - low < 2 then high
-    else
-      let middle = (low + high) / 2 in
-      if Pool.run pool (fun () -> overflows middle (fun () -> 0)) then first low middle
-      else first middle high
-  in
-  let limit = first 0 100_000 in
+  let limit = first_depth pool in
   List.iter
     (fun call ->
       for k = limit - 150 to limit do
@@ -296,6 +301,39 @@ let overflow_everywhere pool =
       done)
     calls;
   is_usable pool
+
+(* The second [async] on a worker and those after it look for room only where they need it: each starts its task or
+   raises, whatever it meets: sleepers to be woken (after a rest), a deque to be widened (with many pending). *)
+let overflow_in_async pool =
+  with_stacks 4_000 @@ fun () ->
+  let limit = first_depth pool in
+  let ran = Atomic.make 0 and started = ref 0 and overflowed = ref 0 in
+  let call () =
+    ignore (Sys.opaque_identity (Task.async (fun () -> Atomic.incr ran)));
+    0
+  in
+  let check ~rest k =
+    Pool.run pool (fun () ->
+        Task.await (Task.async ignore);
+        if rest then Thread.delay 0.002;
+        if overflows k call then incr overflowed else incr started)
+  in
+  let widen k =
+    Pool.run pool (fun () ->
+        Task.await (Task.async ignore);
+        for _ = 1 to 40 do
+          if overflows k call then incr overflowed else incr started
+        done)
+  in
+  for k = limit - 150 to limit do
+    check ~rest:false k;
+    check ~rest:true k;
+    widen k
+  done;
+  check_bool "some overflow, some do not" true (!overflowed > 0 && !started > 0);
+  is_usable pool;
+  wait_until (fun () -> Atomic.get ran >= !started);
+  check_int "each that was started ran, and no other" !started (Atomic.get ran)
 
 (* Words on the heap for each of [n] tasks that [queue] starts and nobody has begun. *)
 let words_per_task n queue =
@@ -512,6 +550,7 @@ let () =
           each "both, 10^6 deep" recursion;
           each "overflow at depth" overflow_at_depth;
           each "overflow anywhere" overflow_everywhere;
+          each "overflow in async" overflow_in_async;
         ] );
       ( "queues",
         [

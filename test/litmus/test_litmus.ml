@@ -127,7 +127,9 @@ let parking_sb () =
 let parking_unfenced () =
   let open Core.Deque in
   let deque = create ~capacity:4 (-1) in
-  let push = if Core.Machine.can_fence_others then push_unfenced else push in
+  let push deque x =
+    if Core.Machine.can_fence_others && has_spare deque then push_to_spare deque x else push deque x
+  in
   publish_and_announce ~fence:fence_others ~push:(push deque)
     ~is_empty:(fun () -> is_empty deque)
     ~pop:(fun () -> pop deque)

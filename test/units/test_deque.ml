@@ -21,6 +21,9 @@ let pop m = if m.live = [] then (nothing, m) else (last m.live, take_newest m)
 let drop m x = if m.live <> [] && last m.live = x then take_newest m else m
 let steal m = match m.live with x :: live -> (x, { m with live }) | [] -> (nothing, m)
 
+let push_unfenced deque x =
+  if Deque.has_spare deque then Deque.push_to_spare deque x else Deque.push deque x
+
 let step deque m op =
   let same what (expected, m) actual =
     check_int what expected actual;
@@ -31,7 +34,7 @@ let step deque m op =
     Deque.push deque m.pushed;
     push m
   | Push_unfenced ->
-    Deque.push_unfenced deque m.pushed;
+    push_unfenced deque m.pushed;
     push m
   | Pop -> same "pop" (pop m) (Deque.pop deque)
   | Drop_newest ->
@@ -139,7 +142,7 @@ let owner random ~limit ({ deque; entries; _ } as fight) =
     while Deque.size deque >= limit do
       claim (Deque.pop deque)
     done;
-    (if Random.State.bool random then Deque.push else Deque.push_unfenced) deque x;
+    (if Random.State.bool random then Deque.push else push_unfenced) deque x;
     match Random.State.int random 8 with
     | 0 -> Deque.sweep deque
     | 1 | 2 -> claim (Deque.pop deque)

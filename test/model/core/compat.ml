@@ -15,6 +15,7 @@ let atomic_at = Array.unsafe_get
 let recast = Obj.magic
 let store = Atomic.set
 let store_int = Atomic.set
+let store_young = Atomic.set
 
 type 'a slot = { mutable values : (int * 'a) list; init : unit -> 'a }
 
@@ -35,6 +36,8 @@ let get s =
     let v = s.init () in
     set s v;
     v
+
+let shows s v = get s == v
 
 (* {2 First words}
 

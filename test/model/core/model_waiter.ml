@@ -56,14 +56,14 @@ let waits_again t =
 
 let helps t body =
   World.at t.pool 0 (fun w ->
-      w.own.context <- t.context;
+      Young.set w.context t.context;
       body t)
 
 (* As a task under the worker's handler, so that it is suspended. *)
 let suspends t body =
   World.at t.pool 0 (fun w ->
       let f () =
-        (current ()).own.context <- t.context;
+        Young.set (current ()).context t.context;
         body t
       in
       let task = Promise.make t.pool.home f in
