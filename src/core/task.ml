@@ -77,13 +77,14 @@ let[@inline never] async_at w f =
   seal w;
   promise
 
-(* Whether it is the calling thread's place, which publishes without fences, with the thread's settings. *)
-let[@inline] is_sealed w = w.own.seal = Machine.seal ()
 let[@inline] nothing_to_look_at () = Atomic.get attention = 0
+
+(* The calling thread's place, which publishes without fences, with the thread's settings; and there is nothing to look at. *)
+let[@inline] is_sealed w = w.own.seal = Machine.seal () && nothing_to_look_at ()
 
 let[@inline never] async f =
   let w = current () in
-  if is_sealed w && nothing_to_look_at () && w.own.home == w.pool.home then begin
+  if is_sealed w && w.own.home == w.pool.home then begin
     let promise = Promise.make w.pool.home f in
     Publish.offer_unfenced w (Promise.any promise);
     promise

@@ -142,14 +142,17 @@ let async t f =
   else send t (Promise.make t.home f)
 
 let may_run_here t (w : Place.t) home =
-  home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox && Place.owned w
+  home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox
 
 let await t promise =
   check t;
   match Promise.state promise with
-  | Ready (f, home, _) as state ->
+  | Ready (f, home, attached) as state ->
     let w = Place.current () in
-    if may_run_here t w home && Task.claim_at w state promise then begin
+    if
+      may_run_here t w home
+      && Promise.claim_sealed ~seal:w.own.seal promise state home attached <> Refused
+    then begin
       w.own.stale <- true;
       Promise.value (Task.resolve_here home promise (Promise.result_of f))
     end

@@ -245,6 +245,8 @@ let are_checkpoints pool =
       (fun () -> ignore (Task.parallel_for_reduce ~start:1 ~finish:n ~body:Fun.id pool ( + ) 0));
       (fun () -> ignore (Task.parallel_find ~start:1 ~finish:n ~body:(fun _ -> None) pool));
       (fun () -> ignore (Task.parallel_scan pool ( + ) (Array.init n Fun.id)));
+      (fun () -> ignore (Task.async pool ignore));
+      (fun () -> List.iter (Task.await pool) (List.init n (fun _ -> Task.async pool ignore)));
     ]
   in
   let check loop =
@@ -314,7 +316,7 @@ let cases =
         (on_pools [ 1; 3 ] (in_all_ways waits_for_its_bodies));
       case "so does a loop of two bodies" (on_pools [ 1; 7 ] few_bodies_too);
       case "a failure beside a cancellation" (on_pools [ 1; 3 ] failure_beside_a_cancellation);
-      case "short loops are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
+      case "short loops and tasks are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
     ]
 
 (* One part more than workers, so that it is cut as Muster likes. *)
