@@ -30,7 +30,7 @@
 
    A signal's handler or a finaliser may run in the midst of an operation where something is allocated or a loop turns
    round, and push and pop too. No operation has such a point between reading the ends and storing them, but [grow],
-   which says what it does about it. *)
+   which says what it does about it. (So it is in native code. Bytecode takes signals at each call.) *)
 
 type 'a ring = 'a Atomic.t array
 

@@ -23,8 +23,8 @@ val has_spare : 'a t -> bool
 (** Whether there is a slot of which the owner knows that nobody else needs it. *)
 
 val push_to_spare : 'a t -> 'a -> unit
-(** {!push} into such a slot, without an atomic write: later reads of the owner's may come before others see the
-    entry. *)
+(** {!push} into such a slot, if {!has_spare} has just said that there is one: nothing allocated, no loop since. Without
+    an atomic write: later reads of the owner's may come before others see the entry. *)
 
 val pop : 'a t -> 'a
 (** Takes the newest entry back, or [empty]. Two loads and a plain store: a thief may receive the entry too. *)

@@ -14,7 +14,8 @@ type claim =
 
 external claim : seal:int -> 'a Atomic.t -> 'a -> 'a -> claim = "muster_claim"
 [@@noalloc]
-(** [claim ~seal atomic from into] is [Atomic.compare_and_set atomic from into], if {!seal} is the calling thread's. *)
+(** [claim ~seal atomic from into] is [Atomic.compare_and_set atomic from into], if that seal is the calling
+    thread's, whether it records backtraces or not. *)
 
 (** {2 Fences}
 

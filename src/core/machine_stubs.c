@@ -41,13 +41,12 @@
 /* Identity of the calling system thread: a number that it draws when it is first asked for. To read a
    variable of its own takes no call of the system's library. (The variable's address would do for
    live threads; but the locks that a thread leaves behind would be those of the next one on its stack.) */
-#if defined(__GLIBC__) /* has room for a few such variables in a library that is loaded later, too */
+#if defined(__GLIBC__) /* has room for such a variable in a library that is loaded later, too */
 #define AT_ONCE __attribute__((tls_model("initial-exec")))
 #else
 #define AT_ONCE
 #endif
 static __thread AT_ONCE intnat own_number = Val_long(0); /* its double, as an OCaml int; 0: not drawn yet */
-extern __thread caml_domain_state *caml_state AT_ONCE;
 static intnat numbers = 0; /* atomic */
 
 static __attribute__((noinline)) value draw_number(void) {
@@ -87,12 +86,16 @@ value muster_claim(value seal, value atomic, value from, value to) {
 
 /* {2 Variables in the minor heap (young.ml)} */
 
+/* A compaction moves blocks of up to 128 words (SIZECLASS_MAX), the minor heap has those of up to 256. */
+enum { CELL_WORDS = 160 };
+
 /* A new cell, which is young; the number that tells so as long as it is where it is now. Where C allocates, no signal's
    handler runs. */
 value muster_renew(value variable, value v) {
   CAMLparam2(variable, v);
-  value cell = caml_alloc_small(1, 0);
+  value cell = caml_alloc_small(CELL_WORDS, 0);
   Field(cell, 0) = v;
+  for (int i = 1; i < CELL_WORDS; i++) Field(cell, i) = Val_unit;
   caml_modify(&Field(variable, 0), cell);
   Field(variable, 1) = cell | Val_long(1);
   Field(variable, 2) += Val_long(1) - Val_long(0);

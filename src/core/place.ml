@@ -115,7 +115,6 @@ and pool = {
   reach : int Atomic.t;  (** the largest size so far, or place of a resident, counted from 1 *)
   allowed : int Atomic.t;  (** residents that may work now: those of places 1 to [allowed] *)
   refused : int Atomic.t;  (** when there was no domain to be had, in ns; 0 otherwise *)
-  due : int Atomic.t;  (** residents, without whom publishers look further ({!reckon}) *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
   guards : int Atomic.t;  (** 1 once tasks may count on running beside each other, else 0 *)
@@ -246,31 +245,9 @@ let rec some_unfenced workers n =
 
 let is_anybody_unfenced pool = some_unfenced pool.workers (places_in_use pool)
 
-(* What publishers compare with the residents that are there, instead of three things: how many may work, and whether a
-   guard is wanted; after a refusal, any number, as somebody has to try again. Whoever changes one of these reckons, and
-   again if they have changed meanwhile: so who wrote last has seen the last change. *)
-let rec reckon pool =
-  let due () =
-    if Atomic.get pool.refused <> 0 then max_int
-    else Int.max (Atomic.get pool.allowed) (Atomic.get pool.guards)
-  in
-  let n = due () in
-  Atomic.set pool.due n;
-  if due () <> n then reckon pool
-
-let[@inline] is_someone_due pool = Atomic.get pool.residents < Atomic.get pool.due
-
-let change_allowed pool n =
-  Atomic.set pool.allowed n;
-  reckon pool
-
-let ask_for_guard pool =
-  Atomic.set pool.guards 1;
-  reckon pool
-
 (* In a pool that may have several workers. *)
 let want_guard pool =
-  if Atomic.get pool.guards = 0 && Atomic.get pool.size > 1 then ask_for_guard pool
+  if Atomic.get pool.guards = 0 && Atomic.get pool.size > 1 then Atomic.set pool.guards 1
 
 (* Who has sealed its place asks for no guard any more; so does whoever makes the pool larger. *)
 let seal w =
@@ -311,7 +288,6 @@ let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~paus
       allowed = Compat.padded (Atomic.make 0);
       refused = Atomic.make 0;
       guards = Compat.padded (Atomic.make 0);
-      due = Compat.padded (Atomic.make 0);
       needed = Atomic.make 0;
       needed_until = Atomic.make 0;
       inbox = Inbox.create none;

@@ -77,13 +77,13 @@ let set_heap (pool : t) words =
 let staff (pool : t) ~size ~cpus =
   Atomic.set pool.size size;
   Atomic.set pool.reach size;
-  Place.change_allowed pool (size - 1);
+  Atomic.set pool.allowed (size - 1);
   let has_room = size = 1 || Staff.has_room pool in
   if has_room then begin
     let rec from i = if i < size && spawn pool pool.workers.(i) = Hired then from (i + 1) else i in
     let hired = from 1 in
     Atomic.set pool.size hired;
-    Place.change_allowed pool (hired - 1)
+    Atomic.set pool.allowed (hired - 1)
   end;
   push_atomic open_pools pool;
   if Atomic.get Staff.cpus <> cpus then Staff.resize pool;

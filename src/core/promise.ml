@@ -51,10 +51,11 @@
    entry for the stop are part of the task, and have ended or been put in order with its code before it ends; and a
    stop that is overwritten came too late.
 
-   A promise that lies in the minor heap needs no barrier of the collector's at its claim and its end; where it lies tells the
-   claim ([Machine.claim]), and whether it still does, the awaiter ([Young.moment]).
+   A promise that lies in the minor heap needs no barrier of the collector's at its claim and its end. Where it lies tells
+   the claim ([Machine.claim]), and whether it still does, the awaiter ([Young.moment]).
 
-   At rest every promise is Returned or Raised, and no entry is left. *)
+   At rest every promise is Returned or Raised, and no entry is left; but for one that its maker took back before anybody
+   else knew it (Publish.offer_unfenced). *)
 
 type waker = unit -> unit
 type owner = ..
@@ -409,7 +410,7 @@ let[@inline] resolve_from home p result =
   | Returned _ when Atomic.compare_and_set p home.running result -> result
   | _ -> resolve p result
 
-let[@inline] end_in_place ?(young = false) ~flag home p result =
+let[@inline] end_in_place ~young ~flag home p result =
   match result with
   | Returned _ ->
     Compat.store_int flag 1;

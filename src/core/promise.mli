@@ -89,10 +89,10 @@ val claim_in_place : 'a state -> 'a t -> bool
 (** The same for who will run it at once and {!end_in_place}, and everybody else knows that from its flag. *)
 
 val claim_sealed : seal:int -> 'a t -> 'a state -> home -> attached -> Machine.claim
-(** The same where the calling thread has that seal ({!Machine.seal}). The state is [Ready], with the last two. [Refused]: not
-    done; [Young], [Old]: done, and whether the promise lies in the minor heap. *)
+(** The same where the calling thread has that seal ({!Machine.seal}). The state is [Ready], with the last two.
+    [Refused]: not done; [Young], [Old]: done, and whether the promise lies in the minor heap. *)
 
-val end_in_place : ?young:bool -> flag:int Atomic.t -> home -> 'a t -> 'a state -> 'a state
+val end_in_place : young:bool -> flag:int Atomic.t -> home -> 'a t -> 'a state -> 'a state
 (** {!resolve} for who has claimed it in place, or from {!running}. [flag]: the calling worker's own, 0 while it is not in
     here. [young]: the promise is in the minor heap. *)
 

@@ -80,7 +80,7 @@ let need pool residents ~ms =
   Atomic.set pool.needed residents;
   Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
   let raised = Int.min residents (Atomic.get pool.size - 1) in
-  if Atomic.get pool.allowed < raised then change_allowed pool raised;
+  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised;
   if residents > may_work then Parking.wake_all pool.parking
 
 (* Even where the caller is the only worker: something has come that no caller waits for. *)
@@ -88,19 +88,24 @@ let[@inline never] ask_for_one pool =
   need pool 1 ~ms:200;
   pool.hire pool
 
-let hire_if_missing pool =
-  if Atomic.get pool.residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0 then
-    pool.hire pool
+let[@inline] is_one_missing pool residents =
+  residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0
+
+let hire_if_missing pool = if is_one_missing pool (Atomic.get pool.residents) then pool.hire pool
+let[@inline] is_guard_missing pool residents = residents = 0 && Atomic.get pool.guards > 0
 
 (* One wake per publication, and none while somebody is searching: a searcher looks at
    everything once more before it sleeps, and wakes the next when it finds something. Tasks of
    [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
 let wake_sleeper pool = if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
 
+let[@inline] is_anybody_missing pool =
+  let residents = Atomic.get pool.residents in
+  is_one_missing pool residents || is_guard_missing pool residents
+
 let hire_for_work pool =
-  if is_someone_due pool then
-    if Atomic.get pool.residents < Atomic.get pool.guards then ask_for_one pool
-    else hire_if_missing pool
+  if is_guard_missing pool (Atomic.get pool.residents) then ask_for_one pool
+  else hire_if_missing pool
 
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
@@ -185,12 +190,12 @@ let[@inline never] follow_up w =
   end
   else hire_for_work w.pool
 
-(* By one who has sealed its place, for whom each look counts. A sleeper that it does not see has yet to look for work, behind a
-   fence for both. For one that it sees it needs a fence after all: whoever is searching has to find the task. *)
+(* By one who has sealed its place, for whom each look counts. A sleeper that it does not see has yet to look for work,
+   behind a fence for both. For one that it sees it needs a fence after all: whoever is searching has to find the task. *)
 let[@inline] offer_unfenced w task =
   prepare_to_push w;
   if Deque.has_spare w.deque then Deque.push_to_spare w.deque task else push_with_room w task;
-  if has_enough w || Parking.sleepers w.pool.parking > 0 || is_someone_due w.pool then
+  if has_enough w || Parking.sleepers w.pool.parking > 0 || is_anybody_missing w.pool then
     match follow_up w with
     | () -> ()
     | exception exn ->

@@ -259,7 +259,6 @@ let hire_now pool =
         let there = Int.min allowed (Atomic.get pool.residents) in
         Atomic.set pool.refused (Machine.now ());
         ignore (Atomic.compare_and_set pool.allowed allowed there);
-        reckon pool;
         Staff.note_shortage ();
         note_refusal pool
   end

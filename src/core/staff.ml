@@ -110,7 +110,7 @@ let rec note_shortage () =
 let set_allowed pool n ~tell =
   if Atomic.get pool.allowed <> n then begin
     tell n;
-    change_allowed pool n;
+    Atomic.set pool.allowed n;
     see_unfenced pool;
     Array.iter call_up pool.workers;
     (* Those who sleep have to be told as well: to leave, or that they may work again. *)
@@ -271,14 +271,12 @@ let try_again pool =
   let since = Atomic.get pool.refused in
   if
     since <> 0 && Machine.now () - since > refusal_ns && Atomic.compare_and_set pool.refused since 0
-  then begin
-    reckon pool;
+  then
     if is_bound pool then share_out ()
     else begin
       set_allowed pool (most pool) ~tell:ignore;
       note_shortage ()
     end
-  end
 
 (* Whoever is there when the pool closes helps to finish; and where one is needed, even by a pool
    whose caller is its only worker, it does all that is left. *)

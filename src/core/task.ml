@@ -79,7 +79,7 @@ let[@inline never] async_at w f =
 
 let[@inline] nothing_to_look_at () = Atomic.get attention = 0
 
-(* The calling thread's place, which publishes without fences, with the thread's settings; and there is nothing to look at. *)
+(* The calling thread's place, which publishes without fences, with the thread's settings; and nothing to look at. *)
 let[@inline] is_sealed w = w.own.seal = Machine.seal () && nothing_to_look_at ()
 
 let[@inline never] async f =
@@ -117,19 +117,20 @@ let[@inline never] end_elsewhere w context number t home result =
 let[@inline] claim_at w state t =
   if w.own.seal >= 0 then Promise.claim_in_place state t else Promise.claim_from state t
 
-let[@inline] resolve_at ?(young = false) w home t result =
+let[@inline] resolve_at ~young w home t result =
   if w.own.seal >= 0 then Promise.end_in_place ~young ~flag:w.ending home t result
   else Promise.resolve_from home t result
 
 (* Where there may be several threads, storage may show another one's place. *)
 let[@inline] resolve_here home t result =
-  if Atomic.get beside == [] then resolve_at (current ()) home t result
+  if Atomic.get beside == [] then resolve_at ~young:false (current ()) home t result
   else Promise.resolve_from home t result
 
 let never = -1
 
-(* None strikes between the claim and [resolve]. *)
-let[@inline] run_claimed ?(young_at = never) w t home f =
+(* None strikes between the claim and [resolve]. [young_at]: the moment ([Young.moment]) at which the promise was in the
+   minor heap. *)
+let[@inline] run_claimed ~young_at w t home f =
   let context = Young.get w.context and number = w.own.strand in
   w.own.stale <- true;
   Young.set w.context (Promise.any t);
@@ -145,13 +146,13 @@ let rec run_again w t =
   match Promise.state t with
   | Ready (f, home, _) as state ->
     if Promise.is_orphan home.lineage then Promise.stop t;
-    if claim_at w state t then run_claimed w t home f else run_again w t
+    if claim_at w state t then run_claimed ~young_at:never w t home f else run_again w t
   | (Running _ | Returned _ | Raised _) as state -> state
 
 let[@inline] run_here w state t =
   match state with
   | Promise.Ready (f, ({ lineage = Alone; _ } as home), _) when claim_at w state t ->
-    run_claimed w t home f
+    run_claimed ~young_at:never w t home f
   | _ -> run_again w t
 
 let run_of_other_scope w state t home =
@@ -245,6 +246,22 @@ let[@inline never] await_and_check state t home =
     Promise.forgo t home;
     Outcome.raise failure
 
+let[@inline] finish ~young_at w t home f =
+  let state = run_claimed ~young_at w t home f in
+  Context.check_if_any ();
+  Promise.value state
+
+let[@inline] may_run_here w (home : Promise.home) =
+  w.own.home == home
+  && (home.lineage == Alone || nothing_to_look_at ())
+  && Mailbox.is_idle w.mailbox
+
+(* Where the place has no seal, as everywhere but on x86-64 Linux. *)
+let[@inline never] await_unsealed w state t home f =
+  if w.own.seal < 0 && may_run_here w home && owned w && Promise.claim_from state t then
+    finish ~young_at:never w t home f
+  else await_and_check state t home
+
 (* What [settle] would do, for the case that has to be fast. *)
 let[@inline never] await t =
   match Promise.state t with
@@ -255,20 +272,11 @@ let[@inline never] await t =
     Room.make ();
     let w = current () in
     let claim =
-      if
-        w.own.home == home
-        && (home.lineage == Alone || nothing_to_look_at ())
-        && Mailbox.is_idle w.mailbox
-      then Promise.claim_sealed ~seal:w.own.seal t state home attached
+      if may_run_here w home then Promise.claim_sealed ~seal:w.own.seal t state home attached
       else Refused
     in
-    if claim = Refused then await_and_check state t home
-    else begin
-      let young_at = if claim = Young then Young.moment w.context else never in
-      let state = run_claimed ~young_at w t home f in
-      Context.check_if_any ();
-      Promise.value state
-    end
+    if claim = Refused then await_unsealed w state t home f
+    else finish ~young_at:(if claim = Young then Young.moment w.context else never) w t home f
   | Running (home, _) as state -> await_and_check state t home
 
 (* Whatever becomes of the waiting task. *)

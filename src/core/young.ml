@@ -6,12 +6,14 @@
    it to the major heap; then the next write makes a new one.
 
    Whether it was moved tells its address, which is noted as a number when it is made, before anything can move it. Every
-   minor collection moves it, to where no minor heap is. *)
+   minor collection moves it, out of the minor heaps. Nothing moves it again: it is too large for a compaction, which could
+   bring it back to where it was once the minor heaps are elsewhere. *)
 
 type 'a t = { mutable cell : 'a ref; mutable address : int; mutable moment : int }
 
 external renew : 'a t -> 'a -> unit = "muster_renew"
-(** Takes no signals: who sets it may be in the midst of something that no exception must cut short. *)
+(** Sets it to a new cell. Takes no signals: who sets it may be in the midst of something that no exception must cut
+    short. *)
 
 let make v = Compat.padded { cell = ref v; address = 0; moment = 0 }
 let[@inline] get t = !(t.cell)

@@ -119,7 +119,7 @@ let home_for t (w : Place.t) =
 (* Code that polls for a task keeps its worker, and where the process has one CPU the pool has no other: then a
    guard comes (Find), as a domain comes that Domainslib's user asked for. *)
 let[@inline] let_guard t =
-  if t.asked > 1 && Atomic.get t.pool.guards = 0 then Place.ask_for_guard t.pool
+  if t.asked > 1 && Atomic.get t.pool.guards = 0 then Atomic.set t.pool.guards 1
 
 let send t promise =
   try Task.send t.pool promise with Invalid_argument _ when Atomic.get t.pool.closing -> refuse ()
@@ -144,15 +144,16 @@ let async t f =
 let may_run_here t (w : Place.t) home =
   home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox
 
+let[@inline] claim (w : Place.t) promise state home attached =
+  Promise.claim_sealed ~seal:w.own.seal promise state home attached <> Refused
+  || (w.own.seal < 0 && Place.owned w && Promise.claim_from state promise)
+
 let await t promise =
   check t;
   match Promise.state promise with
   | Ready (f, home, attached) as state ->
     let w = Place.current () in
-    if
-      may_run_here t w home
-      && Promise.claim_sealed ~seal:w.own.seal promise state home attached <> Refused
-    then begin
+    if may_run_here t w home && claim w promise state home attached then begin
       w.own.stale <- true;
       Promise.value (Task.resolve_here home promise (Promise.result_of f))
     end

@@ -302,39 +302,6 @@ let overflow_everywhere pool =
     calls;
   is_usable pool
 
-(* The second [async] on a worker and those after it look for room only where they need it: each starts its task or
-   raises, whatever it meets: sleepers to be woken (after a rest), a deque to be widened (with many pending). *)
-let overflow_in_async pool =
-  with_stacks 4_000 @@ fun () ->
-  let limit = first_depth pool in
-  let ran = Atomic.make 0 and started = ref 0 and overflowed = ref 0 in
-  let call () =
-    ignore (Sys.opaque_identity (Task.async (fun () -> Atomic.incr ran)));
-    0
-  in
-  let check ~rest k =
-    Pool.run pool (fun () ->
-        Task.await (Task.async ignore);
-        if rest then Thread.delay 0.002;
-        if overflows k call then incr overflowed else incr started)
-  in
-  let widen k =
-    Pool.run pool (fun () ->
-        Task.await (Task.async ignore);
-        for _ = 1 to 40 do
-          if overflows k call then incr overflowed else incr started
-        done)
-  in
-  for k = limit - 150 to limit do
-    check ~rest:false k;
-    check ~rest:true k;
-    widen k
-  done;
-  check_bool "some overflow, some do not" true (!overflowed > 0 && !started > 0);
-  is_usable pool;
-  wait_until (fun () -> Atomic.get ran >= !started);
-  check_int "each that was started ran, and no other" !started (Atomic.get ran)
-
 (* Words on the heap for each of [n] tasks that [queue] starts and nobody has begun. *)
 let words_per_task n queue =
   let live () =
@@ -550,7 +517,6 @@ let () =
           each "both, 10^6 deep" recursion;
           each "overflow at depth" overflow_at_depth;
           each "overflow anywhere" overflow_everywhere;
-          each "overflow in async" overflow_in_async;
         ] );
       ( "queues",
         [

@@ -81,7 +81,9 @@ let promise_in_place () =
     Array.iter (fun it -> Atomic.set it false) woken;
     check "claimed" (Promise.claim_in_place (Promise.state !promise) !promise)
   in
-  let finish _ = ignore (Promise.end_in_place ~flag home !promise (Promise.result_of ignore)) in
+  let finish _ =
+    ignore (Promise.end_in_place ~young:false ~flag home !promise (Promise.result_of ignore))
+  in
   let wait i _ = Promise.on_done !promise (fun () -> Atomic.set woken.(i) true) in
   let after _ = check "woken" (Array.for_all Atomic.get woken) in
   race 10_000 ~before ~after [ finish; wait 0; wait 1 ]

@@ -49,7 +49,7 @@ let rec run_in_place promise f ~flag =
   match Promise.state promise with
   | Promise.Ready (_, home, _) as state ->
     if Promise.claim_in_place state promise then
-      ignore (Promise.end_in_place ~flag home promise (Promise.result_of f))
+      ignore (Promise.end_in_place ~young:false ~flag home promise (Promise.result_of f))
     else run_in_place promise f ~flag
   | Running _ | Returned _ | Raised _ -> ()
 

@@ -171,10 +171,7 @@ let stray pool =
 (* Two find that a refusal is long past; two ask for residents. *)
 let refused_and_needed pool =
   let open Core in
-  let before _ =
-    Atomic.set pool.Place.refused 1;
-    Place.reckon pool
-  in
+  let before _ = Atomic.set pool.Place.refused 1 in
   let ask _ =
     Staff.try_again pool;
     Publish.need pool 1 ~ms:1;

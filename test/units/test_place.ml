@@ -15,7 +15,7 @@ let make_pool ?(hire = ignore) ~residents ~allowed () =
   Atomic.set pool.size 3;
   Atomic.set pool.reach 3;
   Atomic.set pool.residents residents;
-  Place.change_allowed pool allowed;
+  Atomic.set pool.allowed allowed;
   Array.iter (fun (w : Place.t) -> Mailbox.unlock w.mailbox) pool.workers;
   pool
 
@@ -120,8 +120,8 @@ let asks_if_one_is_missing () =
                   let asked = ref 0 in
                   let pool = make_pool ~hire:(fun _ -> incr asked) ~residents ~allowed:0 () in
                   Atomic.set pool.refused refused;
-                  if guard then Place.ask_for_guard pool;
-                  Place.change_allowed pool allowed;
+                  if guard then Atomic.set pool.guards 1;
+                  Atomic.set pool.allowed allowed;
                   let missing = residents < allowed || refused <> 0 || (guard && residents < 1) in
                   Publish.wake_for_work pool;
                   check_int "asks" (Bool.to_int missing) !asked)
@@ -129,24 +129,6 @@ let asks_if_one_is_missing () =
             [ false; true ])
         [ 0; 1; 2 ])
     [ 0; 1; 2 ]
-
-(* Two change what is due at the same time: each had to be counted. *)
-let due_is_counted_again () =
-  let make round =
-    let pool = make_pool ~residents:2 ~allowed:(round land 1) () in
-    Atomic.set pool.refused 1;
-    let left pool =
-      Place.ask_for_guard pool;
-      Place.change_allowed pool 2
-    and right (pool : Place.pool) =
-      Atomic.set pool.refused 0;
-      Place.reckon pool
-    in
-    Unit_support.{ state = pool; left; right }
-  in
-  Unit_support.race ~seconds:0.5 ~make
-    ~verdict:(fun pool -> check_int "due" 2 (Atomic.get pool.due))
-    ()
 
 (* Whoever awaits a task may run it in place, and leaves its entry. *)
 let entries_are_forgotten ~by_owner ~at_once () =
@@ -190,7 +172,6 @@ let () =
           case "tells who was dismissed" need_tells_the_dismissed;
           case "wakes nobody for nothing" need_of_no_more_wakes_nobody;
           case "publishers ask if one is missing" asks_if_one_is_missing;
-          case "what is due is counted again" due_is_counted_again;
         ] );
       ( "inbox",
         [

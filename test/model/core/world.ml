@@ -18,7 +18,7 @@ let pool ?(hire = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(guests = 0) ?(
   pool.workers <- Array.init places (make pool);
   Atomic.set pool.size size;
   Atomic.set pool.reach size;
-  change_allowed pool (size - 1);
+  Atomic.set pool.allowed (size - 1);
   Atomic.set pool.residents residents;
   Atomic.set pool.guests guests;
   Atomic.set open_pools [ pool ];

@@ -1,4 +1,4 @@
-(* No collection moves anything here. *)
+(* No collection moves anything here, and no promise is young: what is done without a barrier is not modelled. *)
 
 type 'a t = { mutable value : 'a }
 

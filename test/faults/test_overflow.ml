@@ -1,0 +1,65 @@
+(* [async] where the stack ends. A program of its own: once anything was cancelled in a process, [async] goes another way. *)
+
+open Harness
+module Pool = Muster.Pool
+module Task = Muster.Task
+
+let with_stacks words f =
+  let old = Gc.get () in
+  Gc.set { old with stack_limit = words };
+  Printexc.record_backtrace false;
+  Fun.protect f ~finally:(fun () -> Gc.set old)
+
+let rec below k f = if k = 0 then f () else 1 + below (k - 1) f
+let overflows k call = match below k call with _ -> false | exception Stack_overflow -> true
+
+(* The least number of frames that overflow the stack. *)
+let limit pool =
+  let rec first low high =
+    (* overflows at [high], not at [low] *)
+    if high - low < 2 then high
+    else
+      let middle = (low + high) / 2 in
+      if Pool.run pool (fun () -> overflows middle (fun () -> 0)) then first low middle
+      else first middle high
+  in
+  first 0 100_000
+
+(* After the first one on a worker [async] looks for room only where it needs some: each starts its task or raises, whatever
+   it meets: sleepers to be woken (after a rest), a deque to be widened (with many pending). *)
+let each_starts_or_raises pool =
+  with_stacks 4_000 @@ fun () ->
+  let limit = limit pool in
+  let ran = Atomic.make 0 and started = ref 0 and overflowed = ref 0 in
+  let call () =
+    ignore (Sys.opaque_identity (Task.async (fun () -> Atomic.incr ran)));
+    0
+  in
+  let try_at k = if overflows k call then incr overflowed else incr started in
+  let in_pool f =
+    Pool.run pool (fun () ->
+        Task.await (Task.async ignore);
+        f ())
+  in
+  let after_a_rest k () =
+    Thread.delay 0.002;
+    try_at k
+  and many k () =
+    for _ = 1 to 40 do
+      try_at k
+    done
+  in
+  for k = limit - 600 to limit do
+    in_pool (fun () -> try_at k);
+    if limit - k < 100 then in_pool (after_a_rest k);
+    in_pool (many k)
+  done;
+  check_bool "nothing was cancelled" true
+    (Atomic.get Muster_core.Place.attention land Muster_core.Place.stops = 0);
+  check_bool "some raise, most start" true (!overflowed > 0 && !started > !overflowed);
+  wait_until (fun () -> Atomic.get ran >= !started);
+  check_int "each that was started ran, and no other" !started (Atomic.get ran)
+
+let () =
+  Alcotest.run "overflow"
+    [ ("async", [ case "each starts or raises" (on_pools [ 1; 2; 3 ] each_starts_or_raises) ]) ]
