@@ -234,6 +234,42 @@ let while_its_awaiter_runs_it ~others ~rounds domains () =
   Atomic.set over true;
   List.iter (fun domain -> check_int "wrong" 0 (Domain.join domain)) domains
 
+type _ Effect.t += Park : unit Effect.t
+
+(* A handler of the user's around the await holds the task that it runs, and goes on with both in a domain that is in no
+   pool: what the pool's worker does meanwhile is not touched. *)
+let goes_on_in_no_pool () =
+  let parked : (unit, unit) Effect.Deep.continuation option ref = ref None
+  and result = Atomic.make 0 in
+  let park_and_await () =
+    let park () =
+      Effect.perform Park;
+      5
+    in
+    Atomic.set result (Task.await (Task.async park))
+  in
+  let effc (type a) : a Effect.t -> ((a, unit) Effect.Deep.continuation -> unit) option = function
+    | Park -> Some (fun (k : (a, unit) Effect.Deep.continuation) -> parked := Some k)
+    | _ -> None
+  in
+  let round pool =
+    Pool.run pool @@ fun () ->
+    Task.await (Task.async ignore);
+    Effect.Deep.match_with park_and_await () { retc = Fun.id; exnc = raise; effc };
+    let k = Option.get !parked in
+    check_raises "cancelled" Task.Cancelled (fun () ->
+        Task.scope (fun scope ->
+            in_domain (fun () -> Effect.Deep.continue k ());
+            Task.cancel_scope scope;
+            Task.check ();
+            failf "not told"));
+    check_int "result" 5 (Atomic.get result)
+  in
+  with_domains 1 (fun pool ->
+      for _ = 1 to 20 do
+        round pool
+      done)
+
 let everywhere name await =
   [ case (name ^ ", in a task") (in_tasks await); case (name ^ ", outside") (outside await) ]
 
@@ -265,6 +301,7 @@ let () =
           case "at exit" at_exit_of_the_program;
           case "the whole library below C" whole_library_below_c;
           case "many waits below C" many_waits_below_c;
+          case "begun in a pool, ended in none" goes_on_in_no_pool;
         ] );
       ( "two waits",
         [

@@ -23,9 +23,9 @@ let get (s : 'a slot) : 'a =
 
 let set s v = Domain.DLS.set s.key v
 
-(* Whether [get s] would be [v], on a domain that has had a value of its own. *)
 let[@inline] shows (s : 'a slot) (v : 'a) =
-  Array.unsafe_get (untyped_state ()) s.index == (Obj.magic v : Obj.t ref)
+  let state = untyped_state () in
+  s.index < Array.length state && Array.unsafe_get state s.index == (Obj.magic v : Obj.t ref)
 
 (* A domain has no array at first, and may be asked for it (machine_stubs.c). The sentinel stands
    in a slot that nobody has touched, once the array reaches beyond it. *)

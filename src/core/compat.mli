@@ -8,7 +8,7 @@ val slot : (unit -> 'a) -> 'a slot
 val get : 'a slot -> 'a
 
 val shows : 'a slot -> 'a -> bool
-(** Whether [get] would be that very value, on a domain that has had a value of its own. *)
+(** Whether [get] would be that very value, which is not the one that [slot] makes. *)
 
 val set : 'a slot -> 'a -> unit
 

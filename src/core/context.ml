@@ -33,7 +33,7 @@ let[@inline] place_after w = if Atomic.get beside != [] then find_after w else c
 (* The calling thread's, if it has one. *)
 let[@inline] place () = if Atomic.get beside != [] then find_after (current ()) else current ()
 
-(* Whether that is where the strand was before, whose domain has shown it. *)
+(* Whether that is where the strand still is: mostly, and quicker to tell than to look where it is. *)
 let[@inline] is_still_at w = Compat.shows here w && Atomic.get beside == []
 let note_stops () = attend stops true
 

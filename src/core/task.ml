@@ -102,14 +102,18 @@ let[@inline] put_back w context number =
   Young.set w.context context;
   w.own.strand <- number
 
-(* An asynchronous exception goes on afterwards. *)
-let[@inline never] end_elsewhere w context number t home result =
-  match Context.find_after w with
-  | w ->
-    put_back w context number;
+let put_back_at here context number =
+  match here with Some w -> put_back w context number | None -> ()
+
+(* A handler of the user's may have gone on with the strand on a thread that is in no pool: there is nothing to put
+   back. An asynchronous exception goes on afterwards. *)
+let[@inline never] end_elsewhere context number t home result =
+  match Context.here () with
+  | here ->
+    put_back_at here context number;
     Promise.resolve_from home t result
   | exception exn ->
-    put_back (Context.find_after w) context number;
+    put_back_at (Context.here ()) context number;
     ignore (Promise.resolve_from home t result);
     raise exn
 
@@ -140,7 +144,7 @@ let[@inline] run_claimed ~young_at w t home f =
     put_back w context number;
     resolve_at ~young:(Young.moment w.context = young_at) w home t result
   end
-  else end_elsewhere w context number t home result
+  else end_elsewhere context number t home result
 
 let rec run_again w t =
   match Promise.state t with
