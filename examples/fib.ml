@@ -1,13 +1,13 @@
 (* Naive Fibonacci: a fork at every call. A fork that no idle domain takes costs so
    little that the program needs no cut-off; [--cutoff] is there to compare with one. *)
 
-let rec sequential n = if n < 2 then 1 else sequential (n - 1) + sequential (n - 2)
-
 let rec parallel n =
   if n < 2 then 1
   else
     let a, b = Muster.both (fun () -> parallel (n - 1)) (fun () -> parallel (n - 2)) in
     a + b
+
+let rec sequential n = if n < 2 then 1 else sequential (n - 1) + sequential (n - 2)
 
 let rec parallel_above ~cutoff n =
   if n <= cutoff || n < 2 then sequential n
