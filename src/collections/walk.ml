@@ -54,6 +54,8 @@ type ('s, 'r) block = {
   each : int;  (** elements of a piece *)
   left : 's;  (** what comes after *)
   results : 'r option array;
+  spent : int Atomic.t;  (** ticks, by all who share it *)
+  ran : int Atomic.t;  (** pieces in these *)
 }
 
 let worth = Machine.ticks_of_us 50
@@ -139,29 +141,38 @@ let cut job from first ~each ~pieces =
     end
   in
   let count, left = walk 0 from in
-  { from = starts; count; first; each; left; results = Array.make count None }
+  let results = Array.make count None in
+  { from = starts; count; first; each; left; results; spent = Atomic.make 0; ran = Atomic.make 0 }
+
+let start_of b c = b.first + (c * b.each)
 
 let run_piece job b c =
-  let start = b.first + (c * b.each) in
+  let start = start_of b c in
   if not (over job start) then
     try b.results.(c) <- Some (job.work (piece job b.from.(c) b.each start no_more))
     with exn -> Leftmost.note job.failures start (Outcome.caught exn)
 
-(* The first piece of a block tells what an element costs, unless it may be cut short by the
-   end. *)
-let measured job b =
-  let since = Machine.ticks () in
-  run_piece job b 0;
-  let ticks = Machine.ticks () - since in
-  if b.count > 1 || not (job.source.is_end b.left) then
-    ignore (Site.learn job.code ~ticks ~iterations:b.each)
+let run_timed job b c =
+  if not (over job (start_of b c)) then begin
+    let since = Machine.ticks () in
+    run_piece job b c;
+    ignore (Atomic.fetch_and_add b.spent (Machine.ticks () - since));
+    ignore (Atomic.fetch_and_add b.ran 1)
+  end
 
-let rec share job b lo hi =
+let rec share_out job b lo hi =
   if hi - lo > 1 then
     let mid = lo + ((hi - lo) / 2) in
-    ignore (Fork.both (fun () -> share job b lo mid) (fun () -> share job b mid hi))
-  else if lo = 0 then measured job b
-  else run_piece job b lo
+    ignore (Fork.both (fun () -> share_out job b lo mid) (fun () -> share_out job b mid hi))
+  else run_timed job b lo
+
+(* All pieces tell what an element costs, as one of them may be short or long by chance; but for one that may be cut
+   short by the end, if there is no other. *)
+let share job b lo =
+  share_out job b lo b.count;
+  let ran = Atomic.get b.ran in
+  if ran > 0 && (b.count > 1 || not (job.source.is_end b.left)) then
+    ignore (Site.learn job.code ~ticks:(Atomic.get b.spent) ~iterations:(ran * b.each))
 
 (* What is remembered may be true of the elements before these alone. *)
 let rec in_turn job b c since =
@@ -171,12 +182,12 @@ let rec in_turn job b c since =
     if ticks < worth then in_turn job b next since
     else begin
       ignore (Site.learn job.code ~ticks ~iterations:(next * b.each));
-      share job b next b.count
+      share job b next
     end
 
 (* There is at least one piece. *)
 let run_block job b cost =
-  if Site.estimate cost (b.count * b.each) >= worth then share job b 0 b.count
+  if Site.estimate cost (b.count * b.each) >= worth then share job b 0
   else in_turn job b 0 (Machine.ticks ())
 
 (* The blocks, and where the last one ended. [most]: elements of a piece. Pieces grow, as a loop's chunks do, for
