@@ -242,21 +242,6 @@ let overflow_at_depth pool =
       0);
   is_usable pool
 
-let rec below k f = if k = 0 then f () else 1 + below (k - 1) f
-let overflows k call = match below k call with _ -> false | exception Stack_overflow -> true
-
-(* The least number of frames that overflow the stack. *)
-let first_depth pool =
-  let rec first low high =
-    (* overflows at [high], not at [low] *)
-    if high - low < 2 then high
-    else
-      let middle = (low + high) / 2 in
-      if Pool.run pool (fun () -> overflows middle (fun () -> 0)) then first low middle
-      else first middle high
-  in
-  first 0 100_000
-
 (* The last frames before the limit, one after the other: wherever in the library the stack ends,
    no task is left behind and nothing hangs. *)
 let overflow_everywhere pool =
@@ -284,7 +269,7 @@ let overflow_everywhere pool =
   in
   let check k call =
     Pool.run pool (fun () ->
-        let overflowed = overflows k call in
+        let overflowed = Depth.overflows k call in
         let before = Atomic.get started in
         check_int "all that began have ended" before (Atomic.get ended);
         if overflowed then begin
@@ -293,7 +278,7 @@ let overflow_everywhere pool =
         end)
   in
   with_stacks 4_000 @@ fun () ->
-  let limit = first_depth pool in
+  let limit = Depth.limit pool in
   List.iter
     (fun call ->
       for k = limit - 150 to limit do

@@ -10,32 +10,17 @@ let with_stacks words f =
   Printexc.record_backtrace false;
   Fun.protect f ~finally:(fun () -> Gc.set old)
 
-let rec below k f = if k = 0 then f () else 1 + below (k - 1) f
-let overflows k call = match below k call with _ -> false | exception Stack_overflow -> true
-
-(* The least number of frames that overflow the stack. *)
-let limit pool =
-  let rec first low high =
-    (* overflows at [high], not at [low] *)
-    if high - low < 2 then high
-    else
-      let middle = (low + high) / 2 in
-      if Pool.run pool (fun () -> overflows middle (fun () -> 0)) then first low middle
-      else first middle high
-  in
-  first 0 100_000
-
 (* After the first one on a worker [async] looks for room only where it needs some: each starts its task or raises, whatever
    it meets: sleepers to be woken (after a rest), a deque to be widened (with many pending). *)
 let each_starts_or_raises pool =
   with_stacks 4_000 @@ fun () ->
-  let limit = limit pool in
+  let limit = Depth.limit pool in
   let ran = Atomic.make 0 and started = ref 0 and overflowed = ref 0 in
   let call () =
     ignore (Sys.opaque_identity (Task.async (fun () -> Atomic.incr ran)));
     0
   in
-  let try_at k = if overflows k call then incr overflowed else incr started in
+  let try_at k = if Depth.overflows k call then incr overflowed else incr started in
   let in_pool f =
     Pool.run pool (fun () ->
         Task.await (Task.async ignore);
