@@ -398,6 +398,24 @@ let random_sizes =
   in
   List.concat_map on [ 1; 2; 3; 8 ]
 
+(* Soon after a call, the pool keeps nothing of its body. *)
+let keeps_no_body pool =
+  let await_collection call =
+    let collected = Atomic.make false in
+    let call () =
+      let big = Bytes.create 100 in
+      Gc.finalise (fun _ -> Atomic.set collected true) big;
+      call (fun worker -> ignore (Sys.opaque_identity (Bytes.get big worker)))
+    in
+    (Sys.opaque_identity call) ();
+    wait_until (fun () ->
+        Gc.full_major ();
+        Atomic.get collected)
+  in
+  await_collection (Team.broadcast pool);
+  await_collection (fun f -> Team.for_n pool (Pool.size pool) (fun ~worker _ -> f worker));
+  await_collection (fun f -> Pool.run pool (fun () -> Team.broadcast pool f))
+
 let () =
   Alcotest.run "team"
     [
@@ -410,6 +428,7 @@ let () =
           case "many in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
           case "plain writes are seen" (on_pools [ 1; 2; 3 ] regions_order_plain_writes);
           case "unequal work" (on_each_count unequal_work);
+          case "nothing of it is kept" (on_each_count keeps_no_body);
           case ~seconds:30 "shared with who comes" (fun () ->
               if not flipped then shared_with_who_comes ());
         ] );

@@ -3,14 +3,18 @@
       Idle --caller claims--> Busy --it has written the letter--> Posted
       Posted --worker begins--> Busy --it is done--> Idle
       Posted --caller takes it back--> Busy --> Idle
-      Posted, ordered ----worker is done----> Idle v}
+      Posted, ordered ----worker is done----> Idle
+      Idle --its worker empties it--> Busy --> Idle v}
 
    Who has made it Busy, and nobody else, reads and writes the letter: the caller as it posts, then whoever begins
    the job. The worker of an ordered job begins without a word, as nobody else may (only while it is away, and once it
    has been, it says so: Run.take_job).
 
-   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. No number is used twice, so
-   a compare-and-set that finds it has found the very job that was seen before.
+   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy; without a number it is
+   being emptied. No number is used twice, so a compare-and-set that finds it has found the very job that was seen before.
+
+   A job that is over is left in the mailbox until no other seems to follow: to empty it takes a tenth of an empty
+   region's time, which the caller would wait for.
 
    A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there, and who waits
    for it waits for some stores. *)
@@ -38,12 +42,14 @@ type progress = Waiting | Running | Over
 
 let report () = { failures = Leftmost.create (); late = Atomic.make 0 }
 let no_report = report ()
-let blank () : letter = { share = ignore; report = no_report; from = 0; backtrace = false }
+let no_share (_ : int) = ()
+let blank () : letter = { share = no_share; report = no_report; from = 0; backtrace = false }
 let[@inline] word (t : t) = Compat.first_word t
 let idle = 0
 let gone = 1
 let busy = 1
 let ordered_bit = 2
+let being_emptied = busy lor ordered_bit (* a job's number begins at 4 *)
 let most_places = 4096 (* 128 domains, some guests *)
 let none = 0
 
@@ -55,7 +61,7 @@ let is_ordered job = job land ordered_bit <> 0
 
 let create ~is_open =
   let t =
-    Compat.padded { word = idle; share = ignore; report = no_report; from = 0; backtrace = false }
+    Compat.padded { word = idle; share = no_share; report = no_report; from = 0; backtrace = false }
   in
   if not is_open then Atomic.set (word t) gone;
   t
@@ -74,9 +80,18 @@ let progress t job =
   let seen = Atomic.get (word t) in
   if seen = job then Waiting else if seen = job lor busy then Running else Over
 
+(* Its worker empties it within some stores, unless it loses its CPU in between. *)
+let rec await_empty word turns =
+  let seen = Atomic.get word in
+  if seen = being_emptied && turns > 0 then begin
+    Domain.cpu_relax ();
+    await_empty word (turns - 1)
+  end
+  else seen
+
 let post t job ({ share; report; from; backtrace } : letter) =
   let word = word t in
-  Atomic.get word = idle
+  await_empty word Machine.join_turns = idle
   && Atomic.compare_and_set word idle (job lor busy)
   &&
   (t.share <- share;
@@ -94,10 +109,31 @@ let read (t : t) ~(into : letter) =
   into.from <- t.from;
   into.backtrace <- t.backtrace
 
-let free t =
-  t.share <- ignore;
-  t.report <- no_report;
-  Atomic.set (word t) idle
+let leave t = Atomic.set (word t) idle
 
-let lock t = Atomic.compare_and_set (word t) idle gone
+let clear t =
+  t.share <- no_share;
+  t.report <- no_report
+
+let free t =
+  clear t;
+  leave t
+
+let keeps_job (t : t) = t.share != no_share
+
+let empty t =
+  let word = word t in
+  keeps_job t
+  && Atomic.get word = idle
+  && Atomic.compare_and_set word idle being_emptied
+  &&
+  (free t;
+   true)
+
+let lock t =
+  Atomic.compare_and_set (word t) idle gone
+  &&
+  (clear t;
+   true)
+
 let unlock t = Atomic.set (word t) idle

@@ -64,7 +64,7 @@ val progress : t -> job -> progress
 (** {2 Steps} *)
 
 val post : t -> job -> letter -> bool
-(** Whether the mailbox was idle. *)
+(** Whether the mailbox was idle. Waits for a moment for one that is being emptied. *)
 
 val try_begin : t -> job -> bool
 (** Whether it is the calling thread that does the posted job, or takes it back: it is nobody else's now. *)
@@ -74,8 +74,18 @@ val read : t -> into:letter -> unit
 val free : t -> unit
 (** The job has ended, or goes on elsewhere. Keeps nothing of it. *)
 
+val leave : t -> unit
+(** The job has ended. Keeps it until the next one is posted, or the mailbox is emptied. *)
+
+val keeps_job : t -> bool
+(** One that is posted, begun, or left. *)
+
+val empty : t -> bool
+(** By its worker: lets go of a job that it has left there. Whether there was one, and callers may have found the mailbox
+    busy. *)
+
 val lock : t -> bool
-(** From idle to gone. *)
+(** From idle to gone. Keeps nothing. *)
 
 val unlock : t -> unit
 (** From gone to idle. *)

@@ -226,7 +226,7 @@ let rec is_next_due w pauses =
 let rec serve_row w ~on_top ~until left =
   serve_one w ~on_top
   && begin
-    if left > 1 && is_next_due w (region_pauses w.pool) && not (until ()) then
+    if is_next_due w (region_pauses w.pool) && left > 1 && not (until ()) then
       ignore (serve_row w ~on_top ~until (left - 1));
     true
   end
@@ -251,6 +251,7 @@ let execute_next w next =
 let rec work w ~on_top ~until =
   if not (until ()) then begin
     let served = serve_row w ~on_top ~until row in
+    empty_mailbox w;
     if Atomic.get w.look <> 0 then look w else Staff.look_if_short w;
     if not (execute_next w find) then begin
       search w ~pauses:(search_pauses w.pool ~served) ~until;

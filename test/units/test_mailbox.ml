@@ -18,29 +18,34 @@ let jobs =
 
 (* {2 Every sequence} *)
 
-type op = Post of Mailbox.job | Begin of Mailbox.job | Free | Lock | Unlock
-type model = Idle | Gone | Posted of Mailbox.job | Busy of Mailbox.job
+type op = Post of Mailbox.job | Begin of Mailbox.job | Free | Leave | Empty | Lock | Unlock
+type state = Idle | Gone | Posted of Mailbox.job | Busy of Mailbox.job
+type model = { state : state; keeps_job : bool }
 
-let step mailbox m op =
+let has_job = function Posted _ | Busy _ -> true | Idle | Gone -> false
+
+let step mailbox ({ state; keeps_job } as m) op =
   let says what is_so m' ok =
     check_bool what is_so ok;
     if is_so then m' else m
-  in
+  and does is_so m' f =
+    if is_so then f mailbox;
+    if is_so then m' else m
+  and nothing state = { state; keeps_job = false }
+  and something state = { state; keeps_job = true } in
   match op with
-  | Post job -> says "post" (m = Idle) (Posted job) (Mailbox.post mailbox job (letter ()))
-  | Begin job -> says "begin" (m = Posted job) (Busy job) (Mailbox.try_begin mailbox job)
-  | Lock -> says "lock" (m = Idle) Gone (Mailbox.lock mailbox)
-  | Free -> (
-    match m with
-    | Posted _ | Busy _ ->
-      Mailbox.free mailbox;
-      Idle
-    | Idle | Gone -> m)
-  | Unlock ->
-    if m = Gone then Mailbox.unlock mailbox;
-    if m = Gone then Idle else m
+  | Post job ->
+    says "post" (state = Idle) (something (Posted job)) (Mailbox.post mailbox job (letter ()))
+  | Begin job ->
+    says "begin" (state = Posted job) (something (Busy job)) (Mailbox.try_begin mailbox job)
+  | Lock -> says "lock" (state = Idle) (nothing Gone) (Mailbox.lock mailbox)
+  | Free -> does (has_job state) (nothing Idle) Mailbox.free
+  | Leave -> does (has_job state) (something Idle) Mailbox.leave
+  | Empty -> says "empty" (state = Idle && keeps_job) (nothing Idle) (Mailbox.empty mailbox)
+  | Unlock -> does (state = Gone) (nothing Idle) Mailbox.unlock
 
-let look mailbox m =
+let look mailbox { state = m; keeps_job } =
+  check_bool "keeps a job" keeps_job (Mailbox.keeps_job mailbox);
   check_bool "idle" (m = Idle) (Mailbox.is_idle mailbox);
   check_bool "gone" (m = Gone) (Mailbox.is_gone mailbox);
   let is_busy = match m with Busy _ | Gone -> true | Idle | Posted _ -> false in
@@ -57,7 +62,7 @@ let look mailbox m =
 
 let every_sequence () =
   let of_job job = [ Post job; Begin job ] in
-  let ops = Free :: Lock :: Unlock :: List.concat_map of_job jobs in
+  let ops = Free :: Leave :: Empty :: Lock :: Unlock :: List.concat_map of_job jobs in
   let run ops =
     let mailbox = Mailbox.create ~is_open:false in
     let step_and_look m op =
@@ -65,7 +70,7 @@ let every_sequence () =
       look mailbox m;
       m
     in
-    ignore (List.fold_left step_and_look Gone (Unlock :: ops))
+    ignore (List.fold_left step_and_look { state = Gone; keeps_job = false } (Unlock :: ops))
   in
   each_word ops ~length:5 run
 
@@ -90,7 +95,14 @@ let no_two_jobs_are_equal () =
 (* The collector finds the share when no mailbox keeps it. *)
 let nothing_is_kept () =
   let job = List.hd jobs in
-  let check ~begun =
+  let free_or_leave ~leave mailbox =
+    if leave then begin
+      Mailbox.leave mailbox;
+      check_bool "empty" true (Mailbox.empty mailbox)
+    end
+    else Mailbox.free mailbox
+  in
+  let check ~begun ~leave =
     let mailbox = Mailbox.create ~is_open:true and collected = ref false in
     let post () =
       let big = Bytes.create 10 in
@@ -102,13 +114,14 @@ let nothing_is_kept () =
     Gc.full_major ();
     check_bool "the mailbox keeps what waits" false !collected;
     if begun then check_bool "begin" true (Mailbox.try_begin mailbox job);
-    Mailbox.free mailbox;
+    free_or_leave ~leave mailbox;
     Gc.full_major ();
     check_bool "the mailbox keeps nothing" true !collected;
     ignore (Sys.opaque_identity mailbox)
   in
-  check ~begun:true;
-  check ~begun:false
+  List.iter
+    (fun begun -> List.iter (fun leave -> check ~begun ~leave) [ false; true ])
+    [ false; true ]
 
 (* {2 Two callers}
 
@@ -148,10 +161,10 @@ let letters_are_whole () =
       share from;
       check_bool "report" true (report == reports.(from));
       check_bool "backtrace" (from = 1) backtrace;
-      Mailbox.free mailbox;
+      if Atomic.get served land 1 = 0 then Mailbox.free mailbox else Mailbox.leave mailbox;
       Atomic.incr served
     end
-    else pause ()
+    else if not (Mailbox.empty mailbox) then pause ()
   in
   let domains = List.init callers (fun from -> Domain.spawn (call from)) in
   let all = callers * each in

@@ -84,11 +84,13 @@ let thief ?(times = 1) pool i =
 let faults pool ~asleep =
   let is_awake i = not (Atomic.is_blocked i) in
   let is_busy { mailbox; _ } = not (Mailbox.is_idle mailbox || Mailbox.is_gone mailbox) in
+  let keeps_job { mailbox; _ } = Mailbox.keeps_job mailbox in
   let is_counted place = Atomic.get place.Parking.state = Parking.asleep in
   let counted = List.filter is_counted (Array.to_list pool.parking.places) in
   [
     ("a resident is not asleep", List.exists is_awake asleep);
     ("a mailbox is not idle", Array.exists is_busy pool.workers);
+    ("a mailbox keeps a job", Array.exists keeps_job pool.workers);
     ("somebody is counted as posting", Atomic.get pool.posting <> 0);
     ("the count of searchers is off", Atomic.get pool.searching <> 0);
     ("the count of sleepers is off", Parking.sleepers pool.parking <> List.length counted);
