@@ -41,8 +41,8 @@ type 'a job = {
 let tiny = 8
 let short = 128
 let long = 2048
-let rec log2 n = if n <= 1 then 0 else 1 + log2 (n / 2)
-let comparisons n = n * Int.max 1 (log2 n)
+let rec log2_from l n = if n <= 1 then l else log2_from (l + 1) (n lsr 1)
+let comparisons n = n * Int.max 1 (log2_from 0 n)
 let[@inline] target job flip = if flip then job.scratch else job.own
 let[@inline] stopped job index = Leftmost.stops job.failures index
 let note job hi exn = Leftmost.note job.failures (hi - 1) (Outcome.caught exn)
@@ -210,14 +210,17 @@ let move_range job { lo; hi; flip } = move job.own lo (target job flip) lo (hi -
 (* A node of cheap comparisons should last longer than a fork with a steal. *)
 let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
 
-(* The leftmost node that does not fork tells what a comparison costs. *)
+(* The leftmost node that does not fork tells what a comparison costs. If the whole is too short to share, that is
+   remembered exactly: else what was once a little too much would stay so ([Site.learn]). *)
 let measured node job range =
   if range.lo > 0 || range.hi > job.grain then node job range
   else begin
     let since = Machine.ticks () in
     let made = node job range in
     let ticks = Machine.ticks () - since in
-    ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)));
+    let cost = Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)) in
+    if Site.estimate cost (comparisons (Array.length job.own)) < Loop.worth then
+      Site.remember job.code cost;
     made
   end
 

@@ -43,12 +43,13 @@ let cost_of ~ticks ~iterations =
   let ticks = Int.max 0 (ticks - clock) in
   Int.max 1 (Int.min limit ((ticks lsl shift) / iterations))
 
+let remember code cost = Atomic.set (cell code) (key code lor cost)
+
 (* Written only where it changes much, since the table is shared. *)
 let learn code ~ticks ~iterations =
   let now = cost_of ~ticks ~iterations in
   let before = cost code in
-  if before = unknown || now > 2 * before || 2 * now < before then
-    Atomic.set (cell code) (key code lor now);
+  if before = unknown || now > 2 * before || 2 * now < before then remember code now;
   now
 
 (* {2 So short that the clock is felt}

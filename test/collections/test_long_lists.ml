@@ -1,5 +1,5 @@
 (* Lists that go to the major heap at once (Chain), lists of lengths around those at which work
-   in place is given more (Walk), and what is timed now and then (Site.is_due). *)
+   in place is given more (Walk), and what is so short that it is not always timed (Site.is_trusted). *)
 
 module Ours = Muster.List
 module Theirs = Stdlib.List
@@ -114,7 +114,7 @@ let few_promoted () =
       check "filter" (fun () -> Ours.filter (fun x -> x >= 0) l);
       check "scan" (fun () -> Ours.scan max l))
 
-(* A body that was very short, so that it is timed now and then only. *)
+(* A body that was so short that it is not always timed. *)
 let noticed what call =
   let turns = ref 0 in
   let rec spin k = if k > 0 then spin (k - 1) in
