@@ -66,6 +66,7 @@ let end_sleep w =
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park w ~announce ~found =
   let parking = w.pool.parking in
+  empty_mailbox w;
   Staff.look_if_due w;
   if w.resident then Heap.settle w;
   w.own.counts.parks <- w.own.counts.parks + 1;
@@ -226,7 +227,7 @@ let rec is_next_due w pauses =
 let rec serve_row w ~on_top ~until left =
   serve_one w ~on_top
   && begin
-    if is_next_due w (region_pauses w.pool) && left > 1 && not (until ()) then
+    if left > 1 && is_next_due w (region_pauses w.pool) && not (until ()) then
       ignore (serve_row w ~on_top ~until (left - 1));
     true
   end
@@ -237,7 +238,10 @@ let execute_next w next =
   let outer = w.own.found in
   match
     let task = next w in
-    if task != none then execute w ~records:w.own.records task;
+    if task != none then begin
+      empty_mailbox w;
+      execute w ~records:w.own.records task
+    end;
     w.own.found <- outer;
     task != none
   with
@@ -251,7 +255,6 @@ let execute_next w next =
 let rec work w ~on_top ~until =
   if not (until ()) then begin
     let served = serve_row w ~on_top ~until row in
-    empty_mailbox w;
     if Atomic.get w.look <> 0 then look w else Staff.look_if_short w;
     if not (execute_next w find) then begin
       search w ~pauses:(search_pauses w.pool ~served) ~until;

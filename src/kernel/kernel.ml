@@ -121,6 +121,27 @@ let unlocked fn ctx n workers worker =
   let start, count = Slices.slice n workers worker in
   run_slice_unlocked ~fn ~ctx ~workers ~worker ~start ~count
 
+(* A program calls the same kernel again and again, mostly with the same arguments. Then the workers have read the share that
+   was made for the last call, and need not fetch it. *)
+type made = { fn : int; ctx : int; n : int; workers : int; is_long : bool; share : int -> unit }
+
+let nothing = { fn = 0; ctx = 0; n = 0; workers = 0; is_long = false; share = ignore }
+let last = Compat.padded (Atomic.make nothing)
+
+let share_of fn ctx n workers ~is_long =
+  let made = Atomic.get last in
+  if
+    made.fn = fn && made.ctx = ctx && made.n = n && made.workers = workers && made.is_long = is_long
+  then made.share
+  else begin
+    let share =
+      if is_long then fun worker -> unlocked fn ctx n workers worker
+      else fun worker -> locked fn ctx n workers worker
+    in
+    Atomic.set last { fn; ctx; n; workers; is_long; share };
+    share
+  end
+
 (* Two looks at the clock are a tenth of a short region, so these are measured now and then. *)
 let is_telling (w : Place.t) all ~long = all >= long / 8 || w.own.counts.regions land 15 = 0
 
@@ -139,10 +160,7 @@ let rec for_slices fn ctx n =
   let pool = current_pool () and if_closed () = for_slices fn ctx n in
   let workers = Int.min n (most pool) in
   let all = Site.estimate (Site.cost fn) n and long = long * workers in
-  let share =
-    if all < long then fun worker -> locked fn ctx n workers worker
-    else fun worker -> unlocked fn ctx n workers worker
-  in
+  let share = share_of fn ctx n workers ~is_long:(all >= long) in
   let in_place () =
     for worker = 0 to workers - 1 do
       share worker

@@ -355,6 +355,34 @@ value kernels_square(value bigarray) {
   CAMLreturn(Val_unit);
 }
 
+/* Two bodies of the same context, in turn: how many indices were not run so often by each. */
+enum { BOTH = 100 };
+
+struct both {
+  int up[BOTH], down[BOTH];
+};
+
+static void count_up(void *ctx, size_t worker, size_t start, size_t count) {
+  (void)worker;
+  for (size_t i = start; i < start + count; i++) ((struct both *)ctx)->up[i]++;
+}
+
+static void count_down(void *ctx, size_t worker, size_t start, size_t count) {
+  (void)worker;
+  for (size_t i = start; i < start + count; i++) ((struct both *)ctx)->down[i]--;
+}
+
+value kernels_in_turn(value rounds) {
+  struct both both = {{0}, {0}};
+  int times = Int_val(rounds), wrong = 0;
+  for (int i = 0; i < times; i++) {
+    muster_for_slices(BOTH, count_up, &both);
+    muster_for_slices(BOTH, count_down, &both);
+  }
+  for (int i = 0; i < BOTH; i++) wrong += both.up[i] != times || both.down[i] != -times;
+  return Val_int(wrong);
+}
+
 static void increment(void *ctx, size_t worker, size_t start, size_t count) {
   long *a = ctx;
   (void)worker;

@@ -25,6 +25,7 @@ external square : (float, Bigarray.float64_elt, Bigarray.c_layout) Bigarray.Arra
   = "kernels_square"
 
 external rounds : int -> int = "kernels_rounds"
+external in_turn : int -> int = "kernels_in_turn"
 
 let covers n =
   check_int (Printf.sprintf "slices of %d" n) 0 (visit_slices n);
@@ -47,6 +48,7 @@ let many_in_a_row =
         covers 16
       done)
 
+let bodies_in_turn = in_pool (fun () -> check_int "in turn" 0 (in_turn 200))
 let writes_are_seen = in_pool (fun () -> check_int "rounds" 0 (rounds 2_000))
 
 let counts_workers pool =
@@ -370,6 +372,7 @@ let () =
           case "many sizes" (on_pools [ 1; 2; 3; 8 ] (in_pool use_all));
           case "sizes about the pool's" (on_each_count sizes_about_the_pools);
           case "many in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
+          case "two bodies in turn" (on_each_count bodies_in_turn);
           case "plain writes are seen" (on_each_count writes_are_seen);
           case "muster_workers" (on_each_count counts_workers);
           case "in parallel" (on_each_count are_parallel);
