@@ -171,6 +171,16 @@ let reported_on_stderr () =
   Child.check_success child;
   check_int "times" 1 (count_substring child.errors ~sub:"nobody awaits me")
 
+(* A worker has found the failure, and the program ends while the handler runs. *)
+let reported_at_the_end () =
+  let child = Child.run "child/child.exe" [ "end-beside-report" ] in
+  Child.check_success child;
+  check_equal "output" "told\n" child.output
+
+let handler_exits () =
+  let child = Child.run ~limit:20. "child/child.exe" [ "exit-in-report" ] in
+  check_equal "status" (Unix.WEXITED 3) child.status
+
 (* Two pools may have one name. *)
 let closing_reports_its_own () =
   let reports = Atomic.make 0 in
@@ -303,6 +313,8 @@ let () =
           case "the report has the origin" report_has_the_origin;
           case "a raising handler" raising_handler_does_no_harm;
           case "stderr by default" reported_on_stderr;
+          case "as the program ends" reported_at_the_end;
+          case "by a handler that exits" handler_exits;
           case "a pool's end reports its own" closing_reports_its_own;
           case "a pool closes while others fail" closing_beside_failures;
         ] );

@@ -52,7 +52,38 @@ let tell failure =
 
 (* For a function of the user's that runs on whoever's stack. *)
 let protect f = try f () with Sys.Break as exn -> raise exn | exn -> tell (Outcome.caught exn)
-let report u = if Atomic.exchange u.heard Promise.Heard != Heard then tell u.failure
+
+(* The threads that may be in the midst of a report. One is here before the failure is marked as heard: so who ends the program
+   either reports it, or finds here who does. *)
+let reporters : int list Atomic.t = Atomic.make []
+
+let rec change f =
+  let old = Atomic.get reporters in
+  if not (Atomic.compare_and_set reporters old (f old)) then change f
+
+let rec without me = function
+  | [] -> []
+  | other :: rest -> if other = me then rest else other :: without me rest
+
+let report u =
+  if unheard u then begin
+    let me = Machine.thread_id () in
+    let come = List.cons me and go = without me in
+    let tell_once () = if Atomic.exchange u.heard Promise.Heard != Heard then tell u.failure in
+    change come;
+    Outcome.finally change go tell_once
+  end
+
+(* Its own handlers may have called whoever waits. A handler that takes longer is given up. *)
+let longest_wait_ms = 1000
+
+let rec await_reporters ms =
+  let me = Machine.thread_id () in
+  if ms > 0 && List.exists (fun other -> other <> me) (Atomic.get reporters) then begin
+    ignore Machine.Sleeper.(sleep (create ()) 1);
+    await_reporters (ms - 1)
+  end
+
 let is_lost u = Machine.Canary.is_dead u.promise
 
 (* The oldest first. *)
@@ -135,6 +166,7 @@ let note owner _ ({ failure; heard; _ } as raised : Promise.raised) =
   end
 
 let flush ?owner () =
-  report_all (fun u -> match owner with None -> true | Some owner -> u.owner == owner)
+  report_all (fun u -> match owner with None -> true | Some owner -> u.owner == owner);
+  await_reporters longest_wait_ms
 
 let () = at_exit (fun () -> flush ())

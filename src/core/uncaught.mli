@@ -16,7 +16,8 @@ val is_watched_by : Promise.owner -> bool
     collected ones, whoever's. *)
 
 val flush : ?owner:Promise.owner -> unit -> unit
-(** Reports what is left (of one pool). Also called when the program ends. *)
+(** Reports what is left (of one pool), and waits a second at most for other threads that are reporting. Also called when the
+    program ends. *)
 
 val protect : (unit -> unit) -> unit
 (** Calls the function; its exception goes to the handler. [Sys.Break] goes to the caller, here and wherever

@@ -67,6 +67,28 @@ let lose_exception () =
   Unix.sleepf 0.3;
   Gc.full_major ()
 
+(* The pool has nothing to do, so one of its workers finds the failure. *)
+let lose_exception_to handler =
+  let begun = Atomic.make false in
+  Task.set_uncaught_handler (fun _ _ ->
+      Atomic.set begun true;
+      handler ());
+  let lose () = ignore (Task.async (fun () -> failwith "nobody awaits me")) in
+  (Sys.opaque_identity lose) ();
+  while not (Atomic.get begun) do
+    Unix.sleepf 0.001;
+    Gc.full_major ()
+  done
+
+let end_beside_report () =
+  lose_exception_to (fun () ->
+      Unix.sleepf 0.1;
+      say "told")
+
+let exit_in_report () =
+  lose_exception_to (fun () -> exit 3);
+  Unix.sleepf 30.
+
 let await_sleeper () =
   let sleep () =
     say "asleep";
@@ -248,6 +270,8 @@ let programs =
     ("work-at-exit", work_at_exit);
     ("fail-uncaught", fail_uncaught);
     ("lose-exception", lose_exception);
+    ("end-beside-report", end_beside_report);
+    ("exit-in-report", exit_in_report);
     ("await-sleeper", await_sleeper);
     ("await-sleeper-catching-break", await_sleeper_catching_break);
     ("end-beside-blocking", end_beside_blocking);
