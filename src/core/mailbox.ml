@@ -123,8 +123,7 @@ let keeps_job (t : t) = t.share != no_share
 
 let empty t =
   let word = word t in
-  keeps_job t
-  && Atomic.get word = idle
+  Atomic.get word = idle
   && Atomic.compare_and_set word idle being_emptied
   &&
   (free t;

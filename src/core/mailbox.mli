@@ -77,12 +77,11 @@ val free : t -> unit
 val leave : t -> unit
 (** The job has ended. Keeps it until the next one is posted, or the mailbox is emptied. *)
 
-val keeps_job : t -> bool
-(** One that is posted, begun, or left. *)
-
 val empty : t -> bool
-(** By its worker: lets go of a job that it has left there. Whether there was one, and callers may have found the mailbox
-    busy. *)
+(** By a worker that has left a job there: lets go of it, if the mailbox is idle. If so, callers may have found it busy. *)
+
+val keeps_job : t -> bool
+(** One that is posted, begun, or left; for tests. *)
 
 val lock : t -> bool
 (** From idle to gone. Keeps nothing. *)

@@ -43,6 +43,8 @@ and joinable = {
 
 and own = {
   mutable in_share : bool;  (** runs the job that its mailbox shows *)
+  mutable has_left : bool;
+      (** a job that is over in its mailbox, or did so before another one came *)
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
   mutable home : Promise.home;  (** of the tasks that it starts *)
@@ -159,6 +161,7 @@ let make_own home index =
   Compat.padded
     {
       in_share = false;
+      has_left = false;
       careful = false;
       handled = false;
       home;

@@ -244,6 +244,7 @@ let end_share ~leave w ~here (report : Mailbox.report) ~from =
   let frees = here && w.own.in_share in
   if frees then begin
     w.own.in_share <- false;
+    w.own.has_left <- leave;
     if leave then Mailbox.leave w.mailbox else Mailbox.free w.mailbox
   end
   else ignore (Atomic.fetch_and_add report.late (-1));
@@ -291,7 +292,12 @@ let serve_one w ~on_top =
         raise exn
     end
 
-let empty_mailbox w = if Mailbox.empty w.mailbox then wake_posters w.pool
+let empty_mailbox w =
+  if w.own.has_left then begin
+    w.own.has_left <- false;
+    if Mailbox.empty w.mailbox then wake_posters w.pool
+  end
+
 let serve w = ignore (serve_one w ~on_top:true)
 
 (* While its thread is in another pool, a worker's shares are done by who asks for them. *)

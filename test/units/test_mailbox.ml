@@ -41,7 +41,7 @@ let step mailbox ({ state; keeps_job } as m) op =
   | Lock -> says "lock" (state = Idle) (nothing Gone) (Mailbox.lock mailbox)
   | Free -> does (has_job state) (nothing Idle) Mailbox.free
   | Leave -> does (has_job state) (something Idle) Mailbox.leave
-  | Empty -> says "empty" (state = Idle && keeps_job) (nothing Idle) (Mailbox.empty mailbox)
+  | Empty -> says "empty" (state = Idle) (nothing Idle) (Mailbox.empty mailbox)
   | Unlock -> does (state = Gone) (nothing Idle) Mailbox.unlock
 
 let look mailbox { state = m; keeps_job } =
@@ -164,7 +164,10 @@ let letters_are_whole () =
       if Atomic.get served land 1 = 0 then Mailbox.free mailbox else Mailbox.leave mailbox;
       Atomic.incr served
     end
-    else if not (Mailbox.empty mailbox) then pause ()
+    else begin
+      ignore (Mailbox.empty mailbox);
+      pause ()
+    end
   in
   let domains = List.init callers (fun from -> Domain.spawn (call from)) in
   let all = callers * each in
