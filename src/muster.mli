@@ -280,7 +280,8 @@ module Task : sig
   (** What to do with the exception of a task that nobody awaits; by default it is printed on
       [stderr]. Called once for each, when it is certain: when the promise has been collected, the
       pool closed, or the program ends. Workers look for collected ones while they work or have nothing to do; a pool that is not
-      used, for ten seconds after the failure. The program's end waits for a handler that is running, a second at most. Not for the tasks of a {!scope}, which raises the first failure
+      used, for ten seconds after the failure. The end of the program, or of a pool, waits for handlers that are running, a second
+      at most. Not for the tasks of a {!scope}, which raises the first failure
       itself: those that follow, from tasks that clean up, say, are dropped. What the handler does is part of
       no task; what it raises is printed on [stderr], but [Sys.Break].
 

@@ -13,8 +13,9 @@
    The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy; without a number it is
    being emptied. No number is used twice, so a compare-and-set that finds it has found the very job that was seen before.
 
-   A job that is over is left in the mailbox until its worker does something else: to empty it takes a tenth of an empty
-   region's time, which the caller would wait for; or meets the next caller, if it is done too soon.
+   A resident leaves a job that is over in its mailbox, and empties that when it begins a task or goes to sleep. To empty it at
+   once takes a tenth of an empty region's time, for which the region's caller would wait; to empty it soon afterwards
+   takes the line from the next region's caller. Who finds it being emptied waits for some stores.
 
    A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there, and who waits
    for it waits for some stores. *)

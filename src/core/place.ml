@@ -44,7 +44,7 @@ and joinable = {
 and own = {
   mutable in_share : bool;  (** runs the job that its mailbox shows *)
   mutable has_left : bool;
-      (** a job that is over in its mailbox, or did so before another one came *)
+      (** a job that is over in its mailbox (Run.empty_mailbox); perhaps another one has come since *)
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
   mutable home : Promise.home;  (** of the tasks that it starts *)

@@ -74,7 +74,8 @@ let report u =
     Outcome.finally change go tell_once
   end
 
-(* Its own handlers may have called whoever waits. A handler that takes longer is given up. *)
+(* Who ends the program, or a pool, waits for the others. It may do so within a handler, so it does not wait for its own report;
+   and two may wait for each other, or a handler for whoever waits: hence the limit. *)
 let longest_wait_ms = 1000
 
 let rec await_reporters ms =
