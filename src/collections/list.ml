@@ -149,8 +149,8 @@ let tried sort cmp l code cost n =
     Some made
   end
 
-(* A hundred ints are, on most machines. *)
-let tiny = 2 * Walk.trial
+(* A hundred ints or short strings are, on most machines. *)
+let tiny = 4 * Walk.trial
 
 let in_place sort by_array cmp l code cost n =
   if Site.estimate cost n < tiny && Site.is_trusted () then sort cmp l

@@ -360,13 +360,18 @@ let alone node cmp own ~code =
   Context.reraise job.failures;
   made
 
-(* The same, if it is. *)
-let tried node cmp own ~code cost ~iterations =
+(* The same, if it is; [after] is told what it took. *)
+let tried node cmp own ~code ~after =
   let since = Machine.ticks () and grain = Array.length own in
   let job = make_job cmp own ~code ~grain ~since in
   let made = raising job (fun () -> node job (all own)) in
-  if job.grain = grain then Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations;
+  if job.grain = grain then after ~ticks:(Machine.ticks () - since);
   made
+
+let shared node cmp own ~code cost =
+  let job = make_job cmp own ~code ~grain:(grain_for cost) in
+  let run () = measured node job (all own) in
+  raising job (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
 
 let whole node cmp own =
   let code = Machine.code_of cmp and iterations = comparisons (Array.length own) in
@@ -374,11 +379,11 @@ let whole node cmp own =
   let estimate = Site.estimate cost iterations in
   if estimate < Loop.worth then
     if estimate < Chunks.tiny && Site.is_trusted () then alone node cmp own ~code
-    else tried node cmp own ~code cost ~iterations
-  else
-    let job = make_job cmp own ~code ~grain:(grain_for cost) in
-    let run () = measured node job (all own) in
-    raising job (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
+    else tried node cmp own ~code ~after:(Site.confirm code cost ~iterations)
+  else if estimate < 2 * Loop.worth && Site.is_turn_alone () then
+    let after ~ticks = Site.remember code (Site.cost_of ~ticks ~iterations) in
+    tried node cmp own ~code ~after
+  else shared node cmp own ~code cost
 
 let sort cmp own = if Array.length own <= tiny then sort_tiny cmp own else whole node cmp own
 

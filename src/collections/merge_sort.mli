@@ -9,7 +9,7 @@ val sort : ('a -> 'a -> int) -> 'a array -> unit
     elements that it held, in some order; but for an asynchronous exception ([Sys.Break]) that
     strikes outside of [cmp].
     {b Cost}: at most [n log2 n] calls of [cmp], and 2 % more for cutting long merges; one array of
-    [n] beside [a], nothing for 8 elements and fewer. Below about 6 us it stays with the caller,
+    [n] beside [a], nothing for 8 elements and fewer. Below about 12 us it stays with the caller,
     if [cmp] is as fast as it was the last time.
     {b Domains}: [cmp] runs on several at the same time. Nobody else may write [a] meanwhile.
     {b Order}: everything [cmp] did happens before the return.

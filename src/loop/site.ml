@@ -61,9 +61,9 @@ let learn code ~ticks ~iterations =
 
 let moment = Machine.ticks_of_us 6
 
-type last = { mutable began : int; _more : int }
+type last = { mutable began : int; mutable turn : int }
 
-let last = Compat.slot (fun () -> Compat.padded { began = 0; _more = 0 })
+let last = Compat.slot (fun () -> Compat.padded { began = 0; turn = 0 })
 
 (* For what begins now. Threads of one domain may take each other's beginning for their own, which does no harm. *)
 let is_trusted () =
@@ -71,6 +71,18 @@ let is_trusted () =
   let since = now - last.began in
   last.began <- now;
   since < moment
+
+(* {2 Just too long for its caller alone}
+
+   What is shared is measured with the trips that its memory makes between CPUs. If these alone make it worth sharing, it
+   would be shared for ever, and be slower for it. So what is hardly worth it stays with its caller now and then. *)
+
+let turns = 32
+
+let is_turn_alone () =
+  let last = Compat.get last in
+  last.turn <- (last.turn + 1) land (turns - 1);
+  last.turn = 0
 
 (* Learns only if what was remembered turned out wrong: no division otherwise. *)
 let confirm code cost ~ticks ~iterations =

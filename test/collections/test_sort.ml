@@ -389,6 +389,43 @@ let short_again () =
       sort_until ~short:true 1000;
       check_bool "short afterwards" true (is_short ()))
 
+(* What is hardly worth sharing is tried alone now and then. Where it is shared, the first comparison meets one of the
+   other worker's, which is awake. *)
+let alone_now_and_then () =
+  let n = 100 and caller = ref (Domain.self ()) and others = Atomic.make 0 in
+  let first = ref false and alone = ref 0 in
+  let wait_for_another () =
+    let since = Machine.ticks () in
+    while Atomic.get others = 0 && Machine.ticks () - since < Machine.ticks_of_us 20_000 do
+      Domain.cpu_relax ()
+    done;
+    if Atomic.get others = 0 then incr alone
+  in
+  let cmp a b =
+    if Domain.self () <> !caller then Atomic.incr others
+    else if !first then begin
+      first := false;
+      wait_for_another ()
+    end;
+    Int.compare a b
+  in
+  let code = Machine.code_of cmp and calls = Muster_collections.Merge_sort.comparisons n in
+  let sort pool =
+    Muster.Team.broadcast pool ignore;
+    Site.remember code (Site.cost_of ~ticks:(14 * Loop.worth / 10) ~iterations:calls);
+    Atomic.set others 0;
+    caller := Domain.self ();
+    first := true;
+    Ours.sort cmp (Theirs.init n (fun i -> i * 7 mod n))
+  in
+  with_domains 2 @@ fun pool ->
+  Muster.Pool.run pool (fun () ->
+      for _ = 1 to 64 do
+        sort pool
+      done);
+  check_bool "some are alone" true (!alone > 0);
+  if not flipped then check_bool "most are shared" true (!alone < 32)
+
 let () =
   Alcotest.run "sort"
     [
@@ -418,5 +455,6 @@ let () =
           case "no or one element: no more allocation" no_more_allocation;
           case "shared by two domains" shared;
           case "short again" short_again;
+          case "alone now and then" alone_now_and_then;
         ] );
     ]
