@@ -22,7 +22,7 @@
     itself raises is said below.
 
     {b Cost}: what calls of a function took is remembered, by its code. Where all calls would take
-    less than about 6 us they run in place, for 20 to 80 ns more than the stdlib's function; else
+    less than about 12 us they run in place, for 20 to 80 ns more than the stdlib's function; else
     they are shared with the workers of the current pool, in chunks of about 8 us. Where the first call takes
     much longer than was remembered, the rest is shared after all; but not in what was very short (16 elements or more in
     1.5 us) when it was called last, within the last 6 us. Arrays of no or one element are left to the stdlib, at no cost.

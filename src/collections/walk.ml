@@ -71,9 +71,9 @@ let hardly = Machine.ticks_of_us 3
 (* [Site.sample] elements of that cost may be done before sharing pays. *)
 let cheap = worth
 
-(* So many elements that cost no more than [trivial] each last no longer than [trial]. *)
+(* So many elements that cost no more than [trivial] each are over before the next call is trusted ([Site.moment]). *)
 let few = 128
-let trivial = (trial lsl Site.shift) / few
+let trivial = 3 * ((trial lsl Site.shift) / few)
 
 (* What a few trivial elements took is measured as next to nothing at times: by that measure no number of them would last
    a [trial]. *)
@@ -166,13 +166,21 @@ let rec share_out job b lo hi =
     ignore (Fork.both (fun () -> share_out job b lo mid) (fun () -> share_out job b mid hi))
   else run_timed job b lo
 
-(* All pieces tell what an element costs, as one of them may be short or long by chance; but for one that may be cut
-   short by the end, if there is no other. *)
+(* How many are left, as far as they may count. *)
+let rec some_left { skip; is_end } counted rest =
+  if counted = Site.sample - 1 || is_end rest then counted
+  else some_left { skip; is_end } (counted + 1) (skip 1 rest)
+
+(* All pieces tell what an element costs, as one of them may be short or long by chance. If there is but one, which
+   may be cut short by the end, it tells where nothing is known: few elements would be shared for ever. *)
 let share job b lo =
   share_out job b lo b.count;
   let ran = Atomic.get b.ran in
-  if ran > 0 && (b.count > 1 || not (job.source.is_end b.left)) then
-    ignore (Site.learn job.code ~ticks:(Atomic.get b.spent) ~iterations:(ran * b.each))
+  if ran > 0 then begin
+    let learn iterations = ignore (Site.learn job.code ~ticks:(Atomic.get b.spent) ~iterations) in
+    if b.count > 1 || not (job.source.is_end b.left) then learn (ran * b.each)
+    else if Site.cost job.code = Site.unknown then learn (some_left job.source 0 b.from.(0))
+  end
 
 (* What is remembered may be true of the elements before these alone. *)
 let rec in_turn job b c since =
@@ -296,11 +304,6 @@ let tried cost n (p : _ piece) =
     Loop.look_up_between_chunks ();
     give_timed p more (stretch cost more)
   end
-
-(* How many are left, as far as they may count. *)
-let rec some_left { skip; is_end } counted rest =
-  if counted = Site.sample - 1 || is_end rest then counted
-  else some_left { skip; is_end } (counted + 1) (skip 1 rest)
 
 (* There may be few, so the first ones are tried by themselves. One of many may be long by chance, so they
    count as few. *)

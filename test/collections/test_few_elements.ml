@@ -194,6 +194,18 @@ let become_long =
   in
   cases 10 @ cases 20
 
+(* What few elements took is remembered: else they would come as work for the whole pool, for ever. *)
+let remembered () =
+  with_domains 2 @@ fun pool ->
+  Muster.Pool.run pool (fun () ->
+      let each name f =
+        let words = words f /. float calls in
+        if words > 64. then failf "%s: %.0f words" name words
+      in
+      each "List.fold" (fun () -> Muster.List.fold (fun a b -> a + b) 0 [ 1; 2 ]);
+      each "List.reduce" (fun () -> Muster.List.reduce (fun a b -> a lxor b) [ 1; 2; 3 ]);
+      each "List.min" (fun () -> Muster.List.min (fun a b -> Int.compare b a) [ 1; 2 ]))
+
 (* {2 Programs that move over} *)
 
 module type Of_the_stdlib = sig
@@ -238,5 +250,6 @@ let () =
       ("Bytes and String", characters);
       ("Bigarray", bigarrays);
       ("have become long", become_long);
+      ("remembered", [ case "short lists" remembered ]);
       ("moving over", [ case "a program for the stdlib's modules" moves_over ]);
     ]
