@@ -114,8 +114,9 @@ let tables name ~bins =
 (* [count table x] counts in [table]. *)
 let with_table t count x =
   let table = take t in
-  count table x;
-  Place.change t.idle (List.cons table)
+  let made = count table x in
+  Place.change t.idle (List.cons table);
+  made
 
 let total t =
   match Atomic.get t.idle with

@@ -5,8 +5,8 @@
    block in work is read ahead of its need, one block: at most as many elements as are in work or
    done, or [first_block], and never more than [longest].
 
-   Where the function was fast the last time, the caller begins without reading ahead, element by
-   element, and goes on so for as long as the elements are so fast; to the end, where it is the only worker. *)
+   Where the function was fast the last time, the caller begins without reading ahead, in a loop of the function's own,
+   and goes on so for as long as the elements are so fast; to the end, where it is the only worker. *)
 
 open Muster_core
 open Muster_loop
@@ -43,9 +43,10 @@ type 'a consumer = {
   code : int;
   unit : int;  (** blocks begin at multiples of it; it divides [first_block] *)
   block : start:int -> 'a list -> unit;
-  one : int -> 'a -> unit;
+  some : int -> 'a Stdlib.Seq.t -> int -> 'a Stdlib.Seq.t option;
 }
-(** What to do with a block, and with one element; [start] is the index of the first. *)
+(** What to do with a block, and with the next so many elements ([some start s n]), of which there may be fewer: what is
+    left then. [start] is the index of the first. All lengths but the last one's are multiples of [unit], too. *)
 
 let rec blocks c b start size =
   match b with
@@ -59,23 +60,17 @@ let rec blocks c b start size =
 
 (* {2 In place} *)
 
-let rec one_by_one c s i n =
-  if n = 0 then Some s
-  else
-    match s () with
-    | Stdlib.Seq.Nil -> None
-    | Cons (x, s) ->
-      c.one i x;
-      one_by_one c s (i + 1) (n - 1)
-
 (* An element that takes longer is worth reading ahead. *)
 let short = Machine.ticks_of_us 1 / 10
+
+(* Where a look comes sooner, the next one may come later. *)
+let few_looks = Loop.quantum / 2
 
 (* For as long as elements take no longer than [most] each; what is left then. *)
 let rec alone ~most c s i n =
   Loop.look_up_between_chunks ();
   let since = Machine.ticks () in
-  let rest = one_by_one c s i n in
+  let rest = c.some i s n in
   let took = Machine.ticks () - since in
   match rest with
   | None ->
@@ -84,7 +79,7 @@ let rec alone ~most c s i n =
     None
   | Some s ->
     if took > n * most then Some (s, i + n)
-    else alone ~most c s (i + n) (if took < Loop.quantum then Int.min longest (2 * n) else n)
+    else alone ~most c s (i + n) (if took < few_looks then Int.min longest (4 * n) else n)
 
 (* Times as many elements as are done between two looks, it does not overflow. *)
 let no_limit = max_int / longest
@@ -93,13 +88,13 @@ let no_limit = max_int / longest
 let from_block c s start =
   let size = first_block in
   let go () = blocks c (read size s) start size in
-  let all () = ignore (alone ~most:no_limit c s start 1) in
+  let all () = ignore (alone ~most:no_limit c s start c.unit) in
   Pool.with_current ~in_place:go (fun w -> if Pool.size w.pool = 1 then all () else go ())
 
 (* What was fast, if that is in doubt, is tried on the first elements, as there may be few. *)
 let tried c s =
   let since = Machine.ticks () in
-  match one_by_one c s 0 c.unit with
+  match c.some 0 s c.unit with
   | None -> None
   | Some s ->
     let ticks = Machine.ticks () - since in
@@ -113,7 +108,8 @@ let run c s =
   let cost = Site.cost c.code in
   if Site.estimate cost 1 > short then from_block c s 0
   else
-    let left = if Site.is_trusted () then alone ~most:short c s 0 first_block else tried c s in
+    let first = if cost <= Walk.trivial then Walk.few else first_block in
+    let left = if Site.is_trusted () then alone ~most:short c s 0 first else tried c s in
     Option.iter (fun (s, i) -> from_block c s i) left
 
 (* {2 The first two elements}

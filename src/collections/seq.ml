@@ -5,11 +5,13 @@ open Muster_core
 module L = Stdlib.List
 include Stdlib.Seq
 
-let use ?(unit = 1) code s ~one block = Reader.run { code; unit; one; block } s
+let use ?(unit = 1) code s ~some block = Reader.run { code; unit; some; block } s
 
 (* {2 Effects} *)
 
-let iter_all f s = use (Machine.code_of f) s ~one:(fun _ x -> f x) (fun ~start:_ l -> List.iter f l)
+let iter_all f s =
+  let some _ s n = Seq_work.iter_some f s n in
+  use (Machine.code_of f) s ~some (fun ~start:_ l -> List.iter f l)
 
 let iter f s =
   match s () with
@@ -24,7 +26,7 @@ let iter f s =
 let iteri_all f s =
   let code = Machine.code_of f in
   let job = List_work.(job code source (iteri_piece f)) in
-  use code s ~one:f (fun ~start l -> ignore (Walk.run_from start job l))
+  use code s ~some:(Seq_work.iteri_some f) (fun ~start l -> ignore (Walk.run_from start job l))
 
 let iteri f s =
   match s () with
@@ -39,10 +41,10 @@ let iteri f s =
 (* {2 Reductions} *)
 
 let count_all f s =
-  let n = ref 0 in
-  let one _ x = if f x then incr n in
-  use (Machine.code_of f) s ~one (fun ~start:_ l -> n := !n + List.count f l);
-  !n
+  let total = ref 0 in
+  let some _ s n = Seq_work.count_some f total s n 0 in
+  use (Machine.code_of f) s ~some (fun ~start:_ l -> total := !total + List.count f l);
+  !total
 
 let count f s =
   match s () with
@@ -54,23 +56,12 @@ let count f s =
     | more -> count_all f (Reader.put_back x (fun () -> more))
     | exception exn -> count_all f (Reader.put_back x (Reader.failing exn ~before)))
 
-(* What comes one by one is combined with what its leaf has. *)
 let reduce_keyed code op s =
-  let nodes = ref [] and leaf = ref None and last = ref 0 in
-  let put value =
-    leaf := None;
-    nodes := Tally.push op { at = !last / Tally.run; rank = 0; value } !nodes
-  in
-  let one i x =
-    let value = match !leaf with None -> x | Some value -> op value x in
-    last := i;
-    if i mod Tally.run = Tally.run - 1 then put value else leaf := Some value
-  in
+  let nodes = ref [] in
   let block ~start l =
     nodes := L.fold_left (Tally.append op) !nodes (List_work.tallies start code op l)
   in
-  use ~unit:Tally.run code s ~one block;
-  Option.iter put !leaf;
+  use ~unit:Tally.run code s ~some:(Seq_work.tally_some op nodes) block;
   Tally.total op !nodes
 
 let fold_all op init s = Option.get (reduce_keyed (Machine.code_of op) op (cons init s))
@@ -103,9 +94,13 @@ let max cmp s = reduce_by Leaves.greatest cmp s
 
 let histogram ~bins f s =
   let t = Groups.tables "Seq" ~bins in
-  let one _ x = Groups.with_table t (fun table x -> Groups.add t table (f x)) x in
+  let add table (s, n) =
+    let add x = Groups.add t table (f x) in
+    Seq_work.iter_some add s n
+  in
+  let some _ s n = Groups.with_table t add (s, n) in
   let job = List_work.(job (Machine.code_of f) source (histogram_piece t f)) in
-  use (Machine.code_of f) s ~one (fun ~start:_ l -> ignore (Walk.run_from 0 job l));
+  use (Machine.code_of f) s ~some (fun ~start:_ l -> ignore (Walk.run_from 0 job l));
   Groups.total t
 
 (* {2 Searches} *)

@@ -55,6 +55,9 @@ val trial : int
 val few : int
 (** So many elements that are remembered as short begin in one go. *)
 
+val trivial : int
+(** What one of these costs at most (Site). *)
+
 val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's
 (** [run_from first job s] does the work of [job] on pieces that make up [s], whose first element has the index
     [first], a multiple of [unit]; it is the results in order, and where the last piece ended. Pieces for which
