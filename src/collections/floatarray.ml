@@ -263,10 +263,17 @@ let concat_map f a =
 
 (* {2 Sorting and groups} *)
 
+(* Loops that box no element. *)
 let sort cmp a =
-  let boxed = Stdlib.Array.init (length a) (unsafe_get a) in
-  Merge_sort.sort cmp boxed;
-  Stdlib.Array.iteri (unsafe_set a) boxed
+  let n = length a in
+  let floats = Stdlib.Array.create_float n in
+  for i = 0 to n - 1 do
+    Stdlib.Array.unsafe_set floats i (unsafe_get a i)
+  done;
+  Merge_sort.sort cmp floats;
+  for i = 0 to n - 1 do
+    unsafe_set a i (Stdlib.Array.unsafe_get floats i)
+  done
 
 let stable_sort = sort
 let fast_sort = sort

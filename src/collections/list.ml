@@ -134,8 +134,9 @@ let by_array cmp l =
 (* Four at a time: beside a short sort the stdlib's [length] is felt. *)
 let rec elements n = function _ :: _ :: _ :: _ :: l -> elements (n + 4) l | l -> n + L.length l
 
-(* Comparisons that are remembered as short are tried on the first two elements: [None] if they are long now. *)
-let tried sort cmp l code cost n =
+(* Comparisons that are remembered as short are tried on the first two elements: [None] if they are long now. [after] is told
+   what sorting took. *)
+let tried sort cmp l code n ~after =
   let since = Machine.ticks () in
   (match l with x :: y :: _ -> ignore (cmp x y) | _ -> ());
   let ticks = Machine.ticks () - since in
@@ -145,23 +146,28 @@ let tried sort cmp l code cost n =
   end
   else begin
     let made = sort cmp l in
-    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
+    after ~ticks:(Machine.ticks () - since);
     Some made
   end
 
 (* A hundred ints or short strings are, on most machines. *)
 let tiny = 4 * Walk.trial
 
-let in_place sort by_array cmp l code cost n =
-  if Site.estimate cost n < tiny && Site.is_trusted () then sort cmp l
-  else match tried sort cmp l code cost n with Some made -> made | None -> by_array cmp l
+let in_place sort by_array cmp l code n ~after =
+  match tried sort cmp l code n ~after with Some made -> made | None -> by_array cmp l
 
 let sort_by sort by_array cmp = function
   | ([] | [ _ ]) as l -> l
   | l ->
     let code = Machine.code_of cmp in
     let cost = Site.cost code and n = Merge_sort.comparisons (elements 0 l) in
-    if Site.estimate cost n < Walk.worth then in_place sort by_array cmp l code cost n
+    let estimate = Site.estimate cost n in
+    if estimate < tiny && Site.is_trusted () then sort cmp l
+    else if estimate < Walk.worth then
+      in_place sort by_array cmp l code n ~after:(Site.confirm code cost ~iterations:n)
+    else if estimate < 2 * Walk.worth && Site.is_turn_alone () then
+      let after ~ticks = Site.remember code (Site.cost_of ~ticks ~iterations:n) in
+      in_place sort by_array cmp l code n ~after
     else by_array cmp l
 
 let stable_sort cmp l = sort_by L.stable_sort by_array cmp l
