@@ -107,21 +107,40 @@ let split a =
 
 (* {2 Effects} *)
 
+(* Four a turn, as around short calls the loop itself is felt; more so in these, which make nothing, than in those that do. *)
+let[@inline never] iter_chunk f a lo hi =
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    f (unsafe_get a j);
+    f (unsafe_get a (j + 1));
+    f (unsafe_get a (j + 2));
+    f (unsafe_get a (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    f (unsafe_get a j)
+  done
+
 let iter f a =
-  if length a < 2 then Stdlib.Array.iter f a
-  else
-    run f a (fun lo hi ->
-        for i = lo to hi do
-          f (unsafe_get a i)
-        done)
+  if length a < 2 then Stdlib.Array.iter f a else run f a (fun lo hi -> iter_chunk f a lo hi)
+
+let[@inline never] iteri_chunk f a lo hi =
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    f j (unsafe_get a j);
+    f (j + 1) (unsafe_get a (j + 1));
+    f (j + 2) (unsafe_get a (j + 2));
+    f (j + 3) (unsafe_get a (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    f j (unsafe_get a j)
+  done
 
 let iteri f a =
-  if length a < 2 then Stdlib.Array.iteri f a
-  else
-    run f a (fun lo hi ->
-        for i = lo to hi do
-          f i (unsafe_get a i)
-        done)
+  if length a < 2 then Stdlib.Array.iteri f a else run f a (fun lo hi -> iteri_chunk f a lo hi)
 
 let iter2 f a b =
   if length a < 2 || length a <> length b then Stdlib.Array.iter2 f a b
@@ -169,39 +188,64 @@ let count p a = if length a < 2 then count_chunk p a 0 (length a - 1) else count
 
 let[@inline never] find_mapi_chunk f a lo hi =
   let i = ref lo and found = ref None in
-  while !i <= hi && !found == None do
+  while !found == None && !i < hi do
     found := f !i (unsafe_get a !i);
-    incr i
+    if !found == None then begin
+      found := f (!i + 1) (unsafe_get a (!i + 1));
+      i := !i + 2
+    end
   done;
-  !found
+  if !found == None && !i <= hi then f !i (unsafe_get a !i) else !found
 
 let[@inline never] find_map_chunk f a lo hi =
   let i = ref lo and found = ref None in
-  while !i <= hi && !found == None do
+  while !found == None && !i < hi do
     found := f (unsafe_get a !i);
-    incr i
+    if !found == None then begin
+      found := f (unsafe_get a (!i + 1));
+      i := !i + 2
+    end
   done;
-  !found
+  if !found == None && !i <= hi then f (unsafe_get a !i) else !found
 
 (* The element is what [p] saw: it may have changed since. *)
-let[@inline never] rec find_chunk p a lo hi =
-  if lo > hi then None
-  else
-    let x = unsafe_get a lo in
-    if p x then Some x else find_chunk p a (lo + 1) hi
-
-let[@inline never] index_chunk p a lo hi =
-  let i = ref lo in
-  while !i <= hi && not (p (unsafe_get a !i)) do
-    incr i
+let[@inline never] find_chunk p a lo hi =
+  let i = ref lo and found = ref None in
+  while !found == None && !i < hi do
+    let x = unsafe_get a !i in
+    if p x then found := Some x
+    else begin
+      let x = unsafe_get a (!i + 1) in
+      if p x then found := Some x;
+      i := !i + 2
+    end
   done;
-  if !i <= hi then Some !i else None
+  if !found == None && !i <= hi then
+    let x = unsafe_get a !i in
+    if p x then Some x else None
+  else !found
+
+(* Two a turn. *)
+let[@inline never] index_chunk p a lo hi =
+  let i = ref lo and found = ref false in
+  while (not !found) && !i < hi do
+    found := p (unsafe_get a !i);
+    if not !found then begin
+      incr i;
+      found := p (unsafe_get a !i);
+      if not !found then incr i
+    end
+  done;
+  if !found || (!i <= hi && p (unsafe_get a !i)) then Some !i else None
 
 let[@inline never] failing_chunk p a lo hi =
   let i = ref lo and holds = ref true in
   while !holds && !i < hi do
-    holds := p (unsafe_get a !i) && p (unsafe_get a (!i + 1));
-    i := !i + 2
+    holds := p (unsafe_get a !i);
+    if !holds then begin
+      holds := p (unsafe_get a (!i + 1));
+      i := !i + 2
+    end
   done;
   if !holds && (!i > hi || p (unsafe_get a !i)) then None else Some ()
 

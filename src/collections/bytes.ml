@@ -18,15 +18,33 @@ let build code n chunk =
   r
 
 let[@inline never] init_chunk f r lo hi =
-  for i = lo to hi do
-    unsafe_set r i (f i)
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    unsafe_set r j (f j);
+    unsafe_set r (j + 1) (f (j + 1));
+    unsafe_set r (j + 2) (f (j + 2));
+    unsafe_set r (j + 3) (f (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    unsafe_set r j (f j)
   done
 
 let init n f = if n < 2 then Std.init n f else build (code f) n (init_chunk f)
 
 let[@inline never] map_chunk f b r lo hi =
-  for i = lo to hi do
-    unsafe_set r i (f (unsafe_get b i))
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    unsafe_set r j (f (unsafe_get b j));
+    unsafe_set r (j + 1) (f (unsafe_get b (j + 1)));
+    unsafe_set r (j + 2) (f (unsafe_get b (j + 2)));
+    unsafe_set r (j + 3) (f (unsafe_get b (j + 3)));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    unsafe_set r j (f (unsafe_get b j))
   done
 
 let map f b = if length b < 2 then Std.map f b else build (code f) (length b) (map_chunk f b)
@@ -60,15 +78,33 @@ let map_to_array f b =
 (* {2 Effects} *)
 
 let[@inline never] iter_chunk f b lo hi =
-  for i = lo to hi do
-    f (unsafe_get b i)
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    f (unsafe_get b j);
+    f (unsafe_get b (j + 1));
+    f (unsafe_get b (j + 2));
+    f (unsafe_get b (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    f (unsafe_get b j)
   done
 
 let iter f b = if length b < 2 then Std.iter f b else run f b (iter_chunk f b)
 
 let[@inline never] iteri_chunk f b lo hi =
-  for i = lo to hi do
-    f i (unsafe_get b i)
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    f j (unsafe_get b j);
+    f (j + 1) (unsafe_get b (j + 1));
+    f (j + 2) (unsafe_get b (j + 2));
+    f (j + 3) (unsafe_get b (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    f j (unsafe_get b j)
   done
 
 let iteri f b = if length b < 2 then Std.iteri f b else run f b (iteri_chunk f b)
@@ -132,26 +168,54 @@ let count p b = if length b < 2 then count_chunk p b 0 (length b - 1) else count
 
 (* {2 Searches} *)
 
-(* Where [p] is [wanted]. *)
-let[@inline never] index_chunk p (wanted : bool) b lo hi =
-  let i = ref lo in
-  while !i <= hi && p (unsafe_get b !i) <> wanted do
-    incr i
+(* Two a turn, as in Array. *)
+let[@inline never] index_chunk p b lo hi =
+  let i = ref lo and found = ref false in
+  while (not !found) && !i < hi do
+    found := p (unsafe_get b !i);
+    if not !found then begin
+      incr i;
+      found := p (unsafe_get b !i);
+      if not !found then incr i
+    end
   done;
-  if !i <= hi then Some !i else None
+  if !found || (!i <= hi && p (unsafe_get b !i)) then Some !i else None
+
+let[@inline never] failing_chunk p b lo hi =
+  let i = ref lo and holds = ref true in
+  while !holds && !i < hi do
+    holds := p (unsafe_get b !i);
+    if !holds then begin
+      holds := p (unsafe_get b (!i + 1));
+      i := !i + 2
+    end
+  done;
+  if !holds && (!i > hi || p (unsafe_get b !i)) then None else Some ()
 
 (* The character is what [p] saw: it may have changed since. *)
-let[@inline never] rec find_chunk p b lo hi =
-  if lo > hi then None
-  else
-    let c = unsafe_get b lo in
-    if p c then Some c else find_chunk p b (lo + 1) hi
+let[@inline never] find_chunk p b lo hi =
+  let i = ref lo and found = ref None in
+  while !found == None && !i < hi do
+    let c = unsafe_get b !i in
+    if p c then found := Some c
+    else begin
+      let c = unsafe_get b (!i + 1) in
+      if p c then found := Some c;
+      i := !i + 2
+    end
+  done;
+  if !found == None && !i <= hi then
+    let c = unsafe_get b !i in
+    if p c then Some c else None
+  else !found
 
-let search_index p wanted b = search p b (index_chunk p wanted b)
+let search_index p b = search p b (index_chunk p b)
 let find_opt p b = search p b (find_chunk p b)
-let find_index p b = search_index p true b
-let exists p b = if length b < 2 then Std.exists p b else Option.is_some (search_index p true b)
-let for_all p b = if length b < 2 then Std.for_all p b else Option.is_none (search_index p false b)
+let find_index p b = search_index p b
+let exists p b = if length b < 2 then Std.exists p b else Option.is_some (search_index p b)
+
+let for_all p b =
+  if length b < 2 then Std.for_all p b else Option.is_none (search p b (failing_chunk p b))
 
 (* Without a call for each character. *)
 let[@inline never] char_chunk (c : char) b lo hi =

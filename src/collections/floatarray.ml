@@ -18,15 +18,33 @@ let build code n chunk =
   r
 
 let[@inline never] init_chunk f r lo hi =
-  for i = lo to hi do
-    unsafe_set r i (f i)
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    unsafe_set r j (f j);
+    unsafe_set r (j + 1) (f (j + 1));
+    unsafe_set r (j + 2) (f (j + 2));
+    unsafe_set r (j + 3) (f (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    unsafe_set r j (f j)
   done
 
 let init n f = if n < 2 then Std.init n f else build (code f) n (init_chunk f)
 
 let[@inline never] map_chunk f a r lo hi =
-  for i = lo to hi do
-    unsafe_set r i (f (unsafe_get a i))
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    unsafe_set r j (f (unsafe_get a j));
+    unsafe_set r (j + 1) (f (unsafe_get a (j + 1)));
+    unsafe_set r (j + 2) (f (unsafe_get a (j + 2)));
+    unsafe_set r (j + 3) (f (unsafe_get a (j + 3)));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    unsafe_set r j (f (unsafe_get a j))
   done
 
 let map f a = if length a < 2 then Std.map f a else build (code f) (length a) (map_chunk f a)
@@ -70,15 +88,33 @@ let map_from_array f a =
 (* {2 Effects} *)
 
 let[@inline never] iter_chunk f a lo hi =
-  for i = lo to hi do
-    f (unsafe_get a i)
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    f (unsafe_get a j);
+    f (unsafe_get a (j + 1));
+    f (unsafe_get a (j + 2));
+    f (unsafe_get a (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    f (unsafe_get a j)
   done
 
 let iter f a = if length a < 2 then Std.iter f a else run f a (iter_chunk f a)
 
 let[@inline never] iteri_chunk f a lo hi =
-  for i = lo to hi do
-    f i (unsafe_get a i)
+  let i = ref lo in
+  while hi - !i >= 3 do
+    let j = !i in
+    f j (unsafe_get a j);
+    f (j + 1) (unsafe_get a (j + 1));
+    f (j + 2) (unsafe_get a (j + 2));
+    f (j + 3) (unsafe_get a (j + 3));
+    i := j + 4
+  done;
+  for j = !i to hi do
+    f j (unsafe_get a j)
   done
 
 let iteri f a = if length a < 2 then Std.iteri f a else run f a (iteri_chunk f a)
@@ -152,42 +188,76 @@ let count p a = if length a < 2 then count_chunk p a 0 (length a - 1) else count
 
 let[@inline never] find_mapi_chunk f a lo hi =
   let i = ref lo and found = ref None in
-  while !i <= hi && !found == None do
+  while !found == None && !i < hi do
     found := f !i (unsafe_get a !i);
-    incr i
+    if !found == None then begin
+      found := f (!i + 1) (unsafe_get a (!i + 1));
+      i := !i + 2
+    end
   done;
-  !found
+  if !found == None && !i <= hi then f !i (unsafe_get a !i) else !found
 
 let[@inline never] find_map_chunk f a lo hi =
   let i = ref lo and found = ref None in
-  while !i <= hi && !found == None do
+  while !found == None && !i < hi do
     found := f (unsafe_get a !i);
-    incr i
+    if !found == None then begin
+      found := f (unsafe_get a (!i + 1));
+      i := !i + 2
+    end
   done;
-  !found
+  if !found == None && !i <= hi then f (unsafe_get a !i) else !found
 
-(* Where [p] is [wanted]. *)
-let[@inline never] index_chunk p (wanted : bool) a lo hi =
-  let i = ref lo in
-  while !i <= hi && p (unsafe_get a !i) <> wanted do
-    incr i
+(* Two a turn, as in Array. *)
+let[@inline never] index_chunk p a lo hi =
+  let i = ref lo and found = ref false in
+  while (not !found) && !i < hi do
+    found := p (unsafe_get a !i);
+    if not !found then begin
+      incr i;
+      found := p (unsafe_get a !i);
+      if not !found then incr i
+    end
   done;
-  if !i <= hi then Some !i else None
+  if !found || (!i <= hi && p (unsafe_get a !i)) then Some !i else None
+
+let[@inline never] failing_chunk p a lo hi =
+  let i = ref lo and holds = ref true in
+  while !holds && !i < hi do
+    holds := p (unsafe_get a !i);
+    if !holds then begin
+      holds := p (unsafe_get a (!i + 1));
+      i := !i + 2
+    end
+  done;
+  if !holds && (!i > hi || p (unsafe_get a !i)) then None else Some ()
 
 (* The element is what [p] saw: it may have changed since. *)
-let[@inline never] rec find_chunk p a lo hi =
-  if lo > hi then None
-  else
-    let x = unsafe_get a lo in
-    if p x then Some x else find_chunk p a (lo + 1) hi
+let[@inline never] find_chunk p a lo hi =
+  let i = ref lo and found = ref None in
+  while !found == None && !i < hi do
+    let x = unsafe_get a !i in
+    if p x then found := Some x
+    else begin
+      let x = unsafe_get a (!i + 1) in
+      if p x then found := Some x;
+      i := !i + 2
+    end
+  done;
+  if !found == None && !i <= hi then
+    let x = unsafe_get a !i in
+    if p x then Some x else None
+  else !found
 
 let find_mapi f a = if length a < 2 then Std.find_mapi f a else search f a (find_mapi_chunk f a)
 let find_map f a = if length a < 2 then Std.find_map f a else search f a (find_map_chunk f a)
 let find_opt p a = if length a < 2 then Std.find_opt p a else search p a (find_chunk p a)
-let search_index p wanted a = search p a (index_chunk p wanted a)
-let find_index p a = if length a < 2 then Std.find_index p a else search_index p true a
-let exists p a = if length a < 2 then Std.exists p a else Option.is_some (search_index p true a)
-let for_all p a = if length a < 2 then Std.for_all p a else Option.is_none (search_index p false a)
+let search_index p a = search p a (index_chunk p a)
+let find_index p a = if length a < 2 then Std.find_index p a else search_index p a
+let exists p a = if length a < 2 then Std.exists p a else Option.is_some (search_index p a)
+
+let for_all p a =
+  if length a < 2 then Std.for_all p a else Option.is_none (search p a (failing_chunk p a))
 
 (* Without a call, and a box, for each element. *)
 let[@inline never] equal_chunk (x : float) a lo hi =
