@@ -18,13 +18,11 @@ let[@inline] put a i v = Compat.set_fresh a i v
 (* The array, with its element [i] in it. *)
 let with_element t i v =
   let seen = Atomic.get t.made in
-  let made = if Array.length seen > 0 then seen else Array.make t.n v in
-  if made != seen && Atomic.compare_and_set t.made seen made then made
-  else begin
-    let made = Atomic.get t.made in
-    put made i v;
-    made
-  end
+  let mine = if Array.length seen > 0 then seen else Compat.make_blank t.n ~like:v in
+  if mine != seen then ignore (Atomic.compare_and_set t.made seen mine);
+  let made = Atomic.get t.made in
+  put made i v;
+  made
 
 let build_racing code cost n value rest =
   let t = { n; made = Atomic.make [||] } in

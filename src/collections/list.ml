@@ -126,8 +126,13 @@ let max cmp l = extreme Leaves.greatest cmp l
 let of_array a =
   if A.length a < Chain.long then A.to_list a else init (A.length a) (fun i -> A.unsafe_get a i)
 
+let to_array l =
+  let a = Compat.make_blank (L.length l) ~like:(L.hd l) in
+  L.iteri (fun i x -> Compat.set_fresh a i x) l;
+  a
+
 let by_array cmp l =
-  let a = A.of_list l in
+  let a = to_array l in
   Merge_sort.sort cmp a;
   of_array a
 
@@ -153,6 +158,9 @@ let tried sort cmp l code n ~after =
 (* A hundred ints or short strings are, on most machines. *)
 let tiny = 4 * Walk.trial
 
+(* What is sorted by all is copied twice, and arrays of blocks take 1.2 to 1.3 of the time that lists take. *)
+let worth = 2 * Walk.worth
+
 let in_place sort by_array cmp l code n ~after =
   match tried sort cmp l code n ~after with Some made -> made | None -> by_array cmp l
 
@@ -163,9 +171,9 @@ let sort_by sort by_array cmp = function
     let cost = Site.cost code and n = Merge_sort.comparisons (elements 0 l) in
     let estimate = Site.estimate cost n in
     if estimate < tiny && Site.is_trusted () then sort cmp l
-    else if estimate < Walk.worth then
+    else if estimate < worth then
       in_place sort by_array cmp l code n ~after:(Site.confirm code cost ~iterations:n)
-    else if estimate < 2 * Walk.worth && Site.is_turn_alone () then
+    else if estimate < 2 * worth && Site.is_turn_alone () then
       let after ~ticks = Site.remember code (Site.cost_of ~ticks ~iterations:n) in
       in_place sort by_array cmp l code n ~after
     else by_array cmp l
@@ -173,7 +181,7 @@ let sort_by sort by_array cmp = function
 let stable_sort cmp l = sort_by L.stable_sort by_array cmp l
 let sort = stable_sort
 let fast_sort = stable_sort
-let unique_by_array cmp l = of_array (Array.sort_uniq cmp (A.of_list l))
+let unique_by_array cmp l = of_array (Array.sort_uniq cmp (to_array l))
 
 (* The stdlib's does so from OCaml 5.4 on. *)
 let keeps_first = Sys.ocaml_release.major > 5 || Sys.ocaml_release.minor >= 4

@@ -330,7 +330,7 @@ and halves_unique job { lo; hi; flip } mid =
 let all own = { lo = 0; hi = Array.length own; flip = false }
 
 let make_job ?(since = 0) cmp own ~code ~grain =
-  let scratch = Array.make (Array.length own) (get own 0) in
+  let scratch = Compat.make_blank (Array.length own) ~like:(get own 0) in
   { cmp; own; scratch; failures = Leftmost.create (); code; grain; since }
 
 let tiny_job cmp own =

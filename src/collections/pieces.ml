@@ -17,14 +17,24 @@ let collect code n chunk =
     let by_start (a, _) (b, _) = Int.compare a b in
     Array.concat (List.map snd (List.sort by_start pieces))
 
-(* The elements that a chunk keeps, at most [room]. *)
+(* The elements that a chunk keeps. *)
 type 'a buffer = { mutable kept : 'a array; mutable count : int }
 
 let buffer () = { kept = [||]; count = 0 }
 
+(* It may be a few of many. *)
+let first_room = 64
+
+(* [v], and [room] elements in all, are the most that may follow. *)
+let[@inline never] widen buffer v ~room =
+  let length = Int.min (buffer.count + room) (Int.max first_room (4 * buffer.count)) in
+  let kept = Compat.make_blank length ~like:v in
+  Array.blit buffer.kept 0 kept 0 buffer.count;
+  buffer.kept <- kept
+
 let[@inline] keep buffer v ~room =
-  if buffer.count = 0 then buffer.kept <- Array.make room v
-  else Fresh.put buffer.kept buffer.count v;
+  if buffer.count = Array.length buffer.kept then widen buffer v ~room;
+  Fresh.put buffer.kept buffer.count v;
   buffer.count <- buffer.count + 1
 
 let contents { kept; count } = if count = Array.length kept then kept else Array.sub kept 0 count

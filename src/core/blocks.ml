@@ -48,14 +48,16 @@ let[@inline] store_young (atomic : 'a Atomic.t) (v : 'a) =
   if Target.has_tsan || not Target.is_amd64 then store atomic v
   else (Obj.magic atomic : cell_of_int).int <- (Obj.magic v : int)
 
-(* An array of floats needs no fill, which would touch all of it before the workers do. *)
+(* Floats need no fill, which would touch all of the array before the workers do. Others are immediates at first: with a
+   young block in each element a long array would begin with a minor collection, of all domains. *)
+let make_blank n ~(like : 'a) : 'a array =
+  if Obj.tag (Obj.repr like) = Obj.double_tag then Obj.magic (Array.create_float n)
+  else Obj.magic (Array.make n 0)
+
 let make_fresh n (v : 'a) : 'a array =
-  if Obj.tag (Obj.repr v) = Obj.double_tag then begin
-    let floats = Array.create_float n in
-    Array.unsafe_set floats 0 (Obj.magic v : float);
-    Obj.magic floats
-  end
-  else Array.make n v
+  let made = make_blank n ~like:v in
+  Array.unsafe_set made 0 v;
+  made
 
 (* {2 Long arrays whose memory all workers touch} *)
 

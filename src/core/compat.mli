@@ -52,9 +52,12 @@ val set_young : 'a ref -> 'a -> unit
 val store_young : 'a Atomic.t -> 'a -> unit
 (** {!store} where the atomic is in the minor heap. *)
 
+val make_blank : int -> like:'a -> 'a array
+(** An array of so many, for elements that are all set before anybody reads them; [like] tells whether these are floats. A
+    long one does not begin with a minor collection, as [Array.make n v] does where [v] is young. *)
+
 val make_fresh : int -> 'a -> 'a array
-(** [Array.make n v], for elements that are all set before anybody reads them: of floats only the
-    first is [v]. *)
+(** [make_blank n ~like:v], of which the first element is [v]. *)
 
 val make_together : int -> 'a -> share:(int -> (int -> int -> unit) -> unit) -> 'a array
 (** Likewise, for arrays longer than any block of the minor heap: only the first element is [v]. [share n put] calls
@@ -62,8 +65,8 @@ val make_together : int -> 'a -> share:(int -> (int -> int -> unit) -> unit) -> 
     all of these calls have. *)
 
 val set_fresh : 'a array -> int -> 'a -> unit
-(** [Array.unsafe_set] into an array from [make_fresh n v] or [make_together n v] that nobody else has seen, of which at
-    least one element is still [v]: a plain store where the new element is an immediate, which
+(** [Array.unsafe_set] into an array from [make_blank n], [make_fresh n v] or [make_together n v] that nobody else has seen, of
+    which at least one element is still [v]: a plain store where the new element is an immediate, which
     takes 2 ns less. *)
 
 val replace : 'a array -> int -> 'a -> unit

@@ -77,11 +77,12 @@ let is_trusted () =
    What is shared is measured with the trips that its memory makes between CPUs. If these alone make it worth sharing, it
    would be shared for ever, and be slower for it. So what is hardly worth it stays with its caller now and then. *)
 
-let turns = 32
+(* A prime, as a program may sort by this and by that in turn. *)
+let turns = 31
 
 let is_turn_alone () =
   let last = Compat.get last in
-  last.turn <- (last.turn + 1) land (turns - 1);
+  last.turn <- (if last.turn = turns - 1 then 0 else last.turn + 1);
   last.turn = 0
 
 (* Learns only if what was remembered turned out wrong: no division otherwise. *)
