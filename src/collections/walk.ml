@@ -83,7 +83,7 @@ let longest_trial = 2 * few
 let longest = 4096
 
 (* Without a look whether the task is cancelled, or the worker dismissed. *)
-let longest_alone = 1 lsl 13
+let longest_alone = 1 lsl 10
 let at_least_1 (n : int) = if n < 1 then 1 else n
 
 (* So many elements that cost [cost] last [ticks]. *)

@@ -35,8 +35,11 @@ let shared code cost lo hi body =
 type 'a alone = { code : int; cost : int; from : int; began : int; body : 'a body }
 
 (* No overflow: neither factor is larger than this. *)
-let longest = 1 lsl 30
+let most_ticks = 1 lsl 30
 let growth = Site.sample
+
+(* So many iterations may have become long before that is seen. Of short ones a look takes a twentieth of a ns each. *)
+let longest = 256
 
 let last_chunk t lo hi =
   match t.body lo hi with
@@ -53,12 +56,15 @@ let rec alone t lo hi ~chunk since =
     match t.body lo (next - 1) with
     | None ->
       let now = Machine.ticks () in
-      let took = Int.min longest (now - since) and rest = Int.min longest (hi - next + 1) in
+      let took = Int.min most_ticks (now - since) and rest = Int.min most_ticks (hi - next + 1) in
       let is_worth =
         if chunk = 1 && t.cost <> Site.unknown then Loop.is_long took rest
         else took * rest >= Loop.worth_moving * chunk
       in
-      if not is_worth then alone t next hi ~chunk:(growth * chunk) now
+      if not is_worth then begin
+        if chunk = longest then Loop.look_up_between_chunks ();
+        alone t next hi ~chunk:(Int.min longest (growth * chunk)) now
+      end
       else
         let cost = Site.learn t.code ~ticks:took ~iterations:chunk in
         shared t.code cost next hi t.body
@@ -76,24 +82,47 @@ let is_handful n = n > 1 && n < Site.sample
 let is_tiny cost n = Site.estimate cost n < tiny && (not (is_handful n)) && Site.is_trusted ()
 
 (* One that is not tiny. *)
-let search_long code cost lo hi body =
+let sweep_long code cost lo hi body =
   let n = hi - lo + 1 in
   if Site.estimate cost n < Loop.worth || (cost = Site.unknown && n > few) then
     let began = Machine.ticks () in
     alone { code; cost; from = lo; began; body } lo hi ~chunk:1 began
   else shared code cost lo hi body
 
-let search code lo hi (body : _ body) =
-  if lo > hi then None
-  else
-    let cost = Site.cost code in
-    if is_tiny cost (hi - lo + 1) then body lo hi else search_long code cost lo hi body
+let sweep code lo hi (body : _ body) =
+  let cost = Site.cost code in
+  if is_tiny cost (hi - lo + 1) then body lo hi else sweep_long code cost lo hi body
 
 let always body lo hi =
   body lo hi;
   None
 
-let run code lo hi body = ignore (search code lo hi (always body))
+let run code lo hi body = if lo <= hi then ignore (sweep code lo hi (always body))
 
 let run_long code cost lo hi body =
-  if lo <= hi then ignore (search_long code cost lo hi (always body))
+  if lo <= hi then ignore (sweep_long code cost lo hi (always body))
+
+(* {2 Searches}
+
+   They may end at the first elements, for which nobody needs to be woken. *)
+
+(* As many as that takes three chunks, or two; 0 if these are long. *)
+let at_first cost =
+  let two = 1 + growth in
+  let three = two + longest in
+  if Site.estimate cost three < Loop.worth then three
+  else if Site.estimate cost two < Loop.worth then two
+  else 0
+
+let search code lo hi (body : _ body) =
+  if lo > hi then None
+  else
+    let cost = Site.cost code in
+    let first = at_first cost in
+    if first = 0 || hi - lo < 2 * first || Site.estimate cost (hi - lo + 1) < Loop.worth then
+      sweep code lo hi body
+    else
+      let began = Machine.ticks () and last = lo + first - 1 in
+      match alone { code; cost; from = lo; began; body } lo last ~chunk:1 began with
+      | None -> sweep_long code (Site.cost code) (last + 1) hi body
+      | found -> found
