@@ -1266,6 +1266,78 @@ let bad_deadline () =
   check_invalid ~mentions:[ "Muster.Task.with_deadline"; "nan" ] "nan" (fun () ->
       Task.with_deadline nan ignore)
 
+(* {2 What another task was told, or has got}
+
+   It is not this one's, though it was started in a scope of this one. *)
+
+let spin_until flag =
+  while not (Atomic.get flag) do
+    Domain.cpu_relax ()
+  done
+
+let send_when_received c v =
+  while not (Chan.try_send c v) do
+    Unix.sleepf 0.0002
+  done
+
+(* The message is on its way to [t] when [t] is cancelled, as all workers are busy; the other task is told when [t] has it. *)
+let another_is_told () =
+  in_pool 3 @@ fun () ->
+  for _ = 1 to 10 do
+    let flag () = Atomic.make false in
+    let c = Chan.bounded 0 and began = flag () and got = flag () and told = flag () in
+    let busy = flag () and go = flag () in
+    let beside () =
+      Atomic.set began true;
+      spin_until got;
+      try endless (flag ()) Task.check () with Task.Cancelled -> Atomic.set told true
+    in
+    let t =
+      Task.async (fun () ->
+          Task.scope (fun _ -> ignore (Task.async beside));
+          let v = Chan.recv c in
+          Atomic.set got true;
+          spin_until told;
+          v)
+    in
+    spin_until began;
+    let blocker =
+      Task.async (fun () ->
+          Atomic.set busy true;
+          spin_until go)
+    in
+    spin_until busy;
+    send_when_received c 7;
+    Task.cancel t;
+    Atomic.set go true;
+    Task.await blocker;
+    check_int "its message" 7 (Task.await t)
+  done
+
+(* [t] has got nothing when it is told, and meets no checkpoint. *)
+let another_has_got () =
+  in_pool 3 @@ fun () ->
+  for _ = 1 to 10 do
+    let c = Chan.bounded 0 and got = Atomic.make false in
+    let begun = Atomic.make false and go = Atomic.make false in
+    let receive () =
+      Chan.recv c;
+      Atomic.set got true
+    in
+    let t =
+      Task.async (fun () ->
+          Task.scope (fun _ -> ignore (Task.async receive));
+          Atomic.set begun true;
+          spin_until go)
+    in
+    spin_until begun;
+    send_when_received c ();
+    Task.cancel t;
+    spin_until got;
+    Atomic.set go true;
+    check_cancelled "no value" (fun () -> Task.await t)
+  done
+
 (* {2 first} *)
 
 let first_cancels_losers () =
@@ -1282,6 +1354,42 @@ let first_cancels_losers () =
            ]))
 
 (* The winner is not cancelled: no hook of its is called, and what it has started goes on. *)
+(* What a loser awaits it may run itself, on its own stack. *)
+let first_cancels_what_losers_await () =
+  let loser () =
+    Task.await (Task.async (fun () -> Latch.await (Latch.create 1)));
+    1
+  in
+  let winner () =
+    Task.blocking (fun () -> Unix.sleepf 0.01);
+    2
+  in
+  check_int "winner" 2 (Task.first [ loser; winner; loser ])
+
+(* {2 all} *)
+
+(* The left one comes first, so it is waited for. *)
+let all_cancels_what_is_right_of_a_failure () =
+  let left = ref false and right = ref "" in
+  let waits () =
+    match Latch.await (Latch.create 1) with
+    | () -> ()
+    | exception exn ->
+      right := Printexc.to_string exn;
+      raise exn
+  in
+  let slow () =
+    Task.blocking (fun () -> Unix.sleepf 0.05);
+    left := true
+  in
+  let fails () =
+    Task.blocking (fun () -> Unix.sleepf 0.01);
+    raise (Failed 1)
+  in
+  check_raises "the failure" (Failed 1) (fun () -> Task.all [ slow; fails; waits; waits ]);
+  check_bool "the left one has ended" true !left;
+  check_bool "the right ones were told" true (!right = "" || contains !right ~sub:"Cancelled")
+
 let first_spares_the_winner () =
   let of_losers = Atomic.make 0 and of_winners = Atomic.make 0 in
   let go = Muster.Latch.create 1 and losers = Muster.Latch.create 2 in
@@ -1540,6 +1648,8 @@ let () =
           case "Ctrl-C as a scope stops" struck_as_it_stops;
           case "told in a chunk of a team's loop" told_in_a_chunk;
           case "exceptions have their names" exceptions_have_names;
+          case "another task is told" (if flipped then ignore else another_is_told);
+          case "another task has got a message" (if flipped then ignore else another_has_got);
         ] );
       ( "scope",
         [
@@ -1582,6 +1692,12 @@ let () =
       ( "first",
         [
           case "cancels the losers" first_cancels_losers;
+          case "cancels what losers await, 1 domain" (fun () ->
+              in_pool 1 first_cancels_what_losers_await);
+          case "cancels what losers await, 3 domains" (fun () ->
+              in_pool 3 first_cancels_what_losers_await);
+          case "all, 1 domain" (fun () -> in_pool 1 all_cancels_what_is_right_of_a_failure);
+          case "all, 3 domains" (fun () -> in_pool 3 all_cancels_what_is_right_of_a_failure);
           case "spares the winner, 1 domain" (fun () -> in_pool 1 first_spares_the_winner);
           case "spares the winner, 3 domains" (fun () -> in_pool 3 first_spares_the_winner);
           case "begins no more" first_begins_no_more;

@@ -399,6 +399,11 @@ let outside_place () =
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
 
+(* So many looks at what another worker does before its waiter sleeps: none where there is no other. *)
+let looks ~most =
+  let w = current () in
+  if w != nobody && alone w && Atomic.get w.pool.guests = 0 then 0 else most
+
 (* By its owner. (The deque's size counts what thieves have just taken, too.) *)
 let[@inline] has_offered w = Deque.peek w.deque != none
 let is_taken w = Atomic.get w.owner <> 0

@@ -120,8 +120,10 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
 
 (* {2 Closing} *)
 
+let is_own_task (pool : t) = own_place pool <> None || is_outsider pool
+
 let refuse_own_close fn (pool : t) =
-  if own_place pool <> None || is_outsider pool then
+  if is_own_task pool then
     Printf.ksprintf invalid_arg "%s: called from a task of pool %S, which it would wait for" fn
       pool.name
 

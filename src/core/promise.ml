@@ -295,17 +295,14 @@ let rec set_kept kept p =
       set_kept kept p
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
-(* [p], and all that it is a part of. *)
-let each_around f p =
-  let rec each = function
-    | Alone -> ()
-    | Within (outer, lineage) ->
-      f outer;
-      each lineage
-  in
-  f p;
+(* [p], and what it is a part of in the same strand: what another task was told, or got, is not this one's. *)
+let rec each_around f p =
   match Atomic.get p with
-  | Ready (_, home, _) | Running (home, _) -> each home.lineage
+  | Ready (_, home, _) | Running (home, _) -> (
+    f p;
+    match home with
+    | { of_scope = true; lineage = Within (around, _); _ } -> each_around f around
+    | _ -> ())
   | Returned _ | Raised _ -> ()
 
 let keep p = each_around (fun p -> if is_stopped p then set_kept true p) p

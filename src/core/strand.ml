@@ -50,7 +50,4 @@ let watch () =
   fun exn -> exn == Promise.Cancelled && Promise.is_stopped me
 
 let turns = 100
-
-let spins () =
-  let w = Place.current () in
-  if w != nobody && alone w && Atomic.get w.pool.guests = 0 then 0 else turns
+let spins () = looks ~most:turns

@@ -402,22 +402,45 @@ let run_group start =
       Context.check ();
       match tasks with Ok tasks -> tasks | Error failure -> Outcome.raise failure)
 
+(* What strikes who stops others (Ctrl-C, or what a hook of theirs raises), kept to be raised at the end: as the failure of a
+   task it might be one that nobody sees. *)
+let strike struck failure =
+  Atomic.set struck (Some failure);
+  Outcome.raise failure
+
+(* A failure stops those right of it that have begun; who begins is one of these, or sees it. Those left of it are waited
+   for: theirs would come first. *)
 let all fs =
-  let failures = Leftmost.create () in
+  let failures = Leftmost.create () and begun = Atomic.make [] and struck = Atomic.make None in
+  let stop_right i () =
+    let right (j, task) = if j > i then Some task else None in
+    Context.stop_each (List.filter_map right (Atomic.get begun))
+  in
   let guarded i f () =
+    change begun (List.cons (i, Context.get ()));
     if Leftmost.stops failures i then raise Promise.Skipped;
-    keep_failure failures i f ()
+    Outcome.on_failure f (fun failure ->
+        Leftmost.note failures i failure;
+        try Outcome.firmly stop_right i () with exn -> strike struck (Outcome.caught exn))
   in
   let tasks = run_group (fun s -> List.mapi (fun i f -> fork_unguarded s (guarded i f)) fs) in
+  Option.iter Context.rethrow (Atomic.get struck);
   Context.reraise failures;
   List.map Promise.result tasks
 
 (* Who has won the race stops the others that have begun; who begins is one of these, or sees that there is
    a winner. The scope is not stopped: with it what the winner has started would be, and the winner's hooks
    called. *)
-let rec enter racers me =
-  let others = Atomic.get racers in
-  if not (Atomic.compare_and_set racers others (me :: others)) then enter racers me
+let enter racers me = change racers (List.cons me)
+
+(* What a racer starts is a part of it: where it awaits that, and runs it in place, it could not be stopped otherwise. *)
+let within_scope f =
+  let run w =
+    match Scope.inside (Scope.make w) w ~failed:ignore (fun _ -> f ()) with
+    | Ok v -> v
+    | Error failure -> Outcome.raise failure
+  in
+  with_place run
 
 let stop_others racers me =
   Context.stop_each (List.filter (fun racer -> racer != me) (Atomic.get racers))
@@ -426,26 +449,22 @@ let first fs =
   if fs = [] then invalid_arg "Muster.Task.first: empty list";
   let winner = Atomic.make None and struck = Atomic.make None and racers = Atomic.make [] in
   let failures = Leftmost.create () in
-  (* Neither Ctrl-C nor what strikes who stops the others (a hook's, too) is the failure of a loser, which nobody
-     would see. *)
-  let strike failure =
-    Atomic.set struck (Some failure);
-    Outcome.raise failure
-  in
   let race f () =
     let me = Context.get () in
     enter racers me;
     if Option.is_some (Atomic.get winner) then raise Promise.Skipped;
-    let v = f () in
-    if Atomic.compare_and_set winner None (Some v) then
-      try Outcome.firmly stop_others racers me with exn -> strike (Outcome.caught exn)
+    within_scope (fun () ->
+        let v = f () in
+        if Atomic.compare_and_set winner None (Some v) then
+          try Outcome.firmly stop_others racers me with exn -> strike struck (Outcome.caught exn))
   in
+  (* Nor is Ctrl-C the failure of a loser. *)
   let interruptible s f () =
     try race f ()
     with Sys.Break as exn ->
       let failure = Outcome.caught exn in
-      (try Scope.stop_firmly s with exn -> strike (Outcome.caught exn));
-      strike failure
+      (try Scope.stop_firmly s with exn -> strike struck (Outcome.caught exn));
+      strike struck failure
   in
   let fork s i f = fork_unguarded s (keep_failure failures i (interruptible s f)) in
   let tasks = run_group (fun s -> List.mapi (fork s) fs) in

@@ -62,10 +62,11 @@ module Task : sig
 
   val teardown_pool : pool -> unit
   (** Waits for all tasks of the pool, awaited or not, and ends its domains. Any later use of the
-      pool raises [Invalid_argument], tearing it down again too. In the code of a {!run} of that pool it returns at once, and
-      the last such [run] does this when it ends.
+      pool raises [Invalid_argument], tearing it down again too. In the code of a {!run} of that pool, and in its tasks
+      while there is one, it returns at once, and the last such [run] does this when it ends: so a task may call [exit] in a
+      program that tears its pools down [at_exit].
 
-      {b Raises} [Invalid_argument] in a task of the pool, which it would wait for. *)
+      {b Raises} [Invalid_argument] in a task of the pool that was begun outside of all {!run}s, which it would wait for. *)
 
   val lookup_pool : string -> pool option
   (** The newest pool of that name that was not torn down. *)

@@ -67,15 +67,18 @@ let tear_down t =
 
 let is_by me visit = visit.strand = me
 
-(* Whether the calling code is that of a [run], which then does it. *)
-let rec leave_it_to_run t me =
+(* Whether a [run] does it: of whose code the calling code is, or for whose tasks. (What a program does at its exit, it
+   does in the task that exits.) *)
+let rec leave_it_to_run t ~in_task me =
   let seen = Atomic.get t.visits in
-  List.exists (is_by me) seen.inside
-  && (Atomic.compare_and_set t.visits seen { seen with last_closes = true } || leave_it_to_run t me)
+  (if in_task then seen.inside <> [] else List.exists (is_by me) seen.inside)
+  && (Atomic.compare_and_set t.visits seen { seen with last_closes = true }
+     || leave_it_to_run t ~in_task me)
 
 let teardown t =
   check t;
-  if leave_it_to_run t (Strand.current ()) then forget t else tear_down t
+  let in_task = Pool.is_own_task t.pool in
+  if leave_it_to_run t ~in_task (Strand.current ()) then forget t else tear_down t
 
 (* {2 Run} *)
 

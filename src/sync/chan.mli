@@ -155,7 +155,7 @@ val select : 'b case list -> 'b
 
     {b Raises} {!Closed} as its cases say; what the chosen function raises; [Invalid_argument]
     for no cases.
-    {b Cost}: about 40 ns for each case, and as much again if it waits.
+    {b Cost}: 40 to 150 ns for each case, and as much again or, of thousands, twice as much if it waits.
     {b Cancels}: none was done. The chosen function is called afterwards, outside of all this. *)
 
 val try_select : 'b case list -> 'b option

@@ -46,9 +46,7 @@ let torn_down =
 let teardown_within () =
   let pool = Task.setup_pool ~name:"busy" ~num_domains:0 () in
   Fun.protect
-    (fun () ->
-      Task.run pool (fun () ->
-          Task.await pool (Task.async pool (fun () -> Task.teardown_pool pool))))
+    (fun () -> Task.await pool (Task.async pool (fun () -> Task.teardown_pool pool)))
     ~finally:(fun () -> Task.teardown_pool pool)
 
 let pools =
@@ -61,7 +59,7 @@ let pools =
   [
     setup (-1);
     setup min_int;
-    raises "Task.teardown_pool, in a task of it" teardown_within
+    raises "Task.teardown_pool, in a task of it outside of run" teardown_within
       "Task.teardown_pool: called from a task of pool \"busy\", which it would wait for";
     fine "Task.setup_pool ~num_domains:max_int" max_int (fun () ->
         let pool = Task.setup_pool ~num_domains:max_int () in

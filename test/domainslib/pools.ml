@@ -102,19 +102,28 @@ let waits_for_tasks_that_nobody_awaits num_domains () =
   Task.teardown_pool pool;
   check_int "tasks" 8 (Atomic.get runs)
 
+(* Where there is no [run] to do it. *)
 let is_not_torn_down_by_its_own_task () =
+  let tear_down pool () = Task.await pool (Task.async pool (fun () -> Task.teardown_pool pool)) in
   with_pool 1 (fun pool ->
-      check_invalid ~mentions:[ "task of pool" ] "in a task" (fun () ->
-          Task.run pool (fun () ->
-              Task.await pool (Task.async pool (fun () -> Task.teardown_pool pool))));
+      check_invalid ~mentions:[ "task of pool" ] "in a task" (tear_down pool);
       check_int "still works" 3 (Task.run pool (fun () -> 3)));
   let named = Task.setup_pool ~name:"stays" ~num_domains:0 () in
-  check_invalid ~mentions:[ "task of pool" ] "a named one's task" (fun () ->
-      Task.run named (fun () ->
-          Task.await named (Task.async named (fun () -> Task.teardown_pool named))));
+  check_invalid ~mentions:[ "task of pool" ] "a named one's task" (tear_down named);
   check_bool "it keeps its name" true
     (match Task.lookup_pool "stays" with Some found -> found == named | None -> false);
   Task.teardown_pool named
+
+(* Else the last [run] does it: what a program does at its exit, it does in the task that exits. *)
+let run_tears_down_for_its_task num_domains () =
+  let pool = Task.setup_pool ~name:"leaves" ~num_domains () in
+  let in_task () =
+    Task.teardown_pool pool;
+    Task.await pool (Task.async pool (fun () -> 2))
+  in
+  check_int "goes on" 2 (Task.run pool (fun () -> Task.await pool (Task.async pool in_task)));
+  check_bool "its name is gone" true (Task.lookup_pool "leaves" = None);
+  check_invalid ~mentions:[ "already torn down" ] "it is gone" (fun () -> Task.run pool ignore)
 
 let is_gone pool () =
   check_raises "afterwards" (Invalid_argument "pool already torn down") (fun () ->
@@ -201,6 +210,8 @@ let cases =
     case "pools are found by name" is_found_by_name;
     case "the older of two of a name may go first" the_older_one_may_go_first;
     case "a pool torn down refuses work" refuses_work_when_torn_down;
+    case "teardown in a task of a run, 0" (run_tears_down_for_its_task 0);
+    case "teardown in a task of a run, 1" (run_tears_down_for_its_task 1);
     case "teardown waits, 0" (waits_for_tasks_that_nobody_awaits 0);
     case "teardown waits, 1" (waits_for_tasks_that_nobody_awaits 1);
     case "teardown waits, 7" (waits_for_tasks_that_nobody_awaits 7);
