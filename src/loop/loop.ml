@@ -161,11 +161,36 @@ and step job mine lo hi cost last =
     sweep_on job mine next hi cost chunk ~whole:false
   end
 
+(* {2 Rows of loops}
+
+   Of many short loops, one after the other, none is worth a wake-up, but all of them are. So if those that have begun in a
+   [window] are, somebody is woken, who stays awake between them. *)
+
+type row = { mutable since : int; mutable work : int }
+
+let row = Compat.slot (fun () -> Compat.padded { since = 0; work = 0 })
+let window = 2 * worth_waking
+
+let wake_for_row (w : Place.t) rest =
+  if rest < worth_waking && Parking.sleepers w.pool.parking > 0 && not (Place.alone w) then begin
+    let row = Compat.get row and now = Machine.ticks () in
+    if now - row.since > window then begin
+      row.since <- now;
+      row.work <- 0
+    end;
+    row.work <- row.work + rest;
+    if row.work >= worth_waking then begin
+      row.work <- 0;
+      Publish.wake_for_work w.pool
+    end
+  end
+
 (* What is remembered is what all chunks took: one of them may have had a long iteration. *)
 let share job lo hi cost =
   Pool.with_current
     ~in_place:(fun () -> sweep job lo hi cost 0 ~whole:false)
-    (fun _ ->
+    (fun w ->
+      wake_for_row w (Site.estimate cost (span lo hi + 1));
       sweep job lo hi cost 0 ~whole:false;
       let iterations = Atomic.get job.swept in
       if iterations > 0 then ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))

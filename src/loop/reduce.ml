@@ -138,7 +138,11 @@ let tree ~per_leaf ~start ~finish ~combine f =
   }
 
 let shared t b ~in_place node =
-  Pool.with_current ~in_place:(fun () -> in_place t 0 b) (fun _ -> node t 0 b ~whole:false)
+  Pool.with_current
+    ~in_place:(fun () -> in_place t 0 b)
+    (fun w ->
+      Loop.wake_for_row w (rest t (b + 1));
+      node t 0 b ~whole:false)
 
 (* {2 After the first leaf}
 
