@@ -24,7 +24,8 @@
     several exceptions the leftmost wins (of the smallest index, of the first function), which is
     the one the sequential program would raise; what was not started, right of an exception, is
     skipped. An asynchronous exception ([Sys.Break]) that strikes a caller while it waits for
-    such functions is raised when they have ended; a second one, at once.
+    such functions is raised when they have ended; further ones end the wait: up to two for each branch or body
+    that waits.
 
     {b Domains.} Every function may be called from any domain, any systhread, in or outside a
     task, below a C callback, under any effect handler. A thread that is not in the pool takes a

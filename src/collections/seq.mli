@@ -8,13 +8,13 @@
 
     {b Effects}: elements are forced once each, in order, one at a time, though not always by the
     same domain. The functions that are passed are called in any order, and at the same time.
-    {!iter} and the others of this kind force ahead of the calls: one element, or, where calls are
-    worth it, 32 and later up to 8,192. All of them force the whole sequence; one that is endless,
+    {!iter} and the others of this kind force ahead of the calls: one element, or, where an element takes more than
+    100 ns, to force it or in its call, 32 and later up to 8,192. All of them force the whole sequence; one that is endless,
     and left by an exception of the function, must be able to give these elements.
     {b Raises}: the exception of the leftmost element whose call raises; else what forcing the
     sequence raises, when the function has been called for what came before.
     {b Cost}: functions that were fast the last time (100 ns) are called by the caller, element by
-    element.
+    element, in 1.0 to 1.3 times the stdlib's time for a hundred and more.
     {b Domains}: any.
     {b Order}: what happened when an element was forced happens before its call, and all calls
     before the return.
