@@ -236,13 +236,15 @@ let has_ended_unstopped p =
 
 let was_stopped p = is_marked (Atomic.get p)
 
+(* What the strand that opened the scope was a part of, if [p] is an open scope's. *)
+let around_scope p =
+  match Atomic.get p with
+  | Running ({ of_scope = true; lineage = Within (around, _); _ }, _) -> Some around
+  | Ready _ | Running _ | Returned _ | Raised _ -> None
+
 (* Whether code that is a part of [me] is a part of [p] in the same strand: scopes that it has opened lie between. *)
 let rec is_strand_of p me =
-  me == p
-  ||
-  match Atomic.get me with
-  | Running ({ of_scope = true; lineage = Within (around, _); _ }, _) -> is_strand_of p around
-  | Ready _ | Running _ | Returned _ | Raised _ -> false
+  me == p || match around_scope me with Some around -> is_strand_of p around | None -> false
 
 let rec is_orphan = function
   | Alone -> false
@@ -297,13 +299,8 @@ let rec set_kept kept p =
 
 (* [p], and what it is a part of in the same strand: what another task was told, or got, is not this one's. *)
 let rec each_around f p =
-  match Atomic.get p with
-  | Ready (_, home, _) | Running (home, _) -> (
-    f p;
-    match home with
-    | { of_scope = true; lineage = Within (around, _); _ } -> each_around f around
-    | _ -> ())
-  | Returned _ | Raised _ -> ()
+  f p;
+  Option.iter (each_around f) (around_scope p)
 
 let keep p = each_around (fun p -> if is_stopped p then set_kept true p) p
 let keep_no_longer p = each_around (set_kept false) p

@@ -71,7 +71,7 @@ let is_by me visit = visit.strand = me
    does in the task that exits.) *)
 let rec leave_it_to_run t ~in_task me =
   let seen = Atomic.get t.visits in
-  (if in_task then seen.inside <> [] else List.exists (is_by me) seen.inside)
+  List.exists (fun visit -> in_task || is_by me visit) seen.inside
   && (Atomic.compare_and_set t.visits seen { seen with last_closes = true }
      || leave_it_to_run t ~in_task me)
 

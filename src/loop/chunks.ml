@@ -35,7 +35,7 @@ let shared code cost lo hi body =
 type 'a alone = { code : int; cost : int; from : int; began : int; body : 'a body }
 
 (* No overflow: neither factor is larger than this. *)
-let most_ticks = 1 lsl 30
+let largest_factor = 1 lsl 30
 let growth = Site.sample
 
 (* So many iterations may have become long before that is seen. Of short ones a look takes a twentieth of a ns each. *)
@@ -56,7 +56,8 @@ let rec alone t lo hi ~chunk since =
     match t.body lo (next - 1) with
     | None ->
       let now = Machine.ticks () in
-      let took = Int.min most_ticks (now - since) and rest = Int.min most_ticks (hi - next + 1) in
+      let took = Int.min largest_factor (now - since)
+      and rest = Int.min largest_factor (hi - next + 1) in
       let is_worth =
         if chunk = 1 && t.cost <> Site.unknown then Loop.is_long took rest
         else took * rest >= Loop.worth_moving * chunk
@@ -118,9 +119,8 @@ let search code lo hi (body : _ body) =
   if lo > hi then None
   else
     let cost = Site.cost code in
-    let first = at_first cost in
-    if first = 0 || hi - lo < 2 * first || Site.estimate cost (hi - lo + 1) < Loop.worth then
-      sweep code lo hi body
+    let first = if Site.estimate cost (hi - lo + 1) < Loop.worth then 0 else at_first cost in
+    if first = 0 || hi - lo < 2 * first then sweep code lo hi body
     else
       let began = Machine.ticks () and last = lo + first - 1 in
       match alone { code; cost; from = lo; began; body } lo last ~chunk:1 began with
