@@ -182,7 +182,8 @@ let blocked_calls_burn_nothing pool =
   let sleep () = Task.blocking (fun () -> Unix.sleepf 1.) in
   let sleep_all () = Pool.run pool (fun () -> ignore (Task.all (List.init 10 (fun _ -> sleep)))) in
   let (), burnt = cpu_seconds sleep_all in
-  let limit = if flipped then 0.2 else 0.03 in
+  (* One that spins burns a second. Ten threads that begin and end took 34 ms on one machine. *)
+  let limit = if flipped then 0.2 else 0.1 in
   if burnt > limit then failf "%.0f ms of CPU in 1 s" (1e3 *. burnt)
 
 (* Calls come while the last threads go. *)

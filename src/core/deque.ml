@@ -221,13 +221,15 @@ let is_empty d =
   let e = Atomic.get d.ends in
   size_of e = 0 || not (fits (Atomic.get d.slots) e)
 
-let rec oldest_from d ring i left =
+let rec oldest_from d ring is_it i left =
   if left = 0 then d.empty
   else
     let x = Atomic.get (slot ring i) in
-    if x == d.empty then oldest_from d ring (i + 1) (left - 1) else x
+    if x == d.empty || not (is_it x) then oldest_from d ring is_it (i + 1) (left - 1) else x
 
-let oldest d =
+let oldest_such is_it d =
   let e = Atomic.get d.ends in
   let ring = Atomic.get d.slots in
-  if fits ring e then oldest_from d ring (top e) (size_of e) else d.empty
+  if fits ring e then oldest_from d ring is_it (top e) (size_of e) else d.empty
+
+let oldest d = oldest_such (fun _ -> true) d

@@ -64,3 +64,6 @@ val is_empty : 'a t -> bool
 
 val oldest : 'a t -> 'a
 (** What {!steal} would take, or [empty]. *)
+
+val oldest_such : ('a -> bool) -> 'a t -> 'a
+(** The oldest entry that is such a one, or [empty]. *)

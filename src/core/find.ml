@@ -83,11 +83,6 @@ let from_inbox w =
     task
   end
 
-(* Code that waits for a task of its own in some way that the pool does not see, say for a flag,
-   needs somebody to run that task. So where there is [Task.async], the last resident stays as
-   a guard when it is dismissed: it sleeps, and begins to take tasks when it finds the oldest in some
-   deque unchanged after [watch_ms]. [both] and loops promise no such thing. *)
-let is_guard w = w.index = 1 && Atomic.get w.pool.guards > 0 && Staff.dismissed w
 let watch_ms = 20
 
 (* A resident's watch begins with one place after the other. The number is read once: guests come and go
@@ -113,7 +108,7 @@ let helps_others w = w.own.called || not (stands_back w)
 
 (* Having taken one task, a resident goes on for a moment: there may be many, or two that answer each other's
    messages, and each would wait for its watch. The moment doubles from watch to watch while nobody else
-   begins a task or hands one out: then what the guard leaves is left. A visitor goes on until somebody else
+   begins a task or hands one out: then what it leaves is left. A visitor goes on until somebody else
    takes something, for perhaps nobody will. *)
 let shortest_moment = Machine.ticks_of_us 1000
 let longest_moment = 128 * shortest_moment

@@ -96,6 +96,12 @@ let generator_of_child random =
   let seed = Array.init 4 (fun _ -> Random.State.bits random) in
   Random.State.make (Array.append seed [| Atomic.fetch_and_add spawned 1 |])
 
+(* What another thread of this domain has drawn meanwhile stays drawn. *)
+let put_back random =
+  let drawn_from = Random.State.copy random in
+  ignore (Random.State.split drawn_from);
+  if Random.get_state () = drawn_from then Random.set_state random
+
 let spawn ?(noted = ignore) f =
   let random = Random.get_state () in
   let child's = generator_of_child random in
@@ -111,9 +117,9 @@ let spawn ?(noted = ignore) f =
   with
   | domain ->
     release_signals ();
-    Random.set_state random;
+    put_back random;
     domain
   | exception exn ->
     release_signals ();
-    Random.set_state random;
+    put_back random;
     raise exn

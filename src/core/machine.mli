@@ -100,6 +100,11 @@ val pass_interrupt_on : unit -> bool
 (** Sends the process the interrupt (Ctrl-C) that this thread has received once more, for other
     threads: this one takes no more signals. False where there is no handler for it. *)
 
+val hold_signals : unit -> unit
+(** The calling thread takes none until {!release_signals}; whom it starts meanwhile inherits that. *)
+
+val release_signals : unit -> unit
+
 val block_signals : unit -> unit
 (** Leaves all signals to other threads from now on. *)
 

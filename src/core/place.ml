@@ -62,7 +62,7 @@ and own = {
   mutable bored : bool;  (** has slept its fill *)
   mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable records : bool;  (** backtraces: who handed out what it has found *)
-  mutable suspect : Promise.any;  (** what a guard saw last *)
+  mutable suspect : Promise.any;  (** what its watch saw last (Find) *)
   mutable called : bool;  (** takes tasks, though dismissed, ... *)
   mutable called_at : int;  (** ... since then, in ticks; 0: has taken none yet *)
   mutable moment : int;  (** ... for so long after that, in ticks; what others had done ... *)
@@ -119,7 +119,8 @@ and pool = {
   refused : int Atomic.t;  (** when there was no domain to be had, in ns; 0 otherwise *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
-  guards : int Atomic.t;  (** 1 once tasks may count on running beside each other, else 0 *)
+  sentry : int Atomic.t;  (** {!unwanted}, {!wanted} or {!on_watch} (Sentry) *)
+  promised : int;  (** residents on which its tasks may count, whatever the machine does *)
   minor_heap : int option;  (** words, if its user chose them *)
   regulars : int;  (** places that are not guests' *)
   guests : int Atomic.t;
@@ -139,6 +140,7 @@ and pool = {
   strays : (int * exn) list Atomic.t;
       (** asynchronous exceptions to be raised later: by that thread, or by anyone (0) *)
   hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
+  watch : pool -> unit;  (** makes the sentry look at it (Sentry) *)
   serve_inbox : pool -> until:(unit -> bool) -> unit;  (** the caller does what lies in the inbox *)
   mutable home : Promise.home;  (** set once, before anybody sees the pool *)
   leaving : Machine.Sleeper.t list Atomic.t;  (** who waits for workers to leave *)
@@ -248,15 +250,24 @@ let rec some_unfenced workers n =
 
 let is_anybody_unfenced pool = some_unfenced pool.workers (places_in_use pool)
 
-(* In a pool that may have several workers. *)
-let want_guard pool =
-  if Atomic.get pool.guards = 0 && Atomic.get pool.size > 1 then Atomic.set pool.guards 1
+(* Whether somebody has to see to it that a pool's tasks get as many residents as they may count on: not before there
+   are tasks that may count on running beside each other, those of [Task.async]. ([both] and loops promise no such thing.) *)
+let unwanted = 0
+let wanted = 1
+let on_watch = 2
 
-(* Who has sealed its place asks for no guard any more; so does whoever makes the pool larger. *)
+let[@inline] count_on_others pool =
+  if Atomic.get pool.sentry = unwanted then
+    ignore (Atomic.compare_and_set pool.sentry unwanted wanted)
+
+(* In a pool that may have several workers. *)
+let want_sentry pool = if Atomic.get pool.size > 1 then count_on_others pool
+
+(* Who has sealed its place asks for none any more; so does whoever makes the pool larger. *)
 let seal w =
   if Machine.can_fence_others then begin
     if not (Atomic.get w.unfenced) then Atomic.set w.unfenced true;
-    want_guard w.pool;
+    want_sentry w.pool;
     w.own.seal <- Machine.seal ()
   end
 
@@ -272,8 +283,8 @@ let settled pool () =
   see_unfenced pool;
   Array.iter (fun w -> Machine.wait_until (fun () -> Atomic.get w.ending = 0)) pool.workers
 
-let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~pauses ~hire
-    ~serve_inbox =
+let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~places ~pauses ~hire
+    ~watch ~serve_inbox =
   let pool =
     {
       name;
@@ -290,7 +301,8 @@ let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~paus
       reach = Atomic.make 1;
       allowed = Compat.padded (Atomic.make 0);
       refused = Atomic.make 0;
-      guards = Compat.padded (Atomic.make 0);
+      sentry = Compat.padded (Atomic.make unwanted);
+      promised;
       needed = Atomic.make 0;
       needed_until = Atomic.make 0;
       inbox = Inbox.create none;
@@ -306,6 +318,7 @@ let make_pool ~name ~number ~wanted ~insists ~minor_heap ~regulars ~places ~paus
       inherited = Atomic.make false;
       strays = Atomic.make [];
       hire;
+      watch;
       serve_inbox;
       home = Promise.nowhere;
       leaving = Atomic.make [];
@@ -320,8 +333,8 @@ let open_pools : pool list Atomic.t = Atomic.make []
 (* What a thread outside every pool finds: a worker that nobody owns. *)
 let nobody =
   let pool =
-    make_pool ~name:"" ~number:(-1) ~wanted:1 ~insists:false ~minor_heap:None ~regulars:1 ~places:1
-      ~pauses:0 ~hire:ignore ~serve_inbox:(fun _ ~until:_ -> ())
+    make_pool ~name:"" ~number:(-1) ~wanted:1 ~insists:false ~promised:0 ~minor_heap:None
+      ~regulars:1 ~places:1 ~pauses:0 ~hire:ignore ~watch:ignore ~serve_inbox:(fun _ ~until:_ -> ())
   in
   let w = make pool 0 in
   pool.workers <- [| w |];

@@ -92,8 +92,9 @@ let staff (pool : t) ~size ~cpus =
   Staff.note_shortage ();
   if Place.alone pool.workers.(0) then set_quiet pool.workers.(0) 1
 
-(* Places for as many as the machine has CPUs: the process may come to use them all. *)
-let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
+(* Places for as many as the machine has CPUs: the process may come to use them all; and for as many residents as its tasks
+   may count on. *)
+let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create "Pool.create" ~domains ~minor_heap_words;
   Machine.note_signals ();
   Staff.refresh_cpus (Machine.now ());
@@ -105,18 +106,21 @@ let create ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   let number = Atomic.fetch_and_add pools_made 1 in
   let name = match name with Some n -> n | None -> Printf.sprintf "pool-%d" number in
   let most = if oversubscribe then size else Int.min wanted (Int.max size Staff.online) in
-  let regulars = Int.min (Int.max 2 most) (Cpu.runtime_limit ()) in
+  let regulars = Int.min (Int.max 2 (Int.max most (promised + 1))) (Cpu.runtime_limit ()) in
   let places = regulars + guests in
   let pauses = if size > cpus then 0 else 10 in
   let pool =
     make_pool ~name ~number ~wanted ~insists:oversubscribe
+      ~promised:(Int.min promised (regulars - 1))
       ~minor_heap:(Heap.wanted minor_heap_words) ~regulars ~places ~pauses ~hire:hire_one
-      ~serve_inbox
+      ~watch:Sentry.watch ~serve_inbox
   in
   pool.workers <- Array.init places (make pool);
   Option.iter (set_heap pool) (Heap.of_creator pool ~size);
   staff pool ~size:(Int.min size regulars) ~cpus;
   pool
+
+let create = create_promising 1
 
 (* {2 Closing} *)
 

@@ -92,20 +92,21 @@ let[@inline] is_one_missing pool residents =
   residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0
 
 let hire_if_missing pool = if is_one_missing pool (Atomic.get pool.residents) then pool.hire pool
-let[@inline] is_guard_missing pool residents = residents = 0 && Atomic.get pool.guards > 0
+
+let[@inline] is_sentry_missing pool =
+  Atomic.get pool.allowed < pool.promised && Atomic.get pool.sentry = wanted
 
 (* One wake per publication, and none while somebody is searching: a searcher looks at
-   everything once more before it sleeps, and wakes the next when it finds something. Tasks of
-   [Task.async] need a resident (Find.is_guard), even if the machine has no CPU for it. *)
+   everything once more before it sleeps, and wakes the next when it finds something.
+   Where the pool may have fewer residents than it has promised, the sentry looks whether that does harm. *)
 let wake_sleeper pool = if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
 
 let[@inline] is_anybody_missing pool =
-  let residents = Atomic.get pool.residents in
-  is_one_missing pool residents || is_guard_missing pool residents
+  is_one_missing pool (Atomic.get pool.residents) || is_sentry_missing pool
 
 let hire_for_work pool =
-  if is_guard_missing pool (Atomic.get pool.residents) then ask_for_one pool
-  else hire_if_missing pool
+  if is_sentry_missing pool then pool.watch pool;
+  hire_if_missing pool
 
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
@@ -214,7 +215,7 @@ let wake_for_inbox pool =
   let { parking; _ } = pool and allowed = Atomic.get pool.allowed in
   if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
   else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin
-    if Atomic.get pool.searching = 0 then hire_if_missing pool;
+    if Atomic.get pool.searching = 0 then hire_for_work pool;
     for i = allowed + 1 to Int.min (Atomic.get pool.reach) pool.regulars - 1 do
       ignore (Parking.wake parking i)
     done

@@ -26,7 +26,7 @@ let may_close pool =
   && nothing_left pool
   && Atomic.get pool.outsiders = []
 
-let leaves_at_once w = Staff.dismissed w && not (Find.is_guard w || Find.inbox_has_work w)
+let leaves_at_once w = Staff.dismissed w && not (Find.inbox_has_work w)
 
 (* For a while after a failure that nobody has got so far, too. *)
 let keeps_watch (pool : pool) = Visit.keeps_time pool || Uncaught.is_watched_by pool.home.owner
@@ -83,15 +83,13 @@ type hiring = Called | Began | Called_off
 (* Work may have come after this one's last look, and its publisher may have counted on this one. *)
 let call_another pool =
   see_unfenced pool;
-  let waits_for_resident = Atomic.get pool.guards > 0 || not (is_visited pool) in
-  if Atomic.get pool.residents = 0 then
-    begin if
-      (Visit.something_is_left pool && waits_for_resident)
-      || (not (Inbox.is_empty pool.inbox))
-      || keeps_watch pool
-    then ask_for_one pool
-    end
-  else if Atomic.get pool.guards > 0 && a_task_waits pool then wake_for_work pool
+  let waits_for_a_resident () =
+    (Visit.something_is_left pool && not (is_visited pool))
+    || (not (Inbox.is_empty pool.inbox))
+    || keeps_watch pool
+  in
+  if Atomic.get pool.residents = 0 && waits_for_a_resident () then ask_for_one pool
+  else if is_sentry_missing pool && a_task_waits pool then wake_for_work pool
 
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
    that cannot be written) is no matter of who joins it. *)

@@ -140,7 +140,7 @@ let execute w ~records p =
    suspends, its continuation goes to this worker's deque, and who waits for it takes it from
    there. What came through the inbox stays: it may last for ever, and callers have their own
    calls to return to. So does a share: its region's caller looks for no tasks before all mailboxes
-   are free; and so does what a guard was called for, as long as it is called. *)
+   are free; and so does what a worker was called for (Find.keep_watch), as long as it is called. *)
 
 let step_aside w =
   if

@@ -159,7 +159,7 @@ let resize pool =
   if not pool.insists then begin
     let size = Int.min (Int.min pool.wanted (Atomic.get cpus)) pool.regulars in
     Atomic.set pool.size size;
-    if is_anybody_unfenced pool then want_guard pool;
+    if is_anybody_unfenced pool then want_sentry pool;
     change pool.reach (Int.max size)
   end
 
@@ -291,15 +291,11 @@ let runnable_beside w =
   let itself = Bool.to_int (dismissed w) in
   Option.map (fun n -> Int.max 0 (n - itself)) (runnable ())
 
-(* A pool's share may have grown since its last task was published, and nobody may publish or steal another. Or the
-   runtime refused the one that has to be there even if there is no CPU for it. *)
+(* A pool's share may have grown, or shrunk, since its last task was published, and nobody may publish or steal another. *)
 let hire_for_what_waits pool =
-  let residents = Atomic.get pool.residents in
-  let needs_guard = residents < Atomic.get pool.guards && Atomic.get pool.refused = 0 in
-  if (needs_guard || residents < Atomic.get pool.allowed) && a_task_waits pool then
-    kept_open pool (fun () ->
-        if not (Atomic.get pool.closing) then
-          if needs_guard then ask_for_one pool else pool.hire pool)
+  let is_short = Atomic.get pool.residents < Atomic.get pool.allowed in
+  if (is_short || is_sentry_missing pool) && a_task_waits pool then
+    kept_open pool (fun () -> if not (Atomic.get pool.closing) then hire_for_work pool)
 
 (* Workers of pools that insist on their number note that they have looked, too: a look goes over all open pools. *)
 let look w =

@@ -48,7 +48,7 @@ let send pool promise =
   promise
 
 let offer w promise =
-  want_guard w.pool;
+  want_sentry w.pool;
   Publish.offer w ~wake:true (Promise.any promise);
   promise
 

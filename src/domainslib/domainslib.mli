@@ -24,13 +24,12 @@
     this library or Muster leaves its worker to others, so tasks may wait for each other
     in any order without a circle, even with [~num_domains:0]; and so may bodies of a
     loop that are of different chunks (all of them with [~chunk_size:1]). Code that
-    waits in another way, for a flag or in [Condition.wait], keeps its worker. Then it needs as many workers as tasks that wait so, and one
-    more. A pool has them where the machine has the CPUs; elsewhere the environment variables
-    [MUSTER_DOMAINS=n] and [MUSTER_GOVERNOR=off] give pools up to [n] workers. What such code
-    may count on everywhere is one worker beside it: a task of {!Task.async}, in a pool that was asked to have several workers, begins even if
-    its maker never awaits it; and in loops of no more chunks than the pool was asked to have workers,
-    each chunk is such a task. The next ones begin once workers are free: three servers that each wait in [Unix.read], or a barrier of three made
-    of a flag, need those variables on two CPUs (or [Muster.Task.blocking], or a barrier of Muster's, which need no worker).
+    waits in another way, for a flag, in [Condition.wait] or in [Unix.read], keeps its worker. So tasks of {!Task.async} that
+    wait so for each other need one worker each, and may count on as many as the pool was asked to have, whatever the machine
+    has; and so may the chunks of a loop that are no more than that. Beyond the CPUs one more domain comes
+    each time that a task has waited for 20 to 40 ms while the process used no CPU; for 40 to 60 ms while no worker began anything and
+    collections were rare; and else for half a second, a second and so on (a recursion has tasks that wait, too, and
+    each domain beyond the CPUs holds up all others at each collection). They leave when they are idle.
 
     {b Cancellation.} A part of a task or scope of Muster's that is cancelled is told at a call of {!Task.async},
     {!Task.await} or a loop, as everywhere.

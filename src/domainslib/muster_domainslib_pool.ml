@@ -39,7 +39,8 @@ let setup ?name ~num_domains () =
   if num_domains < 0 then invalid_arg "Task.setup_pool: num_domains must be at least 0";
   draw_generators num_domains;
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
-  let pool = Pool.create ?name ~domains:asked () in
+  let pool = Pool.create_promising (asked - 1) ?name ~domains:asked () in
+  if asked > Pool.size pool then Sentry.prepare ();
   let { Promise.owner; settled; unheard; _ } = pool.home in
   let home = Promise.home ~settled ~unheard owner in
   let visits = Atomic.make { inside = []; last_closes = false } in
@@ -119,17 +120,16 @@ let home_for t (w : Place.t) =
   let home = Context.home w in
   if home == w.pool.home then t.home else home
 
-(* Code that polls for a task keeps its worker, and where the process has one CPU the pool has no other: then a
-   guard comes (Find), as a domain comes that Domainslib's user asked for. *)
-let[@inline] let_guard t =
-  if t.asked > 1 && Atomic.get t.pool.guards = 0 then Atomic.set t.pool.guards 1
+(* Code that waits for a task by the stdlib's means keeps its worker. Where the process has fewer CPUs than the user asked
+   for domains, more of them come when that is so (Sentry). *)
+let[@inline] count_on_others t = if t.asked > 1 then Place.count_on_others t.pool
 
 let send t promise =
   try Task.send t.pool promise with Invalid_argument _ when Atomic.get t.pool.closing -> refuse ()
 
 let async t f =
   check t;
-  let_guard t;
+  count_on_others t;
   let w = Place.current () in
   if w.pool == t.pool && Task.is_sealed w then begin
     let promise = Promise.make (home_for t w) f in

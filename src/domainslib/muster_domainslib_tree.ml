@@ -98,7 +98,7 @@ let start (pool : Pools.t) g =
 (* {2 Concurrent} *)
 
 let concurrently pool f g =
-  Pools.let_guard pool;
+  Pools.count_on_others pool;
   let p = start pool g in
   match f () with
   | a -> ( match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)

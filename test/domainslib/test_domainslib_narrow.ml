@@ -1,4 +1,4 @@
-(* Code that polls keeps its worker; here there is one. *)
+(* Code that waits by the stdlib's means keeps its worker; here there is one. *)
 
 open Domainslib
 open Harness
@@ -19,8 +19,8 @@ let poll what condition =
     Domain.cpu_relax ()
   done
 
-let with_pool f =
-  let pool = Task.setup_pool ~num_domains:1 () in
+let with_pool ?(num_domains = 1) f =
+  let pool = Task.setup_pool ~num_domains () in
   Fun.protect
     (fun () -> Task.run pool (fun () -> f pool))
     ~finally:(fun () -> Task.teardown_pool pool)
@@ -53,6 +53,141 @@ let in_a_loop () =
   in
   Task.parallel_for pool ~chunk_size:1 ~start:0 ~finish:1 ~body:meet
 
+(* {2 As many as were asked for}
+
+   Each gives a function that returns once [n] have called it, and waits in its own way. *)
+
+let on_a_condition n =
+  let mutex = Mutex.create () and all_here = Condition.create () and here = ref 0 in
+  fun () ->
+    Mutex.protect mutex (fun () ->
+        incr here;
+        if !here = n then Condition.broadcast all_here
+        else
+          while !here < n do
+            Condition.wait all_here mutex
+          done)
+
+let by_a_flag pause n =
+  let here = Atomic.make 0 in
+  fun () ->
+    Atomic.incr here;
+    while Atomic.get here < n do
+      pause ()
+    done
+
+let last_one here n = Atomic.fetch_and_add here 1 = n - 1
+
+let in_a_pipe n =
+  let here = Atomic.make 0 and reader, writer = Unix.pipe () in
+  fun () ->
+    if last_one here n then ignore (Unix.write writer (Bytes.make n 'x') 0 n);
+    ignore (Unix.read reader (Bytes.create 1) 0 1)
+
+let on_a_semaphore n =
+  let here = Atomic.make 0 and semaphore = Semaphore.Counting.make 0 in
+  fun () ->
+    if last_one here n then
+      for _ = 1 to n do
+        Semaphore.Counting.release semaphore
+      done;
+    Semaphore.Counting.acquire semaphore
+
+let allocate () = ignore (Sys.opaque_identity (List.init 100 Fun.id))
+let num_domains = 4
+
+let tasks_meet meet pool =
+  let tasks = List.init num_domains (fun _ -> Task.async pool meet) in
+  meet ();
+  List.iter (Task.await pool) tasks
+
+let from_the_caller meet pool = Task.run pool (fun () -> tasks_meet meet pool)
+
+let from_a_task meet pool =
+  Task.run pool (fun () -> Task.await pool (Task.async pool (fun () -> tasks_meet meet pool)))
+
+let from_another_domain meet pool = Domain.join (Domain.spawn (fun () -> from_the_caller meet pool))
+
+let in_chunks meet pool =
+  let body _ = meet () in
+  Task.run pool (fun () -> Task.parallel_for pool ~chunk_size:1 ~start:0 ~finish:num_domains ~body)
+
+let in_a_reduction meet pool =
+  let body _ =
+    meet ();
+    1
+  in
+  let sum () =
+    Task.parallel_for_reduce pool ~chunk_size:1 ~start:0 ~finish:num_domains ~body ( + ) 0
+  in
+  check_int "sum" (num_domains + 1) (Task.run pool sum)
+
+let places =
+  [
+    ("from the caller", from_the_caller);
+    ("from a task", from_a_task);
+    ("from another domain", from_another_domain);
+    ("in a loop", in_chunks);
+    ("in a reduction", in_a_reduction);
+  ]
+
+(* A pool of its own for each, which has nobody yet. *)
+let meet_everywhere way () =
+  List.iter
+    (fun (_, place) ->
+      let pool = Task.setup_pool ~num_domains () in
+      Fun.protect
+        (fun () ->
+          for _ = 1 to 3 do
+            place (way (num_domains + 1)) pool
+          done)
+        ~finally:(fun () -> Task.teardown_pool pool))
+    places
+
+(* {2 And no domain where nobody needs one} *)
+
+type tree = Leaf | Node of tree * tree
+
+let rec build depth = if depth = 0 then Leaf else Node (build (depth - 1), build (depth - 1))
+let rec size = function Leaf -> 1 | Node (left, right) -> size left + size right
+
+let rec grow pool depth =
+  if depth < 12 then size (build depth)
+  else
+    let left = Task.async pool (fun () -> grow pool (depth - 1)) in
+    let right = grow pool (depth - 1) in
+    Task.await pool left + right
+
+let domains_started () =
+  List.fold_left
+    (fun n (pool : Muster_core.Place.pool) -> n + Atomic.get pool.started)
+    0
+    (Atomic.get Muster_core.Place.open_pools)
+
+(* (A domain more than CPUs makes it take twice to three times as long.) *)
+let a_recursion_stays_alone () =
+  with_pool ~num_domains @@ fun pool ->
+  let stop = Unix.gettimeofday () +. 0.3 in
+  while Unix.gettimeofday () < stop do
+    check_int "leaves" (1 lsl 16) (grow pool 16)
+  done;
+  check_int "domains" 0 (domains_started ())
+
+(* They go again. *)
+let the_called_leave () =
+  let pool = Task.setup_pool ~num_domains () in
+  from_the_caller (on_a_condition (num_domains + 1)) pool;
+  let residents () =
+    List.fold_left
+      (fun n (pool : Muster_core.Place.pool) -> n + Atomic.get pool.residents)
+      0
+      (Atomic.get Muster_core.Place.open_pools)
+  in
+  poll "all are gone" (fun () ->
+      Unix.sleepf 0.01;
+      residents () = 0);
+  Task.teardown_pool pool
+
 let () =
   if not narrow then start_again ();
   Alcotest.run "Domainslib on one worker"
@@ -62,5 +197,25 @@ let () =
           case "for a task" for_a_task;
           case "tasks for each other" for_each_other;
           case "bodies for each other" in_a_loop;
+        ] );
+      ( "all that were asked for meet",
+        [
+          case "on a condition" (meet_everywhere on_a_condition);
+          case "by a flag" (meet_everywhere (by_a_flag Domain.cpu_relax));
+          case "by a flag, looked at now and then"
+            (meet_everywhere (by_a_flag (fun () -> Unix.sleepf 0.001)));
+          case "in a pipe" (meet_everywhere in_a_pipe);
+          case "on a semaphore" (meet_everywhere on_a_semaphore);
+          case "by a flag, allocating" (fun () ->
+              with_pool ~num_domains:2 (fun pool ->
+                  let meet = by_a_flag allocate 3 in
+                  let tasks = List.init 2 (fun _ -> Task.async pool meet) in
+                  meet ();
+                  List.iter (Task.await pool) tasks));
+        ] );
+      ( "domains",
+        [
+          case "none for a recursion" a_recursion_stays_alone;
+          case "who was called leaves" the_called_leave;
         ] );
     ]

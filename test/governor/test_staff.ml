@@ -352,7 +352,7 @@ type seen = { most : int; last : int }
 
 (* The main domain's, which must work in the pool for that. *)
 let work_in_pool ?minor_heap_words step =
-  let pool = Muster_core.Pool.create ?minor_heap_words () in
+  let pool = Muster_core.Pool.create ~domains:2 ?minor_heap_words () in
   let most = Atomic.make 0 and last = Atomic.make 0 in
   Muster_core.Pool.run pool (fun () ->
       Muster.parallel_for ~start:1 ~finish:5_000 (fun _ ->
@@ -557,10 +557,10 @@ let counts_of_the_busy () =
       Atomic.set over true;
       List.iter Task.await tasks)
 
-(* {1 The guard} *)
+(* {1 The sentry} *)
 
 (* Code that waits by a flag for its own task, when no resident may work any more. *)
-let guard_runs_what_is_waited_for () =
+let sentry_runs_what_is_waited_for () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Task.await (Task.async ignore);
@@ -576,8 +576,8 @@ let guard_runs_what_is_waited_for () =
   done
 
 (* The caller waits by a flag for many tasks, or for two that talk to each other: not each step waits for the
-   guard's watch. *)
-let guard_goes_on () =
+   sentry's watch. *)
+let sentry_goes_on () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Staff.set_allowed (core pool) 0 ~tell:ignore;
@@ -600,9 +600,9 @@ let guard_goes_on () =
   check_within 2. "messages" (fun () -> Atomic.get over);
   List.iter Task.await (tasks @ talk)
 
-(* The caller waits by a flag for much work, and does nothing meanwhile: the guard sleeps a few times, and not
+(* The caller waits by a flag for much work, and does nothing meanwhile: the sentry sleeps a few times, and not
    before each task. *)
-let guard_goes_on_for_longer () =
+let sentry_goes_on_for_longer () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Staff.set_allowed (core pool) 0 ~tell:ignore;
@@ -616,11 +616,11 @@ let guard_goes_on_for_longer () =
   let tasks = List.init tasks (fun _ -> Task.async work) in
   check_within 10. "all" (fun () -> Atomic.get left = 0);
   let { parks; _ } = (core pool).workers.(1).own.counts in
-  if parks > 40 then failf "the guard slept %d times" parks;
+  if parks > 40 then failf "the sentry slept %d times" parks;
   List.iter Task.await tasks
 
-(* Each time that the guard looks, the first caller has handed out another task, which it does itself. *)
-let guard_looks_at_every_caller () =
+(* Each time that the sentry looks, the first caller has handed out another task, which it does itself. *)
+let sentry_looks_at_every_caller () =
   fixed 2 @@ fun pool ->
   let over = Atomic.make false and begun = Atomic.make false in
   let work () =
@@ -739,7 +739,7 @@ let nobody_comes_after_close () =
       Domain.join looker)
 
 (* What is published without a word waits as it would if the runtime had refused a domain for it. *)
-let look_hires_the_guard () =
+let look_hires_by_the_sentry () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Task.await (Task.async ignore);
@@ -791,15 +791,15 @@ let run_tests () =
           case "the user's" heap_is_the_user's;
         ] );
       ("counts", [ case "of the busy" counts_of_the_busy ]);
-      ( "guard",
+      ( "sentry",
         [
-          case "runs what is waited for" guard_runs_what_is_waited_for;
-          case "goes on for a moment" guard_goes_on;
-          case "goes on for longer" guard_goes_on_for_longer;
-          case "looks at every caller" guard_looks_at_every_caller;
+          case "runs what is waited for" sentry_runs_what_is_waited_for;
+          case "goes on for a moment" sentry_goes_on;
+          case "goes on for longer" sentry_goes_on_for_longer;
+          case "looks at every caller" sentry_looks_at_every_caller;
           case "is busy, and a look hires" caller_hires_for_what_waits;
           case "is busy, and an outsider hires" (outsider_hires_for_what_waits (fun f -> f ()));
-          case "was refused, and a look hires it" look_hires_the_guard;
+          case "was refused, and a look hires it" look_hires_by_the_sentry;
           case "is busy, and a caller of another pool hires"
             (outsider_hires_for_what_waits in_another);
         ] );

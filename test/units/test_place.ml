@@ -6,10 +6,10 @@ open Harness
 
 let nothing_to_do = Promise.(any (make nowhere ignore))
 
-let make_pool ?(hire = ignore) ~residents ~allowed () =
+let make_pool ?(hire = ignore) ?(watch = ignore) ~residents ~allowed () =
   let pool =
-    Place.make_pool ~name:"by hand" ~number:0 ~wanted:3 ~insists:true ~minor_heap:None ~regulars:3
-      ~places:4 ~pauses:0 ~hire ~serve_inbox:(fun _ ~until:_ -> ())
+    Place.make_pool ~name:"by hand" ~number:0 ~wanted:3 ~insists:true ~promised:1 ~minor_heap:None
+      ~regulars:3 ~places:4 ~pauses:0 ~hire ~watch ~serve_inbox:(fun _ ~until:_ -> ())
   in
   pool.workers <- Array.init 4 (Place.make pool);
   Atomic.set pool.size 3;
@@ -106,7 +106,8 @@ let blocked_thread_calls_for_more () =
     ~finally:(fun () -> Place.change Place.open_pools (List.filter (fun p -> p != pool)));
   check_int "residents that may work" 2 (Atomic.get pool.allowed)
 
-(* Whoever publishes work asks for a resident if, and only if, one is missing. *)
+(* Whoever publishes work asks for a resident if, and only if, one is missing; and for the sentry if the pool may have
+   fewer than it has promised. *)
 let asks_if_one_is_missing () =
   let each = List.iter in
   each
@@ -114,19 +115,22 @@ let asks_if_one_is_missing () =
       each
         (fun allowed ->
           each
-            (fun guard ->
+            (fun sentry ->
               each
                 (fun refused ->
-                  let asked = ref 0 in
-                  let pool = make_pool ~hire:(fun _ -> incr asked) ~residents ~allowed:0 () in
+                  let asked = ref 0 and watches = ref 0 in
+                  let hire _ = incr asked and watch _ = incr watches in
+                  let pool = make_pool ~hire ~watch ~residents ~allowed:0 () in
                   Atomic.set pool.refused refused;
-                  if guard then Atomic.set pool.guards 1;
+                  Atomic.set pool.sentry sentry;
                   Atomic.set pool.allowed allowed;
-                  let missing = residents < allowed || refused <> 0 || (guard && residents < 1) in
+                  let missing = residents < allowed || refused <> 0 in
                   Publish.wake_for_work pool;
-                  check_int "asks" (Bool.to_int missing) !asked)
+                  check_int "asks" (Bool.to_int missing) !asked;
+                  let is_missing = sentry = Place.wanted && allowed < 1 in
+                  check_int "is watched" (Bool.to_int is_missing) !watches)
                 [ 0; 1 ])
-            [ false; true ])
+            Place.[ unwanted; wanted; on_watch ])
         [ 0; 1; 2 ])
     [ 0; 1; 2 ]
 

@@ -45,4 +45,5 @@ let is_over d = Atomic.get d.has_ended
 let join d = if not (is_over d) then Atomic.block (fun () -> is_over d)
 let get_id d = d.number
 let self () = !Atomic.current
+let is_main_domain () = true
 let cpu_relax () : unit = Atomic.block !spins_until

@@ -8,6 +8,7 @@ let quick =
     ("stops and scopes around", Model_lineage.quick);
     ("scopes", Model_scope.quick);
     ("hire, leave, close", Model_staff.quick);
+    ("the sentry", Model_sentry.quick);
     ("timers", Model_timer.quick);
     ("relief, places beside", Model_relief.quick);
   ]
@@ -20,6 +21,7 @@ let full =
     ("stops and scopes around", Model_lineage.(quick @ slow));
     ("scopes", Model_scope.(quick @ slow));
     ("hire, leave, close", Model_staff.(quick @ slow));
+    ("the sentry", Model_sentry.quick);
     ("timers", Model_timer.(quick @ slow));
     ("relief, places beside", Model_relief.(quick @ slow));
   ]

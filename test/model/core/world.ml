@@ -7,13 +7,13 @@ let claim w = Atomic.set w.owner (10 + w.index)
 (** Residents in places 1 to [residents] (all but place 0 if not given), a visitor in place 0,
     guests in the places after [size]. They are there, or absent, when the processes begin. Without
     [calls], calling a worker up takes no step. *)
-let pool ?(hire = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(guests = 0) ?(calls = true)
-    ?residents size =
+let pool ?(hire = ignore) ?(watch = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(guests = 0)
+    ?(calls = true) ?residents size =
   let residents = Option.value residents ~default:(size - 1) in
   let places = size + guests in
   let pool =
-    make_pool ~name:"model" ~number:0 ~wanted:size ~insists:true ~minor_heap:None ~regulars:size
-      ~places ~pauses:0 ~hire ~serve_inbox
+    make_pool ~name:"model" ~number:0 ~wanted:size ~insists:true ~promised:1 ~minor_heap:None
+      ~regulars:size ~places ~pauses:0 ~hire ~watch ~serve_inbox
   in
   pool.workers <- Array.init places (make pool);
   Atomic.set pool.size size;

@@ -1,0 +1,3 @@
+(* No model starts one: the sentry is a process. *)
+
+let create _ _ = failwith "Thread.create"
