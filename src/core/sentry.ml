@@ -12,12 +12,13 @@
      compute, and each domain beyond the CPUs holds up all at each collection.
 
    The thread is a systhread of the program's first domain, so it takes part in no collection. A domain that sleeps does: a
-   program that allocates took 1.4 times as long on two CPUs beside one, and 2 to 3 times on one CPU.
+   program that allocates took 1.4 times as long on two CPUs beside one, and 2 to 3 times on one CPU. Only the first domain
+   can start it. Where it is needed before code of that one has come by, it has a domain of its own after
+   all, which ends when there is nothing to watch.
 
    Protocol. [pool.sentry] is [unwanted], [wanted] or [on_watch]. Who publishes and finds [wanted] makes it [on_watch],
    then wakes the thread (or starts it). The thread makes it [wanted] again, then looks once more whether a task waits: so
-   the publisher of the last task has seen [wanted], or the thread sees the task. Another domain cannot start a
-   thread in the first one: where nobody of that one has come by so far, one resident is called at once. *)
+   the publisher of the last task has seen [wanted], or the thread sees the task. *)
 
 open Place
 open Publish
@@ -132,35 +133,50 @@ let watch_all before =
   List.iter (fun w -> look_at w ~before now) !watches;
   now
 
-let rec keep_watch before =
-  let now = watch_all before in
-  ignore (Sleeper.doze sleeper (if !watches = [] then -1 else watch_ms));
-  keep_watch now
-
-(* What a finaliser of the program's raises here goes to a thread that waits. *)
-let rec stay () =
-  try keep_watch (pace ())
-  with exn ->
-    (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_anywhere exn);
-    stay ()
-
 type thread = Absent | Coming | Here
 
 let thread = Atomic.make Absent
 
+(* Whether the next look comes: a sentry with a domain of its own leaves when there is nothing to watch. Who has made a pool
+   watched looks afterwards whether the sentry is gone ([watch]), and it looks for such pools after it has said so. *)
+let stays ~in_own_domain =
+  (not in_own_domain) || !watches <> []
+  || begin
+    Atomic.set thread Absent;
+    List.exists is_watched (Atomic.get open_pools) && Atomic.compare_and_set thread Absent Here
+  end
+
+let rest_ms ~in_own_domain =
+  if !watches <> [] then watch_ms else if in_own_domain then idle_ns / ms else -1
+
+let rec keep_watch ~in_own_domain before =
+  let now = watch_all before in
+  let called = Sleeper.doze sleeper (rest_ms ~in_own_domain) in
+  if called || stays ~in_own_domain then keep_watch ~in_own_domain now
+
+(* What a finaliser of the program's raises here goes to a thread that waits. *)
+let rec stay ~in_own_domain =
+  try keep_watch ~in_own_domain (pace ())
+  with exn ->
+    (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_anywhere exn);
+    stay ~in_own_domain
+
 (* A thread inherits that signals are blocked. An asynchronous exception may strike who starts it: one exchange decides who
    has the call, the thread or nobody. *)
 let start () =
-  let call = Atomic.make true in
+  let call = Atomic.make true and in_own_domain = not (Domain.is_main_domain ()) in
   let begin_it () =
     if Atomic.exchange call false then begin
       Atomic.set thread Here;
-      stay ()
+      stay ~in_own_domain
     end
   in
   Machine.hold_signals ();
-  match Thread.create begin_it () with
-  | _ -> Machine.release_signals ()
+  match
+    if in_own_domain then ignore (Machine.spawn begin_it : unit Domain.t)
+    else ignore (Thread.create begin_it ())
+  with
+  | () -> Machine.release_signals ()
   | exception exn -> (
     if Atomic.exchange call false then Atomic.set thread Absent;
     Machine.release_signals ();
@@ -168,17 +184,19 @@ let start () =
 
 let is_there () =
   Atomic.get thread <> Absent
-  || Domain.is_main_domain ()
-     &&
-     (if Atomic.compare_and_set thread Absent Coming then start ();
-      Atomic.get thread <> Absent)
+  ||
+  (if Atomic.compare_and_set thread Absent Coming then start ();
+   Atomic.get thread <> Absent)
 
-(* By who makes a pool that may need it soon. *)
-let prepare () = ignore (is_there ())
+(* By who makes a pool that may need it soon: a domain of the sentry's own would have nothing to do yet. *)
+let prepare () = if Domain.is_main_domain () then ignore (is_there ())
 
-(* By who publishes, after that. *)
+(* By who publishes, after that. Where the system has no thread for it, one resident is called at once. *)
 let watch pool =
   if is_there () then
-    begin if Atomic.compare_and_set pool.sentry wanted on_watch then Sleeper.wake sleeper
+    begin if Atomic.compare_and_set pool.sentry wanted on_watch then begin
+      Sleeper.wake sleeper;
+      ignore (is_there ())
+    end
     end
   else if Atomic.get pool.residents = 0 then ask_for_one pool

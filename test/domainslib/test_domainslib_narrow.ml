@@ -188,10 +188,24 @@ let the_called_leave () =
       residents () = 0);
   Task.teardown_pool pool
 
+(* The first of all, before the program's first domain has made a pool: the sentry has a domain of its own, and goes. *)
+let in_another_domain () =
+  let work () =
+    let pool = Task.setup_pool ~num_domains () in
+    from_the_caller (on_a_condition (num_domains + 1)) pool;
+    from_a_task (in_a_pipe (num_domains + 1)) pool;
+    Task.teardown_pool pool
+  in
+  Domain.join (Domain.spawn work);
+  poll "the sentry has gone" (fun () ->
+      Unix.sleepf 0.01;
+      Atomic.get Muster_core.Sentry.thread = Absent)
+
 let () =
   if not narrow then start_again ();
   Alcotest.run "Domainslib on one worker"
     [
+      ("pools of another domain", [ case "all meet" in_another_domain ]);
       ( "polling",
         [
           case "for a task" for_a_task;

@@ -5,6 +5,7 @@ type 'a t = { number : int; body : (unit -> 'a) option Atomic.t; has_ended : boo
 
 let nobodies : unit t list ref = ref []
 let next = ref 0
+let in_main = ref true
 
 (** What a process that spins waits for, to tell one that spins for ever. *)
 let spins_until = ref (fun () -> false)
@@ -14,6 +15,7 @@ let () =
     (fun () ->
       nobodies := [];
       next := 0;
+      in_main := true;
       spins_until := fun () -> false)
     :: !Atomic.at_start
 
@@ -45,5 +47,5 @@ let is_over d = Atomic.get d.has_ended
 let join d = if not (is_over d) then Atomic.block (fun () -> is_over d)
 let get_id d = d.number
 let self () = !Atomic.current
-let is_main_domain () = true
+let is_main_domain () = !in_main
 let cpu_relax () : unit = Atomic.block !spins_until

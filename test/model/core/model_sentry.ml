@@ -1,4 +1,5 @@
-(* A sentry that stops watching a pool while a task comes: it looks again, or its publisher wakes it. *)
+(* A sentry that stops watching a pool while a task comes: it looks again, or its publisher wakes it. And one with a domain of
+   its own that leaves meanwhile: it stays, or another one comes. *)
 
 open Place
 
@@ -29,18 +30,36 @@ let offers_unfenced t =
       Place.seal w;
       Publish.offer_unfenced w Promise.(any (make t.pool.home ignore)))
 
+let leaves (_ : t) () = ignore (Sentry.stays ~in_own_domain:true)
+let makes_it_watched t () = Sentry.watch t.pool
+
 (* {2 Models} *)
 
-let model name offers =
+let model name parties fault =
   let start () =
     let t = make () in
-    let verdict () = Model.faults [ ("nobody watches", not t.watches) ] in
-    Model.{ processes = [ gives_up t; offers t ]; verdict }
+    let processes = parties t in
+    let verdict () = Model.faults [ fault t ] in
+    Model.{ processes; verdict }
   in
   Model.make ("sentry: " ^ name) start
 
+let gives_up_while name offers =
+  model
+    ("it gives up while a task is offered" ^ name)
+    (fun t -> [ gives_up t; offers t ])
+    (fun t -> ("nobody watches", not t.watches))
+
+let leaves_while_needed =
+  model "it leaves while a pool is to be watched"
+    (fun t ->
+      Atomic.set t.pool.sentry wanted;
+      Domain.in_main := false;
+      Domain.prepare ~first:2 1;
+      [ leaves t; makes_it_watched t ])
+    (fun t -> ("nobody is there", Sentry.is_watched t.pool && Atomic.get Sentry.thread = Absent))
+
 let quick =
   [
-    model "it gives up while a task is offered" offers;
-    model "it gives up while a task is offered without a fence" offers_unfenced;
+    gives_up_while "" offers; gives_up_while " without a fence" offers_unfenced; leaves_while_needed;
   ]
