@@ -104,6 +104,31 @@ let channels () =
   race 1_000 [ send; send; receive 0; receive 1 ];
   check "each once" (got.(0) + got.(1) = 6 * times 1_000)
 
+(* {2 More domains than CPUs: the sentry calls them} *)
+
+let tasks_meet () =
+  let others = 5 and here = ref 0 in
+  let mutex = Mutex.create () and all_here = Condition.create () in
+  let meet () =
+    Mutex.protect mutex (fun () ->
+        incr here;
+        if !here > others then Condition.broadcast all_here
+        else
+          while !here <= others do
+            Condition.wait all_here mutex
+          done)
+  in
+  for _ = 1 to 3 do
+    here := 0;
+    let pool = T.setup_pool ~num_domains:others () in
+    T.run pool (fun () ->
+        let tasks = List.init others (fun _ -> T.async pool meet) in
+        meet ();
+        List.iter (T.await pool) tasks);
+    T.teardown_pool pool;
+    check "all" (!here = others + 1)
+  done
+
 (* {2 Pools} *)
 
 let named () =
@@ -140,6 +165,7 @@ let () =
     [
       case "tasks: fib" (with_pool 2 tasks);
       case "tasks: three callers" (with_pool 1 tasks_of_several);
+      case "tasks: wait for each other on a condition" tasks_meet;
       case "loops: for and reduce" (with_pool 2 loops);
       case "loops: scan" (with_pool 2 scans);
       case "loops: find" (with_pool 2 finds);

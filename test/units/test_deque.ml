@@ -56,6 +56,9 @@ let step_and_look deque m op =
   check_int "size" (List.length m.live) (Deque.size deque);
   check_bool "is_empty" (m.live = []) (Deque.is_empty deque);
   check_int "oldest" (match m.live with x :: _ -> x | [] -> nothing) (Deque.oldest deque);
+  let is_odd x = x land 1 = 1 in
+  let oldest_odd = Option.value (List.find_opt is_odd m.live) ~default:nothing in
+  check_int "oldest of some kind" oldest_odd (Deque.oldest_such is_odd deque);
   m
 
 let follow ~capacity ops =
