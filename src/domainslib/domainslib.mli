@@ -15,7 +15,7 @@
       [Printexc.record_backtrace] was on where the task was made.
     - {b Waiting} burns no CPU beyond about 60 us, in [run] and [await] as well.
     - {b Workers.} A pool has no more of them than the process may use CPUs, and fewer while other
-      programs need these, whatever number is asked for. {!Task.get_num_domains} tells the number
+      programs need these, whatever number is asked for, unless its tasks need more (below). {!Task.get_num_domains} tells the number
       asked for. Their domains end when they are idle for 150 ms, or there is no CPU for them, and others
       come: so the numbers of [Domain.self] grow without end, and no array should be indexed by them, and what
       a worker keeps in [Domain.DLS] is not kept for ever.
