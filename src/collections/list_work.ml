@@ -156,10 +156,17 @@ let init_piece f length (p : _ Walk.piece) =
   in
   go p.rest p.left
 
-(* One a turn, as the stdlib's: with two, a hundred cheap ones take 1.2 times as long on an Intel Xeon. *)
+(* Both calls come before what is made of them: a hundred cheap ones take 0.97 to 1.04 of the stdlib's time, with one a turn 1.02 to 1.26,
+   as the code lies (Intel Xeon). *)
 let filter_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
     match l with
+    | x1 :: x2 :: l when n >= 2 ->
+      let chosen = f x1 in
+      let also = f x2 in
+      if chosen then if also then x1 :: x2 :: go l (n - 2) else x1 :: go l (n - 2)
+      else if also then x2 :: go l (n - 2)
+      else go l (n - 2)
     | x :: l when n > 0 -> if f x then x :: go l (n - 1) else go l (n - 1)
     | l -> ( match ended p l n with 0 -> [] | n -> go l n)
   in
@@ -188,6 +195,13 @@ let filteri_chain f p = far_chain ~far:Chain.long filteri_step filteri_piece f p
 let filter_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
     match l with
+    | x1 :: x2 :: l when n >= 2 -> (
+      let first = f x1 in
+      let second = f x2 in
+      match (first, second) with
+      | Some y1, Some y2 -> y1 :: y2 :: go l (n - 2)
+      | Some y, None | None, Some y -> y :: go l (n - 2)
+      | None, None -> go l (n - 2))
     | x :: l when n > 0 -> ( match f x with Some y -> y :: go l (n - 1) | None -> go l (n - 1))
     | l -> ( match ended p l n with 0 -> [] | n -> go l n)
   in
