@@ -51,8 +51,13 @@ external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callbac
 external interruptions : unit -> int = "muster_interruptions" [@@noalloc]
 external note_own_signals : unit -> unit = "muster_note_own_signals" [@@noalloc]
 external watch_finalisers : unit -> unit = "muster_watch_finalisers" [@@noalloc]
+external watch_turns : unit -> unit = "muster_watch_turns" [@@noalloc]
+external hold_turn : unit -> unit = "muster_hold_turn" [@@noalloc]
+external release_turn : unit -> unit = "muster_release_turn" [@@noalloc]
 
-let () = watch_finalisers ()
+let () =
+  watch_finalisers ();
+  watch_turns ()
 
 external look_up_every : int -> int -> unit = "muster_look_up_every"
 [@@noalloc]
@@ -96,30 +101,34 @@ let generator_of_child random =
   let seed = Array.init 4 (fun _ -> Random.State.bits random) in
   Random.State.make (Array.append seed [| Atomic.fetch_and_add spawned 1 |])
 
-(* What another thread of this domain has drawn meanwhile stays drawn. *)
-let put_back random =
-  let drawn_from = Random.State.copy random in
-  ignore (Random.State.split drawn_from);
-  if Random.get_state () = drawn_from then Random.set_state random
-
-let spawn ?(noted = ignore) f =
+let spawn_drawing_nothing ~noted f =
   let random = Random.get_state () in
   let child's = generator_of_child random in
   let run () =
     Random.set_state child's;
     f ()
   in
-  hold_signals ();
-  match
-    let domain = Domain.spawn run in
-    noted domain;
-    domain
-  with
+  match Domain.spawn run with
   | domain ->
-    release_signals ();
-    put_back random;
+    noted domain;
+    Random.set_state random;
     domain
   | exception exn ->
+    Random.set_state random;
+    raise exn
+
+(* Another thread of this domain would draw meanwhile: it gets no turn. *)
+let spawn ?(noted = ignore) f =
+  hold_turn ();
+  hold_signals ();
+  let over () =
     release_signals ();
-    put_back random;
+    release_turn ()
+  in
+  match spawn_drawing_nothing ~noted f with
+  | domain ->
+    over ();
+    domain
+  | exception exn ->
+    over ();
     raise exn

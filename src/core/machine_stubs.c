@@ -481,6 +481,34 @@ value muster_release_signals(value unit) {
   return Val_unit;
 }
 
+/* Threads of one domain take turns: every 50 ms the systhreads library has the one that runs give way, through a hook of
+   the runtime's. While a thread holds its turn that waits. */
+static __thread int turns_held = 0;
+static void (*usual_interrupt)(void) = NULL;
+
+static void interrupt_unless_held(void) {
+  if (turns_held == 0) usual_interrupt();
+}
+
+value muster_watch_turns(value unit) {
+  (void)unit;
+  usual_interrupt = caml_domain_external_interrupt_hook;
+  caml_domain_external_interrupt_hook = interrupt_unless_held;
+  return Val_unit;
+}
+
+value muster_hold_turn(value unit) {
+  (void)unit;
+  turns_held++;
+  return Val_unit;
+}
+
+value muster_release_turn(value unit) {
+  (void)unit;
+  turns_held--;
+  return Val_unit;
+}
+
 /* The mutex is let go first, or who wakes on another CPU has to wait for it at once. The sleeper is still there then: as
    long as this call does not return, no collection begins in its domain. */
 value muster_sleeper_wake(value v) {

@@ -76,7 +76,9 @@ let still_needed pool =
 (* Allows so many residents for the next [ms] milliseconds, whatever the budget says. Dismissed ones
    sleep aside, where [wake_one] does not find them: so all are woken. *)
 let need pool residents ~ms =
-  let may_work = Int.max (Atomic.get pool.allowed) (still_needed pool) in
+  let needed = still_needed pool in
+  let may_work = Int.max (Atomic.get pool.allowed) needed in
+  let residents = Int.max residents needed in
   Atomic.set pool.needed residents;
   Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
   let raised = Int.min residents (Atomic.get pool.size - 1) in
@@ -212,10 +214,11 @@ let retract w task =
    (Worker.stop_searching). One that is dismissed and may not leave yet serves it too. *)
 let wake_for_inbox pool =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
+  if is_sentry_missing pool then pool.watch pool;
   let { parking; _ } = pool and allowed = Atomic.get pool.allowed in
   if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
   else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin
-    if Atomic.get pool.searching = 0 then hire_for_work pool;
+    if Atomic.get pool.searching = 0 then hire_if_missing pool;
     for i = allowed + 1 to Int.min (Atomic.get pool.reach) pool.regulars - 1 do
       ignore (Parking.wake parking i)
     done

@@ -4,7 +4,7 @@
    workers do so, nobody within is awake to see that a task waits which one more worker would begin. A pool promises
    so many residents to its tasks ([promised]), whatever the machine has. While it may have fewer ([allowed]) and has
    tasks that may count on running beside each other, this thread looks at it every [watch_ms], and
-   calls one more resident (Publish.need) when the oldest task that waits has not changed:
+   calls one more resident (Publish.need) when the oldest task of some place, or of the inbox, waits on and on:
 
    - at once, if the process uses no CPU: all wait;
    - after [calm_ns], if no worker has begun anything, and collections are so rare that one domain more costs little;
@@ -28,23 +28,41 @@ let ms = 1_000_000
 let watch_ms = 20
 let calm_ns = 2 * watch_ms * ms
 let first_patience = 500 * ms
-let longest_patience = 128 * first_patience
+let longest_patience = 4 * first_patience
 
-(* How long a called resident works as any other does, and a pool without tasks that wait is watched. *)
+(* How long a called resident works as any other does: less where it is a guess that it is needed. *)
 let call_ms = 200
+let guess_ms = 50
+
+(* How long a pool without tasks that wait is watched. *)
 let idle_ns = 150 * ms
+
+type suspect = { task : Promise.any; since : int  (** when it was seen first, in ns *) }
 
 type watch = {
   pool : pool;
-  mutable suspect : Promise.any;
-  mutable since : int;  (** when it was seen first, or the last resident was called *)
-  mutable begun : int;  (** tasks and forks of all workers at that time *)
+  mutable suspects : suspect list;  (** the oldest tasks of places, each of another one *)
+  mutable served : int;  (** from the inbox, ... *)
+  mutable unserved_since : int;  (** ... since then, while something lay there; 0: nothing does *)
+  mutable called_at : int;
+  mutable begun : int;  (** tasks and forks of all workers, ... *)
+  mutable steady_since : int;  (** ... when that changed last *)
   mutable last_seen : int;  (** when a task waited last *)
   mutable patience : int;
 }
 
 let new_watch pool now =
-  { pool; suspect = none; since = now; begun = 0; last_seen = now; patience = first_patience }
+  {
+    pool;
+    suspects = [];
+    served = 0;
+    unserved_since = 0;
+    called_at = now;
+    begun = 0;
+    steady_since = now;
+    last_seen = now;
+    patience = first_patience;
+  }
 
 (* The process as a whole, between two looks. *)
 type pace = { at : int; cpu : int; collections : int }
@@ -57,14 +75,9 @@ let is_calm ~before now = now.collections - before.collections <= 1
 
 (* {2 One pool} *)
 
-let first_waiting pool =
-  let rec from i =
-    if i = Array.length pool.workers then none
-    else
-      let task = Deque.oldest_such is_ready pool.workers.(i).deque in
-      if task != none then task else from (i + 1)
-  in
-  from 0
+let oldest_ready v = Deque.oldest_such is_ready v.deque
+let some_task_waits pool = Array.exists (fun v -> oldest_ready v != none) pool.workers
+let something_waits pool = (not (Inbox.is_empty pool.inbox)) || some_task_waits pool
 
 let begun pool =
   let add n v =
@@ -75,33 +88,61 @@ let begun pool =
 
 let is_needed pool = Atomic.get pool.allowed < pool.promised
 
-let call w =
-  let pool = w.pool in
+(* A pool in which something waits cannot have closed. *)
+let call pool ~ms =
   kept_open pool (fun () ->
-      need pool (Int.min pool.promised (Atomic.get pool.residents + 1)) ~ms:call_ms;
-      pool.hire pool)
+      if something_waits pool then begin
+        need pool (Int.min pool.promised (Atomic.get pool.residents + 1)) ~ms;
+        pool.hire pool
+      end)
 
-let suspect w task now =
-  w.suspect <- task;
-  w.since <- now;
-  w.begun <- begun w.pool
+(* The oldest task of each place, and since when it has been that. *)
+let look_into_deques w now =
+  let add v suspects =
+    let task = oldest_ready v in
+    if task == none then suspects
+    else
+      let is_it suspect = suspect.task == task in
+      let suspect = { task; since = now } in
+      Option.value (List.find_opt is_it w.suspects) ~default:suspect :: suspects
+  in
+  w.suspects <- Array.fold_right add w.pool.workers []
+
+let look_into_inbox w now =
+  let served = Atomic.get w.pool.served in
+  if Inbox.is_empty w.pool.inbox then w.unserved_since <- 0
+  else if w.unserved_since = 0 || served <> w.served then w.unserved_since <- now;
+  w.served <- served
+
+let look_at_pace w now =
+  let begun = begun w.pool in
+  if begun <> w.begun then w.steady_since <- now;
+  w.begun <- begun
+
+(* Since when what waits longest has done so; [now]: nothing does. *)
+let waits_since w now =
+  let least = List.fold_left (fun least { since; _ } -> Int.min least since) now w.suspects in
+  if w.unserved_since = 0 then least else Int.min least w.unserved_since
 
 let call_if_stuck w ~before now =
-  let waited = now.at - w.since and steady = begun w.pool = w.begun in
-  let at_once = is_idle ~before now in
-  let soon = steady && is_calm ~before now && waited >= calm_ns in
+  let since = Int.max w.called_at (waits_since w now.at) in
+  let waited = now.at - since and steady = now.at - w.steady_since in
+  let at_once = waited > 0 && is_idle ~before now in
+  let soon = Int.min waited steady >= calm_ns && is_calm ~before now in
   if at_once || soon || waited >= w.patience then begin
-    w.patience <-
-      (if at_once || soon then first_patience else Int.min longest_patience (2 * w.patience));
-    call w;
-    suspect w none now.at
+    let is_guess = not (at_once || soon) in
+    w.patience <- (if is_guess then Int.min longest_patience (2 * w.patience) else first_patience);
+    call w.pool ~ms:(if is_guess then guess_ms else call_ms);
+    w.called_at <- now.at
   end
 
 (* Whether it is to be watched further. *)
 let goes_on w ~before now =
-  let task = first_waiting w.pool in
-  if task != none then w.last_seen <- now.at;
-  if task == none || task != w.suspect then suspect w task now.at else call_if_stuck w ~before now;
+  look_into_deques w now.at;
+  look_into_inbox w now.at;
+  look_at_pace w now.at;
+  if w.suspects <> [] || w.unserved_since <> 0 then w.last_seen <- now.at;
+  call_if_stuck w ~before now;
   is_needed w.pool && now.at - w.last_seen < idle_ns
 
 let is_watched pool = Atomic.get pool.sentry = on_watch
@@ -109,7 +150,7 @@ let is_watched pool = Atomic.get pool.sentry = on_watch
 let give_up pool =
   Atomic.set pool.sentry wanted;
   see_unfenced pool;
-  if is_needed pool && first_waiting pool != none then
+  if is_needed pool && something_waits pool then
     ignore (Atomic.compare_and_set pool.sentry wanted on_watch)
 
 let look_at w ~before now = if not (goes_on w ~before now) then give_up w.pool
@@ -137,29 +178,46 @@ type thread = Absent | Coming | Here
 
 let thread = Atomic.make Absent
 
-(* Whether the next look comes: a sentry with a domain of its own leaves when there is nothing to watch. Who has made a pool
-   watched looks afterwards whether the sentry is gone ([watch]), and it looks for such pools after it has said so. *)
-let stays ~in_own_domain =
-  (not in_own_domain) || !watches <> []
+(* One that has a domain of its own leaves when there is nothing to watch. *)
+type post = { in_own_domain : bool; mutable has_left : bool }
+
+let takes_it_again post =
+  if Atomic.compare_and_set thread Absent Here then post.has_left <- false;
+  not post.has_left
+
+(* Who has made a pool watched looks afterwards whether the sentry is gone ([watch]), and it looks for such pools after it has
+   said so. *)
+let stays post =
+  (not post.in_own_domain) || !watches <> []
   || begin
+    post.has_left <- true;
     Atomic.set thread Absent;
-    List.exists is_watched (Atomic.get open_pools) && Atomic.compare_and_set thread Absent Here
+    List.exists is_watched (Atomic.get open_pools) && takes_it_again post
   end
 
-let rest_ms ~in_own_domain =
-  if !watches <> [] then watch_ms else if in_own_domain then idle_ns / ms else -1
+let rest_ms post =
+  if !watches <> [] then watch_ms else if post.in_own_domain then idle_ns / ms else -1
 
-let rec keep_watch ~in_own_domain before =
+let rec keep_watch post before =
   let now = watch_all before in
-  let called = Sleeper.doze sleeper (rest_ms ~in_own_domain) in
-  if called || stays ~in_own_domain then keep_watch ~in_own_domain now
+  let called = Sleeper.doze sleeper (rest_ms post) in
+  if called || stays post then keep_watch post now
 
 (* What a finaliser of the program's raises here goes to a thread that waits. *)
-let rec stay ~in_own_domain =
-  try keep_watch ~in_own_domain (pace ())
+let rec stay post =
+  try keep_watch post (pace ())
   with exn ->
     (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_anywhere exn);
-    stay ~in_own_domain
+    if (not post.has_left) || takes_it_again post then stay post
+
+(* After a start that failed. *)
+let failed_at = Atomic.make 0
+
+let failed () =
+  Atomic.set failed_at (Machine.now ());
+  Atomic.set thread Absent;
+  let is_unwatched pool = ignore (Atomic.compare_and_set pool.sentry on_watch wanted) in
+  List.iter is_unwatched (Atomic.get open_pools)
 
 (* A thread inherits that signals are blocked. An asynchronous exception may strike who starts it: one exchange decides who
    has the call, the thread or nobody. *)
@@ -168,7 +226,7 @@ let start () =
   let begin_it () =
     if Atomic.exchange call false then begin
       Atomic.set thread Here;
-      stay ~in_own_domain
+      stay { in_own_domain; has_left = false }
     end
   in
   Machine.hold_signals ();
@@ -178,14 +236,18 @@ let start () =
   with
   | () -> Machine.release_signals ()
   | exception exn -> (
-    if Atomic.exchange call false then Atomic.set thread Absent;
+    if Atomic.exchange call false then failed ();
     Machine.release_signals ();
     match exn with Failure _ | Sys_error _ | Out_of_memory -> () | _ -> raise exn)
+
+let may_start () =
+  let failed_at = Atomic.get failed_at in
+  failed_at = 0 || Machine.now () - failed_at > Staff.refusal_ns
 
 let is_there () =
   Atomic.get thread <> Absent
   ||
-  (if Atomic.compare_and_set thread Absent Coming then start ();
+  (if may_start () && Atomic.compare_and_set thread Absent Coming then start ();
    Atomic.get thread <> Absent)
 
 (* By who makes a pool that may need it soon: a domain of the sentry's own would have nothing to do yet. *)
@@ -199,4 +261,4 @@ let watch pool =
       ignore (is_there ())
     end
     end
-  else if Atomic.get pool.residents = 0 then ask_for_one pool
+  else if Atomic.get pool.residents = 0 && Atomic.get pool.refused = 0 then ask_for_one pool

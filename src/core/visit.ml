@@ -18,10 +18,9 @@ let refuse_closed fn pool = if Atomic.get pool.closing then invalid fn "pool %S 
 
 (* The place that the calling thread has in the pool, though another pool is current. *)
 let own_place pool =
+  let n = places_in_use pool in
   let rec from i =
-    if i = Array.length pool.workers then None
-    else if owned pool.workers.(i) then Some pool.workers.(i)
-    else from (i + 1)
+    if i = n then None else if owned pool.workers.(i) then Some pool.workers.(i) else from (i + 1)
   in
   from 0
 

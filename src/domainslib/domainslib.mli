@@ -25,11 +25,13 @@
     in any order without a circle, even with [~num_domains:0]; and so may bodies of a
     loop that are of different chunks (all of them with [~chunk_size:1]). Code that
     waits in another way, for a flag, in [Condition.wait] or in [Unix.read], keeps its worker. So tasks of {!Task.async} that
-    wait so for each other need one worker each, and may count on as many as the pool was asked to have, whatever the machine
-    has; and so may the chunks of a loop that are no more than that. Beyond the CPUs one more domain comes
-    each time that a task has waited for 20 to 40 ms while the process used no CPU; for 40 to 60 ms while no worker began anything and
-    collections were rare; and else for half a second, a second and so on (a recursion has tasks that wait, too, and
-    each domain beyond the CPUs holds up all others at each collection). They leave when they are idle.
+    wait so for each other need one worker each, and may count on as many as the pool was asked to have (one less while no caller
+    is in [run]), whatever the machine has; and so may the chunks of a loop that are no more than that. Beyond the CPUs one more
+    domain comes each time that a task has waited for 20 to 40 ms while the process used no CPU; for 40 to 100 ms while no worker
+    began anything and collections were rare; and else for half a second, one or two (a recursion has tasks that wait, too, and
+    each domain beyond the CPUs holds up all others at each collection). They leave when they are idle, or between two tasks
+    after 50 or 200 ms. (A child of [Unix.fork], which OCaml allows where no domain was started yet, has to make its pools
+    itself.)
 
     {b Cancellation.} A part of a task or scope of Muster's that is cancelled is told at a call of {!Task.async},
     {!Task.await} or a loop, as everywhere.

@@ -108,6 +108,9 @@ let from_a_task meet pool =
 
 let from_another_domain meet pool = Domain.join (Domain.spawn (fun () -> from_the_caller meet pool))
 
+(* Through the inbox. *)
+let from_outside meet pool = tasks_meet meet pool
+
 let in_chunks meet pool =
   let body _ = meet () in
   Task.run pool (fun () -> Task.parallel_for pool ~chunk_size:1 ~start:0 ~finish:num_domains ~body)
@@ -127,6 +130,7 @@ let places =
     ("from the caller", from_the_caller);
     ("from a task", from_a_task);
     ("from another domain", from_another_domain);
+    ("from outside", from_outside);
     ("in a loop", in_chunks);
     ("in a reduction", in_a_reduction);
   ]
@@ -143,6 +147,86 @@ let meet_everywhere way () =
           done)
         ~finally:(fun () -> Task.teardown_pool pool))
     places
+
+(* What has waited goes on through the inbox, while the only worker waits for it. *)
+let woken_from_outside () =
+  with_pool ~num_domains @@ fun pool ->
+  let channel = Chan.make_unbounded () and flag = Atomic.make false in
+  let receiver =
+    Task.async pool (fun () ->
+        Chan.recv channel;
+        Atomic.set flag true)
+  in
+  Task.await pool (Task.async pool ignore);
+  let send () =
+    Unix.sleepf 0.3;
+    Chan.send channel ()
+  in
+  let sender = Thread.create send () in
+  poll "the receiver" (fun () ->
+      Unix.sleepf 0.001;
+      Atomic.get flag);
+  Thread.join sender;
+  Task.await pool receiver
+
+let rec fib pool n =
+  if n < 2 then n
+  else
+    let a = Task.async pool (fun () -> fib pool (n - 1)) in
+    let b = fib pool (n - 2) in
+    Task.await pool a + b
+
+(* Two wait, one of them making tasks all the time: what the other waits for is in its own place. *)
+let beside_one_who_forks () =
+  with_pool ~num_domains:2 @@ fun pool ->
+  let begun = Atomic.make false and flag = Atomic.make false in
+  let waiter () =
+    Atomic.set begun true;
+    let task = Task.async pool (fun () -> Atomic.set flag true) in
+    poll "the task" (fun () -> Atomic.get flag);
+    Task.await pool task
+  in
+  let waiter = Task.async pool waiter in
+  poll "the waiter" (fun () -> Atomic.get begun);
+  poll "the flag" (fun () ->
+      ignore (fib pool 15);
+      Atomic.get flag);
+  Task.await pool waiter
+
+(* The domains that come meanwhile draw nothing from the program's generator. *)
+let random_numbers_stay () =
+  let num_domains = 20 and drawn = ref 0 and sum = ref 0 in
+  let draw () =
+    sum := ((!sum * 31) + Random.bits ()) land max_int;
+    incr drawn
+  in
+  let there = Atomic.make 0 and over = Atomic.make false in
+  let pool = Task.setup_pool ~num_domains () in
+  Random.init 42;
+  let wait () =
+    Atomic.incr there;
+    while not (Atomic.get over) do
+      Unix.sleepf 0.001
+    done
+  in
+  Task.run pool (fun () ->
+      let tasks = List.init num_domains (fun _ -> Task.async pool wait) in
+      poll "all" (fun () ->
+          for _ = 1 to 1000 do
+            draw ()
+          done;
+          Unix.sleepf 1e-5;
+          Atomic.get there = num_domains);
+      Atomic.set over true;
+      List.iter (Task.await pool) tasks);
+  Task.teardown_pool pool;
+  let seen = !sum and times = !drawn in
+  Random.init 42;
+  sum := 0;
+  for _ = 1 to times do
+    draw ()
+  done;
+  check_int "the same numbers" !sum seen
 
 (* {2 And no domain where nobody needs one} *)
 
@@ -226,6 +310,9 @@ let () =
                   let tasks = List.init 2 (fun _ -> Task.async pool meet) in
                   meet ();
                   List.iter (Task.await pool) tasks));
+          case "woken from outside" woken_from_outside;
+          case "beside one who forks" beside_one_who_forks;
+          case "random numbers stay" random_numbers_stay;
         ] );
       ( "domains",
         [

@@ -30,7 +30,7 @@ let offers_unfenced t =
       Place.seal w;
       Publish.offer_unfenced w Promise.(any (make t.pool.home ignore)))
 
-let leaves (_ : t) () = ignore (Sentry.stays ~in_own_domain:true)
+let leaves (_ : t) () = ignore (Sentry.stays { in_own_domain = true; has_left = false })
 let makes_it_watched t () = Sentry.watch t.pool
 
 (* {2 Models} *)
