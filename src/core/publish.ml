@@ -106,21 +106,21 @@ let wake_sleeper pool = if Atomic.get pool.searching = 0 then ignore (Parking.wa
 let[@inline] is_anybody_missing pool =
   is_one_missing pool (Atomic.get pool.residents) || is_sentry_missing pool
 
+(* Where there is no CPU for the one that is missing, fewer may be allowed afterwards. *)
 let hire_for_work pool =
-  if is_sentry_missing pool then pool.watch pool;
-  hire_if_missing pool
+  hire_if_missing pool;
+  if is_sentry_missing pool then pool.watch pool
 
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
 
 let is_ready = Promise.is_ready
 
+(* Stale entries may lie above it. *)
+let oldest_ready v = Deque.oldest_such is_ready v.deque
+
 let a_task_waits pool =
-  let is_first_of v =
-    let task = Deque.oldest v.deque in
-    task != none && is_ready task
-  in
-  (not (Inbox.is_empty pool.inbox)) || Array.exists is_first_of pool.workers
+  (not (Inbox.is_empty pool.inbox)) || Array.exists (fun v -> oldest_ready v != none) pool.workers
 
 let[@inline] nth_newest deque ends n = Promise.state (Deque.nth_newest deque ends n)
 

@@ -75,10 +75,6 @@ let is_calm ~before now = now.collections - before.collections <= 1
 
 (* {2 One pool} *)
 
-let oldest_ready v = Deque.oldest_such is_ready v.deque
-let some_task_waits pool = Array.exists (fun v -> oldest_ready v != none) pool.workers
-let something_waits pool = (not (Inbox.is_empty pool.inbox)) || some_task_waits pool
-
 let begun pool =
   let add n v =
     let { tasks; forks; _ } = Atomic.get v.published in
@@ -86,12 +82,13 @@ let begun pool =
   in
   Array.fold_left add 0 pool.workers
 
-let is_needed pool = Atomic.get pool.allowed < pool.promised
+(* More may be allowed meanwhile, and nobody publish anything for which they would be hired. *)
+let is_needed pool = Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < pool.promised
 
 (* A pool in which something waits cannot have closed. *)
 let call pool ~ms =
   kept_open pool (fun () ->
-      if something_waits pool then begin
+      if a_task_waits pool then begin
         need pool (Int.min pool.promised (Atomic.get pool.residents + 1)) ~ms;
         pool.hire pool
       end)
@@ -150,7 +147,7 @@ let is_watched pool = Atomic.get pool.sentry = on_watch
 let give_up pool =
   Atomic.set pool.sentry wanted;
   see_unfenced pool;
-  if is_needed pool && something_waits pool then
+  if is_needed pool && a_task_waits pool then
     ignore (Atomic.compare_and_set pool.sentry wanted on_watch)
 
 let look_at w ~before now = if not (goes_on w ~before now) then give_up w.pool
@@ -221,24 +218,28 @@ let failed () =
 
 (* A thread inherits that signals are blocked. An asynchronous exception may strike who starts it: one exchange decides who
    has the call, the thread or nobody. *)
-let start () =
-  let call = Atomic.make true and in_own_domain = not (Domain.is_main_domain ()) in
+let start_thread ~in_own_domain call =
   let begin_it () =
     if Atomic.exchange call false then begin
       Atomic.set thread Here;
       stay { in_own_domain; has_left = false }
     end
   in
+  if in_own_domain then ignore (Machine.spawn begin_it : unit Domain.t)
+  else ignore (Thread.create begin_it ())
+
+(* Nothing is allocated between the claim and the handler. *)
+let start () =
+  let call = Atomic.make true and in_own_domain = not (Domain.is_main_domain ()) in
   Machine.hold_signals ();
-  match
-    if in_own_domain then ignore (Machine.spawn begin_it : unit Domain.t)
-    else ignore (Thread.create begin_it ())
-  with
-  | () -> Machine.release_signals ()
-  | exception exn -> (
-    if Atomic.exchange call false then failed ();
-    Machine.release_signals ();
-    match exn with Failure _ | Sys_error _ | Out_of_memory -> () | _ -> raise exn)
+  if not (Atomic.compare_and_set thread Absent Coming) then Machine.release_signals ()
+  else
+    match start_thread ~in_own_domain call with
+    | () -> Machine.release_signals ()
+    | exception exn -> (
+      if Atomic.exchange call false then failed ();
+      Machine.release_signals ();
+      match exn with Failure _ | Sys_error _ | Out_of_memory -> () | _ -> raise exn)
 
 let may_start () =
   let failed_at = Atomic.get failed_at in
@@ -247,7 +248,7 @@ let may_start () =
 let is_there () =
   Atomic.get thread <> Absent
   ||
-  (if may_start () && Atomic.compare_and_set thread Absent Coming then start ();
+  (if may_start () then start ();
    Atomic.get thread <> Absent)
 
 (* By who makes a pool that may need it soon: a domain of the sentry's own would have nothing to do yet. *)
