@@ -112,13 +112,7 @@ let helps_others w = w.own.called || not (stands_back w)
    takes something, for perhaps nobody will. *)
 let shortest_moment = Machine.ticks_of_us 1000
 let longest_moment = 128 * shortest_moment
-
-let done_by_others w =
-  let add n v =
-    let { tasks; forks; _ } = Atomic.get v.published in
-    if v == w then n else n + tasks + forks
-  in
-  Array.fold_left add 0 w.pool.workers
+let done_by_others w = begun w.pool - begun_by w
 
 let set_moment w task =
   let others = done_by_others w in

@@ -429,3 +429,10 @@ let is_short pool = Atomic.get pool.allowed < Atomic.get pool.size - 1
 let publish_counts w =
   let counts = w.own.counts in
   Atomic.set w.published { counts with tasks = counts.tasks }
+
+(* Tasks and forks, as of each worker's last pause. *)
+let begun_by w =
+  let { tasks; forks; _ } = Atomic.get w.published in
+  tasks + forks
+
+let begun pool = Array.fold_left (fun n w -> n + begun_by w) 0 pool.workers

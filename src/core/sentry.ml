@@ -75,13 +75,6 @@ let is_calm ~before now = now.collections - before.collections <= 1
 
 (* {2 One pool} *)
 
-let begun pool =
-  let add n v =
-    let { tasks; forks; _ } = Atomic.get v.published in
-    n + tasks + forks
-  in
-  Array.fold_left add 0 pool.workers
-
 (* More may be allowed meanwhile, and nobody publish anything for which they would be hired. *)
 let is_needed pool = Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < pool.promised
 
@@ -256,10 +249,10 @@ let prepare () = if Domain.is_main_domain () then ignore (is_there ())
 
 (* By who publishes, after that. Where the system has no thread for it, one resident is called at once. *)
 let watch pool =
-  if is_there () then
-    begin if Atomic.compare_and_set pool.sentry wanted on_watch then begin
-      Sleeper.wake sleeper;
-      ignore (is_there ())
+  if not (is_there ()) then
+    begin if Atomic.get pool.residents = 0 && Atomic.get pool.refused = 0 then ask_for_one pool
     end
-    end
-  else if Atomic.get pool.residents = 0 && Atomic.get pool.refused = 0 then ask_for_one pool
+  else if Atomic.compare_and_set pool.sentry wanted on_watch then begin
+    Sleeper.wake sleeper;
+    ignore (is_there ())
+  end
