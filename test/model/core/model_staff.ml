@@ -84,6 +84,13 @@ let sent_beside_a_caller =
   model ~residents:1 ~domains:1 "a task is sent while the last resident leaves a caller behind"
     (fun t -> [ sends t 0; leaves t ])
 
+(* So it does, and its task lies in its deque. *)
+let offered_beside_a_caller =
+  model ~residents:1 ~domains:1 "a task is offered while the last resident leaves a caller behind"
+    (fun t ->
+      Atomic.set t.pool.sentry wanted;
+      [ World.at t.pool 0 (fun w -> Publish.offer w ~wake:true (task t 0)); leaves t ])
+
 let sent_to_nobody =
   model ~residents:0 ~domains:1 "a task is sent to nobody" (fun t ->
       no_visitor t;
@@ -161,6 +168,7 @@ let quick =
     sent_to_nobody;
     sent_to_one_who_leaves;
     sent_beside_a_caller;
+    offered_beside_a_caller;
     all_leave;
     closing;
     refusing;
