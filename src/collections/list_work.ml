@@ -9,16 +9,17 @@ let source = Walk.{ skip; is_end = (function [] -> true | _ -> false) }
 let never _ = false
 let nothing = Leftmost.create ()
 
-let job ?(unit = 1) ?(found = never) ?(kept = nothing) code source work =
-  Walk.{ source; work; code; unit; failures = Leftmost.create (); found; kept }
+let job ?(unit = 1) ?(made = 0) ?(found = never) ?(kept = nothing) code source work =
+  Walk.{ source; work; code; unit; made; failures = Leftmost.create (); found; kept }
 
 let ended = Walk.ended
-let front code l = Walk.front source ~code ~unit:1 0 l
+let a_cell = Walk.a_cell
+let front code l = Walk.front source ~code ~unit:1 ~made:a_cell 0 l
 
 (* [work] and [f] are not put together before they have to be: what is short would notice. *)
 let run_as job ~unit code work f l =
   if Walk.is_short code then
-    let p = Walk.front source ~code ~unit 0 l in
+    let p = Walk.front source ~code ~unit ~made:0 0 l in
     let r = work f p in
     if Walk.is_over p then [ r ] else r :: fst (Walk.go_on (job code work f) p)
   else fst (Walk.run_long 0 (job code work f) l)
@@ -50,7 +51,7 @@ let far_chain ~far step work f (p : _ Walk.piece) =
   if p.start >= far then in_steps (step f p) p else chain work f p
 
 let run_chains walk code source work from =
-  let chains, rest = walk 0 (job code source work) from in
+  let chains, rest = walk 0 (job ~made:a_cell code source work) from in
   (Chain.join chains, rest)
 
 (* [chain] is [work]'s. *)
@@ -60,7 +61,7 @@ let make code work chain f l =
     let made = work f p in
     if Walk.is_over p then made
     else
-      let more = fst (Walk.go_on (job code source (chain f)) p) in
+      let more = fst (Walk.go_on (job ~made:a_cell code source (chain f)) p) in
       Chain.join (Chain.of_list ~index:0 made :: more)
   end
   else fst (run_chains Walk.run_long code source (chain f) l)
@@ -119,8 +120,11 @@ let mapi_step f p =
 let mapi_chain f p = far_chain ~far:Chain.far mapi_step mapi_piece f p
 
 let pairs =
-  let rec skip n = function _ :: a, _ :: b when n > 0 -> skip (n - 1) (a, b) | ends -> ends in
-  Walk.{ skip; is_end = (function [], _ | _, [] -> true | _ -> false) }
+  let rec skip_both n a b =
+    match (a, b) with _ :: a, _ :: b when n > 0 -> skip_both (n - 1) a b | ends -> ends
+  in
+  let is_end = function [], _ | _, [] -> true | _ -> false in
+  Walk.{ skip = (fun n (a, b) -> skip_both n a b); is_end }
 
 let map2_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go a b n =

@@ -66,18 +66,24 @@ let short = Machine.ticks_of_us 1 / 10
 (* Where a look comes sooner, the next one may come later. *)
 let few_looks = Loop.quantum / 2
 
-(* For as long as elements take no longer than [most] each; what is left then. *)
+(* Times as many elements as are done between two looks, it does not overflow. *)
+let no_limit = max_int / longest
+
+(* For as long as elements take no longer than [most] each; what is left then. It learns where nobody reads ahead, too: what
+   is not known as short asks each time who is there. *)
 let rec alone ~most c s i n =
   Loop.look_up_between_chunks ();
   let since = Machine.ticks () in
   let rest = c.some i s n in
-  let took = Machine.ticks () - since in
+  let took = Machine.ticks () - since and cost = Site.cost c.code in
   match rest with
   | None ->
     (* At least that: there may have been fewer. *)
-    if took > n * most then ignore (Site.learn c.code ~ticks:took ~iterations:n);
+    if took > n * most || Site.estimate cost 1 > short then
+      Site.confirm c.code cost ~ticks:took ~iterations:n;
     None
   | Some s ->
+    if n >= first_block then Site.confirm c.code cost ~ticks:took ~iterations:n;
     if took > n * most then Some (s, i + n)
     else alone ~most c s (i + n) (if took < few_looks then Int.min longest (4 * n) else n)
 

@@ -30,6 +30,7 @@ type 's piece = {
   source : 's source;
   code : int;
   unit : int;
+  made : int;
 }
 (** A piece in work: [rest] is what is there, [left] of how many elements. [start] is the index of
     the first element, [next] that of what comes after the piece. A worker that has reached the
@@ -42,6 +43,7 @@ type ('s, 'r) job = {
   work : 's piece -> 'r;
   code : int;  (** what costs are remembered by *)
   unit : int;  (** lengths of pieces are multiples of it *)
+  made : int;  (** what it takes later to collect what is made of 1,000 elements, in ticks *)
   failures : Outcome.failure Leftmost.t;
   found : int -> bool;  (** whether it is over, left of this index *)
   kept : Outcome.failure Leftmost.t;  (** failures that results tell of *)
@@ -65,8 +67,9 @@ let first_block = 16
 (* So long may a wrong memory go unnoticed, by its own measure. *)
 let trial = Loop.worth / 8
 
-(* For each 1,000 elements. *)
-let hardly = Machine.ticks_of_us 3
+(* In ticks for each 1,000 elements. *)
+let hardly = Machine.ticks_of_us 4
+let a_cell = Machine.ticks_of_us 10
 
 (* [Site.sample] elements of that cost may be done before sharing pays. *)
 let cheap = worth
@@ -91,8 +94,8 @@ let fitting ticks cost = (ticks lsl Site.shift) / at_least_1 cost
 let whole unit n = unit * at_least_1 ((n + unit - 1) / unit)
 let over job index = Leftmost.stops job.failures index || job.found index
 
-let piece ({ source; code; unit; _ } : _ job) rest left start refill =
-  { rest; left; start; next = start + left; since = 0; refill; source; code; unit }
+let piece ({ source; code; unit; made; _ } : _ job) rest left start refill =
+  { rest; left; start; next = start + left; since = 0; refill; source; code; unit; made }
 
 let timed piece =
   piece.since <- Machine.ticks ();
@@ -246,18 +249,24 @@ let shared_by_all job from first =
 
    One piece, which is given more and more: so there is one result, and nothing to link. *)
 
-let rec more_alone job n since p =
-  if job.source.is_end p.rest then 0
+(* Of the first [n] elements. *)
+let confirm cost n (p : _ piece) =
+  let ticks = Machine.ticks () - p.since in
+  Site.confirm p.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
+  ticks
+
+let rec more_alone n (p : _ piece) =
+  let ticks = confirm (Site.cost p.code) n p in
+  if p.source.is_end p.rest then 0
   else begin
-    let longer = if Machine.ticks () - since < quantum then 2 * n else n in
-    let longer = Int.min longer longest_alone in
+    let longer = Int.min (if ticks < quantum then 2 * n else n) longest_alone in
     Loop.look_up_between_chunks ();
-    give p longer (more_alone job longer (Machine.ticks ()))
+    give_timed p longer (more_alone longer)
   end
 
 let alone job from first =
-  let n = Site.sample in
-  let p = piece job from n first (more_alone job n (Machine.ticks ())) in
+  let n = whole job.unit Site.sample in
+  let p = timed (piece job from n first (more_alone n)) in
   let r = job.work p in
   ([ r ], p.rest)
 
@@ -273,22 +282,41 @@ let in_place job p =
   let rs, last = go_on job p in
   (r :: rs, last)
 
-(* Of the first [n] elements. *)
-let confirm cost n (p : _ piece) =
-  let ticks = Machine.ticks () - p.since in
-  Site.confirm p.code cost ~ticks ~iterations:(at_least_1 (n - p.left));
-  ticks
+(* What is shared is walked once more, by one after the other. Where that takes half as long as the work, which waits for
+   the same cells, two workers gain nothing; nor where the end is near. *)
+let most_in_place (p : _ piece) ~each =
+  let ahead = Int.min longest (1000 * worth / at_least_1 each) and since = Machine.ticks () in
+  let beyond = p.source.skip ahead p.rest in
+  let walked = Machine.ticks () - since - Site.clock in
+  if p.source.is_end beyond then 2 * each else 2000 * walked / at_least_1 ahead
+
+(* What has lasted so long is expected to last as long again: the less there is to gain at each element, the longer that has
+   to be for what sharing costs once. Only what is kept of long lists is collected. *)
+let long = 8 * worth
+
+let hardly_after ticks =
+  if ticks < worth then 3 * hardly else if ticks < long then 2 * hardly else hardly
 
 (* Goes on in place for as long as an element costs hardly more than to walk past it, which is all
-   that sharing could take off the caller. What the last elements took is what those after them are expected to. *)
-let rec stretch cost n (p : _ piece) =
+   that sharing could take off the caller. What the last elements took is what those after them are expected to.
+   [most]: that is hardly more, by the last look ahead; less than the walk itself nothing takes, so that look is out of
+   date then. A few more elements confirm that it is to be shared: one piece may be long by chance. *)
+let rec stretch cost n ~began ~most ~doubted (p : _ piece) =
   let ticks = confirm cost n p in
-  if p.source.is_end p.rest || 1000 * ticks >= n * hardly then 0
-  else begin
-    Loop.look_up_between_chunks ();
-    let longer = Int.min (2 * n) longest_alone in
-    give_timed p longer (stretch cost longer)
-  end
+  if p.source.is_end p.rest then 0
+  else
+    let elapsed = p.since + ticks - began in
+    let each = (1000 * ticks / n) + if elapsed < long then 0 else p.made in
+    let least = hardly_after elapsed in
+    let most = if each < Int.max least most then most else most_in_place p ~each in
+    let is_long = each > Int.max least most in
+    if is_long && doubted then 0
+    else begin
+      Loop.look_up_between_chunks ();
+      let next = if is_long then whole p.unit (n / 4) else Int.min (2 * n) longest_alone in
+      let most = if 3 * each < most then 0 else most in
+      give_timed p next (stretch cost next ~began ~most ~doubted:is_long)
+    end
 
 (* What is remembered is tried on a few elements. They are what tells how many more may be done in
    place. *)
@@ -296,13 +324,13 @@ let trial_length cost unit =
   Int.min longest_trial (Int.max Site.sample (whole unit (fitting trial cost)))
 
 let tried cost n (p : _ piece) =
-  let ticks = confirm cost n p in
+  let began = p.since and ticks = confirm cost n p in
   if p.source.is_end p.rest then 0
   else begin
     let more = Int.min longest_alone (worth * n / at_least_1 ticks) in
     let more = whole p.unit (Int.min more (Loop.growth * n)) in
     Loop.look_up_between_chunks ();
-    give_timed p more (stretch cost more)
+    give_timed p more (stretch cost more ~began ~most:0 ~doubted:false)
   end
 
 (* There may be few, so the first ones are tried by themselves. One of many may be long by chance, so they
@@ -361,7 +389,7 @@ let quick (p : _ piece) =
     let n = trial_length cost p.unit in
     give_timed p n (tried cost n)
 
-let front source ~code ~unit first from =
+let front source ~code ~unit ~made first from =
   {
     rest = from;
     left = few;
@@ -372,10 +400,11 @@ let front source ~code ~unit first from =
     source;
     code;
     unit;
+    made;
   }
 
 let beginning source ~code ~unit first from =
-  let p = front source ~code ~unit first from in
+  let p = front source ~code ~unit ~made:0 first from in
   if Site.cost code > trivial then begin
     p.left <- at_first;
     p.next <- first + at_first
@@ -383,6 +412,6 @@ let beginning source ~code ~unit first from =
   p
 
 let run_from first (job : _ job) from =
-  let { source; code; unit; _ } : _ job = job in
-  if is_short code then in_place job (front source ~code ~unit first from)
+  let { source; code; unit; made; _ } : _ job = job in
+  if is_short code then in_place job (front source ~code ~unit ~made first from)
   else run_long first job from

@@ -18,6 +18,7 @@ type 's piece = private {
   source : 's source;
   code : int;
   unit : int;
+  made : int;
 }
 (** A piece: [left] elements from [rest] on, or fewer if there is the end; [start] is the index of
     the first. *)
@@ -39,6 +40,7 @@ type ('s, 'r) job = {
   work : 's piece -> 'r;
   code : int;  (** what costs are remembered by: the user's function's {!Machine.code_of} *)
   unit : int;  (** pieces begin at multiples of it; it divides 16 *)
+  made : int;  (** {!a_cell}, or 0, as each element makes one *)
   failures : Outcome.failure Leftmost.t;
   found : int -> bool;  (** whether all is over, left of this index *)
   kept : Outcome.failure Leftmost.t;
@@ -48,6 +50,9 @@ type ('s, 'r) job = {
 
 val worth : int
 (** What is likely to take less stays with the caller, in ticks. *)
+
+val a_cell : int
+(** What it takes to collect cells of a long list later, in ticks for each 1,000: shared, if the list is. *)
 
 val trial : int
 (** So long may a wrong memory go unnoticed, by its own measure, in ticks. *)
@@ -83,8 +88,8 @@ val begins_short : int -> bool
 val run_long : int -> ('s, 'r) job -> 's -> 'r list * 's
 (** {!run_from} for what is not short: it does not ask again. *)
 
-val front : 's source -> code:int -> unit:int -> int -> 's -> 's piece
-(** [front source ~code ~unit first s] is a piece that begins with [s], of index [first], and is
+val front : 's source -> code:int -> unit:int -> made:int -> int -> 's -> 's piece
+(** [front source ~code ~unit ~made first s] is a piece that begins with [s], of index [first], and is
     given more for as long as sharing does not pay. What is left when the work on it is over is
     for {!go_on}.
 

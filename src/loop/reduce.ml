@@ -34,6 +34,9 @@ let learn t ~since leaves =
 
 let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (leaves * t.per_leaf)
 
+(* Looks around take as long as short iterations, which would be remembered as longer than they are. *)
+let quick t a b = if rest t (b - a + 1) <= Loop.quantum then t.plain a b else plain t a b
+
 (* [whole]: as in Loop. *)
 let rec node t a b ~whole =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
@@ -49,7 +52,7 @@ and measured t a b =
       v)
 
 and watched t a b ~from ~since ~levels =
-  if a = b || levels = 0 then plain t a b
+  if a = b || levels = 0 then quick t a b
   else
     let m = a + ((b - a) / 2) and levels = levels - 1 in
     let left = watched t a m ~from ~since ~levels in
@@ -97,17 +100,46 @@ let[@inline] fold_short f combine lo hi =
     done;
   !acc
 
-let rec short_tree f combine start finish per_leaf a b =
-  let lo = start + (a * per_leaf) in
-  if a = b then
-    fold_short f combine lo (if Loop.span lo finish < per_leaf then finish else lo + per_leaf - 1)
-  else if b - a = 1 && per_leaf = 1 then
+(* Leaves of one iteration, of which four take no branch of the tree. *)
+let rec short_ones f combine lo hi =
+  match hi - lo with
+  | 0 -> f lo
+  | 1 ->
     let left = f lo in
     combine left (f (lo + 1))
-  else
-    let m = a + ((b - a) / 2) in
-    let left = short_tree f combine start finish per_leaf a m in
-    combine left (short_tree f combine start finish per_leaf (m + 1) b)
+  | 2 ->
+    let left = f lo in
+    let left = combine left (f (lo + 1)) in
+    combine left (f (lo + 2))
+  | 3 ->
+    let left = f lo in
+    let left = combine left (f (lo + 1)) in
+    let right = f (lo + 2) in
+    combine left (combine right (f (lo + 3)))
+  | d ->
+    let m = lo + (d / 2) in
+    let left = short_ones f combine lo m in
+    combine left (short_ones f combine (m + 1) hi)
+
+let short_many f combine finish per_leaf =
+  let[@inline] leaf lo =
+    fold_short f combine lo (if Loop.span lo finish < per_leaf then finish else lo + per_leaf - 1)
+  in
+  let rec branch lo further =
+    if further = 0 then leaf lo
+    else if further = 1 then
+      let left = leaf lo in
+      combine left (leaf (lo + per_leaf))
+    else
+      let half = further / 2 in
+      let left = branch lo half in
+      combine left (branch (lo + ((half + 1) * per_leaf)) (further - half - 1))
+  in
+  branch
+
+let short_tree f combine start finish per_leaf a b =
+  if per_leaf = 1 then short_ones f combine (start + a) (start + b)
+  else short_many f combine finish per_leaf (start + (a * per_leaf)) (b - a)
 
 (* The length of the leaves and the index of the last. Of more than [max_int] iterations, where the
    difference is negative, its upper bits are the index, whatever the grain: no such range is swept

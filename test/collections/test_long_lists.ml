@@ -138,6 +138,64 @@ let grown_slow () =
   noticed "a list" (fun body -> Ours.iter body l);
   noticed "an array" (fun body -> Muster.Array.iter body a)
 
+(* Nobody else is there to share with, and yet the next call should know that it is short. *)
+let alone_and_known () =
+  let known what call =
+    let body _ = () in
+    let code = Muster_core.Machine.code_of body in
+    for _ = 1 to 3 do
+      call body
+    done;
+    if Site.cost code = Site.unknown then Alcotest.failf "%s: nothing is remembered" what
+  in
+  let l = input 5 in
+  on_domains 1 (fun () ->
+      known "a list" (fun body -> Ours.iter body l);
+      known "a sequence" (fun body -> Muster.Seq.iter body (Theirs.to_seq l)))
+
+(* {2 What is hardly more than the walk}
+
+   The elements are numbers, and both the walk past one and the work on it spin for so many turns. The pieces' results tell in
+   how many it was done. *)
+
+module Walk = Muster_collections.Walk
+
+let rec spin k = if k > 0 then spin (k - 1)
+
+let pieces ~walk ~work n =
+  let rec skip k i =
+    if k = 0 || i = n then i
+    else begin
+      spin (Sys.opaque_identity walk);
+      skip (k - 1) (i + 1)
+    end
+  in
+  let body _ = spin (Sys.opaque_identity work) in
+  let rec each p i left =
+    if left > 0 && i < n then begin
+      body i;
+      each p (i + 1) (left - 1)
+    end
+    else match Walk.ended p i left with 0 -> () | left -> each p i left
+  in
+  let job () =
+    Muster_collections.List_work.job
+      (Muster_core.Machine.code_of body)
+      Walk.{ skip; is_end = Int.equal n }
+      (fun (p : _ Walk.piece) -> each p p.rest p.left)
+  in
+  let count () = Theirs.length (fst (Walk.run_from 0 (job ()) 0)) in
+  ignore (count ());
+  Theirs.init 9 (fun _ -> count ())
+
+let walks_stay () =
+  on_domains 2 (fun () ->
+      let times test counts = Theirs.length (Theirs.filter test counts) in
+      let stayed = pieces ~walk:200 ~work:220 20_000 in
+      if times (fun n -> n <= 2) stayed < 5 then Alcotest.fail "what the walk takes was shared";
+      let shared = pieces ~walk:2 ~work:220 20_000 in
+      if times (fun n -> n > 2) shared < 5 then Alcotest.fail "what the work takes was not shared")
+
 let () =
   let case name f = Alcotest.test_case name `Quick f in
   Alcotest.run "long lists"
@@ -152,5 +210,7 @@ let () =
           case "survive collections" survive;
           case "are not promoted" few_promoted;
           case "short bodies that become slow" grown_slow;
+          case "a pool of one remembers" alone_and_known;
+          case "what is hardly more than the walk stays" walks_stay;
         ] );
     ]
