@@ -47,6 +47,6 @@ let cases n =
       (fun () -> Parallel.fold plus 0 l)
       (fun () -> List.fold_left plus 0 l);
     case "for_all" "List.for_all" note
-      (fun () -> Parallel.for_all (fun x -> x >= 0) l)
-      (fun () -> List.for_all (fun x -> x >= 0) l);
+      (fun () -> Parallel.for_all is_natural l)
+      (fun () -> List.for_all is_natural l);
   ]

@@ -47,6 +47,6 @@ let build_at_once n value rest =
    [lo] to [hi] into [a]. *)
 let build code n value rest =
   let cost = Site.cost code in
-  if Chunks.is_tiny cost n then build_at_once n value rest
+  if Loop.is_tiny cost n then build_at_once n value rest
   else if n <= short then build_racing code cost n value rest
   else build_long code cost n value rest

@@ -23,7 +23,7 @@ let reduce ~code n leaf op =
   else
     let size = Int.max shortest (((n - 1) / most) + 1) in
     let last = (n - 1) / size in
-    if Chunks.is_tiny (Site.cost code) n then plain leaf op size n 0 last
+    if Loop.is_tiny (Site.cost code) n then plain leaf op size n 0 last
     else Reduce.over ~code ~per_leaf:size ~last (bounds leaf size n) op
 
 (* Of equal ones the leftmost. *)

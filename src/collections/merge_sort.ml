@@ -378,7 +378,7 @@ let whole node cmp own =
   let cost = Site.cost code in
   let estimate = Site.estimate cost iterations in
   if estimate < Loop.worth then
-    if estimate < Chunks.tiny && Site.is_trusted () then alone node cmp own ~code
+    if estimate < Loop.tiny && Site.is_trusted () then alone node cmp own ~code
     else tried node cmp own ~code ~after:(Site.confirm code cost ~iterations)
   else if estimate < 2 * Loop.worth && Site.is_turn_alone () then
     let after ~ticks = Site.remember code (Site.cost_of ~ticks ~iterations) in

@@ -80,7 +80,7 @@ let alone op a parts scanned =
 let scan_parts op a parts =
   let n = Array.length a and code = Machine.code_of op in
   let cost = Site.cost code and operations = 2 * n in
-  if Chunks.is_tiny cost operations then alone op a parts 0
+  if Loop.is_tiny cost operations then alone op a parts 0
   else begin
     let sampled, took = sample op a (Int.min Site.sample ((n / parts) - 1)) in
     if is_worth_sharing ~took ~sampled n then share op a parts sampled else alone op a parts sampled;

@@ -75,13 +75,6 @@ let rec alone t lo hi ~chunk since =
 
 let few = 64
 
-(* So short that the clock is felt. *)
-let tiny = Loop.worth / 8
-
-(* So few that each may be a job of its own; these are tried, whatever is remembered. *)
-let is_handful n = n > 1 && n < Site.sample
-let is_tiny cost n = Site.estimate cost n < tiny && (not (is_handful n)) && Site.is_trusted ()
-
 (* One that is not tiny. *)
 let sweep_long code cost lo hi body =
   let n = hi - lo + 1 in
@@ -92,7 +85,7 @@ let sweep_long code cost lo hi body =
 
 let sweep code lo hi (body : _ body) =
   let cost = Site.cost code in
-  if is_tiny cost (hi - lo + 1) then body lo hi else sweep_long code cost lo hi body
+  if Loop.is_tiny cost (hi - lo + 1) then body lo hi else sweep_long code cost lo hi body
 
 let always body lo hi =
   body lo hi;

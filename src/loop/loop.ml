@@ -195,6 +195,14 @@ let share job lo hi cost =
       let iterations = Atomic.get job.swept in
       if iterations > 0 then ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))
 
+(* {2 So short that the clock is felt} *)
+
+let tiny = worth / 8
+
+(* So few that each may be a job of its own; these are tried, whatever is remembered. *)
+let is_handful n = n > 1 && n < Site.sample
+let is_tiny cost n = Site.estimate cost n < tiny && (not (is_handful n)) && Site.is_trusted ()
+
 (* {2 for} *)
 
 (* Four calls a turn, as around short iterations the loop itself is felt: 100 of them take 60 ns less. *)
@@ -262,7 +270,9 @@ let parallel_for ?grain ~start ~finish f =
   if start <= finish then begin
     let code = Machine.code_of f in
     let cost = Site.cost code in
-    if Site.estimate cost (span start finish) < worth then plain_for ?grain code cost start finish f
+    if is_tiny cost (span start finish + 1) then each start finish f
+    else if Site.estimate cost (span start finish) < worth then
+      plain_for ?grain code cost start finish f
     else shared_for ?grain code cost start finish f
   end
 
@@ -321,6 +331,7 @@ let parallel_find ?grain ~start ~finish f =
   else
     let code = Machine.code_of f in
     let cost = Site.cost code in
-    if Site.estimate cost (span start finish) < worth then
+    if is_tiny cost (span start finish + 1) then first_from f start finish
+    else if Site.estimate cost (span start finish) < worth then
       plain_find ?grain code cost start finish f
     else shared_find ?grain code cost start finish f

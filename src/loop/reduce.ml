@@ -234,7 +234,7 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   if start > finish then init
   else
     let per_leaf, last = cut ?grain start finish in
-    if Chunks.is_tiny (Site.cost (Machine.code_of f)) (Loop.span start finish + 1) then
+    if Loop.is_tiny (Site.cost (Machine.code_of f)) (Loop.span start finish + 1) then
       short_tree f combine start finish per_leaf 0 last
     else run (tree ~per_leaf ~start ~finish ~combine f) last
 
@@ -303,7 +303,7 @@ let checked_if_long cost op =
 
 let scan_alone ~code n f op =
   let cost = Site.cost code in
-  let op = checked_if_long cost op and tiny = Site.estimate cost n < Chunks.tiny in
+  let op = checked_if_long cost op and tiny = Site.estimate cost n < Loop.tiny in
   if n = 1 then f op else Site.timed code cost ~iterations:(n - 1) ~tiny (fun () -> f op)
 
 (* Of [n] elements, at least 1: [total lo hi] reduces these, [scan op result carry lo hi] puts

@@ -136,7 +136,8 @@ let grown_slow () =
   let l = input 100 in
   let a = Array.of_list l in
   noticed "a list" (fun body -> Ours.iter body l);
-  noticed "an array" (fun body -> Muster.Array.iter body a)
+  noticed "an array" (fun body -> Muster.Array.iter body a);
+  noticed "a loop" (fun body -> Muster.parallel_for ~start:0 ~finish:99 body)
 
 (* Nobody else is there to share with, and yet the next call should know that it is short. *)
 let alone_and_known () =
