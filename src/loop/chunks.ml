@@ -62,10 +62,12 @@ let rec alone t lo hi ~chunk since =
         if chunk = 1 && t.cost <> Site.unknown then Loop.is_long took rest
         else took * rest >= Loop.worth_moving * chunk
       in
-      if not is_worth then begin
-        if chunk = longest then Loop.look_up_between_chunks ();
-        alone t next hi ~chunk:(Int.min longest (growth * chunk)) now
-      end
+      if not is_worth then
+        if chunk = 1 && next <= hi && Loop.is_over_soon t.cost (hi - lo) took then t.body next hi
+        else begin
+          if chunk = longest then Loop.look_up_between_chunks ();
+          alone t next hi ~chunk:(Int.min longest (growth * chunk)) now
+        end
       else
         let cost = Site.learn t.code ~ticks:took ~iterations:chunk in
         shared t.code cost next hi t.body

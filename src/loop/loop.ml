@@ -246,13 +246,20 @@ let share_rest ?grain code lo hi f ~iterations ~since =
   let cost = Site.learn code ~ticks:(Machine.ticks () - since) ~iterations in
   shared_for ?grain code cost (lo + iterations) hi f
 
+(* After the first iteration: whether the others, which are as trivial as was remembered, need no clock. *)
+let is_over_soon cost left first =
+  left < Site.sample && first < tiny
+  && Site.estimate cost (left + 1) < tiny
+  && not (Site.is_turn_of_few ())
+
 (* What is remembered is tried on the first iteration, as there may be few, and on [Site.sample]: if the rest
    turns out to be worth it, it is shared after all. No division, which costs as much as ten iterations. *)
 let plain_for ?grain code cost lo hi f =
   let since = Machine.ticks () and left = span lo hi in
   f lo;
-  if is_long (Machine.ticks () - since) left then
-    share_rest ?grain code lo hi f ~iterations:1 ~since
+  let first = Machine.ticks () - since in
+  if is_long first left then share_rest ?grain code lo hi f ~iterations:1 ~since
+  else if is_over_soon cost left first then (if left > 0 then each (lo + 1) hi f)
   else begin
     let sampled = if left < Site.sample then hi else lo + Site.sample - 1 in
     if left > 0 then each (lo + 1) sampled f;
@@ -309,20 +316,23 @@ let plain_find ?grain code cost lo hi f =
   match f lo with
   | Some _ as found -> found
   | None when left = 0 -> None
-  | None when is_long (Machine.ticks () - since) left -> share_rest ~iterations:1
   | None -> (
-    let sampled = if left < Site.sample then hi else lo + Site.sample - 1 in
-    match first_from f (lo + 1) sampled with
-    | Some _ as found -> found
-    | None
-      when sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= worth_moving
-      ->
-      share_rest ~iterations:Site.sample
-    | None ->
-      let found = if sampled < hi then first_from f (sampled + 1) hi else None in
-      if Option.is_none found then
-        Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(left + 1);
-      found)
+    let first = Machine.ticks () - since in
+    if is_long first left then share_rest ~iterations:1
+    else if is_over_soon cost left first then first_from f (lo + 1) hi
+    else
+      let sampled = if left < Site.sample then hi else lo + Site.sample - 1 in
+      match first_from f (lo + 1) sampled with
+      | Some _ as found -> found
+      | None
+        when sampled < hi && Site.estimate (Machine.ticks () - since) (hi - sampled) >= worth_moving
+        ->
+        share_rest ~iterations:Site.sample
+      | None ->
+        let found = if sampled < hi then first_from f (sampled + 1) hi else None in
+        if Option.is_none found then
+          Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:(left + 1);
+        found)
 
 let parallel_find ?grain ~start ~finish f =
   check_grain "parallel_find" grain;
