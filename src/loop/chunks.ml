@@ -63,7 +63,7 @@ let rec alone t lo hi ~chunk since =
         else took * rest >= Loop.worth_moving * chunk
       in
       if not is_worth then
-        if chunk = 1 && next <= hi && Loop.is_over_soon t.cost (hi - lo) took then t.body next hi
+        if chunk = 1 && Loop.is_over_soon t.cost (hi - lo) took then t.body next hi
         else begin
           if chunk = longest then Loop.look_up_between_chunks ();
           alone t next hi ~chunk:(Int.min longest (growth * chunk)) now

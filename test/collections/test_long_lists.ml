@@ -77,6 +77,34 @@ let scans domains () =
   in
   on_domains domains (fun () -> Theirs.iter prefixes [ 1; 2; 1_024; 1_025; 1_088; 70_001; 300_000 ])
 
+(* As arrays' do, in place and shared, whatever is raised where: by a prefix, or in another bracketing alone. *)
+exception Odd of int * int
+
+let outcome f = match f () with prefixes -> Ok prefixes | exception Odd (x, y) -> Error (x, y)
+
+let failing_scans domains () =
+  let state = Random.State.make [| 17; domains |] in
+  let failed = ref 0 in
+  let agrees _ =
+    let n = 1_025 + Random.State.int state 3_000 and salt = Random.State.int state 1_000_000 in
+    let rarely = 1 lsl (9 + Random.State.int state 8) in
+    let l = Theirs.init n (fun _ -> Random.State.int state 65_536) in
+    let op x y =
+      if ((x * 31) + (y * 17) + salt) land (rarely - 1) = 0 then raise (Odd (x, y))
+      else (x + y) land 0xFFFF
+    in
+    let expected = outcome (fun () -> Array.to_list (Muster.Array.scan op (Array.of_list l))) in
+    let is_as_expected what cost =
+      Site.remember (Muster_core.Machine.code_of op) cost;
+      if outcome (fun () -> Ours.scan op l) <> expected then Alcotest.failf "%s, %d elements" what n
+    in
+    if Result.is_error expected then incr failed;
+    is_as_expected "in place" 1;
+    is_as_expected "shared" (Site.cost_of ~ticks:(Muster_core.Machine.ticks_of_us 1) ~iterations:1)
+  in
+  on_domains domains (fun () -> Theirs.iter agrees (Theirs.init 300 Fun.id));
+  if !failed < 50 || !failed > 290 then Alcotest.failf "%d of 300 failed" !failed
+
 (* They survive compactions, and hold what was new when they were made. *)
 let survive () =
   on_domains 3 (fun () ->
@@ -210,6 +238,8 @@ let () =
           case "on 4" (all_lengths 4);
           case "scans on 1" (scans 1);
           case "scans on 4" (scans 4);
+          case "scans that raise, on 1" (failing_scans 1);
+          case "scans that raise, on 3" (failing_scans 3);
           case "survive collections" survive;
           case "are not promoted" few_promoted;
           case "short bodies that become slow" grown_slow;
