@@ -68,7 +68,7 @@ let first_block = 16
 let trial = Loop.worth / 8
 
 (* In ticks for each 1,000 elements. *)
-let hardly = Machine.ticks_of_us 4
+let hardly = Machine.ticks_of_us 5
 let a_cell = Machine.ticks_of_us 10
 
 (* [Site.sample] elements of that cost may be done before sharing pays. *)
