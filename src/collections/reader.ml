@@ -66,9 +66,6 @@ let short = Machine.ticks_of_us 1 / 10
 (* Where a look comes sooner, the next one may come later. *)
 let few_looks = Loop.quantum / 2
 
-(* Times as many elements as are done between two looks, it does not overflow. *)
-let no_limit = max_int / longest
-
 (* For as long as elements take no longer than [most] each; what is left then. It learns where nobody reads ahead, too: what
    is not known as short asks each time who is there. *)
 let rec alone ~most c s i n =
