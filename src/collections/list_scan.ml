@@ -106,8 +106,7 @@ let shared op l n =
   let from lo = begins.(lo / size) and length lo hi = hi - lo + 1 in
   let total lo hi = fold_block op (from lo) (length lo hi) in
   let scan op chains carry lo hi =
-    let x = L.hd (from lo) in
-    let first = match carry with None -> x | Some carry -> op carry x in
+    let first = carried op carry (L.hd (from lo)) in
     let prefixes = scan_block op first (L.tl (from lo)) (length lo hi) in
     chains.(lo / size) <- Chain.of_list ~index:lo prefixes
   in

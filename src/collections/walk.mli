@@ -21,7 +21,7 @@ type 's piece = private {
   made : int;
 }
 (** A piece: [left] elements from [rest] on, or fewer if there is the end; [start] is the index of
-    the first. *)
+    the first, and [made] its job's. *)
 
 val ended : 's piece -> 's -> int -> int
 (** [ended p rest left]: work on [p] has come to [rest] with [left] elements to go, of which there are
