@@ -137,13 +137,18 @@ module Task : sig
       {b Order}: what happened before happens before [f]. *)
 
   val await : 'a t -> 'a
-  (** [await t] is the result of [t]. A task that nobody has started runs in place, if it belongs to
-      the same scope as the caller.
+  (** [await t] is the result of [t]. A task of the same scope that nobody has started runs in place where that holds up nobody:
+      the caller is no task that could be cancelled by itself, or tasks of that function have never come to anything that
+      might have made them wait.
 
       {b Raises} the task's exception; [Invalid_argument] where a task awaits itself.
+      {b Cost}: see {!async}. 0.5 to 2 us where the caller may be cancelled and the task may wait: that one gets a stack of
+      its own.
       {b Order}: all that [t] did happens before the return, and before its exception is raised, also
       {!Cancelled} if [t] was cancelled. (Not if the caller is.)
-      {b Cancels}: ends at once, unless it runs [t] in place; then when that ends. *)
+      {b Cancels}: ends at once; where it runs [t] in place, when that ends. So a task that waits keeps its waiter from being
+      told only if it is the first of its function that does, after others that did not, or where more than 1,000 tasks that have
+      not ended await each other in a row. *)
 
   val all : (unit -> 'a) list -> 'a list
   (** [all fs] runs all of [fs] as tasks; the results are in the order of [fs].

@@ -241,6 +241,156 @@ let told_after_its_event () =
       check_cancelled "await" (fun () -> Task.await t);
       check_int "received" 42 !received)
 
+(* {2 Who awaits a task that waits}
+
+   It is told at once, and the other goes on, on however few workers. *)
+
+(* Something to wait for, and what ends it. *)
+let latch () =
+  let latch = Latch.create 1 in
+  ((fun () -> Latch.await latch), fun () -> Latch.count_down latch)
+
+let in_another_way through () =
+  let wait, end_it = latch () in
+  ((fun () -> through wait), end_it)
+
+let message () =
+  let c = Chan.unbounded () in
+  ((fun () -> Chan.recv c), Chan.send c)
+
+let receiver () =
+  let c = Chan.bounded 0 in
+  ((fun () -> Chan.send c ()), fun () -> Chan.recv c)
+
+let choice () =
+  let c = Chan.unbounded () in
+  ((fun () -> Chan.(select [ recv_case c ignore ])), Chan.send c)
+
+let permit () =
+  let s = Semaphore.make 0 in
+  ((fun () -> Semaphore.acquire s), fun () -> Semaphore.release s)
+
+let lock () =
+  let m = Mutex.create () in
+  Mutex.lock m;
+  ((fun () -> Mutex.protect m ignore), fun () -> Mutex.unlock m)
+
+let reader () =
+  let l = Rwlock.create () in
+  Rwlock.lock_read l;
+  ((fun () -> Rwlock.protect_write l ignore), fun () -> Rwlock.unlock_read l)
+
+let meeting () =
+  let b = Barrier.create 2 in
+  ((fun () -> ignore (Barrier.await b)), fun () -> ignore (Barrier.await b))
+
+let signal () =
+  let m = Mutex.create () and c = Condition.create () and is_set = ref false in
+  let wait () =
+    Mutex.protect m (fun () ->
+        while not !is_set do
+          Condition.wait c m
+        done)
+  and set () =
+    Mutex.protect m (fun () ->
+        is_set := true;
+        Condition.broadcast c)
+  in
+  (wait, set)
+
+let forced () =
+  let wait, end_it = latch () in
+  let l = Lazy.from_fun wait in
+  ((fun () -> Lazy.force l), end_it)
+
+let blocking () =
+  let from, into = Unix.pipe ~cloexec:true () in
+  let wait () = Task.blocking (fun () -> ignore (Unix.read from (Bytes.create 1) 0 1))
+  and end_it () = ignore (Unix.write_substring into "!" 0 1) in
+  (wait, end_it)
+
+let awaited wait = Task.await (Task.async wait)
+
+let events =
+  [
+    ("a latch", latch);
+    ("a message", message);
+    ("a receiver", receiver);
+    ("a choice", choice);
+    ("a permit", permit);
+    ("a lock", lock);
+    ("a reader", reader);
+    ("a meeting", meeting);
+    ("a signal", signal);
+    ("a lazy value", forced);
+    ("a call that blocks", blocking);
+    ("a task", in_another_way awaited);
+    ("a task's task", in_another_way (fun wait -> awaited (fun () -> awaited wait)));
+    ("the tasks of a scope", in_another_way (fun f -> Task.(scope (fun s -> ignore (fork s f)))));
+    ("all tasks", in_another_way (fun wait -> ignore (Task.all [ wait; ignore ])));
+    ("a branch", in_another_way (fun wait -> ignore (both ignore wait)));
+    ( "an iteration",
+      in_another_way (fun wait -> parallel_for ~start:1 ~finish:8 (fun i -> if i = 5 then wait ()))
+    );
+  ]
+
+(* Lets others run, if there is one worker: whose deadline that is waits with its task alone. *)
+let see began t =
+  while not (Atomic.get began) do
+    try Task.with_deadline 0.001 (fun () -> ignore (Task.await t))
+    with Task.Deadline_exceeded -> ()
+  done
+
+(* By turns what it waits for is there already: that the last one of some code need not wait says nothing of the next. *)
+let told_beside event domains () =
+  in_pool domains @@ fun () ->
+  for round = 1 to 12 do
+    let wait, end_it = event () and began = Atomic.make false in
+    let other =
+      Task.async (fun () ->
+          Atomic.set began true;
+          wait ();
+          42)
+    in
+    let through () = awaited (fun () -> Task.await other) in
+    let t = Task.async (fun () -> if round mod 4 < 2 then Task.await other else through ()) in
+    if round land 1 = 0 then begin
+      end_it ();
+      check_int "the awaiting one's" 42 (Task.await t)
+    end
+    else begin
+      see began t;
+      Task.cancel t;
+      check_cancelled "the awaiting one" (fun () -> Task.await t);
+      end_it ()
+    end;
+    check_int "the other's" 42 (Task.await other)
+  done
+
+(* One that it has started itself, by a function that starts what it is given: what others did that were started so says
+   nothing either. *)
+let spawn f =
+  let started = Atomic.make 0 in
+  Task.async (fun () ->
+      Atomic.incr started;
+      f ())
+
+let told_beside_its_own event domains () =
+  in_pool domains @@ fun () ->
+  for _ = 1 to 12 do
+    let wait, end_it = event () and began = Atomic.make false in
+    let waits () =
+      Atomic.set began true;
+      wait ()
+    in
+    check_int "quick ones" 55 (awaited (fun () -> Task.await (spawn (fun () -> fib 10))));
+    let t = Task.async (fun () -> Task.await (spawn waits)) in
+    see began t;
+    Task.cancel t;
+    check_cancelled "await" (fun () -> Task.await t);
+    end_it ()
+  done
+
 let after_the_end () =
   on_all
     (fun () ->
@@ -1615,6 +1765,18 @@ let () =
         List.map
           (fun (name, call) -> Harness.case ~seconds:10 name (told_wherever_it_waits call))
           waiting_calls );
+      ( "beside one that waits for",
+        List.concat_map
+          (fun (name, event) ->
+            List.concat_map
+              (fun domains ->
+                let case name f = case (Printf.sprintf "%s, %d domains" name domains) f in
+                [
+                  case name (told_beside event domains);
+                  case (name ^ ", its own") (told_beside_its_own event domains);
+                ])
+              [ 1; 2 ])
+          events );
       ("stops itself at", List.map (fun (name, step) -> case name (stops_itself step)) steps);
       ( "cancel",
         [

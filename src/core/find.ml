@@ -151,7 +151,8 @@ let pop w =
   if task != none then begin
     keep w task ~records:w.backtrace;
     if Deque.size w.deque <= low then rouse w
-  end;
+  end
+  else w.own.nested <- 0;
   task
 
 let from_deques w =

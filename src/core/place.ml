@@ -55,6 +55,8 @@ and own = {
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable seal : int;  (** of the owner, while it may publish so ([Machine.seal]); -1: it may not *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
+  mutable nested : int;
+      (** tasks that it has begun one after the other, each while the one before waits for it (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable settled : bool;  (** has a minor heap that fits (Heap) *)
   mutable fitted : int;
@@ -173,6 +175,7 @@ let make_own home index =
       filling = true;
       seal = -1;
       stale = false;
+      nested = 0;
       from_inbox = false;
       settled = false;
       fitted = 0;

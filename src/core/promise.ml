@@ -246,6 +246,9 @@ let around_scope p =
 let rec is_strand_of p me =
   me == p || match around_scope me with Some around -> is_strand_of p around | None -> false
 
+(* Whether what gets that home is cancelled along with [p]. Of scopes further out, who asks knows more (Task). *)
+let[@inline] is_within p home = match home.lineage with Within (q, _) -> q == p | Alone -> false
+
 let rec is_orphan = function
   | Alone -> false
   | Within (p, outer) -> was_stopped p || is_orphan outer
@@ -428,15 +431,21 @@ let result_of f =
     | result -> result
     | exception exn -> raised (Outcome.caught exn))
 
-let rec run_from state p =
+let rec run_noting note state p =
   match state with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when is_orphan lineage ->
     stop p;
-    run_from (Atomic.get p) p
+    run_noting note (Atomic.get p) p
   | Ready (f, home, _) ->
-    if claim_from state p then resolve_from home p (result_of f) else run_from (Atomic.get p) p
+    if claim_from state p then begin
+      let result = result_of f in
+      note ();
+      resolve_from home p result
+    end
+    else run_noting note (Atomic.get p) p
   | Running _ | Returned _ | Raised _ -> state
 
+let run_from state p = run_noting ignore state p
 let run p = run_from (Atomic.get p) p
 
 let[@inline] value = function

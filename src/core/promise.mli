@@ -114,6 +114,10 @@ val run : 'a t -> 'a state
 val run_from : 'a state -> 'a t -> 'a state
 (** The same, for who has just read the state. *)
 
+val run_noting : (unit -> unit) -> 'a state -> 'a t -> 'a state
+(** The same; calls the function between the end of the task's own and the promise's, if it was run here. There no exception
+    must strike: it allocates nothing, and is no partial application. *)
+
 val forgo : 'a t -> home -> unit
 (** For one that has waited ({!on_done}), and will not come for the result: if that is a failure, whoever ended
     the task may have told nobody. [home] is the task's. *)
@@ -161,6 +165,9 @@ val keep_no_longer : any -> unit
 
 val is_strand_of : any -> any -> bool
 (** [is_strand_of p me]: whether [me] is [p], or a scope that [p]'s own code has opened, in others or not. *)
+
+val is_within : any -> home -> bool
+(** Whether that is the innermost scope around the tasks of that home. *)
 
 val is_orphan : lineage -> bool
 (** Whether one of these was stopped. *)

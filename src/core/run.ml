@@ -123,15 +123,32 @@ let aside w ~handled ~records strand f x =
 
 let in_fiber p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
 
+(* What a task has done, where it ends, on whatever worker, and before anybody knows of it. No asynchronous exception may
+   strike there: no partial application, and nothing is allocated. *)
+let note_habit habit =
+  let note () =
+    let w = current () in
+    if owned w then begin
+      if not (Strand.has_depended w) then Habit.note habit;
+      w.own.nested <- Int.max 0 (w.own.nested - 1)
+    end
+  in
+  note
+
+let in_fiber_noting habit p =
+  Compat.match_with
+    (fun p -> ignore (Promise.run_noting (note_habit habit) (Promise.state p) p))
+    p handler
+
 (* Those of [nowhere] know what they are a part of themselves (Context.carry). *)
 let execute w ~records p =
   match Promise.state p with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
     Promise.stop p
-  | Ready (_, home, _) ->
+  | Ready (f, home, _) ->
     w.own.counts.tasks <- w.own.counts.tasks + 1;
-    let strand = if home == Promise.nowhere then Context.none w else Context.starting p home in
-    aside w ~handled:true ~records strand in_fiber p
+    if home == Promise.nowhere then aside w ~handled:true ~records (Context.none w) in_fiber p
+    else aside w ~handled:true ~records (Context.starting p home) (in_fiber_noting (Habit.key f)) p
   | Running _ | Returned _ | Raised _ -> ()
 
 (* {2 Stepping aside}

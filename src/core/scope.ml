@@ -44,6 +44,7 @@ let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()
 
 let make w =
+  Strand.depend ();
   let lineage = lineage w and { Promise.owner; settled; unheard; _ } = w.pool.home in
   let promise = Promise.started (Promise.home ~lineage ~of_scope:true ~settled ~unheard owner) in
   let pending = Atomic.make 1 in

@@ -2,6 +2,9 @@
    with the task when that is suspended, and comes back when what ran on top of it has ended
    (Context.restore, Task.run_claimed). It is drawn when somebody first asks: few tasks lock.
 
+   So a task that has no number yet has kept to itself so far (Habit): where it comes to depend on others it draws one
+   ([depend]).
+
    Numbers of tasks are below 0, drawn by the workers in bundles. A thread's number is above 0: outside
    all pools, and where it entered one. None is drawn twice: what a strand left locked is nobody else's. *)
 
@@ -31,6 +34,16 @@ let current () =
   if owned w then at w
   else if w == nobody && Atomic.get beside == [] then Machine.thread_id ()
   else elsewhere ()
+
+let[@inline never] draw_one () = match Context.here () with Some w -> ignore (at w) | None -> ()
+
+(* What is a part of nothing has no habit. *)
+let[@inline] depend () =
+  let w = Place.current () in
+  if Atomic.get beside != [] || (w.own.strand = 0 && Young.get w.context != uncancelled) then
+    draw_one ()
+
+let[@inline] has_depended w = w.own.strand <> 0
 
 (* Where storage shows the thread's place, neither allocates: a signal's handler that raises may strike there. *)
 

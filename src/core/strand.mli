@@ -11,6 +11,14 @@ val current : unit -> int
 
     {b Cost}: about 3 ns. *)
 
+val depend : unit -> unit
+(** Says that what the calling strand does depends on another one, whether it has to wait for it or not ({!Habit}).
+
+    {b Cost}: about 2 ns. *)
+
+val has_depended : Place.t -> bool
+(** Whether the strand on that place has, since its task began. *)
+
 val another : unit -> int
 (** From here on another strand runs, until [be number], where [number] is what [another] returns. What
     that strand sets aside because it waits keeps its own number. From outside all pools: nothing. *)

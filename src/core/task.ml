@@ -96,7 +96,22 @@ let[@inline never] async f =
 
 (* A task that nobody has begun runs in place: its waiter would wait anyway. It is somebody else
    all the same (Strand), as if another worker had begun it. Its entry stays in the deque until
-   the owner pushes again (Publish.offer). *)
+   the owner pushes again (Publish.offer).
+
+   Both are on one stack, so one that waits in place holds up its waiter, who could not be told of a cancellation meanwhile.
+   Who may be cancelled therefore leaves a task to the scheduler and waits beside it, unless such tasks have kept to
+   themselves so far (Habit), or it is cancelled with its waiter. A stack for each takes more memory than one for all (5 kB a
+   task instead of 200 bytes): of those that await each other in a row, [deepest] get one. *)
+
+let deepest = 1_000
+
+(* The habit with which a task may run in place, [Habit.unknown] where that is no matter; [Habit.other] if it may not. *)
+let[@inline] habit_in_place w (home : Promise.home) f =
+  let context = Young.get w.context in
+  if context == uncancelled || Promise.is_within context home then Habit.unknown
+  else
+    let habit = Habit.find f in
+    if habit = Habit.other && w.own.nested >= deepest then Habit.unknown else habit
 
 let[@inline] put_back w context number =
   Young.set w.context context;
@@ -107,7 +122,8 @@ let put_back_at here context number =
 
 (* A handler of the user's may have gone on with the strand on a thread that is in no pool: there is nothing to put
    back. An asynchronous exception goes on afterwards. *)
-let[@inline never] end_elsewhere context number t home result =
+let[@inline never] end_elsewhere ~habit context number t home result =
+  Habit.forget habit;
   match Context.here () with
   | here ->
     put_back_at here context number;
@@ -134,30 +150,38 @@ let never = -1
 
 (* None strikes between the claim and [resolve]. [young_at]: the moment ([Young.moment]) at which the promise was in the
    minor heap. *)
-let[@inline] run_claimed ~young_at w t home f =
+let[@inline] run_claimed ~habit ~young_at w t home f =
   let context = Young.get w.context and number = w.own.strand in
   w.own.stale <- true;
   Young.set w.context (Promise.any t);
   w.own.strand <- 0;
   let result = Promise.result_of f in
   if Context.is_still_at w then begin
+    if Strand.has_depended w then Habit.forget habit;
     put_back w context number;
     resolve_at ~young:(Young.moment w.context = young_at) w home t result
   end
-  else end_elsewhere context number t home result
+  else end_elsewhere ~habit context number t home result
 
-let rec run_again w t =
+let rec run_again ~habit w t =
   match Promise.state t with
   | Ready (f, home, _) as state ->
     if Promise.is_orphan home.lineage then Promise.stop t;
-    if claim_at w state t then run_claimed ~young_at:never w t home f else run_again w t
+    if claim_at w state t then run_claimed ~habit ~young_at:never w t home f
+    else run_again ~habit w t
   | (Running _ | Returned _ | Raised _) as state -> state
 
-let[@inline] run_here w state t =
+let run_here w state t =
   match state with
-  | Promise.Ready (f, ({ lineage = Alone; _ } as home), _) when claim_at w state t ->
-    run_claimed ~young_at:never w t home f
-  | _ -> run_again w t
+  | Promise.Ready (f, home, _) -> (
+    match habit_in_place w home f with
+    | habit when habit = Habit.other ->
+      w.own.nested <- w.own.nested + 1;
+      state
+    | habit when home.lineage == Alone && claim_at w state t ->
+      run_claimed ~habit ~young_at:never w t home f
+    | habit -> run_again ~habit w t)
+  | Running _ | Returned _ | Raised _ -> run_again ~habit:Habit.unknown w t
 
 let run_of_other_scope w state t home =
   let strand = Context.capture w in
@@ -196,8 +220,9 @@ let settle_at ~wait t w =
 let run_outside pool t =
   Visit.outside pool ~arrive:ignore (fun () ->
       match (outside_place (), Promise.state t) with
-      | Some w, (Ready (_, home, _) as state)
-        when Young.get w.context == uncancelled || w.own.home == home ->
+      | Some w, (Ready (f, home, _) as state)
+        when (Young.get w.context == uncancelled || w.own.home == home)
+             && habit_in_place w home f <> Habit.other ->
         run_of_other_scope w state t home
       | _, state -> state)
 
@@ -226,7 +251,7 @@ let settle ~wait state t (home : Promise.home) =
     | _ -> ended ~wait t (Promise.run t)
 
 let wait_or_stop t =
-  Waiter.wait (fun waiter ->
+  Waiter.wait_for_task (fun waiter ->
       Promise.on_done t
         ~is_live:(fun () -> Waiter.is_waiting waiter)
         (fun () -> ignore (Waiter.grant waiter)))
@@ -238,9 +263,10 @@ let wait t =
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
 
-let[@inline never] await_and_check state t home =
+let[@inline never] await_and_check ~habit state t home =
   match
     let state = settle ~wait state t home in
+    if not (Habit.is_good habit) then Strand.depend ();
     Context.check_if_any ();
     state
   with
@@ -250,8 +276,8 @@ let[@inline never] await_and_check state t home =
     Promise.forgo t home;
     Outcome.raise failure
 
-let[@inline] finish ~young_at w t home f =
-  let state = run_claimed ~young_at w t home f in
+let[@inline] finish ~habit ~young_at w t home f =
+  let state = run_claimed ~habit ~young_at w t home f in
   Context.check_if_any ();
   Promise.value state
 
@@ -262,26 +288,33 @@ let[@inline] may_run_here w (home : Promise.home) =
 
 (* Where the place has no seal, as everywhere but on x86-64 Linux. *)
 let[@inline never] await_unsealed w state t home f =
-  if w.own.seal < 0 && may_run_here w home && owned w && Promise.claim_from state t then
-    finish ~young_at:never w t home f
-  else await_and_check state t home
+  let habit =
+    if w.own.seal < 0 && may_run_here w home && owned w then habit_in_place w home f
+    else Habit.other
+  in
+  if habit <> Habit.other && Promise.claim_from state t then
+    finish ~habit ~young_at:never w t home f
+  else await_and_check ~habit:(Habit.key f) state t home
 
 (* What [settle] would do, for the case that has to be fast. *)
 let[@inline never] await t =
   match Promise.state t with
   | (Returned _ | Raised _) as state ->
+    Strand.depend ();
     Context.check_if_any ();
     Promise.value state
   | Ready (f, home, attached) as state ->
     Room.make ();
     let w = current () in
+    let habit = if may_run_here w home then habit_in_place w home f else Habit.other in
     let claim =
-      if may_run_here w home then Promise.claim_sealed ~seal:w.own.seal t state home attached
-      else Refused
+      if habit = Habit.other then Machine.Refused
+      else Promise.claim_sealed ~seal:w.own.seal t state home attached
     in
     if claim = Refused then await_unsealed w state t home f
-    else finish ~young_at:(if claim = Young then Young.moment w.context else never) w t home f
-  | Running (home, _) as state -> await_and_check state t home
+    else
+      finish ~habit ~young_at:(if claim = Young then Young.moment w.context else never) w t home f
+  | Running (home, _) as state -> await_and_check ~habit:Habit.other state t home
 
 (* Whatever becomes of the waiting task. *)
 let join t =

@@ -93,7 +93,7 @@ module Task : sig
 
   val await : pool -> 'a promise -> 'a
   (** [await pool p] is the result of [p]'s task, which may be any pool's. A task that nobody has
-      started runs in place.
+      started may run in place.
 
       {b Raises} the task's exception. *)
 

@@ -5,6 +5,7 @@ let quick =
     ("regions", Model_region.quick);
     ("fork and join", Model_fork.quick);
     ("waits, cancelled", Model_waiter.quick);
+    ("awaits", Model_await.quick);
     ("stops and scopes around", Model_lineage.quick);
     ("scopes", Model_scope.quick);
     ("hire, leave, close", Model_staff.quick);
@@ -18,6 +19,7 @@ let full =
     ("regions", Model_region.(quick @ slow));
     ("fork and join", Model_fork.(quick @ slow));
     ("waits, cancelled", Model_waiter.(quick @ slow));
+    ("awaits", Model_await.(quick @ slow));
     ("stops and scopes around", Model_lineage.(quick @ slow));
     ("scopes", Model_scope.(quick @ slow));
     ("hire, leave, close", Model_staff.(quick @ slow));

@@ -1,0 +1,73 @@
+(* A task awaits another that nobody has begun, in place or beside it, and may be cancelled meanwhile: then it is told, however
+   long the other waits. That one runs once, whoever awaits it; and nobody waits for ever. *)
+
+open Place
+
+exception Other_failed
+
+type other = Ends | Fails | Waits_for_ever
+
+let run = function Ends -> () | Fails -> raise Other_failed | Waits_for_ever -> Waiter.wait ignore
+
+(* A cancelled task has no value, whatever it returns. *)
+let is_right other ~cancelled = function
+  | Promise.Returned () -> other = Ends
+  | Raised { failure = { exn = Other_failed; _ }; _ } -> other = Fails
+  | Raised { failure = { exn = Promise.Cancelled; _ }; _ } -> cancelled
+  | Ready _ | Running _ | Raised _ -> false
+
+let spell = function
+  | Ends -> ""
+  | Fails -> " that fails"
+  | Waits_for_ever -> " that waits for ever"
+
+(* [cancelled]: by the worker of the next place, once the others are there. *)
+let model ?(other = Ends) ?(in_place = false) ?(cancelled = false) parties =
+  let start () =
+    Habit.is_good_guess := in_place;
+    let count = List.length parties in
+    let pool = World.pool (count + if cancelled then 2 else 1) ~calls:false and runs = ref 0 in
+    let awaited =
+      Promise.make pool.home (fun () ->
+          incr runs;
+          run other)
+    in
+    let task = Promise.make pool.home (fun () -> Task.await awaited) in
+    let works w =
+      Deque.push w.deque (Promise.any awaited);
+      Deque.push w.deque (Promise.any task);
+      Worker.work w ~on_top:false ~until:(fun () -> Promise.is_done task)
+    in
+    let others = List.mapi (fun i party -> Model_fork.process pool (i + 1) party) parties in
+    let verdict () =
+      Model.faults
+        ([
+           ("a wrong end, or none", not (is_right other ~cancelled (Promise.state task)));
+           ("the other ran twice", !runs > 1);
+           ("the other was left out", (not cancelled) && !runs = 0);
+         ]
+        @ World.faults pool ~asleep:(Model_fork.asleep parties))
+    in
+    let processes = World.at pool 0 works :: others in
+    let cancels = World.at pool (count + 1) (fun _ -> Task.cancel task) in
+    Model.{ processes = (if cancelled then processes @ [ cancels ] else processes); verdict }
+  in
+  let name =
+    Printf.sprintf "await of one%s %s%s%s" (spell other)
+      (if in_place then "in place" else "beside it")
+      (if parties = [] then "" else ", beside one that " ^ Model_fork.spell_all parties)
+      (if cancelled then ", cancelled" else "")
+  in
+  Model.make name start
+
+let quick = [ model []; model [] ~cancelled:true ~other:Waits_for_ever ]
+
+let slow =
+  [
+    model [ Steals ];
+    model [ Steals ] ~in_place:true ~other:Fails;
+    model [ Loops ] ~other:Fails;
+    model [] ~cancelled:true;
+    model [] ~cancelled:true ~in_place:true;
+    model [ Steals ] ~cancelled:true ~other:Waits_for_ever;
+  ]
