@@ -41,7 +41,7 @@ let join p f =
   match take_back p with
   | true -> f ()
   | false ->
-    Strand.depend ();
+    Strand.meet ();
     wait_done p;
     result p
   | exception exn ->

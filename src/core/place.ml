@@ -84,6 +84,7 @@ and own = {
   mutable visitor : int;  (** the thread that was here last *)
   mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
   mutable numbers : int;  (** for strands; the next one *)
+  mutable dependent : int;  (** the strand that last came to depend on others here (Strand) *)
   glance : glance;
   counts : counts;
 }
@@ -201,6 +202,7 @@ let make_own home index =
       visitor = 0;
       strand = 0;
       numbers = 0;
+      dependent = 0;
       glance;
       counts = Compat.padded (zero ());
     }

@@ -36,7 +36,8 @@
 
    What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
    promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
-   allocates nothing: the home keeps a Running without entries, and another one for who claims it in place.
+   allocates nothing: the home keeps a Running without entries, and others for who claims it in place, and of what is known to
+   keep to itself (Habit).
    [any] is a promise whose type of result is forgotten: results of that type are opaque, so
    nobody can take one for another type's.
 
@@ -71,6 +72,7 @@ type attached = {
   linked : bool;
   kept : bool;  (** its value counts, stopped or not *)
   in_place : bool;  (** has been claimed so, without entries *)
+  is_good : bool;  (** has been claimed as one that keeps to itself (Habit) *)
 }
 
 type 'a t = 'a state Atomic.t
@@ -99,6 +101,7 @@ and home = {
   settled : unit -> unit;
   running : 'a. 'a state;
   in_place : 'a. 'a state;
+  good : 'a. 'a state;
 }
 
 and lineage = Alone | Within of any * lineage
@@ -120,9 +123,11 @@ let nothing =
     linked = false;
     kept = false;
     in_place = false;
+    is_good = false;
   }
 
 let nothing_in_place = { nothing with in_place = true }
+let nothing_good = { nothing with is_good = true }
 
 let home ?(lineage = Alone) ?(of_scope = false) ~settled ~unheard owner =
   let rec home =
@@ -134,6 +139,7 @@ let home ?(lineage = Alone) ?(of_scope = false) ~settled ~unheard owner =
       settled;
       running = Running (home, nothing);
       in_place = Running (home, nothing_in_place);
+      good = Running (home, nothing_good);
     }
   in
   home
@@ -245,6 +251,8 @@ let around_scope p =
 (* Whether code that is a part of [me] is a part of [p] in the same strand: scopes that it has opened lie between. *)
 let rec is_strand_of p me =
   me == p || match around_scope me with Some around -> is_strand_of p around | None -> false
+
+let[@inline] is_good (attached : attached) = attached.is_good
 
 (* Whether what gets that home is cancelled along with [p]. Of scopes further out, who asks knows more (Task). *)
 let[@inline] is_within p home = match home.lineage with Within (q, _) -> q == p | Alone -> false
@@ -402,10 +410,12 @@ let[@inline never] resolve p result =
   Atomic.get p
 
 (* Mostly nobody waits, and nothing was stopped. *)
-let[@inline] resolve_from home p result =
+let[@inline] resolve_quiet quiet p result =
   match result with
-  | Returned _ when Atomic.compare_and_set p home.running result -> result
+  | Returned _ when Atomic.compare_and_set p quiet result -> result
   | _ -> resolve p result
+
+let[@inline] resolve_from home p result = resolve_quiet home.running p result
 
 let[@inline] end_in_place ~young ~flag home p result =
   match result with
@@ -431,21 +441,23 @@ let result_of f =
     | result -> result
     | exception exn -> raised (Outcome.caught exn))
 
-let rec run_noting note state p =
+let rec run_noting note ~is_good state p =
   match state with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when is_orphan lineage ->
     stop p;
-    run_noting note (Atomic.get p) p
-  | Ready (f, home, _) ->
-    if claim_from state p then begin
+    run_noting note ~is_good (Atomic.get p) p
+  | Ready (f, home, attached) ->
+    let quiet = if is_good then home.good else home.running in
+    let claimed = if attached == nothing then quiet else Running (home, attached) in
+    if Atomic.compare_and_set p state claimed then begin
       let result = result_of f in
       note ();
-      resolve_from home p result
+      resolve_quiet quiet p result
     end
-    else run_noting note (Atomic.get p) p
+    else run_noting note ~is_good (Atomic.get p) p
   | Running _ | Returned _ | Raised _ -> state
 
-let run_from state p = run_noting ignore state p
+let run_from state p = run_noting ignore ~is_good:false state p
 let run p = run_from (Atomic.get p) p
 
 let[@inline] value = function

@@ -37,6 +37,7 @@ and home = private {
   settled : unit -> unit;
   running : 'a. 'a state;
   in_place : 'a. 'a state;
+  good : 'a. 'a state;
 }
 
 (** What all tasks of a pool, or of a scope in it, have in common. *)
@@ -114,9 +115,9 @@ val run : 'a t -> 'a state
 val run_from : 'a state -> 'a t -> 'a state
 (** The same, for who has just read the state. *)
 
-val run_noting : (unit -> unit) -> 'a state -> 'a t -> 'a state
+val run_noting : (unit -> unit) -> is_good:bool -> 'a state -> 'a t -> 'a state
 (** The same; calls the function between the end of the task's own and the promise's, if it was run here. There no exception
-    must strike: it allocates nothing, and is no partial application. *)
+    must strike: it allocates nothing, and is no partial application. [is_good] is shown meanwhile. *)
 
 val forgo : 'a t -> home -> unit
 (** For one that has waited ({!on_done}), and will not come for the result: if that is a failure, whoever ended
@@ -165,6 +166,9 @@ val keep_no_longer : any -> unit
 
 val is_strand_of : any -> any -> bool
 (** [is_strand_of p me]: whether [me] is [p], or a scope that [p]'s own code has opened, in others or not. *)
+
+val is_good : attached -> bool
+(** Of one that runs: whether it was begun as one that keeps to itself ({!run_noting}). *)
 
 val is_within : any -> home -> bool
 (** Whether that is the innermost scope around the tasks of that home. *)

@@ -129,7 +129,7 @@ let note_habit habit =
   let note () =
     let w = current () in
     if owned w then begin
-      if not (Strand.has_depended w) then Habit.note habit;
+      if Strand.has_kept_to_itself w then Habit.note habit;
       w.own.nested <- Int.max 0 (w.own.nested - 1)
     end
   in
@@ -137,7 +137,9 @@ let note_habit habit =
 
 let in_fiber_noting habit p =
   Compat.match_with
-    (fun p -> ignore (Promise.run_noting (note_habit habit) (Promise.state p) p))
+    (fun p ->
+      let is_good = Habit.is_good habit in
+      ignore (Promise.run_noting (note_habit habit) ~is_good (Promise.state p) p))
     p handler
 
 (* Those of [nowhere] know what they are a part of themselves (Context.carry). *)

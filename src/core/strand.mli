@@ -12,12 +12,19 @@ val current : unit -> int
     {b Cost}: about 3 ns. *)
 
 val depend : unit -> unit
-(** Says that what the calling strand does depends on another one, whether it has to wait for it or not ({!Habit}).
+(** Says that the calling strand has come to something that might have made it wait ({!Habit}).
 
     {b Cost}: about 2 ns. *)
 
+val meet : unit -> unit
+(** Says that it has come to something that others have done, so that it need not wait any more, or another worker does of
+    its own work. The same cost. *)
+
+val has_kept_to_itself : Place.t -> bool
+(** Whether the strand on that place has done neither since its task began. *)
+
 val has_depended : Place.t -> bool
-(** Whether the strand on that place has, since its task began. *)
+(** Whether it has said the former last. (Of one that has waited in place since and moved on, nobody knows.) *)
 
 val another : unit -> int
 (** From here on another strand runs, until [be number], where [number] is what [another] returns. What

@@ -120,12 +120,18 @@ let[@inline] put_back w context number =
 let put_back_at here context number =
   match here with Some w -> put_back w context number | None -> ()
 
+(* It has waited. *)
+let forget_if_it_met ~habit here =
+  match here with
+  | Some w -> if not (Strand.has_kept_to_itself w) then Habit.forget habit
+  | None -> Habit.forget habit
+
 (* A handler of the user's may have gone on with the strand on a thread that is in no pool: there is nothing to put
    back. An asynchronous exception goes on afterwards. *)
 let[@inline never] end_elsewhere ~habit context number t home result =
-  Habit.forget habit;
   match Context.here () with
   | here ->
+    forget_if_it_met ~habit here;
     put_back_at here context number;
     Promise.resolve_from home t result
   | exception exn ->
@@ -266,7 +272,7 @@ let wait t =
 let[@inline never] await_and_check ~habit state t home =
   match
     let state = settle ~wait state t home in
-    if not (Habit.is_good habit) then Strand.depend ();
+    if habit <> Habit.unknown && not (Habit.is_good habit) then Strand.depend ();
     Context.check_if_any ();
     state
   with
@@ -300,7 +306,7 @@ let[@inline never] await_unsealed w state t home f =
 let[@inline never] await t =
   match Promise.state t with
   | (Returned _ | Raised _) as state ->
-    Strand.depend ();
+    Strand.meet ();
     Context.check_if_any ();
     Promise.value state
   | Ready (f, home, attached) as state ->
@@ -314,7 +320,9 @@ let[@inline never] await t =
     if claim = Refused then await_unsealed w state t home f
     else
       finish ~habit ~young_at:(if claim = Young then Young.moment w.context else never) w t home f
-  | Running (home, _) as state -> await_and_check ~habit:Habit.other state t home
+  | Running (home, attached) as state ->
+    let habit = if Promise.is_good attached then Habit.unknown else Habit.other in
+    await_and_check ~habit state t home
 
 (* Whatever becomes of the waiting task. *)
 let join t =
