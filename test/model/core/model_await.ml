@@ -22,7 +22,7 @@ let spell = function
   | Waits_for_ever -> " that waits for ever"
 
 (* [cancelled]: by the worker of the next place, once the others are there. *)
-let model ?(other = Ends) ?(in_place = false) ?(cancelled = false) parties =
+let model ?bound ?(other = Ends) ?(in_place = false) ?(cancelled = false) parties =
   let start () =
     Habit.is_good_guess := in_place;
     let count = List.length parties in
@@ -58,7 +58,7 @@ let model ?(other = Ends) ?(in_place = false) ?(cancelled = false) parties =
       (if parties = [] then "" else ", beside one that " ^ Model_fork.spell_all parties)
       (if cancelled then ", cancelled" else "")
   in
-  Model.make name start
+  Model.make ?bound name start
 
 let quick = [ model []; model [] ~cancelled:true ~other:Waits_for_ever ]
 
@@ -66,8 +66,8 @@ let slow =
   [
     model [ Steals ];
     model [ Steals ] ~in_place:true ~other:Fails;
-    model [ Loops ] ~other:Fails;
     model [] ~cancelled:true;
-    model [] ~cancelled:true ~in_place:true;
-    model [ Steals ] ~cancelled:true ~other:Waits_for_ever;
+    model [] ~cancelled:true ~in_place:true ~bound:500_000;
+    model [ Loops ] ~other:Fails ~bound:500_000;
+    model [ Steals ] ~cancelled:true ~other:Waits_for_ever ~bound:500_000;
   ]
