@@ -138,8 +138,8 @@ module Task : sig
 
   val await : 'a t -> 'a
   (** [await t] is the result of [t]. A task of the same scope that nobody has started runs in place where that holds up nobody:
-      the caller is no task that could be cancelled by itself, or tasks of that function have never come to anything that
-      might have made them wait.
+      the caller is no task that could be cancelled by itself, or the last 64 tasks of that function have ended within 20 us or so and come
+      to nothing that might have made them wait.
 
       {b Raises} the task's exception; [Invalid_argument] where a task awaits itself.
       {b Cost}: see {!async}. 0.5 to 2 us where the caller may be cancelled and the task may wait: that one gets a stack of

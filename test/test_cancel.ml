@@ -309,6 +309,16 @@ let blocking () =
   and end_it () = ignore (Unix.write_substring into "!" 0 1) in
   (wait, end_it)
 
+(* For as many workers as there are tasks. *)
+let flag () =
+  let is_set = Atomic.make false in
+  let wait () =
+    while not (Atomic.get is_set) do
+      Task.check ()
+    done
+  in
+  (wait, fun () -> Atomic.set is_set true)
+
 let awaited wait = Task.await (Task.async wait)
 
 let events =
@@ -1776,7 +1786,11 @@ let () =
                   case (name ^ ", its own") (told_beside_its_own event domains);
                 ])
               [ 1; 2 ])
-          events );
+          events
+        @ [
+            case "a flag, 3 domains" (told_beside flag 3);
+            case "a flag, its own, 3 domains" (told_beside_its_own flag 3);
+          ] );
       ("stops itself at", List.map (fun (name, step) -> case name (stops_itself step)) steps);
       ( "cancel",
         [

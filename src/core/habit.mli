@@ -1,8 +1,9 @@
 (** What the tasks of one function have done so far.
 
-    A task {e keeps to itself} if nothing that it does depends on what others do: it waits for nobody, comes to nothing that might
-    have made it wait (a lock, a channel, a latch, a parallel loop), and awaits only tasks that keep to themselves, too.
-    That those so far did is a guess at what the next one will do, as for branches (J. E. Smith, "A study of branch
+    A task {e keeps to itself} if nothing that it does depends on what others do: it ends soon, waits for nobody, comes to nothing
+    that might have made it wait (a lock, a channel, a latch, a scope, a region), nor to [Task.check], and awaits only tasks that keep to
+    themselves, too.
+    That the last 64 did, and none since, is a guess at what the next one will do, as for branches (J. E. Smith, "A study of branch
     prediction strategies", 1981). *)
 
 val unknown : int
@@ -17,7 +18,11 @@ external key : (unit -> 'a) -> int = "muster_habit_key"
     a partial application, are equal, too. 5 ns. *)
 
 val is_good : int -> bool
-(** Whether a task of the function with that key has kept to itself, and none was seen since that did not. *)
+(** Whether tasks of the function with that key have kept to themselves 64 times in a row, and none was seen since that did
+    not. *)
+
+val seems_good : int -> bool
+(** Whether the last one that was seen did. *)
 
 val find : (unit -> 'a) -> int
 (** A function's key if it is good; else {!other}. *)

@@ -78,28 +78,44 @@ value muster_habit_key(value closure) { return Val_long(key(closure)); }
 
 /* {2 What is known}
 
-   A direct-mapped table of the keys of functions that keep to themselves. One that is overwritten is forgotten, and has to show
-   itself again. */
-enum { CELLS = 1024 };
+   Direct-mapped tables of the functions that have kept to themselves [ENOUGH] times in a row, and of those that have begun to.
+   One that is overwritten is forgotten, and has to show itself again. */
+enum { CELLS = 1024, ENOUGH = 64 };
 static uintnat cells[CELLS];
+static struct trial { uintnat key, times; } trials[CELLS];
 
-static uintnat *cell(uintnat key) { return &cells[(key >> 1) % CELLS]; }
-static int is_good(uintnat key) { return LOAD(*cell(key)) == key; }
+static uintnat cell_of(uintnat key) { return (key >> 1) % CELLS; }
+static int is_good(uintnat key) { return LOAD(cells[cell_of(key)]) == key; }
 
 value muster_habit_is_good(value key) { return Val_bool(is_good(Long_val(key))); }
+
+value muster_habit_seems_good(value key) {
+  uintnat its_key = Long_val(key);
+  struct trial *trial = &trials[cell_of(its_key)];
+  return Val_bool(is_good(its_key) || (LOAD(trial->key) == its_key && LOAD(trial->times) > 0));
+}
 
 value muster_habit_find(value closure) {
   uintnat its_key = key(closure);
   return Val_long(is_good(its_key) ? (intnat)its_key : -1);
 }
 
-/* Written only where it changes something, since the table is shared. */
+/* What is good already is not written to again, since the tables are shared. */
 value muster_habit_note(value key) {
-  if (!is_good(Long_val(key))) STORE(*cell(Long_val(key)), (uintnat)Long_val(key));
+  uintnat its_key = Long_val(key);
+  struct trial *trial = &trials[cell_of(its_key)];
+  if (is_good(its_key)) return Val_unit;
+  uintnat times = LOAD(trial->key) == its_key ? LOAD(trial->times) + 1 : 1;
+  STORE(trial->key, its_key);
+  STORE(trial->times, times);
+  if (times >= ENOUGH) STORE(cells[cell_of(its_key)], its_key);
   return Val_unit;
 }
 
 value muster_habit_forget(value key) {
-  if (is_good(Long_val(key))) STORE(*cell(Long_val(key)), 0);
+  uintnat its_key = Long_val(key);
+  struct trial *trial = &trials[cell_of(its_key)];
+  if (LOAD(trial->key) == its_key) STORE(trial->times, 0);
+  if (is_good(its_key)) STORE(cells[cell_of(its_key)], 0);
   return Val_unit;
 }

@@ -123,13 +123,24 @@ let aside w ~handled ~records strand f x =
 
 let in_fiber p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
 
+(* A task that takes longer need not run in place, which spares 1 us; and one that takes very long may have looked for a flag all
+   the time, which nobody sees. *)
+let soon = Machine.ticks_of_us 20
+let late = Machine.ticks_of_us 1_000
+
 (* What a task has done, where it ends, on whatever worker, and before anybody knows of it. No asynchronous exception may
    strike there: no partial application, and nothing is allocated. *)
 let note_habit habit =
+  let was_good = Habit.is_good habit in
+  let since = if was_good then 0 else Machine.ticks () in
   let note () =
     let w = current () in
     if owned w then begin
-      if Strand.has_kept_to_itself w then Habit.note habit;
+      if Strand.has_depended w then Habit.forget habit
+      else if Strand.has_kept_to_itself w && not (was_good || Habit.is_good habit) then begin
+        let ticks = Machine.ticks () - since in
+        if ticks < soon then Habit.note habit else if ticks > late then Habit.forget habit
+      end;
       w.own.nested <- Int.max 0 (w.own.nested - 1)
     end
   in
@@ -138,8 +149,8 @@ let note_habit habit =
 let in_fiber_noting habit p =
   Compat.match_with
     (fun p ->
-      let is_good = Habit.is_good habit in
-      ignore (Promise.run_noting (note_habit habit) ~is_good (Promise.state p) p))
+      let note = note_habit habit and is_good = Habit.seems_good habit in
+      ignore (Promise.run_noting note ~is_good (Promise.state p) p))
     p handler
 
 (* Those of [nowhere] know what they are a part of themselves (Context.carry). *)

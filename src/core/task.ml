@@ -272,7 +272,7 @@ let wait t =
 let[@inline never] await_and_check ~habit state t home =
   match
     let state = settle ~wait state t home in
-    if habit <> Habit.unknown && not (Habit.is_good habit) then Strand.depend ();
+    if habit <> Habit.unknown && not (Habit.seems_good habit) then Strand.depend ();
     Context.check_if_any ();
     state
   with
@@ -332,7 +332,11 @@ let join t =
     ignore (Timer.look ());
     ignore (settle ~wait:Visit.wait state t home)
 
-let check () = Context.check ()
+(* Who looks so is no short task, and may be waiting for something in a way of its own. *)
+let check () =
+  Strand.depend ();
+  Context.check ()
+
 let cancel t = Context.stop t
 
 (* Nothing is left of a hook whose task has ended. *)
