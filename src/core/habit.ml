@@ -1,3 +1,5 @@
+(* The tables are in habit_stubs.c. *)
+
 external key : (unit -> 'a) -> int = "muster_habit_key" [@@noalloc]
 external is_good : int -> bool = "muster_habit_is_good" [@@noalloc]
 external seems_good : int -> bool = "muster_habit_seems_good" [@@noalloc]

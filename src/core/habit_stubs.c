@@ -20,13 +20,10 @@ static const uintnat golden = (uintnat)0x9E3779B97F4A7C15; /* Knuth 3, 6.4 */
 
 static int is_closure(value v) { return Is_block(v) && (Tag_val(v) == Closure_tag || Tag_val(v) == Infix_tag); }
 
-static uintnat code_of(value closure) {
-  intnat arity = Arity_closinfo(Closinfo_val(closure)); /* see muster_code_of */
-  return (uintnat)Field(closure, arity != 0 && arity != 1 ? 2 : 0);
-}
+extern value muster_code_of(value closure); /* machine_stubs.c */
 
 static uintnat key_of(value closure, int *looks) {
-  uintnat key = code_of(closure) * golden;
+  uintnat key = (uintnat)Long_val(muster_code_of(closure)) * golden;
   if (Tag_val(closure) == Closure_tag)
     for (mlsize_t i = Start_env_closinfo(Closinfo_val(closure)); i < Wosize_val(closure) && (*looks)-- > 0; i++)
       if (is_closure(Field(closure, i))) key = (key ^ (key_of(Field(closure, i), looks) >> 7)) * golden;
@@ -97,7 +94,7 @@ value muster_habit_seems_good(value key) {
 
 value muster_habit_find(value closure) {
   uintnat its_key = key(closure);
-  return Val_long(is_good(its_key) ? (intnat)its_key : -1);
+  return Val_long(is_good(its_key) ? (intnat)its_key : -1); /* Habit.other */
 }
 
 /* What is good already is not written to again, since the tables are shared. */

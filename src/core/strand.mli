@@ -21,10 +21,10 @@ val meet : unit -> unit
     its own work. The same cost. *)
 
 val has_kept_to_itself : Place.t -> bool
-(** Whether the strand on that place has done neither since its task began. *)
+(** Whether the strand on that place has said neither since its task began. *)
 
 val has_depended : Place.t -> bool
-(** Whether it has said the former last. (Of one that has waited in place since and moved on, nobody knows.) *)
+(** Whether it has said {!depend}, and no other strand there since: false also of one that came from another worker. *)
 
 val another : unit -> int
 (** From here on another strand runs, until [be number], where [number] is what [another] returns. What

@@ -35,7 +35,6 @@ let wait c make =
   !lined_up
 
 let rec send c message =
-  Strand.depend ();
   Task.check ();
   match Port.send c message with
   | Sent -> ()
@@ -46,7 +45,6 @@ let rec send c message =
     | Some sent -> if !sent = Refused then raise Closed)
 
 let rec recv_opt c =
-  Strand.depend ();
   Task.check ();
   match Port.receive c with
   | Message message -> Some message

@@ -118,7 +118,6 @@ let grouped cases =
   List.fold_right add (List.stable_sort by_number indices) []
 
 let rec first_of cases groups =
-  Strand.depend ();
   Task.check ();
   match try_all cases with
   | Some finish -> finish
