@@ -27,7 +27,7 @@ let[@inline] shows (s : 'a slot) (v : 'a) =
   let state = untyped_state () in
   s.index < Array.length state && Array.unsafe_get state s.index == (Obj.magic v : Obj.t ref)
 
-(* A domain has no array at first, and may be asked for it (machine_stubs.c). The sentinel stands
+(* A domain has no array at first, and may be asked for it (domains.c). The sentinel stands
    in a slot that nobody has touched, once the array reaches beyond it. *)
 external give_storage : Obj.t ref -> unit = "muster_give_storage" [@@noalloc]
 

@@ -20,7 +20,7 @@ static const uintnat golden = (uintnat)0x9E3779B97F4A7C15; /* Knuth 3, 6.4 */
 
 static int is_closure(value v) { return Is_block(v) && (Tag_val(v) == Closure_tag || Tag_val(v) == Infix_tag); }
 
-extern value muster_code_of(value closure); /* machine_stubs.c */
+extern value muster_code_of(value closure); /* layout.c */
 
 static uintnat key_of(value closure, int *looks) {
   uintnat key = (uintnat)Long_val(muster_code_of(closure)) * golden;

@@ -14,8 +14,8 @@
 
 type t = {
   mutable quiet : int;  (** first: see Compat.first_word *)
-  look : int Atomic.t;  (** second: machine_stubs.c sets it. 1 = time to look up (Staff) *)
-  collected : int Atomic.t;  (** third: machine_stubs.c counts minor collections here, ... *)
+  look : int Atomic.t;  (** second: gc_hooks.c sets it. 1 = time to look up (Staff) *)
+  collected : int Atomic.t;  (** third: gc_hooks.c counts minor collections here, ... *)
   collecting : int Atomic.t;  (** ... fourth: and the ticks they took (Machine) *)
   index : int;
   resident : bool;

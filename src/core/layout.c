@@ -1,15 +1,26 @@
-/* A long array whose memory several domains write at once, before it is one.
+/* What the compiler and the collector lay out, for Blocks. */
+
+#define CAML_NAME_SPACE
+#include <caml/memory.h>
+#include <caml/mlvalues.h>
+#include <caml/version.h>
+#include <stdint.h>
+
+/* The address of a closure's code, as a key for what is remembered of it. With several
+   parameters the first field is a stub that all such closures share. */
+value muster_code_of(value closure) {
+  intnat arity = Arity_closinfo(Closinfo_val(closure)); /* 0 in bytecode, negative for a tuple */
+  int several = arity != 0 && arity != 1;
+  return Val_long((intnat)(((uintptr_t)Field(closure, several ? 2 : 0)) >> 1));
+}
+
+/* {2 A long array whose memory several domains write at once, before it is one}
 
    It begins as a block that the collector does not look into, so that what lies there does not matter yet, and
    becomes an array when all of it holds something. Meanwhile nobody but its maker refers to it as a value: the
    collector marks what a stack refers to on that stack's own domain, so no other domain writes the header that
    is changed in the end. The others know a mere address. A block of this size does not move: it lies
    in the major heap by itself. */
-
-#define CAML_NAME_SPACE
-#include <caml/memory.h>
-#include <caml/mlvalues.h>
-#include <caml/version.h>
 
 /* The runtimes that were read for what is said above. In others it is an array from the beginning. */
 #define IS_KNOWN (OCAML_VERSION_MAJOR == 5 && OCAML_VERSION_MINOR <= 5)

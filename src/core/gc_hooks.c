@@ -1,0 +1,141 @@
+/* What the collector does for us at every minor collection. */
+
+#define CAML_NAME_SPACE
+#define CAML_INTERNALS
+#include <caml/mlvalues.h>
+#include <caml/address_class.h>
+#include <caml/domain_state.h>
+#include <caml/minor_gc.h>
+#include <caml/misc.h>
+#include <caml/shared_heap.h>
+
+#include "clocks.h"
+
+value muster_collections(value unit) {
+  (void)unit;
+  return Val_long(atomic_load_explicit(&caml_minor_collections_count, memory_order_relaxed));
+}
+
+/* A program that forks in place for seconds never enters the scheduler. But it allocates, so
+   every minor collection asks whether it is time for the domain's worker to look up: then the
+   worker's first word (quiet) is cleared, which sends its next fork to the scheduler, and
+   its second, an atomic, is set to tell why. Both are immediate before and after, so the
+   collector need not hear of it; relaxed, as the worker only ever looks a little later.
+
+   The hook runs while other domains may still be promoting: what it finds in domain-local
+   storage may be a block in the making. So it only touches what the hook of the domain's previous
+   collection has found at the same address of the major heap, which is complete by now: for a block to be
+   freed after that, and another to be made there, the domain's storage has to let go of it, which darkens
+   it, and a major cycle to begin and end, whose collections find something else here. A compaction
+   gives addresses back at once, so what was found before one is forgotten. What was found is the domain's, not the thread's:
+   while a domain sleeps the runtime's own thread collects for it, and the address that another
+   thread remembers is older than that. Others' hooks are kept.
+
+   The same hook counts collections and the time from begin hook to end hook in the worker's third
+   and fourth word, atomics too. That is the domain's share of the copying. The runtime has no hook
+   around its barriers, one before the begin hook and one after the end hook, so how long domains
+   wait for each other there is not known. Only the domain's collector writes these words, be it
+   the worker's thread or the one that the runtime lends to a domain that sleeps. (Where threads of
+   several domains share a worker, that of who has none, counts may get lost.)
+
+   Several domains may make their first pool at once: who changes [hooked] sets the hooks. Another
+   domain may find them before all else is set, as it loads them relaxed and may still be in the
+   end hook of the collection before. So [look_index] is set last, with release, and tells that
+   [look_every] is there; the next hooks are atomic themselves. The end hook may also run beside
+   the domain that promotes the roots of all, [dls_root] too. */
+
+static int hooked = 0;      /* atomic */
+static int look_index = -1; /* atomic */
+static int64_t look_every;
+static caml_timing_hook next_hook = NULL, next_begin_hook = NULL; /* atomic */
+
+static void call(caml_timing_hook *next) {
+  caml_timing_hook hook = __atomic_load_n(next, __ATOMIC_RELAXED);
+  if (hook != NULL) hook();
+}
+
+#define MOST_DOMAINS 4096 /* the runtime's own bound; 128 by default. Lines that no domain touches take no memory. */
+
+static struct last_look {
+  int64_t at;
+  value locals, worker; /* as of the last collection; never followed */
+  int64_t begun;        /* this collection */
+  uintnat compactions;  /* before the last collection */
+  int domain;           /* the one whose turn it is at this index */
+} last_looks[MOST_DOMAINS] __attribute__((aligned(64)));
+
+static struct last_look *my_last_look(void) {
+  int index = Caml_state->id, domain = Caml_state->unique_id;
+  if (index < 0 || index >= MOST_DOMAINS) return NULL;
+  struct last_look *last = &last_looks[index];
+  if (last->domain != domain) {
+    last->domain = domain;
+    last->at = 0;
+    last->locals = last->worker = Val_unit;
+  }
+  return last;
+}
+
+static int is_old(value v) { return Is_block(v) && !Is_young(v); }
+
+static void remind(value worker) {
+  value look = Field(worker, 1);
+  if (!is_old(look)) return;
+  __atomic_store_n(&Field(look, 0), Val_long(1), __ATOMIC_RELAXED);
+  __atomic_store_n(&Field(worker, 0), Val_long(0), __ATOMIC_RELAXED);
+}
+
+static void add(value cell, int64_t n) {
+  if (!is_old(cell)) return;
+  value before = __atomic_load_n(&Field(cell, 0), __ATOMIC_RELAXED);
+  __atomic_store_n(&Field(cell, 0), Val_long(Long_val(before) + n), __ATOMIC_RELAXED);
+}
+
+static void begin(void) {
+  call(&next_begin_hook);
+  struct last_look *last = my_last_look();
+  if (last != NULL) last->begun = ticks();
+}
+
+static void look_at_worker(struct last_look *last) {
+  int64_t now = ticks();
+  int index = __atomic_load_n(&look_index, __ATOMIC_ACQUIRE);
+  uintnat compactions = atomic_load_explicit(&caml_compactions_count, memory_order_relaxed);
+  if (last->compactions != compactions) {
+    last->compactions = compactions;
+    last->locals = last->worker = Val_unit;
+  }
+  value locals = __atomic_load_n(&Caml_state->dls_root, __ATOMIC_RELAXED), worker = Val_unit;
+  if (index >= 0 && is_old(locals) && locals == last->locals &&
+      (mlsize_t)index < Wosize_val(locals))
+    worker = Field(locals, index);
+  if (is_old(worker) && worker == last->worker && Wosize_val(worker) > 3) {
+    add(Field(worker, 2), 1);
+    add(Field(worker, 3), now - last->begun);
+    if (now - last->at > look_every) {
+      last->at = now;
+      remind(worker);
+    }
+  }
+  last->locals = is_old(locals) ? locals : Val_unit;
+  last->worker = is_old(worker) ? worker : Val_unit;
+}
+
+static void look_up(void) {
+  struct last_look *last = my_last_look();
+  if (last != NULL) look_at_worker(last);
+  call(&next_hook);
+}
+
+/* [index]: where domain-local storage keeps the domain's worker, -1 if that is not known. */
+value muster_look_up_every(value index, value every) {
+  if (Long_val(index) >= 0 && !__atomic_exchange_n(&hooked, 1, __ATOMIC_RELAXED)) {
+    look_every = Long_val(every);
+    __atomic_store_n(&next_hook, caml_minor_gc_end_hook, __ATOMIC_RELAXED);
+    __atomic_store_n(&next_begin_hook, caml_minor_gc_begin_hook, __ATOMIC_RELAXED);
+    caml_minor_gc_begin_hook = begin;
+    caml_minor_gc_end_hook = look_up;
+    __atomic_store_n(&look_index, (int)Long_val(index), __ATOMIC_RELEASE);
+  }
+  return Val_unit;
+}
