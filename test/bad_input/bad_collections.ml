@@ -168,60 +168,30 @@ let bigarrays =
 let char i = Char.chr (i land 127)
 
 let bytes =
-  let of_empty name f = of_empty ("Bytes." ^ name) (fun () -> f B.empty) in
   let abc = B.of_string "abc" in
   {
     title = "Bytes";
     rows =
       lengths "Bytes.init" (fun n -> Std.Bytes.init n char) (fun n -> B.init n char)
       @ [
-          invalid "Bytes.map2 f, lengths 0 and 3"
-            (fun () -> ignore (B.map2 Std.min B.empty abc))
-            "Bytes.map2: lengths = 0 and 3 differ";
           as_stdlib's "Bytes.index b c, where there is none"
             (fun () -> Std.Bytes.index abc 'd')
             (fun () -> B.index abc 'd');
-        ]
-      @ bins "Bytes.histogram" (fun bins bin -> B.histogram ~bins (fun _ -> bin) abc)
-      @ [
-          by_functions "Bytes.group_by" (fun () -> ignore (B.group_by function_key abc));
-          of_empty "reduce" (B.reduce Std.min);
-          of_empty "min" (B.min compare);
-          of_empty "max" (B.max compare);
-          fine "Bytes.scan, of nothing" B.empty (fun () -> B.scan Std.min B.empty);
         ];
-    harmless =
-      harmless "Bytes"
-        "map mapi map_to_array iter iteri fold count exists for_all mem contains index_opt \
-         find_opt find_index filter partition filter_map concat_map sort stable_sort sort_uniq";
+    harmless = harmless "Bytes" "map mapi iter iteri exists for_all contains index_opt";
   }
 
 let strings =
-  let of_empty name f = of_empty ("String." ^ name) (fun () -> f "") in
   {
     title = "String";
     rows =
       lengths "String.init" (fun n -> Std.String.init n char) (fun n -> S.init n char)
       @ [
-          invalid "String.map2 f, lengths 0 and 3"
-            (fun () -> ignore (S.map2 Std.min "" "abc"))
-            "String.map2: lengths = 0 and 3 differ";
           as_stdlib's "String.index s c, where there is none"
             (fun () -> Std.String.index "abc" 'd')
             (fun () -> S.index "abc" 'd');
-        ]
-      @ bins "String.histogram" (fun bins bin -> S.histogram ~bins (fun _ -> bin) "abc")
-      @ [
-          by_functions "String.group_by" (fun () -> ignore (S.group_by function_key "abc"));
-          of_empty "reduce" (S.reduce Std.min);
-          of_empty "min" (S.min compare);
-          of_empty "max" (S.max compare);
-          fine "String.scan, of nothing" "" (fun () -> S.scan Std.min "");
         ];
-    harmless =
-      harmless "String"
-        "map mapi map_to_array iter iteri fold count exists for_all mem contains index_opt \
-         find_opt find_index filter partition filter_map concat_map sort_uniq";
+    harmless = harmless "String" "map mapi iter iteri exists for_all contains index_opt";
   }
 
 (* {2 Lists and sequences} *)

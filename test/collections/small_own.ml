@@ -106,16 +106,25 @@ let characters n =
   let module S = Muster.String in
   let s = String.init n (fun i -> Char.chr (97 + (i * 37 mod 11))) in
   let b = Bytes.of_string s in
-  let double = String.concat "" (List.map (String.make 2) (List.of_seq (String.to_seq s))) in
-  let sorted = String.of_seq (List.to_seq (List.sort compare (List.of_seq (String.to_seq s)))) in
+  let next c = Char.chr (Char.code c + 1) and of_even c = Char.code c land 1 = 0 in
+  let shifted i c = Char.chr (Char.code c + (i land 3)) in
   check_equal "init" b (B.init n (fun i -> s.[i]));
   check_equal "String.init" s (S.init n (fun i -> s.[i]));
-  check_equal "concat_map" double (B.to_string (B.concat_map (B.make 2) b));
-  check_equal "String.concat_map" double (S.concat_map (S.make 2) s);
-  check_equal "sort" sorted
-    (let c = B.copy b in
-     B.sort compare c;
-     B.to_string c);
+  check_equal "map" (Bytes.map next b) (B.map next b);
+  check_equal "String.map" (String.map next s) (S.map next s);
+  check_equal "mapi" (Bytes.mapi shifted b) (B.mapi shifted b);
+  check_equal "String.mapi" (String.mapi shifted s) (S.mapi shifted s);
+  check_equal "exists" (String.exists of_even s) (B.exists of_even b);
+  check_equal "String.exists" (String.exists of_even s) (S.exists of_even s);
+  check_equal "for_all" (String.for_all of_even s) (B.for_all of_even b);
+  check_equal "String.for_all" (String.for_all of_even s) (S.for_all of_even s);
+  let seen iter =
+    let seen = Bytes.make n '-' in
+    iter (Bytes.set seen);
+    seen
+  in
+  check_equal "iteri" b (seen (fun set -> B.iteri set b));
+  check_equal "String.iteri" b (seen (fun set -> S.iteri set s));
   List.iter
     (fun c ->
       check_equal "index_opt" (String.index_opt s c) (B.index_opt b c);
@@ -184,6 +193,7 @@ let cases =
     of_each "Array" arrays;
     of_each "Floatarray" floatarrays;
     of_each "Bytes and String" characters;
+    case "long Bytes and String" (fun () -> run_on 2 (fun () -> characters 5_000));
     of_each "Bigarray, from 1" bigarrays;
     of_each "Seq" sequences;
   ]

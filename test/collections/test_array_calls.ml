@@ -225,8 +225,7 @@ let cancels_short_scans () =
       ignore (Muster.List.scan after_one (Array.to_list keys)));
   check "Array.scan" (fun () -> ignore (A.scan (op ( + )) keys));
   check "List.scan" (fun () -> ignore (Muster.List.scan (op ( + )) (Array.to_list keys)));
-  check "Floatarray.scan" (fun () -> ignore (F.scan (op ( +. )) (F.init 300 float_of_int)));
-  check "Bytes.scan" (fun () -> ignore (B.scan (op Stdlib.max) (Bytes.make 300 'a')))
+  check "Floatarray.scan" (fun () -> ignore (F.scan (op ( +. )) (F.init 300 float_of_int)))
 
 (* {2 The same bits} *)
 
@@ -304,10 +303,6 @@ let own_errors () =
   check_invalid ~mentions:[ module_; "bin = 3"; "bins = 3" ] "too large" (histogram 3 3);
   check_invalid ~mentions:[ module_; "bin = -1" ] "negative" (histogram 3 (-1));
   check_invalid ~mentions:[ module_; "bins = -2" ] "bins" (histogram (-2) 0);
-  check_invalid ~mentions:[ "Muster.Bytes.map2"; "3 and 2" ] "Bytes.map2" (fun () ->
-      B.map2 max (Stdlib.Bytes.make 3 'a') (Stdlib.Bytes.make 2 'a'));
-  check_invalid ~mentions:[ "Muster.String.map2"; "3 and 2" ] "String.map2" (fun () ->
-      S.map2 max "aaa" "aa");
   check_invalid ~mentions:[ "Muster.Bigarray.Array1.map2"; "differ" ] "Bigarray.map2" (fun () ->
       G.map2 max bigarray (G.sub bigarray 1 2))
 

@@ -1,10 +1,10 @@
-(* Floatarray, Bytes, String and Bigarray.Array1 against the stdlib's arrays of the same elements,
+(* Floatarray and Bigarray.Array1 against the stdlib's arrays of the same elements,
    which every result is turned into. *)
 
 open Harness
 open Collection_inputs.Inputs
 
-(** What the four have in common: a collection of elements that stand for numbers up to 255. *)
+(** What the two have in common: a collection of elements that stand for numbers up to 255. *)
 module type Flat = sig
   type elt
   type t
@@ -214,36 +214,6 @@ module Floats =
     end)
     (From_0)
 
-module Some_bytes =
-  Laws
-    (struct
-      include Muster.Bytes
-
-      type elt = char
-
-      let name = "bytes"
-      let of_int = Char.chr
-      let to_int = Char.code
-      let of_array a = Stdlib.Bytes.init (Array.length a) (Array.get a)
-      let to_array b = Array.init (length b) (get b)
-    end)
-    (From_0)
-
-module Strings =
-  Laws
-    (struct
-      include Muster.String
-
-      type elt = char
-
-      let name = "string"
-      let of_int = Char.chr
-      let to_int = Char.code
-      let of_array a = Stdlib.String.init (Array.length a) (Array.get a)
-      let to_array b = Array.init (length b) (get b)
-    end)
-    (From_0)
-
 (** A bigarray of some kind and layout. *)
 module type Kind = sig
   type elt
@@ -315,4 +285,4 @@ module Complexes =
 
 let () =
   Alcotest.run "flat arrays"
-    [ Floats.tests; Some_bytes.tests; Strings.tests; Doubles.tests; Small.tests; Complexes.tests ]
+    [ Floats.tests; Doubles.tests; Small.tests; Complexes.tests ]

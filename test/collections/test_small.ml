@@ -183,31 +183,6 @@ module Of_floats = struct
   let int = int_of_float
 end
 
-module Chars = struct
-  type elt = char
-
-  let elt = Char.chr
-  let int = Char.code
-end
-
-module Of_bytes = struct
-  include Chars
-  include Muster.Bytes
-
-  let name = "Bytes"
-  let of_list l = of_seq (List.to_seq l)
-  let to_list b = List.of_seq (to_seq b)
-end
-
-module Of_string = struct
-  include Chars
-  include Muster.String
-
-  let name = "String"
-  let of_list l = of_seq (List.to_seq l)
-  let to_list s = List.of_seq (to_seq s)
-end
-
 module type Kind = sig
   type elt
   type repr
@@ -264,13 +239,11 @@ let bigarrays =
 module Arrays = Check (Of_array)
 module Lists = Check (Of_list)
 module Floats = Check (Of_floats)
-module Bytes_ = Check (Of_bytes)
-module Strings = Check (Of_string)
 
 let () =
   Alcotest.run "small collections"
     [
-      ("all", [ Arrays.case; Lists.case; Floats.case; Bytes_.case; Strings.case ]);
+      ("all", [ Arrays.case; Lists.case; Floats.case ]);
       ("bigarrays", bigarrays);
       ("own", Small_own.cases);
     ]

@@ -53,7 +53,9 @@ let on_arrays (call : Graph.collection) a =
     mapped
   | On_bytes ->
     let letters = Muster.Bytes.init (Array.length a) (fun i -> Worth.letter a.(i)) in
-    Muster.Bytes.map_to_array Char.code letters
+    let codes = Array.make (Array.length a) 0 in
+    Muster.Bytes.iteri (fun i c -> codes.(i) <- Char.code c) letters;
+    codes
 
 module Parallel (P : POOLS) : Worth.RUNNER = struct
   let both f g = Muster.both f g
