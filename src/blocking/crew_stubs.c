@@ -9,9 +9,9 @@
 
    All this is what OCaml 5.2 to 5.4 do, and asks for a linker that knows weak symbols: the symbol
    is absent in bytecode where the library is loaded later. Elsewhere the domain ends as the
-   runtime ends it. */
+   runtime ends it. Tried with OCaml 5.4.1. */
 
-#define CAML_INTERNALS
+#define CAML_INTERNALS /* caml_init_domain_self */
 #include <caml/mlvalues.h>
 #include <caml/version.h>
 

@@ -67,27 +67,6 @@ let hang_reversed hook reversed =
     Compat.hang hook first;
     last
 
-(* {2 Built in the major heap}
-
-   What lies far from the front is to stay there, or be dropped with the rest. Cells are made some at a time, and
-   those that are not needed cut off: cheaper than to make them in the minor heap and copy them, so where each
-   element gives one this begins at [far]. *)
+(* {2 Where lists of that length are shared although it costs} *)
 
 let far = 1 lsl 16
-let batch = 8
-
-let[@inline never] make_more cell ~left =
-  let more = Compat.cells (Int.min left batch) in
-  Compat.hang cell more;
-  more
-
-(* [left]: how many there may be, [y] included. *)
-let[@inline] put cell y ~left =
-  let next = Compat.tail cell in
-  let next = if next == [] then make_more cell ~left else next in
-  Compat.put_head next y;
-  next
-
-let cut hook last =
-  if hook != last && Compat.tail last != [] then Compat.hang last [];
-  from hook last

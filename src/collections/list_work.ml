@@ -31,24 +31,9 @@ let run code work f l = run_as plain_job ~unit:1 code work f l
 
    As the compiler builds what is linked from the front ([tail_mod_cons]): as fast as the stdlib. *)
 
-(* From [far] on cells are made where they stay (Chain), one by one, so it takes a function of one element. *)
-let in_steps step (p : _ Walk.piece) =
-  let hook = Compat.hook () in
-  let rec go last l n =
-    match l with
-    | x :: l when n > 0 -> go (step last x n) l (n - 1)
-    | l -> ( match ended p l n with 0 -> Chain.cut hook last | n -> go last l n)
-  in
-  go hook p.rest p.left
-
 let chain work f (p : _ Walk.piece) =
   let made = work f p in
   if p.start = 0 && Walk.is_over p then Chain.whole made else Chain.of_list ~index:p.start made
-
-(* What makes it from [far] on: [step f p last x n] does with [x] alone what [work] does with all, and adds what comes of it
-   behind [last]; [n] elements are left, with it. *)
-let far_chain ~far step work f (p : _ Walk.piece) =
-  if p.start >= far then in_steps (step f p) p else chain work f p
 
 let run_chains walk code source work from =
   let chains, rest = walk 0 (job ~made:a_cell code source work) from in
@@ -83,14 +68,7 @@ let map_piece f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
-let map_step f _ =
-  let step last x left =
-    let y = f x in
-    Chain.put last y ~left
-  in
-  step
-
-let map_chain f p = far_chain ~far:Chain.far map_step map_piece f p
+let map_chain f p = chain map_piece f p
 
 let mapi_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go i l n =
@@ -108,16 +86,7 @@ let mapi_piece f (p : _ Walk.piece) =
   in
   go p.start p.rest p.left
 
-let index_of (p : _ Walk.piece) left = p.next - left
-
-let mapi_step f p =
-  let step last x left =
-    let y = f (index_of p left) x in
-    Chain.put last y ~left
-  in
-  step
-
-let mapi_chain f p = far_chain ~far:Chain.far mapi_step mapi_piece f p
+let mapi_chain f p = chain mapi_piece f p
 
 let pairs =
   let rec skip_both n a b =
@@ -176,11 +145,7 @@ let filter_piece f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
-let filter_step f _ =
-  let step last x left = if f x then Chain.put last x ~left else last in
-  step
-
-let filter_chain f p = far_chain ~far:Chain.long filter_step filter_piece f p
+let filter_chain f p = chain filter_piece f p
 
 let filteri_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go i l n =
@@ -190,11 +155,7 @@ let filteri_piece f (p : _ Walk.piece) =
   in
   go p.start p.rest p.left
 
-let filteri_step f p =
-  let step last x left = if f (index_of p left) x then Chain.put last x ~left else last in
-  step
-
-let filteri_chain f p = far_chain ~far:Chain.long filteri_step filteri_piece f p
+let filteri_chain f p = chain filteri_piece f p
 
 let filter_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
@@ -211,11 +172,7 @@ let filter_map_piece f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
-let filter_map_step f _ =
-  let step last x left = match f x with Some y -> Chain.put last y ~left | None -> last in
-  step
-
-let filter_map_chain f p = far_chain ~far:Chain.long filter_map_step filter_map_piece f p
+let filter_map_chain f p = chain filter_map_piece f p
 
 let concat_map_piece f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go ys l n =

@@ -107,15 +107,3 @@ let hook () : 'a list = Obj.magic { head = 0; tail = Obj.repr 0 }
 external settle : 'a list -> 'a list = "muster_settle"
 
 let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest
-
-(* Cells that lie in the major heap from the beginning. The unit that a head replaces needs no barrier, nor does an
-   immediate; a block that is young has to be remembered. *)
-
-external cells : int -> 'a list = "muster_cells"
-external put_block : 'a list -> 'a -> unit = "muster_put_head" [@@noalloc]
-
-let[@inline] put_head (cell : 'a list) (v : 'a) =
-  if Obj.is_int (Obj.repr v) then (Obj.magic cell : cell).head <- (Obj.magic v : int)
-  else put_block cell v
-
-let[@inline] tail (cell : 'a list) : 'a list = Obj.obj (Obj.magic cell : cell).tail

@@ -112,7 +112,8 @@ value muster_second_level_cache(value unit) {
   return Val_long(0);
 }
 
-/* Bytes that the process may still ask for where its address space is bounded (ulimit -v); else -1. */
+/* Bytes that the process may still ask for where its address space is bounded (ulimit -v); else
+   -1. */
 value muster_address_space(value unit) {
   (void)unit;
 #if !defined(_WIN32) && defined(RLIMIT_AS)

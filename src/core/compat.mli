@@ -91,12 +91,3 @@ val hang : 'a list -> 'a list -> unit
 val settle : 'a list -> 'a list
 (** [settle l] is the last cell of a copy of [l] in the major heap, whose tail is the first. [l] must
     have a cell. *)
-
-val cells : int -> 'a list
-(** [cells n] is a chain of [n] cells in the major heap, at least 1, whose heads are nothing. *)
-
-val put_head : 'a list -> 'a -> unit
-(** Gives one of these cells its head, once. *)
-
-val tail : 'a list -> 'a list
-(** Of a cell, which may be one of these. *)

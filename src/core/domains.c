@@ -1,26 +1,32 @@
-/* What a domain begins with, what it keeps, and what it leaves behind. */
+/* What a domain begins with, what it keeps, and what it leaves behind.
+
+   Tried with OCaml 5.4.1. Branches for other releases follow their sources. */
 
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS
 #include <caml/mlvalues.h>
+#include <caml/custom.h>
 #include <caml/domain.h>
 #include <caml/domain_state.h>
 #include <caml/fiber.h>
 #include <caml/finalise.h>
+#include <caml/gc_ctrl.h>
 #include <caml/memory.h>
 #include <caml/minor_gc.h>
 #include <caml/roots.h>
 #include <caml/version.h>
 #include <caml/weak.h>
-#include <caml/custom.h>
-#include <caml/gc_ctrl.h>
 #include <string.h>
 
-/* A domain that begins may take finalisers over from one that has ended, and call them at its first
-   allocation, which is that of its domain-local storage: a finaliser, or a signal's handler, that asks
-   for a key there (any call of this library, or Domain.DLS.get) reads from no array at all. So it finds
-   one in which nothing is set, which is replaced when storage is set up. From OCaml 5.5 on the hook of a
-   domain's beginning returns what was raised, and has another name. */
+/* {2 Storage from the beginning}
+
+   Without this the program crashes where a finaliser or a signal's handler runs at the beginning
+   of a domain and asks for domain-local storage, as any call of this library does.
+
+   A domain that begins may take finalisers over from one that has ended. It calls them at its
+   first allocation, which is that of its storage: so they would read from no array at all. Here
+   they find an array in which nothing is set; the domain replaces it when it sets up its storage.
+   From OCaml 5.5 on the hook returns what was raised, and has another name. */
 #if OCAML_VERSION < 50600
 extern value caml_domain_dls_set(value storage);
 static value unset;
@@ -53,7 +59,8 @@ static value begin_with_storage(void) {
 }
 #endif
 
-/* [none]: what stands for a value that is not set. Called before there is a second domain. */
+/* [none] stands for a value that is not set. The program calls this before it has a second
+   domain. */
 value muster_give_storage(value none) {
   unset = none;
   caml_register_generational_global_root(&unset);
@@ -63,36 +70,15 @@ value muster_give_storage(value none) {
 }
 #endif
 
-/* Threads of one domain take turns: every 50 ms the systhreads library has the one that runs give way, through a hook of
-   the runtime's. While a thread holds its turn that waits. */
-static __thread int turns_held = 0;
-static void (*usual_interrupt)(void) = NULL;
+/* {2 Whether a domain may end}
 
-static void interrupt_unless_held(void) {
-  if (turns_held == 0) usual_interrupt();
-}
+   When a domain ends, another takes over what it owns. Before OCaml 5.5 nobody cleans its weak
+   pointers then: they dangle, and the program crashes later (ocaml/ocaml 14718 and others). For
+   finalised values the end forces a major cycle. For a domain with other systhreads the end waits
+   until they have ended: Pool.close would hang after a task that called Thread.create. */
 
-value muster_watch_turns(value unit) {
-  (void)unit;
-  usual_interrupt = caml_domain_external_interrupt_hook;
-  caml_domain_external_interrupt_hook = interrupt_unless_held;
-  return Val_unit;
-}
-
-value muster_hold_turn(value unit) {
-  (void)unit;
-  turns_held++;
-  return Val_unit;
-}
-
-value muster_release_turn(value unit) {
-  (void)unit;
-  turns_held--;
-  return Val_unit;
-}
-
-/* The systhreads of a domain are known to their library alone, which shows them to the collector: the
-   descriptor of each is a root. Its third field is a custom block of theirs. */
+/* The systhreads library alone knows the threads of a domain. It shows them to the collector: the
+   descriptor of each is a root, whose third field is a custom block of that library. */
 static void count_thread(void *threads, value root, volatile value *at) {
   (void)at;
   if (root == 0 || !Is_block(root) || Tag_val(root) != 0 || Wosize_val(root) < 3) return;
@@ -102,7 +88,7 @@ static void count_thread(void *threads, value root, volatile value *at) {
     ++*(intnat *)threads;
 }
 
-/* Whether the calling domain has threads beside this one. It reads their stacks, too. */
+/* Reads the stacks of the threads, too. */
 static int has_other_threads(void) {
   scan_roots_hook show = atomic_load(&caml_scan_roots_hook);
   intnat threads = 0;
@@ -110,10 +96,6 @@ static int has_other_threads(void) {
   return threads > 1;
 }
 
-/* Whether the calling domain owns weak pointers, ephemerons or finalised values, or has other threads. When
-   a domain ends, what it owns passes to another: before OCaml 5.5 weak ones without being cleaned, and then
-   they dangle (ocaml/ocaml 14718 and others); for finalisers the end forces a major cycle. For threads its end
-   waits, for ever maybe: it would do nothing, and still be one of the runtime's domains. */
 value muster_domain_must_stay(value unit) {
   (void)unit;
   struct caml_ephe_info *weak = Caml_state->ephe_info;
@@ -123,14 +105,17 @@ value muster_domain_must_stay(value unit) {
                   has_other_threads());
 }
 
-/* A domain keeps the stacks of fibers that have ended, in a list for each of five sizes (0.5 to 8 KB).
-   Up to OCaml 5.4 these lists have no bound, so they grow where more fibers end than begin; and all of
-   them are lost when the domain ends. So all but [keep] of each are freed here, as the runtime frees
-   a stack of no size class. (ocaml/ocaml 14940 mends both in 5.5.)
+/* {2 Stacks of fibers that have ended}
 
-   Only who has the domain's lock touches the lists: its thread here, which does not poll meanwhile,
-   and at other times the backup thread that sweeps for it. The stacks in use are in none.
-   Only for releases whose sources were compared: not for older or newer ones, nor for pre-releases. */
+   Without this the memory of a program whose fibers end on other domains than they began on grows
+   without bound before OCaml 5.5, by 0.5 to 8 kB each (ocaml/ocaml 14940 mends that). A domain
+   keeps such stacks in a list for each of five sizes; the lists have no bound, and are lost when
+   the domain ends.
+
+   All but [keep] of each list are freed here, as the runtime frees a stack of no size class. Only
+   a thread with the domain's lock touches the lists: the caller, which does not poll meanwhile,
+   and at other times the backup thread. Stacks in use are in none. Only for releases whose
+   sources were compared. */
 value muster_free_stacks(value keep) {
   (void)keep;
 #if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401
@@ -154,8 +139,9 @@ value muster_free_stacks(value keep) {
   return Val_unit;
 }
 
-/* The part of Gc.set that is the calling domain's own. All else that Gc.set takes is the program's, such as
-   the limit of stacks: to read it and write it back would undo what another domain sets between the two. */
+/* The part of Gc.set that is the calling domain's own. Gc.set takes the program's settings too,
+   such as the limit of stacks: reading and writing these would undo what another domain sets
+   between the two. */
 value muster_set_minor_heap(value words) {
   uintnat wanted = caml_norm_minor_heap_size(Long_val(words));
   if (wanted > caml_minor_heap_max_wsz) caml_update_minor_heap_max(wanted);

@@ -1,7 +1,7 @@
 /* What the collector does for us at every minor collection. */
 
 #define CAML_NAME_SPACE
-#define CAML_INTERNALS
+#define CAML_INTERNALS /* caml_minor_collections_count, caml_compactions_count */
 #include <caml/mlvalues.h>
 #include <caml/address_class.h>
 #include <caml/domain_state.h>
@@ -11,38 +11,43 @@
 
 #include "clocks.h"
 
+/* Minor collections so far, of all domains. The load controller would not know without it whether
+   a worker that waits for a CPU holds up the others. */
 value muster_collections(value unit) {
   (void)unit;
   return Val_long(atomic_load_explicit(&caml_minor_collections_count, memory_order_relaxed));
 }
 
-/* A program that forks in place for seconds never enters the scheduler. But it allocates, so
-   every minor collection asks whether it is time for the domain's worker to look up: then the
-   worker's first word (quiet) is cleared, which sends its next fork to the scheduler, and
-   its second, an atomic, is set to tell why. Both are immediate before and after, so the
-   collector need not hear of it; relaxed, as the worker only ever looks a little later.
+/* {2 Looking up}
 
-   The hook runs while other domains may still be promoting: what it finds in domain-local
-   storage may be a block in the making. So it only touches what the hook of the domain's previous
-   collection has found at the same address of the major heap, which is complete by now: for a block to be
-   freed after that, and another to be made there, the domain's storage has to let go of it, which darkens
-   it, and a major cycle to begin and end, whose collections find something else here. A compaction
-   gives addresses back at once, so what was found before one is forgotten. What was found is the domain's, not the thread's:
-   while a domain sleeps the runtime's own thread collects for it, and the address that another
-   thread remembers is older than that. Others' hooks are kept.
+   Without this a program that forks in place for seconds would lend no CPU to a busy neighbour, and
+   notice no deadline: it never enters the scheduler. But it allocates. So every minor collection
+   asks whether it is time for the domain's worker to look up. If it is, the hook clears the
+   worker's first word (quiet), which sends its next fork to the scheduler, and sets its second, an
+   atomic, to tell why. Both hold immediates before and after, so the collector need not hear of it.
+   The stores are relaxed, as the worker only ever looks a little later.
 
-   The same hook counts collections and the time from begin hook to end hook in the worker's third
-   and fourth word, atomics too. That is the domain's share of the copying. The runtime has no hook
-   around its barriers, one before the begin hook and one after the end hook, so how long domains
-   wait for each other there is not known. Only the domain's collector writes these words, be it
-   the worker's thread or the one that the runtime lends to a domain that sleeps. (Where threads of
-   several domains share a worker, that of who has none, counts may get lost.)
+   The hook runs while other domains may still be promoting: domain-local storage may hold a block
+   that is half made. So the hook touches only a worker that the domain's previous collection found
+   at the same address of the major heap. Such a block is complete. It cannot have been freed and
+   replaced either: that takes a write to storage, which darkens the old block, and a whole major
+   cycle, whose collections would have found something else. A compaction gives addresses back at
+   once, so the hook forgets what it found before one. It remembers by domain, not by thread: while
+   a domain sleeps, the runtime's backup thread collects for it.
 
-   Several domains may make their first pool at once: who changes [hooked] sets the hooks. Another
-   domain may find them before all else is set, as it loads them relaxed and may still be in the
-   end hook of the collection before. So [look_index] is set last, with release, and tells that
-   [look_every] is there; the next hooks are atomic themselves. The end hook may also run beside
-   the domain that promotes the roots of all, [dls_root] too. */
+   The hook also counts collections in the worker's third word, and the time from begin hook to end
+   hook in its fourth, both atomics. That is the domain's share of the copying. The runtime
+   has no hook around its barriers, so nobody knows how long domains wait for each other. Only the
+   thread that collects for the domain writes these words. (Where threads of several domains share
+   a worker, counts may get lost.)
+
+   Several domains may make their first pool at once: the one that changes [hooked] sets the
+   hooks, and keeps those of other libraries in [next_hook] and [next_begin_hook]. Another domain
+   may find the hooks before all else is set, as it loads them relaxed. So [look_index] is set
+   last, with release, and tells that [look_every] is there. The end hook may run beside the
+   domain that promotes everybody's roots, [dls_root] too.
+
+   Tried with OCaml 5.4.1. */
 
 static int hooked = 0;      /* atomic */
 static int look_index = -1; /* atomic */
@@ -54,7 +59,8 @@ static void call(caml_timing_hook *next) {
   if (hook != NULL) hook();
 }
 
-#define MOST_DOMAINS 4096 /* the runtime's own bound; 128 by default. Lines that no domain touches take no memory. */
+/* The runtime's own bound; 128 by default. Lines that no domain touches take no memory. */
+#define MOST_DOMAINS 4096
 
 static struct last_look {
   int64_t at;

@@ -16,13 +16,14 @@ value muster_code_of(value closure) {
 
 /* {2 A long array whose memory several domains write at once, before it is one}
 
-   It begins as a block that the collector does not look into, so that what lies there does not matter yet, and
-   becomes an array when all of it holds something. Meanwhile nobody but its maker refers to it as a value: the
-   collector marks what a stack refers to on that stack's own domain, so no other domain writes the header that
-   is changed in the end. The others know a mere address. A block of this size does not move: it lies
-   in the major heap by itself. */
+   It begins as a block that the collector does not look into, so that what lies there does not
+   matter yet, and becomes an array when all of it holds something. Meanwhile nobody but its maker
+   refers to it as a value: the collector marks what a stack refers to on that stack's own domain,
+   so no other domain writes the header that is changed in the end. The others know a mere
+   address. A block of this size does not move: it lies in the major heap by itself. */
 
-/* The runtimes that were read for what is said above. In others it is an array from the beginning. */
+/* The runtimes that were read for what is said above. In others it is an array from the
+   beginning. */
 #define IS_KNOWN (OCAML_VERSION_MAJOR == 5 && OCAML_VERSION_MINOR <= 5)
 
 static void put_units(value block, intnat from, intnat count) {

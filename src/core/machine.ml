@@ -51,13 +51,8 @@ external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callbac
 external interruptions : unit -> int = "muster_interruptions" [@@noalloc]
 external note_own_signals : unit -> unit = "muster_note_own_signals" [@@noalloc]
 external watch_finalisers : unit -> unit = "muster_watch_finalisers" [@@noalloc]
-external watch_turns : unit -> unit = "muster_watch_turns" [@@noalloc]
-external hold_turn : unit -> unit = "muster_hold_turn" [@@noalloc]
-external release_turn : unit -> unit = "muster_release_turn" [@@noalloc]
 
-let () =
-  watch_finalisers ();
-  watch_turns ()
+let () = watch_finalisers ()
 
 external look_up_every : int -> int -> unit = "muster_look_up_every"
 [@@noalloc]
@@ -117,18 +112,12 @@ let spawn_drawing_nothing ~noted f =
     Random.set_state random;
     raise exn
 
-(* Another thread of this domain would draw meanwhile: it gets no turn. *)
 let spawn ?(noted = ignore) f =
-  hold_turn ();
   hold_signals ();
-  let over () =
-    release_signals ();
-    release_turn ()
-  in
   match spawn_drawing_nothing ~noted f with
   | domain ->
-    over ();
+    release_signals ();
     domain
   | exception exn ->
-    over ();
+    release_signals ();
     raise exn

@@ -60,8 +60,8 @@ value muster_usual_signals(value unit) {
 }
 
 /* A new domain inherits its starter's mask. It takes signals before its storage is set up: where
-   begin_with_storage does not serve, a handler that asks for storage would crash there. So ours start
-   with signals blocked. */
+   begin_with_storage does not serve, a handler that asks for storage would crash there. So ours
+   start with signals blocked. */
 #if !defined(_WIN32)
 static __thread sigset_t held_mask;
 static __thread int holds; /* a finaliser may start a domain in the midst of a start */

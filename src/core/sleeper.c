@@ -71,8 +71,8 @@ static struct timespec deadline(intnat ms) {
   return at;
 }
 
-/* Sleep until there is a token, which is consumed, or for [ms] milliseconds
-   (negative: no limit). Returns whether there was one. The domain is free for its other threads meanwhile. */
+/* Sleep until there is a token, which is consumed, or for [ms] milliseconds (negative: no limit).
+   Returns whether there was one. The domain is free for its other threads meanwhile. */
 value muster_sleeper_sleep(value v, value ms) {
   CAMLparam1(v);
   struct sleeper *s = Sleeper_val(v);
@@ -106,8 +106,9 @@ value muster_sleeper_doze(value v, value ms) {
 #endif
 }
 
-/* The mutex is let go first, or who wakes on another CPU has to wait for it at once. The sleeper is still there then: as
-   long as this call does not return, no collection begins in its domain. */
+/* The mutex is let go first, or who wakes on another CPU has to wait for it at once. The sleeper
+   is still there then: as long as this call does not return, no collection begins in its domain.
+   */
 value muster_sleeper_wake(value v) {
   struct sleeper *s = Sleeper_val(v);
   pthread_mutex_lock(&s->mutex);

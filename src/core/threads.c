@@ -11,15 +11,17 @@
 #include <unistd.h>
 #endif
 
-/* Identity of the calling system thread: a number that it draws when it is first asked for. To read a
-   variable of its own takes no call of the system's library. (The variable's address would do for
-   live threads; but the locks that a thread leaves behind would be those of the next one on its stack.) */
+/* Identity of the calling system thread: a number that it draws when it is first asked for. To
+   read a variable of its own takes no call of the system's library. (The variable's address would
+   do for live threads; but the locks that a thread leaves behind would be those of the next one
+   on its stack.) */
 #if defined(__GLIBC__) /* has room for such a variable in a library that is loaded later, too */
 #define AT_ONCE __attribute__((tls_model("initial-exec")))
 #else
 #define AT_ONCE
 #endif
-static __thread AT_ONCE intnat own_number = Val_long(0); /* its double, as an OCaml int; 0: not drawn yet */
+/* Its double, as an OCaml int; 0: not drawn yet. */
+static __thread AT_ONCE intnat own_number = Val_long(0);
 static intnat numbers = 0; /* atomic */
 
 static __attribute__((noinline)) value draw_number(void) {
@@ -48,8 +50,8 @@ value muster_fence(value unit) {
   return Val_unit;
 }
 
-/* A fence in every thread of the process, by membarrier(2): to each of them its memory accesses look as if it had passed
-   one at a moment while this call lasts. */
+/* A fence in every thread of the process, by membarrier(2): to each of them its memory accesses
+   look as if it had passed one at a moment while this call lasts. */
 #if defined(__linux__) && defined(__NR_membarrier)
 enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* linux/membarrier.h */
 
@@ -60,8 +62,9 @@ value muster_can_fence_others(value unit) {
 
 static int fence_others(void) { return syscall(__NR_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0; }
 
-/* A child of fork(2) may have to register again. Where a filter of system calls that came later forbids it, there is
-   time instead: a store leaves its buffer by itself, within a microsecond or so. */
+/* A child of fork(2) may have to register again. Where a filter of system calls that came later
+   forbids it, there is time instead: a store leaves its buffer by itself, within a microsecond or
+   so. */
 value muster_fence_others(value unit) {
   static const struct timespec long_enough = {0, 100000};
   (void)unit;

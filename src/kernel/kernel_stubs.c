@@ -1,14 +1,12 @@
 /* The C side of muster.h; kernel.ml has the protocol. */
 
 #define CAML_NAME_SPACE
-#define CAML_INTERNALS /* caml_enter_blocking_section_no_pending */
 #include <caml/alloc.h>
 #include <caml/callback.h>
-#include <caml/domain_state.h>
 #include <caml/fail.h>
 #include <caml/misc.h>
 #include <caml/mlvalues.h>
-#include <caml/signals.h>
+#include <caml/domain_state.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -51,20 +49,6 @@ value muster_kernel_indices(intnat fn, intnat ctx, intnat workers, intnat worker
   return Val_unit;
 }
 
-/* The same without the domain lock. A pending signal waits until the body has run, which must
-   not be left out. */
-#define UNLOCKED(name)                                                                        \
-  value name##_unlocked(intnat fn, intnat ctx, intnat workers, intnat worker, intnat start,   \
-                        intnat count) {                                                       \
-    caml_enter_blocking_section_no_pending();                                                 \
-    name(fn, ctx, workers, worker, start, count);                                             \
-    caml_leave_blocking_section();                                                            \
-    return Val_unit;                                                                          \
-  }
-
-UNLOCKED(muster_kernel_slice)
-UNLOCKED(muster_kernel_indices)
-
 #define BYTECODE(name)                                                                        \
   value name##_byte(value *v, int n) {                                                        \
     (void)n;                                                                                  \
@@ -74,8 +58,6 @@ UNLOCKED(muster_kernel_indices)
 
 BYTECODE(muster_kernel_slice)
 BYTECODE(muster_kernel_indices)
-BYTECODE(muster_kernel_slice_unlocked)
-BYTECODE(muster_kernel_indices_unlocked)
 
 /* {2 Calls} */
 
