@@ -166,7 +166,7 @@ let reduce_by code op a =
   match length a with 0 -> None | 1 -> Some (unsafe_get a 0) | _ -> Some (reduce_keyed code op a)
 
 let reduce op a = reduce_by (code op) op a
-let scan = Reduce.parallel_scan
+let scan = Scan.parallel_scan
 let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
 let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 

@@ -188,7 +188,7 @@ module Array1 = struct
     let set = writer r in
     let scan op () carry lo hi = scan_chunk op get set carry lo hi in
     if n > 0 then
-      Reduce.scan_in_blocks ~code:(code op) n ~make:ignore ~total:(fold_chunk op get) ~scan op;
+      Scan.scan_in_blocks ~code:(code op) n ~make:ignore ~total:(fold_chunk op get) ~scan op;
     r
 
   let count p a =

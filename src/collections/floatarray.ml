@@ -166,7 +166,7 @@ let scan op a =
   if n < 2 then copy a
   else
     let make () = create n in
-    Reduce.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op a)
+    Scan.scan_in_blocks ~code:(code op) n ~make ~total:(fold_chunk op a)
       ~scan:(fun op -> scan_chunk op a)
       op
 

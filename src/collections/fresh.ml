@@ -24,14 +24,14 @@ let with_element t i v =
   put made i v;
   made
 
-let build_racing code cost n value rest =
+let build_racing code n value rest =
   let t = { n; made = Atomic.make [||] } in
-  Chunks.run_long code cost 0 (n - 1) (fun lo hi -> rest (with_element t lo (value lo)) (lo + 1) hi);
+  Chunks.run_long code 0 (n - 1) (fun lo hi -> rest (with_element t lo (value lo)) (lo + 1) hi);
   Atomic.get t.made
 
-let build_long code cost n value rest =
+let build_long code n value rest =
   let made = Pages.make n (value 0) in
-  Chunks.run_long code cost 1 (n - 1) (fun lo hi -> rest made lo hi);
+  Chunks.run_long code 1 (n - 1) (fun lo hi -> rest made lo hi);
   made
 
 (* {2 Tiny ones}
@@ -48,5 +48,5 @@ let build_at_once n value rest =
 let build code n value rest =
   let cost = Site.cost code in
   if Loop.is_tiny cost n then build_at_once n value rest
-  else if n <= short then build_racing code cost n value rest
-  else build_long code cost n value rest
+  else if n <= short then build_racing code n value rest
+  else build_long code n value rest

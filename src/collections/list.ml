@@ -194,7 +194,7 @@ let sort_uniq cmp = function
 (* No longer than what is not scanned in parallel. *)
 let scan op = function
   | [] -> []
-  | x :: l when L.compare_length_with l Reduce.one_block < 0 ->
+  | x :: l when L.compare_length_with l Scan.one_block < 0 ->
     Context.check_if_any ();
     List_scan.alone op x l
   | l -> List_scan.blocks op l (L.length l)

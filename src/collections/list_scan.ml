@@ -24,8 +24,8 @@ let scan_block op first l n =
 let alone op x l =
   let code = Machine.code_of op in
   let cost = Site.cost code in
-  let op = Reduce.checked_if_long cost op in
-  if Site.estimate cost Reduce.one_block < Loop.worth && Site.is_trusted () then
+  let op = Scan.checked_if_long cost op in
+  if Site.estimate cost Scan.one_block < Loop.worth && Site.is_trusted () then
     scan_block op x l max_int
   else begin
     let since = Machine.ticks () in
@@ -75,7 +75,7 @@ let walk op b size =
 
 (* Where a total raises, the prefixes of its block come first, as in Reduce. *)
 let in_place op l n =
-  let size = Reduce.scan_size n and tell_again = Context.to_tell_again () in
+  let size = Scan.scan_size n and tell_again = Context.to_tell_again () in
   let b = { before = None; from = l; later = (n - 1) / size } in
   match walk op b size with
   | made -> made
@@ -100,7 +100,7 @@ let in_place_timed code cost op l n =
   made
 
 let shared op l n =
-  let size = Reduce.scan_size n in
+  let size = Scan.scan_size n in
   let rec begins l = if L.is_empty l then [] else l :: begins (List_work.skip size l) in
   let begins = A.of_list (begins l) in
   let from lo = begins.(lo / size) and length lo hi = hi - lo + 1 in
@@ -111,7 +111,7 @@ let shared op l n =
     chains.(lo / size) <- Chain.of_list ~index:lo prefixes
   in
   let make () = A.make (A.length begins) Chain.empty in
-  let chains = Reduce.scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op in
+  let chains = Scan.scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op in
   Chain.join (A.to_list chains)
 
 let blocks op l n =

@@ -100,15 +100,14 @@ module Task : sig
   (** {2 Loops}
 
       Ranges include both bounds, and are empty if [finish < start]. [chunk_size] is the number of
-      indices that one worker takes at a time; where it is left out or not positive, the range
-      is cut as it runs. *)
+      indices that one worker takes at a time; where it is left out or not positive, it is an eighth
+      of each worker's part, as with Domainslib. *)
 
   val parallel_for :
     ?chunk_size:int -> start:int -> finish:int -> body:(int -> unit) -> pool -> unit
   (** [parallel_for ~start ~finish ~body pool] calls [body i] for each [i] of the range, in any order
       and at the same time. A body that waits for a promise or a channel holds up those of
-      its chunk that follow, and no others. To the locks of Muster a chunk that waits is a task of its own:
-      what a body locks, a body of its chunk should unlock.
+      its chunk that follow, and no others. Chunks are tasks; the caller runs some of them itself.
 
       {b Raises} the exception of the smallest index that raises. *)
 

@@ -1,42 +1,98 @@
-(* Domainslib's loops. What they promise is Domainslib's, how a range is shared is Muster's. *)
-
-open Muster_core
-open Muster_loop
-module Bodies = Muster_domainslib_bodies
-module Tree = Muster_domainslib_tree
+module Context = Muster_core.Context
+module Place = Muster_core.Place
+module Leftmost = Muster_core.Leftmost
+module Outcome = Muster_core.Outcome
+module Promise = Muster_core.Promise
+module Task = Muster_core.Task
+module Fork = Muster_core.Fork
+module Run = Muster_core.Run
+module Compat = Muster_core.Compat
 module Pools = Muster_domainslib_pool
 
-(* {2 Cutting}
+(* {2 Chunks}
 
-   The length of Domainslib's chunks. It decides how a reduction is bracketed, and which bodies
-   may count on running beside each other. *)
+   Their length decides how a reduction is bracketed. *)
 
+let span = Muster_loop.Adaptive.span
 let beyond_any_machine = 1 lsl 32
 
 let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
   match chunk_size with
   | Some n when n > 0 -> n
   | _ ->
-    let count = Int.max 1 (Loop.span start finish + 1) in
-    if pool.asked = 1 then count else Int.max 1 (count / (8 * Int.min pool.asked beyond_any_machine))
+    let count = Int.max 1 (span start finish + 1) in
+    if pool.asked = 1 then count
+    else Int.max 1 (count / (8 * Int.min pool.asked beyond_any_machine))
 
-let grain_of = function Some n when n > 0 -> n | _ -> 1
-let is_one_chunk chunk ~start ~finish = Loop.span start finish < chunk
+(* {2 Halves}
 
-(* No more chunks than workers. *)
-let is_for_all_at_once (pool : Pools.t) chunk ~start ~finish =
-  Loop.span start finish / chunk < pool.asked
+   Parties: the caller of a loop, and its tasks, each of which is a part of what the caller is a part
+   of. Each one waits for the half that it has handed out, however its own half has ended: so no
+   body runs when the loop's call ends. A task looks at [failures] before it begins, and whoever
+   fails has noted that there: so no body that is right of a failure begins after it. *)
 
-(* A share of [Muster.Team]'s cannot suspend: where a body waits, maybe for one of those that follow, it would
-   wait as a whole. So a loop has a fiber of its own there. *)
+let is_of (pool : Pools.t) w = w.Place.pool == pool.pool && Place.owned w
+
+let start (pool : Pools.t) f =
+  let w = Context.place () in
+  if is_of pool w then Task.offer w (Promise.make pool.home (Context.carry w f))
+  else Pools.send pool (Promise.make pool.home f)
+
+(* No asynchronous exception (Ctrl-C) ends the wait before the task: it is raised afterwards. *)
+let settled p =
+  match Task.await p with
+  | v -> Ok v
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    if not (Promise.is_done p) then Fork.wait_done p;
+    Error failure
+
+(* A cancellation that the wait is told of is yet to be heard. *)
+let settle_after failure p =
+  let tell_again = Context.to_tell_again () in
+  ignore (settled p);
+  tell_again ();
+  Context.rethrow failure
+
+let both pool f g =
+  Pools.count_on_others pool;
+  let p = start pool g in
+  match f () with
+  | a -> ( match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)
+  | exception exn -> settle_after (Outcome.caught exn) p
+
+type 'a t = {
+  pool : Pools.t;
+  chunk : int;
+  leaf : int -> int -> 'a;  (** the value of a chunk *)
+  combine : 'a -> 'a -> 'a;
+  failures : Outcome.failure Leftmost.t;
+}
+
+(* Everything right of a failure is to stop. *)
+let noted t hi f = Outcome.on_failure f (Leftmost.note t.failures hi)
+
+let rec part t lo hi =
+  if Leftmost.stops t.failures lo then raise Promise.Skipped;
+  if span lo hi < t.chunk then noted t hi (fun () -> t.leaf lo hi)
+  else begin
+    let mid = lo + (span lo hi / 2) in
+    let l, r = both t.pool (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
+    noted t hi (fun () -> t.combine l r)
+  end
+
+(* {2 The caller} *)
+
+(* A share of [Muster.Team]'s cannot suspend: where a body waits, maybe for one of those that follow,
+   it would wait as a whole. So a loop has a fiber of its own there. *)
 let in_fiber f (w : Place.t) =
-  let p = Promise.(make nowhere f) and records = Machine.backtrace_status () in
+  let p = Promise.(make nowhere f) and records = Muster_core.Machine.backtrace_status () in
   Run.aside w ~handled:true ~records (Context.capture w) Run.in_fiber (Promise.any p);
   Fork.wait_done p;
   Fork.result p
 
 let in_pool (pool : Pools.t) f =
-  match Visit.place_in pool.pool with
+  match Muster_core.Visit.place_in pool.pool with
   | Some w when w.own.handled -> f ()
   | Some w -> in_fiber f w
   | None -> Pools.enter pool f
@@ -46,99 +102,88 @@ let begin_in pool =
   Pools.check pool;
   Context.check_if_any ()
 
-(* {2 for} *)
-
-(* A loop remembered as short: it stays with the caller, unless its beginning, no more than an eighth of it, takes
-   so long that the rest is worth sharing. *)
-let run_alone bodies code cost lo hi ~share =
-  let since = Machine.ticks () and left = Loop.span lo hi in
-  let tried = Int.max 1 (Int.min Site.sample (left / 8)) in
-  let moves = ref false in
-  let goes_on () =
-    let took = Machine.ticks () - since in
-    moves := took * (left + 1 - tried) >= 6 * Loop.worth * tried;
-    not !moves
-  in
-  Bodies.sweep bodies lo hi ~trial:{ upto = lo + tried - 1; goes_on };
-  let ticks = Machine.ticks () - since in
-  if !moves then share (lo + tried) (Site.learn code ~ticks ~iterations:tried)
-  else Site.confirm code cost ~ticks ~iterations:(left + 1)
-
-(* Half of Domainslib's chunk saves looks around, unless it takes so long that they are due. *)
-let long = 20 * Loop.quantum
-
-let coarse ~chunk cost =
-  if cost = Site.unknown then 1 else Int.min (chunk / 2) ((long lsl Site.shift) / Int.max 1 cost)
-
-let sweep_all ~code ~grain ~chunk ~start ~finish bodies =
-  let cost = Site.cost code in
-  let share lo cost =
-    let job = Bodies.job bodies ~code ~grain:(Int.max grain (coarse ~chunk cost)) in
-    Loop.share job lo finish cost
-  in
-  if Site.estimate cost (Loop.span start finish) < Loop.worth then
-    run_alone bodies code cost start finish ~share
-  else share start cost
+(* What chunks raise comes before a cancellation that was told between them. *)
+let over pool chunk_size ~start ~finish leaf combine =
+  let chunk = chunk_of pool chunk_size ~start ~finish in
+  if span start finish < chunk then leaf start finish
+  else
+    let t = { pool; chunk; leaf; combine; failures = Leftmost.create () } in
+    in_pool pool @@ fun () ->
+    Context.raising (fun () -> Leftmost.get t.failures) (fun () -> part t start finish)
 
 let unit () () = ()
 
-(* [in_a_row] calls the body for each index of a part, until [is_over]. *)
-let for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool body =
-  let chunk = chunk_of pool chunk_size ~start ~finish in
-  if is_one_chunk chunk ~start ~finish then in_a_row start finish
-  else
-    in_pool pool @@ fun () ->
-    if is_for_all_at_once pool chunk ~start ~finish then
-      Tree.reduce Concurrent pool ~chunk ~code ~combine:unit ~start ~finish in_a_row
-    else
-      let grain = grain_of chunk_size in
-      Bodies.run (Bodies.create ~chunk ~is_over body) (sweep_all ~code ~grain ~chunk ~start ~finish)
-
-let never () = false
-
-let parallel_for ?chunk_size ~start ~finish ~body pool =
-  begin_in pool;
+let for_each ?chunk_size ~start ~finish ~body pool =
   let in_a_row lo hi =
     for i = lo to hi do
       body i
     done
   in
-  if start <= finish then
-    let code = Machine.code_of body in
-    for_each ?chunk_size ~code ~start ~finish ~is_over:never ~in_a_row pool (One body)
+  over pool chunk_size ~start ~finish in_a_row unit
 
-(* {2 The others} *)
+let parallel_for ?chunk_size ~start ~finish ~body pool =
+  begin_in pool;
+  if start <= finish then for_each ?chunk_size ~start ~finish ~body pool
+
+(* One call a turn: what goes from one to the next is kept on the stack. The index after [hi] may not
+   be there. *)
+let fold combine body lo hi =
+  let v = ref (body lo) in
+  if lo < hi then
+    for i = lo + 1 to hi do
+      v := combine !v (body i)
+    done;
+  !v
 
 let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
   begin_in pool;
   if start > finish then init
-  else
-    let chunk = chunk_of pool chunk_size ~start ~finish and code = Machine.code_of body in
-    let several start finish = Tree.fold ~combine ~start ~finish body in
-    let leaf = if chunk = 1 then fun i _ -> body i else several in
-    let reduce manner () = Tree.reduce manner pool ~chunk ~code ~combine ~start ~finish leaf in
-    let result =
-      if is_one_chunk chunk ~start ~finish then leaf start finish
-      else if is_for_all_at_once pool chunk ~start ~finish then in_pool pool (reduce Concurrent)
-      else in_pool pool (reduce Parallel)
-    in
-    combine init result
+  else combine init (over pool chunk_size ~start ~finish (fold combine body) combine)
 
-(* Any will do, so that one who finds something stops all others; left of a failure, too. *)
+(* Any will do, so that one that is found stops all others, left of a failure, too. *)
 let parallel_find ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
   let found = Atomic.make None in
-  let is_over () = Option.is_some (Atomic.get found) in
   let rec in_a_row i hi =
-    if not (is_over ()) then
+    if Option.is_none (Atomic.get found) then
       match body i with None -> if i < hi then in_a_row (i + 1) hi | it -> Atomic.set found it
   in
-  if start <= finish then begin
-    let code = Machine.code_of body in
-    for_each ?chunk_size ~code ~start ~finish ~is_over ~in_a_row pool (Row in_a_row)
-  end;
+  if start <= finish then over pool chunk_size ~start ~finish in_a_row unit;
   Atomic.get found
+
+(* {2 Scans}
+
+   The prefixes of as many parts as there are workers, then the offset of each part from that of the
+   one before, then the offset to each element: Domainslib's very operations. *)
+
+(* What was written is not read again: from an array of floats that would allocate. *)
+let scan op a lo hi =
+  let last = ref (Array.unsafe_get a (lo - 1)) in
+  for i = lo to hi do
+    let v = op !last (Array.unsafe_get a i) in
+    Compat.replace a i v;
+    last := v
+  done
+
+let scan_parts pool op a parts =
+  let n = Array.length a in
+  let last part = ((part + 1) * n / parts) - 1 in
+  let first part = part * n / parts in
+  for_each ~chunk_size:1 pool ~start:0 ~finish:(parts - 1) ~body:(fun part ->
+      scan op a (first part + 1) (last part));
+  for part = 1 to parts - 1 do
+    a.(last part) <- op a.(last (part - 1)) a.(last part)
+  done;
+  for_each ~chunk_size:1 pool ~start:1 ~finish:(parts - 1) ~body:(fun part ->
+      let offset = a.(first part - 1) in
+      for i = first part to last part - 1 do
+        Compat.replace a i (op offset (Array.unsafe_get a i))
+      done)
 
 let parallel_scan (pool : Pools.t) op elements =
   begin_in pool;
-  in_pool pool @@ fun () -> Muster_domainslib_scan.prefixes ~parts:pool.asked op elements
+  let a = Array.copy elements in
+  let n = Array.length a in
+  let parts = Int.min (n - 1) pool.asked in
+  if parts >= 2 then scan_parts pool op a parts else if n > 1 then scan op a 1 (n - 1);
+  a

@@ -1,9 +1,5 @@
-(* What an iteration of each loop body cost when it was last measured: a direct-mapped table
-   from the address of the closure's code to ticks, in fixed point. An entry is one word, key
-   above and cost below, so it is read and written whole. Entries are hints: two bodies may
-   share one, and writers overwrite each other. *)
-
-open Muster_core
+module Machine = Muster_core.Machine
+module Compat = Muster_core.Compat
 
 let unknown = -1
 
@@ -21,9 +17,11 @@ let cost code =
   let word = Atomic.get (cell code) in
   if word <> 0 && word land lnot limit = key code then word land limit else unknown
 
-(* What [n] iterations cost, in ticks. A negative [n] has overflowed: the range is huge. *)
 let estimate cost n =
   if cost = unknown || n < 0 || n > 1 lsl 30 then max_int else (cost * n) lsr shift
+
+let fitting ticks cost =
+  if cost = unknown then 1 else Int.max 1 ((ticks lsl shift) / Int.max 1 cost)
 
 (* Reading the clock takes a little time itself. *)
 let clock =
@@ -52,51 +50,29 @@ let learn code ~ticks ~iterations =
   if before = unknown || now > 2 * before || 2 * now < before then remember code now;
   now
 
-(* {2 So short that the clock is felt}
+(* {2 So short that the clock is felt} *)
 
-   Two readings of the clock take as long as ten cheap iterations. So what is remembered as very short reads it once, as it
-   begins. If the last one on this domain began less than a [moment] ago, that one is over and was short, and this one
-   is trusted to be so, too. Otherwise it is measured, and tried: either the last one was longer than was remembered, or
-   there was other work between them, beside which two more readings are not felt. *)
+type last = { mutable began : int; mutable turn : int }
 
-let moment = Machine.ticks_of_us 6
+let last = Compat.slot (fun () -> Compat.padded { began = 0; turn = 0 })
 
-type last = { mutable began : int; mutable turn : int; mutable few : int }
-
-let last = Compat.slot (fun () -> Compat.padded { began = 0; turn = 0; few = 0 })
-
-(* For what begins now. Threads of one domain may take each other's beginning for their own, which does no harm. *)
+(* Threads of one domain may take each other's beginning for their own, which does no harm. *)
 let is_trusted () =
   let last = Compat.get last and now = Machine.ticks () in
   let since = now - last.began in
   last.began <- now;
-  since < moment
-
-(* Of a few iterations, where a third reading of the clock, at the end, is felt as well: every eighth time tells enough. *)
-let is_turn_of_few () =
-  let last = Compat.get last in
-  last.few <- last.few + 1;
-  last.few land 7 = 0
-
-(* {2 Just too long for its caller alone}
-
-   What is shared is measured with the trips that its memory makes between CPUs. If these alone make it worth sharing, it
-   would be shared for ever, and be slower for it. So what is hardly worth it stays with its caller now and then. *)
-
-(* A prime, as a program may sort by this and by that in turn. *)
-let turns = 31
+  since < Tuning.moment
 
 let is_turn_alone () =
   let last = Compat.get last in
-  last.turn <- (if last.turn = turns - 1 then 0 else last.turn + 1);
+  last.turn <- (if last.turn = Tuning.turns - 1 then 0 else last.turn + 1);
   last.turn = 0
 
-(* Learns only if what was remembered turned out wrong: no division otherwise. *)
+(* No division where nothing is learned. *)
 let confirm code cost ~ticks ~iterations =
   if cost = unknown || not (is_close cost ~ticks ~iterations) then
     ignore (learn code ~ticks ~iterations)
 
-(* [f ()], and what it took; of what is [tiny] only if that is in doubt. *)
 let timed code cost ~iterations ~tiny f =
   if tiny && is_trusted () then f ()
   else begin

@@ -1,6 +1,4 @@
-(* A range of indices, cut into as many slices as there are workers. *)
-
-open Muster_core
+module Compat = Muster_core.Compat
 
 (* The first [n mod size] slices have one more. *)
 let[@inline] slice n size worker =
@@ -61,6 +59,8 @@ and steal t worker distance =
       Atomic.set t.words.(worker) (pack start count);
       take t worker
     end
+
+let from t = t.from
 
 let bounds t (start, count) =
   let next = if start + count = t.units then t.n else t.from + ((start + count) * t.unit) in

@@ -226,17 +226,6 @@ let in_all_ways check pool =
       Task.run pool (fun () -> check ?chunk_size:(Some 7) ~raising pool))
     [ 0; 10; 19 ]
 
-let few_bodies_too pool =
-  let ended = Atomic.make 0 in
-  let body i =
-    if i = 0 then raise (Boom 0)
-    else (
-      Unix.sleepf 0.05;
-      Atomic.incr ended)
-  in
-  check_raises "two" (Boom 0) (fun () -> Task.parallel_for pool ~start:0 ~finish:1 ~body);
-  check_int "the other" 1 (Atomic.get ended)
-
 (* In a scope of Muster's. *)
 let are_checkpoints pool =
   let loops n =
@@ -314,7 +303,6 @@ let cases =
       case "scans bracket as Domainslib's, 7" (scans_bracket_as_domainslib 7);
       case "a loop that raises ends after its bodies"
         (on_pools [ 1; 3 ] (in_all_ways waits_for_its_bodies));
-      case "so does a loop of two bodies" (on_pools [ 1; 7 ] few_bodies_too);
       case "a failure beside a cancellation" (on_pools [ 1; 3 ] failure_beside_a_cancellation);
       case "short loops and tasks are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
     ]

@@ -228,17 +228,6 @@ let only_who_locked_unlocks pool =
       if i = 0 then holder () else other ());
   check_int "refused" 30 (Atomic.get refused)
 
-(* The loop leaves its caller who it was. *)
-let the_caller_keeps_its_lock pool =
-  Task.run pool (fun () ->
-      let mutex = Muster.Mutex.create () in
-      Muster.Mutex.lock mutex;
-      Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:30 ~body:(fun i ->
-          if i mod 2 = 0 then wait_a_little pool;
-          check_raises "not the body's" Exit (fun () ->
-              try Muster.Mutex.unlock mutex with Invalid_argument _ -> raise Exit));
-      Muster.Mutex.unlock mutex)
-
 (* {2 Code that keeps its worker} *)
 
 (* Lets the machine's other threads run, as there may be fewer CPUs than workers. *)
@@ -327,7 +316,6 @@ let suspending =
     case "one body holds a lock" (on one_body_at_a_time);
     case "a body forces what another computes" (on bodies_may_force_what_another_computes);
     case "only the body that locked unlocks" (on only_who_locked_unlocks);
-    case "the caller keeps its lock" (on the_caller_keeps_its_lock);
   ]
 
 let idle =

@@ -18,7 +18,7 @@ let rows () =
         Unix.sleepf 0.001;
         let after_one _ =
           Unix.sleepf pause;
-          Loop.wake_for_row w (6 * Loop.worth_waking / 10);
+          Range.wake_for_row w (6 * Tuning.min_waking / 10);
           sleeps ()
         in
         List.init loops after_one

@@ -1,0 +1,72 @@
+(** Whether a loop is worth sharing: the one place that decides.
+
+    Nobody knows beforehand what an iteration costs, and what is remembered of a function (Site) may
+    be wrong for this call. So a loop that seems too short stays with its caller, who looks at the
+    clock after 1, 2, 4, 8 … iterations, and at least every few microseconds. Once the rest is worth
+    it, the rest is shared. So a loop that was cheap so far and turns dear is shared at the latest
+    when it has taken twice the time after which sharing would have paid, or one iteration more.
+
+    A worker that has offered enough already reads no clock in the first iterations: it only looks
+    whether that is still so. *)
+
+(** {2 Ranges} *)
+
+val span : int -> int -> int
+(** The iterations after the first; [max_int] if they are more. *)
+
+val length : int -> int -> int
+(** All iterations of a range that is not empty; [max_int] if they are more. *)
+
+(** {2 Decisions} *)
+
+val is_saturated : unit -> bool
+(** Whether the calling worker has work in its deque that nobody has taken. Then more would be of
+    use to nobody, and a loop is run as its plain twin. {b Cost}: 1 to 6 ns. *)
+
+val is_shared_at_once : int -> n:int -> bool
+(** [is_shared_at_once code ~n]: whether [n] iterations of the function with this code are shared
+    before the first of them begins: what is remembered says that they last, or nothing is
+    remembered and they are few. *)
+
+val is_trusted : int -> n:int -> bool
+(** [is_trusted code ~n]: whether [n] iterations are remembered as so short that even the looks of
+    {!alone} would be felt, and the last such call was just now, and short. They are then run as the
+    plain loop, without a look. {b Cost}: one reading of the clock. *)
+
+val alone : ?min_rest:int -> int -> n:int -> (int -> int -> bool) -> int
+(** [alone code ~n go] runs iterations [0] to [n - 1] on the caller, in growing chunks: [go k m]
+    runs [m] of them from [k] on, and tells whether to go on. The result is the number of iterations
+    that are done: less than [n] if the rest is worth sharing, and [n] if [go] has ended it. What an
+    iteration took is remembered. [min_rest] (default {!Tuning.min_moved}) is the least time in
+    ticks that the rest must last to be shared. It passes checkpoints, so it may raise; also what
+    [go] raises. *)
+
+(** {2 Trials}
+
+    The same for work that cannot be called in chunks: a recursion, say. Its caller counts. *)
+
+type trial
+
+val start : ?min_rest:int -> int -> n:int -> trial
+(** [start code ~n] begins to measure [n] iterations. *)
+
+val pays : trial -> int -> bool
+(** [pays t k], after [k] iterations in all, tells whether the others are worth sharing; their cost
+    is remembered then. Call it after 1, 2, 4, 8 … iterations, and every {!next} iterations in the
+    long run. A checkpoint now and then, so it may raise. *)
+
+val next : trial -> int
+(** The number of iterations until the next call of {!pays}: 1 at first. *)
+
+val finish : trial -> unit
+(** Remembers what the iterations took that were measured. *)
+
+(** {2 Checkpoints} *)
+
+val checkpoint : unit -> unit
+(** Between two chunks: gives way if the worker has to leave, and raises if the caller is
+    cancelled. *)
+
+val in_blocks : int -> (int -> int -> unit) -> int -> int -> unit
+(** [in_blocks code go lo hi] calls [go] for parts of [lo] to [hi], from left to right, with
+    checkpoints between them: every 10 to 20 us, or one iteration. *)

@@ -1,0 +1,152 @@
+module Machine = Muster_core.Machine
+module Place = Muster_core.Place
+module Context = Muster_core.Context
+module Outcome = Muster_core.Outcome
+module Publish = Muster_core.Publish
+
+type job = {
+  run : int -> int -> unit;
+  stopped : int -> bool;
+  fail : int -> Outcome.failure -> unit;
+  code : int;
+  grain : int;
+  spent : int Atomic.t;  (** ticks of all chunks, by the strands that are through *)
+  swept : int Atomic.t;  (** iterations of these chunks *)
+}
+
+let job ~run ~stopped ~fail ~code ~grain =
+  { run; stopped; fail; code; grain; spent = Atomic.make 0; swept = Atomic.make 0 }
+
+let span = Adaptive.span
+
+(* Of one strand's chunks. Two workers that add to the job's after each chunk take its cache line
+   from each other, and what lies beside it: that was 2 to 3 % of an n-body. *)
+type tally = { mutable ticks : int; mutable iterations : int }
+
+(* What a strand goes by. *)
+type guess = {
+  cost : int;  (** of an iteration, as in Site *)
+  last : int;  (** the length of the chunk before; 0: none *)
+  whole : bool;  (** this is a part of a coarse loop that was handed out, and none of it has begun *)
+}
+
+let measured job mine lo hi =
+  let since = Machine.ticks () in
+  job.run lo hi;
+  let ticks = Machine.ticks () - since and iterations = span lo hi + 1 in
+  mine.ticks <- mine.ticks + ticks;
+  mine.iterations <- mine.iterations + iterations;
+  if Site.cost job.code = Site.unknown then Site.learn job.code ~ticks ~iterations
+  else Site.cost_of ~ticks ~iterations
+
+let next_chunk { cost; last; _ } =
+  let fitting = Site.fitting Tuning.chunk cost in
+  Int.max 1 (Int.min fitting (Tuning.growth * last))
+
+let is_divisible job lo hi rest =
+  rest >= Tuning.min_shared && span lo hi - job.grain >= job.grain - 1
+
+(* Of unknown iterations, all may be. *)
+let is_coarse cost n = cost = Site.unknown || Site.estimate cost n >= Tuning.coarse
+
+(* Only one loop's parts are in a deque. A loop inside an iteration whose siblings are there keeps
+   its own to itself until these are stolen: if it handed them out, too, loops in loops without end
+   would offer thieves something to begin at each level, each of which has to overflow its stack
+   before the level above can fail. *)
+let may_offer (w : Place.t) ~whole =
+  Place.owned w && (whole || not (Place.has_offered w)) && not (Place.alone w)
+
+(* Of unknown parts one is enough: the worker that takes it and finds more wakes others. *)
+let is_worth_waking rest cost ~whole =
+  rest >= Tuning.min_waking && not (whole && cost = Site.unknown)
+
+(* The half that was handed out may still be there: is anybody awake to take it? *)
+let remind (w : Place.t) rest = if rest >= Tuning.min_waking then Publish.wake_for_work w.pool
+
+let rec sweep job guess lo hi =
+  let mine = { ticks = 0; iterations = 0 } in
+  let cost = if guess.cost = Site.unknown then Site.cost job.code else guess.cost in
+  sweep_on job mine { guess with cost } lo hi;
+  ignore (Atomic.fetch_and_add job.spent mine.ticks);
+  ignore (Atomic.fetch_and_add job.swept mine.iterations)
+
+and sweep_on job mine guess lo hi =
+  if not (job.stopped lo) then
+    match Adaptive.checkpoint () with
+    | exception exn -> job.fail lo (Outcome.caught exn)
+    | () -> sweep_at job mine (Context.place ()) guess lo hi
+
+and sweep_at job mine w guess lo hi =
+  if not (Place.owned w) then step job mine guess lo hi
+  else begin
+    Muster_core.Run.serve w;
+    let { cost; whole; _ } = guess and length = span lo hi in
+    let rest = Site.estimate cost (length + 1) in
+    let is_known_or_few = cost <> Site.unknown || length < Tuning.few_unknown in
+    let coarse = is_coarse cost job.grain && is_known_or_few in
+    if is_divisible job lo hi rest && may_offer w ~whole:(whole && coarse) then
+      split job mine w { guess with whole = coarse } lo hi
+    else begin
+      remind w rest;
+      step job mine guess lo hi
+    end
+  end
+
+(* Coarse iterations are all handed out before the first begins. *)
+and split job mine w guess lo hi =
+  let mid = lo + (span lo hi / 2) and { cost; whole; _ } = guess in
+  let rest = Site.estimate cost (span lo hi + 1) in
+  let left () =
+    if whole && is_divisible job lo mid (Site.estimate cost (span lo mid + 1)) then
+      split job mine w guess lo mid
+    else step job mine guess lo mid
+  in
+  let right () = sweep job guess (mid + 1) hi in
+  ignore (Muster_core.Fork.both_offered w ~wake:(is_worth_waking rest cost ~whole) left right)
+
+(* One chunk, then the rest. *)
+and step job mine guess lo hi =
+  let chunk = next_chunk guess in
+  if span lo hi < chunk then ignore (measured job mine lo hi)
+  else begin
+    let next = lo + chunk in
+    let cost = measured job mine lo (next - 1) in
+    sweep_on job mine { cost; last = chunk; whole = false } next hi
+  end
+
+(* {2 Rows of loops}
+
+   Of many short loops, one after the other, none is worth a wake-up, but all of them are. So if
+   those that have begun in a window are, somebody is woken, who stays awake between them. *)
+
+type row = { mutable since : int; mutable work : int }
+
+let row = Muster_core.Compat.(slot (fun () -> padded { since = 0; work = 0 }))
+
+let wake_for_row (w : Place.t) rest =
+  if
+    rest < Tuning.min_waking
+    && Muster_core.Parking.sleepers w.pool.parking > 0
+    && not (Place.alone w)
+  then begin
+    let row = Muster_core.Compat.get row and now = Machine.ticks () in
+    if now - row.since > Tuning.window then begin
+      row.since <- now;
+      row.work <- 0
+    end;
+    row.work <- row.work + rest;
+    if row.work >= Tuning.min_waking then begin
+      row.work <- 0;
+      Publish.wake_for_work w.pool
+    end
+  end
+
+(* What is remembered is what all chunks took: one of them may have had a long iteration. *)
+let share job lo hi =
+  let cost = Site.cost job.code in
+  let sweep_all () = sweep job { cost; last = 0; whole = false } lo hi in
+  Muster_core.Pool.with_current ~in_place:sweep_all (fun w ->
+      wake_for_row w (Site.estimate cost (span lo hi + 1));
+      sweep_all ();
+      let iterations = Atomic.get job.swept in
+      if iterations > 0 then ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))

@@ -1,0 +1,43 @@
+(** Ranges of indices that several workers sweep, in any order.
+
+    A range is run in chunks that last about {!Tuning.chunk}. Between two chunks the worker looks
+    whether its deque is empty, that is whether the half it handed out last has been stolen, and if
+    so hands out half of what remains (lazy splitting: Tzannes, Caragea, Barua and Vishkin, PPoPP
+    2010). No timer, and no clock inside a chunk.
+
+    Lazy splitting looks once a chunk, which is too seldom where a chunk is one long iteration: what
+    lies behind it would wait for it. So coarse iterations are all handed out before the first one
+    begins, by halves: the largest are stolen first. *)
+
+type job
+
+val job :
+  run:(int -> int -> unit) ->
+  stopped:(int -> bool) ->
+  fail:(int -> Muster_core.Outcome.failure -> unit) ->
+  code:int ->
+  grain:int ->
+  job
+(** [run lo hi] runs a chunk, bounds included; it keeps its exceptions. [stopped i] tells whether
+    the result is already known left of index [i]. [fail] keeps the exception of a checkpoint. The
+    cost of an iteration is remembered under [code] (Site). Parts of fewer than [grain] iterations
+    are not cut. *)
+
+val share : job -> int -> int -> unit
+(** Sweeps the range from one index to another, bounds included, with all workers that are free. *)
+
+(** {2 For loops that cut their work themselves} *)
+
+val is_coarse : int -> int -> bool
+(** [is_coarse cost n]: whether [n] iterations of that cost last too long to be a chunk. *)
+
+val may_offer : Muster_core.Place.t -> whole:bool -> bool
+(** Whether to hand out half of what is left. [whole]: it is a part of a coarse loop that was handed
+    out, and none of it has begun. *)
+
+val is_worth_waking : int -> int -> whole:bool -> bool
+(** [is_worth_waking rest cost ~whole]: whether a sleeping worker is woken for work that lasts [rest]
+    ticks. *)
+
+val wake_for_row : Muster_core.Place.t -> int -> unit
+(** Notes that a loop of so many ticks begins: many short ones in a row wake a worker. *)

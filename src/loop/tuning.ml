@@ -1,0 +1,88 @@
+(* Every threshold of the loops, the collections, the kernels and Domainslib's loops, each with its
+   unit, its reason and the measurement behind it. Times are in ticks (Machine.ticks). *)
+
+open struct
+  module Machine = Muster_core.Machine
+end
+
+(* {2 Sharing} *)
+
+(* The least work that is shared. On a machine whose CPUs are far from each other (a virtual one,
+   where a wake takes 20 us) a loop of 10 us of which one iteration is half ran 1.2 times as long
+   when it was shared. *)
+let min_shared = Machine.ticks_of_us 12
+
+(* The least work that a caller who runs it alone gives away after all. *)
+let min_moved = 3 * min_shared
+
+(* The least work for which a sleeping worker is woken. On that machine a loop of 50 us after a
+   pause ran 1.35 times as long when it was shared. *)
+let min_waking = Machine.ticks_of_us 60
+
+(* How long a chunk lasts: 1 % of it is some five looks around. *)
+let chunk = Machine.ticks_of_us 8
+
+(* A chunk that lasts so long is no longer cut. *)
+let coarse = 4 * chunk
+
+(* So long may loops that begin after one another count as one: by then somebody who was woken for
+   them has come. *)
+let window = 2 * min_waking
+
+(* {2 Looks at the clock} *)
+
+(* What is remembered as shorter than this is trusted to be short if the last such call of this
+   domain began less than a moment ago: then it reads the clock once. *)
+let tiny = min_shared / 8
+
+let moment = Machine.ticks_of_us 6
+
+(* Work that is hardly worth sharing stays with its caller once in so many calls, and is measured
+   there. A prime, as a program may sort by this and by that in turn. *)
+let turns = 31
+
+(* How many times as long as what was measured the rest may be believed to last: one iteration of
+   many may be long by chance. *)
+let max_extrapolation = 15
+
+(* Chunks grow until one lasts so long. A look takes 10 to 25 ns. *)
+let between_looks = Machine.ticks_of_us 3
+
+(* So many iterations are run without a clock by a worker that has offered enough already: such a
+   look takes 3 to 6 ns. *)
+let max_unmeasured = 16
+
+(* The least time between two checkpoints of a loop that stays with its caller. *)
+let between_checkpoints = Machine.ticks_of_us 50
+
+(* {2 Counts of iterations} *)
+
+(* So few of unknown cost are shared at once, as each may be a job of its own; of more, the caller
+   tries the first. *)
+let few_unknown = 64
+
+(* So many are looked at by the caller of a search before others are asked to: it may end there. *)
+let first_of_search = 64
+
+(* A chunk is at most so many times as long as the one before: what is remembered may be a poor
+   guess for the rest. *)
+let growth = 16
+
+(* {2 Teams} *)
+
+(* More than a region costs; and a wake-up for each worker that sleeps. *)
+let min_region = Machine.ticks_of_us 1
+
+let min_region_waking = Machine.ticks_of_us 25
+
+(* Shorter work is not worth a thief's trip. *)
+let min_stolen = Machine.ticks_of_us 1 / 4
+
+(* Indices between two looks of a slice: they grow with what has been done. *)
+let first_block = 64
+
+let longest_block = 1024
+
+(* Elements of an array whose memory all workers touch first. Half a megabyte: some 100 us for one
+   worker, where a region takes a few, or 25 for each worker that sleeps. *)
+let first_touch = 1 lsl 16
