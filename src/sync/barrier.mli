@@ -1,5 +1,5 @@
-(** A meeting point of [n] parties: nobody goes on before all have come. Then it closes again, for
-    the next meeting. A task that waits is suspended, so there may be more parties than workers; a
+(** A meeting point of [n] parties: none goes on before all have arrived. Then it closes again for
+    the next meeting. A task that waits is suspended, so there may be more parties than workers. A
     thread outside all pools blocks. *)
 
 type t
@@ -10,17 +10,15 @@ val create : int -> t
     {b Raises} [Invalid_argument] if [n < 1]. *)
 
 val await : t -> unit
-(** [await b] returns once [n] calls, this one included, have come since the last time.
+(** [await b] returns once [n] calls, this one included, have arrived since the last meeting.
 
-    {b Order}: what happened before any of the [n] calls happens before the return of each.
-    {b Cancels}: where it waits. Who is cancelled before the last has come leaves: it does not count
-    any more, and the others wait for somebody in its place. Once all have come, they go on, whoever
-    is cancelled.
-    {b Cost}: constant, also where it is cancelled; but who may be the last looks at all others, who
-    is wakes them, and who is cancelled and finds that all have come looks for itself among them. *)
+    {b Cost}: constant, plus a wake for each waiter in the last call.
+    {b Order}: everything before any of the [n] calls happens before the return of each.
+    {b Cancels}: while it waits. A call that is cancelled before the last one arrives no longer
+    counts; afterwards it goes on. *)
 
 val parties : t -> int
 (** [parties b] is [n]. *)
 
 val waiting : t -> int
-(** [waiting b] is how many have come so far to this meeting. {b Order}: none. *)
+(** [waiting b] is the number of calls that have arrived for this meeting. {b Order}: none. *)

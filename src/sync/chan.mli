@@ -17,7 +17,7 @@
       let () = assert (sum_of_squares 10 = 385)
     ]}
 
-    Whatever comes first of several: a message, or the end.
+    {!select} takes the first of several events, here a message or the end:
 
     {[
       let next input stop =
@@ -26,26 +26,24 @@
 
     {2 What holds for all}
 
-    {b Domains.} Any task, systhread or domain may call any function. A task that waits is
-    suspended, and its worker does other things; a thread outside all pools blocks. What cannot
-    be suspended though a worker runs it (below a C callback, in a loop entered from outside, in a
-    task that nobody had begun when it was awaited from outside, in [Team]'s functions) runs other tasks until its turn has come, and those end before it goes
-    on: it must not wait for what only a party below it on the stack will do.
+    {b Domains.} Any task, thread or domain may call any function. A task that waits is suspended,
+    and its worker runs other tasks; a thread outside all pools blocks. Some code cannot be
+    suspended, such as code below a C callback or the functions of a [Team] call. There the worker
+    runs other tasks on top of it: see [doc/limits.md], "Code that cannot be suspended".
 
-    {b Order.} Messages of one sender arrive in the order in which it sent them; those of
-    several, in some order that agrees with each one's. Waiting receivers are served in the order
-    in which they came, and so are waiting senders. What happened before a {!send} happens before
-    the return of the {!recv} that gets its message. In a channel of [n] places, what happened before
-    the [k]th {!recv} happens before the return of the [k + n]th {!send}: in a rendezvous each sees what
-    the other did before. What happened before a {!close} happens before the return, or the {!Closed},
-    of whatever finds the channel closed, {!is_closed} too. All that holds for [try_] calls that
-    do something, and for cases of {!select}, as well; {!length} orders nothing.
+    {b Order.} Messages of one sender arrive in the order in which it sent them. Waiting receivers
+    are served in the order of their arrival, and so are waiting senders. These rules also hold for
+    successful [try_] calls and for the cases of {!select}:
 
-    {b Cancels.} A wait that is cancelled raises and leaves the channel as if it had never begun:
-    its message was not sent and will not be; it has taken no message. A wait whose partner came
-    first is not cancelled. So each message is received once, or in the buffer, or its [send]
-    raised. Calls that may wait are checkpoints ([Task.check]) also where they need not; the
-    [try_] ones are not. So a receive with a time limit loses no message, either:
+    - Everything before a {!send} happens before the return of the {!recv} that gets its message.
+    - In a channel of [n] places, everything before the [k]th {!recv} happens before the return of
+      the [k + n]th {!send}. In a rendezvous, each side sees all that the other did before.
+    - Everything before a {!close} happens before the return, or the {!Closed}, of each call that
+      finds the channel closed.
+
+    {b Cancels.} A wait that is cancelled raises, and leaves the channel as if it had never begun. A
+    wait whose partner came first is not cancelled. So no message is lost or received twice, also
+    with a time limit. All calls that may wait are checkpoints; the [try_] calls are not.
 
     {[
       let recv_within seconds c =
@@ -56,46 +54,45 @@
       let () = assert (recv_within 0.001 (Chan.bounded 1) = None)
     ]}
 
-    {b Cost.} A step that need not wait takes about 15 ns and allocates about 20 words, where
-    nobody else works on the channel at that moment; a step that meets another's is tried again.
-    A wait costs a task about 0.2 us more, a thread that blocks 10-25 us. *)
+    {b Cost.} A call that need not wait takes about 15 ns and 20 words, if no other call uses the
+    channel at that moment. A wait costs a task about 0.2 us more, and a thread 10 to 25 us. *)
 
 type 'a t
-(** A channel of messages ['a]. One that nobody uses any more needs no {!close}. *)
+(** A channel of messages of type ['a]. A channel need not be closed. *)
 
 exception Closed
-(** Raised where a channel is closed: by {!send}s, and by {!recv}s when nothing is left in it. *)
+(** Raised by a {!send} to a closed channel, and by a {!recv} from one that is also empty. *)
 
 val bounded : int -> 'a t
-(** [bounded n] holds up to [n] messages that nobody has received; 0 is a rendezvous: each
-    {!send} waits for its receiver.
+(** [bounded n] is a channel whose buffer holds up to [n] messages. [bounded 0] is a rendezvous:
+    each {!send} waits for its receiver.
 
     {b Raises} [Invalid_argument] if [n < 0]. *)
 
 val unbounded : unit -> 'a t
-(** A channel where {!send} never waits. *)
+(** [unbounded ()] is a channel where {!send} never waits. *)
 
 (** {1 One at a time} *)
 
 val send : 'a t -> 'a -> unit
-(** [send c v] gives [v] to a waiting receiver, or puts it into the buffer; while that is full,
-    it waits.
+(** [send c v] gives [v] to a waiting receiver, or puts it into the buffer. While that is full, it
+    waits.
 
     {b Raises} {!Closed} if [c] is closed, before or while it waits: [v] was not sent.
-    {b Cancels}: [v] was not sent, and will not be received. *)
+    {b Cancels}: while it waits; [v] was not sent, and will not be received. *)
 
 val recv : 'a t -> 'a
-(** [recv c] is the oldest message; while there is none, it waits.
+(** [recv c] takes the oldest message. While there is none, it waits.
 
     {b Raises} {!Closed} if [c] is closed and empty.
-    {b Cancels}: no message was taken. *)
+    {b Cancels}: while it waits; no message was taken. *)
 
 val recv_opt : 'a t -> 'a option
 (** [recv_opt c] is [Some (recv c)], or [None] where that raises {!Closed}. *)
 
 val try_send : 'a t -> 'a -> bool
-(** [try_send c v] does what [send c v] would do without waiting; false if it would wait. (It may
-    also be false while a receive that makes room is not over.)
+(** [try_send c v] sends [v] if that needs no wait, and tells whether it did. It may also be false
+    while a receive that makes room is still going on.
 
     {b Raises} {!Closed} if [c] is closed. *)
 
@@ -107,57 +104,54 @@ val try_recv : 'a t -> 'a option
 (** {1 The end} *)
 
 val close : 'a t -> unit
-(** [close c] lets nothing more in: {!send} raises {!Closed}, also those that wait at this moment.
-    What is in the buffer can still be received. Receivers that wait end at once: there is
-    nothing for them. Closing again does nothing.
+(** [close c] ends sending: {!send} raises {!Closed}, in waiting senders too. Receivers still get
+    the messages in the buffer, and then {!Closed}. Closing again does nothing.
 
-    {b Cost}: in proportion to the number of those who wait. *)
+    {b Cost}: a wake for each waiter. *)
 
 val is_closed : 'a t -> bool
-(** Whether {!close} was called. *)
+(** [is_closed c] tells whether {!close} was called. *)
 
 (** {1 Many} *)
 
 val length : 'a t -> int
-(** The number of messages in the buffer, at this moment. Messages of waiting senders are not in
-    it. *)
+(** [length c] is the number of messages in the buffer now, without those of waiting senders. *)
 
 val iter : ('a -> unit) -> 'a t -> unit
 (** [iter f c] receives messages until [c] is closed and empty, and calls [f] with each.
 
-    {b Raises} what [f] raises; what comes after is still in the channel. {b Cancels}: between two
-    messages. *)
+    {b Raises} what [f] raises; later messages are still in the channel.
+    {b Cancels}: between two messages. *)
 
 val to_seq : 'a t -> 'a Seq.t
-(** The same as a sequence; to read on is to receive, so it is for one use. *)
+(** [to_seq c] is the sequence of the messages of [c]. Each step receives one, so use it only
+    once. *)
 
-(** {1 Whatever comes first} *)
+(** {1 The first of several} *)
 
 type 'b case
-(** A send or a receive to choose from, and what to do after it. *)
+(** A send or a receive to choose from, and a function to call after it. *)
 
 val recv_case : 'a t -> ('a -> 'b) -> 'b case
-(** [recv_case c f] receives [v] and calls [f v]. Once [c] is closed and empty it can be chosen,
-    and raises {!Closed}. *)
+(** [recv_case c f] receives [v] and calls [f v]. Once [c] is closed and empty, the case can be
+    chosen and raises {!Closed}. *)
 
 val recv_opt_case : 'a t -> ('a option -> 'b) -> 'b case
-(** The same with [f None] for that end. *)
+(** [recv_opt_case c f] calls [f (Some v)], and [f None] once [c] is closed and empty. *)
 
 val send_case : 'a t -> 'a -> (unit -> 'b) -> 'b case
-(** [send_case c v f] sends [v] and calls [f ()]. If [c] is closed it can be chosen, and raises
-    {!Closed}. *)
+(** [send_case c v f] sends [v] and calls [f ()]. Once [c] is closed, the case can be chosen and
+    raises {!Closed}. *)
 
 val select : 'b case list -> 'b
-(** [select cases] does the first case that can be done, exactly one; the others leave no trace.
-    If several can be done at once, it chooses one of them at random, each with the same chance.
-    A channel may be in several cases; a [select] that both sends to a channel and receives from it
-    does not deal with itself.
+(** [select cases] waits until a case can be done, and does exactly one. Of several it chooses one
+    at random, each with the same chance. The others leave no trace. A channel may be in several
+    cases, but a [select] does not receive the message that it sends itself.
 
-    {b Raises} {!Closed} as its cases say; what the chosen function raises; [Invalid_argument]
-    for no cases.
-    {b Cost}: 40 to 150 ns for each case, and as much again or, of thousands, twice as much if it waits.
-    {b Cancels}: none was done. The chosen function is called afterwards, outside of all this. *)
+    {b Raises} {!Closed} as its cases say; what the function raises; [Invalid_argument] for no
+    cases.
+    {b Cost}: 40 to 150 ns for each case; up to three times that if it waits.
+    {b Cancels}: while it waits; then no case was done. *)
 
 val try_select : 'b case list -> 'b option
-(** [try_select cases] is [Some (select cases)], or [None] if that would wait: at some moment none of
-    them could be done. *)
+(** [try_select cases] is [Some (select cases)], or [None] if that would wait. *)

@@ -1,28 +1,34 @@
-(** Condition variables: wait for what another task, which holds the same mutex, will tell. A task
-    that waits is suspended; a thread outside all pools blocks. *)
+(** Condition variables: a task waits until another task, which holds the same mutex, signals a
+    change. A task that waits is suspended; a thread outside all pools blocks. *)
 
 type t
 
 val create : unit -> t
+(** [create ()] is a new condition variable. *)
 
 val wait : t -> Mutex.t -> unit
-(** [wait c m] lets go of [m], waits for a signal and takes [m] again. No signal sent after [m] was
-    let go is missed. Others may hold [m] between the signal and the return: ask again whether it
-    is so, as in [while not (ready ()) do Condition.wait c m done].
+(** [wait c m] unlocks [m], waits for a signal and locks [m] again. No signal sent after the unlock
+    is missed. Other tasks may hold [m] between the signal and the return, so wait in a loop:
+
+    {[
+      let take m c queue =
+        Muster.Mutex.protect m (fun () ->
+            while Queue.is_empty queue do Muster.Condition.wait c m done;
+            Queue.pop queue)
+    ]}
 
     {b Raises} [Invalid_argument] if the caller does not hold [m].
-    {b Order}: what happened before the {!signal} or {!broadcast} that ends the wait happens before the
-    return, also if [m] was not held there; as does what happened before the last [Mutex.unlock].
-    {b Cancels}: where it waits for the signal, and {e with [m] held}, for which it waits if it has
-    to; so what follows it in a [protect] is as safe as ever. A signal is not lost on who is cancelled:
-    it goes to another one who waits. *)
+    {b Order}: everything before the {!signal} or {!broadcast} that ends the wait happens before the
+    return; so does everything before the last [Mutex.unlock].
+    {b Cancels}: while it waits for the signal, and raises with [m] {e locked}. The signal goes to
+    another waiter. *)
 
 val signal : t -> unit
-(** [signal c] wakes the one that has waited longest, if any. [m] need not be held.
+(** [signal c] wakes the longest waiter, if there is one. The caller need not hold [m].
 
     {b Cancels}: nowhere. *)
 
 val broadcast : t -> unit
-(** [broadcast c] wakes all who wait at this moment.
+(** [broadcast c] wakes all tasks and threads that wait now.
 
     {b Cancels}: nowhere. *)

@@ -9,7 +9,7 @@ val create : int -> t
     {b Raises} [Invalid_argument] if [n < 0]. *)
 
 val count_down : t -> unit
-(** [count_down l] counts one down; the one that comes to 0 wakes all who wait.
+(** [count_down l] counts one down. The call that comes to 0 wakes all waiters.
 
     {b Raises} [Invalid_argument] if [l] is open already.
     {b Cost}: about 15 ns, and a wake for each waiter.
@@ -19,10 +19,11 @@ val await : t -> unit
 (** [await l] returns once [l] is open.
 
     {b Cost}: 1 ns if it is open.
-    {b Order}: what happened before any [count_down] of [l] happens before the return, and before that
+    {b Order}: everything before any [count_down] of [l] happens before the return, and before that
     of a {!get_value} that is 0.
-    {b Cancels}: where it waits. *)
+    {b Cancels}: while it waits. *)
 
 val get_value : t -> int
-(** [get_value l] is how many times it is yet to be counted down; 0 means open. {b Order}: if it is
-    0, as {!await}. *)
+(** [get_value l] is the number of counts still to come; 0 means open.
+
+    {b Order}: if it is 0, as {!await}. *)
