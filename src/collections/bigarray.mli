@@ -4,12 +4,11 @@ include module type of struct
   include Stdlib.Bigarray
 end
 
-(** {!Array} for bigarrays of one dimension: what that says in {!Array.shared} and of each function
-    holds here. Arrays that an operation makes have kind and layout of its argument; indices are
-    the layout's, from 1 in [fortran_layout].
+(** {!Array} for bigarrays of one dimension. The rules of {!Array.shared} and the descriptions of
+    {!Array}'s functions hold here too. Arrays that an operation makes have the kind and layout of
+    its argument. Indices are the layout's, from 1 in [fortran_layout].
 
-    {b Cost}: an access takes some nanoseconds, for it goes through a function that the kind
-    determines; of complex numbers it is a call of C. *)
+    {b Cost}: an access takes some nanoseconds, since it goes through a function for the kind. *)
 module Array1 : sig
   include module type of struct
     include Stdlib.Bigarray.Array1
@@ -22,12 +21,12 @@ module Array1 : sig
   val map : ('a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
 
   val map_to : ('d, 'e) kind -> ('a -> 'd) -> ('a, 'b, 'c) t -> ('d, 'e, 'c) t
-  (** [map] to another kind. *)
+  (** [map_to kind f a] is [map f a] as an array of another kind. *)
 
   val mapi : (int -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
 
   val map2 : ('a -> 'd -> 'a) -> ('a, 'b, 'c) t -> ('d, 'e, 'f) t -> ('a, 'b, 'c) t
-  (** The result has kind and layout of the first array.
+  (** [map2 f a b] has the kind and layout of [a].
 
       {b Raises} [Invalid_argument] if the dimensions differ. *)
 
@@ -44,23 +43,22 @@ module Array1 : sig
       For associative operations. *)
 
   val fold : ('a -> 'a -> 'a) -> 'a -> ('a, 'b, 'c) t -> 'a
-  (** [fold op init a] is all elements combined, from left to right, with [init] as the leftmost operand, once; [init]
-      for none. *)
+  (** [fold op init a] combines [init] and all elements, in this order, by an associative [op]. *)
 
   val reduce : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> 'a option
-  (** [None] if there are no elements. *)
+  (** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)
 
   val scan : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
-  (** The inclusive prefixes. *)
+  (** [scan op a] is the array of the inclusive prefixes. *)
 
   val min : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> 'a option
-  (** The least element, of equal ones the leftmost; [None] if there is none. *)
+  (** [min cmp a] is the least element, of equal ones the leftmost; [None] if [a] is empty. *)
 
   val max : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> 'a option
-  (** The greatest element, of equal ones the leftmost; [None] if there is none. *)
+  (** [max cmp a] is the greatest element, of equal ones the leftmost; [None] if [a] is empty. *)
 
   val count : ('a -> bool) -> ('a, 'b, 'c) t -> int
-  (** How many elements satisfy the predicate. *)
+  (** [count p a] is the number of elements that satisfy [p]. *)
 
   (** {1 Searches} *)
 
@@ -81,13 +79,13 @@ module Array1 : sig
 
   (** {1 Sorting}
 
-      In place, and stable. {b Cost}: an array of as many elements. *)
+      In place, and stable. {b Cost}: memory for another array of that length. *)
 
   val sort : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> unit
   val stable_sort : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> unit
 
   val sort_uniq : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
-  (** A sorted copy that has of equal elements the leftmost alone. *)
+  (** [sort_uniq cmp a] is a sorted copy of [a], with the leftmost of equal elements only. *)
 
   (** {1 Groups} *)
 

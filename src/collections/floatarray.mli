@@ -1,5 +1,5 @@
-(** The stdlib's [Float.Array], run in parallel where it pays: {!Array} for unboxed floats. What
-    that says in {!Array.shared} and of each function holds here. *)
+(** The stdlib's [Float.Array], run in parallel where it pays: {!Array} for unboxed floats. The
+    rules of {!Array.shared} and the descriptions of {!Array}'s functions hold here too. *)
 
 include module type of struct
   include Stdlib.Float.Array
@@ -24,26 +24,26 @@ val iter2 : (float -> float -> unit) -> t -> t -> unit
 
 (** {1 Reductions}
 
-    For associative operations. Sums of floats are not quite: but they have the same bits on any
-    number of domains. *)
+    For associative operations. A sum of floats is not quite associative, but it has the same bits
+    on any number of domains. *)
 
 val fold : (float -> float -> float) -> float -> t -> float
 (** [fold op init a] is [fold_left op init a] for an associative [op]. *)
 
 val reduce : (float -> float -> float) -> t -> float option
-(** [None] if the array is empty. *)
+(** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)
 
 val scan : (float -> float -> float) -> t -> t
-(** The inclusive prefixes. *)
+(** [scan op a] is the array of the inclusive prefixes. *)
 
 val min : (float -> float -> int) -> t -> float option
-(** The least element, of equal ones the leftmost; [None] if there is none. *)
+(** [min cmp a] is the least element, of equal ones the leftmost; [None] if [a] is empty. *)
 
 val max : (float -> float -> int) -> t -> float option
-(** The greatest element, of equal ones the leftmost; [None] if there is none. *)
+(** [max cmp a] is the greatest element, of equal ones the leftmost; [None] if [a] is empty. *)
 
 val count : (float -> bool) -> t -> int
-(** How many elements satisfy the predicate. *)
+(** [count p a] is the number of elements that satisfy [p]. *)
 
 (** {1 Searches} *)
 
@@ -65,14 +65,14 @@ val concat_map : (float -> t) -> t -> t
 
 (** {1 Sorting}
 
-    In place, and stable. {b Cost}: an array of as many floats. *)
+    In place, and stable. {b Cost}: memory for another array of that length. *)
 
 val sort : (float -> float -> int) -> t -> unit
 val stable_sort : (float -> float -> int) -> t -> unit
 val fast_sort : (float -> float -> int) -> t -> unit
 
 val sort_uniq : (float -> float -> int) -> t -> t
-(** A sorted copy that has of equal elements the leftmost alone. *)
+(** [sort_uniq cmp a] is a sorted copy of [a], with the leftmost of equal elements only. *)
 
 (** {1 Groups} *)
 

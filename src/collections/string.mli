@@ -1,5 +1,5 @@
-(** The stdlib's [String], of which the functions below run in parallel where it pays: {!Array} for
-    characters. What that says in {!Array.shared} and of each function holds here. *)
+(** The stdlib's [String], with the functions below run in parallel where it pays. The rules of
+    {!Array.shared} and the descriptions of {!Array}'s functions hold here too. *)
 
 include module type of struct
   include Stdlib.String
