@@ -81,7 +81,7 @@ let worker_heaps pool =
   let note worker =
     (* A domain that starts for this call would take its heap after it. *)
     let place = Place.current () in
-    if place.resident then Heap.settle place;
+    if place.resident then Staff.settle_heap place;
     words.(worker) <- minor_heap ()
   in
   Muster.Team.broadcast pool note;

@@ -102,16 +102,6 @@ value muster_online_cpus(value unit) {
   return Val_long(-1);
 }
 
-/* Bytes of second-level cache a CPU has; 0 where the system does not say. */
-value muster_second_level_cache(value unit) {
-  (void)unit;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  if (bytes > 0) return Val_long(bytes);
-#endif
-  return Val_long(0);
-}
-
 /* Bytes that the process may still ask for where its address space is bounded (ulimit -v); else
    -1. */
 value muster_address_space(value unit) {

@@ -89,9 +89,6 @@ val runnable : unit -> int
 val online_cpus : unit -> int
 (** CPUs of the machine, -1 where it is unknown. *)
 
-val second_level_cache : unit -> int
-(** Bytes of it that a CPU has, 0 where the system does not say. *)
-
 val address_space : unit -> int
 (** Bytes of address space that the process may still ask for, -1 if no bound is set or known. 10 us
     where one is set. *)

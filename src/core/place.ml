@@ -58,9 +58,6 @@ and own = {
   mutable nested : int;
       (** tasks that it has begun one after the other, each while the one before waits for it (Task.await) *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
-  mutable settled : bool;  (** has a minor heap that fits (Heap) *)
-  mutable fitted : int;
-      (** when it was looked at first since the visitor came, in ticks; 0: not yet *)
   mutable bored : bool;  (** has slept its fill *)
   mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable records : bool;  (** backtraces: who handed out what it has found *)
@@ -94,10 +91,8 @@ and glance = {
   mutable wall : int;  (** 0: nothing yet *)
   mutable cpu : int;
   mutable queued : int;
-  mutable minor : float;
-  mutable promoted : float;
 }
-(** What the last look saw: clocks in ns, words as the collector counts them. *)
+(** The clocks at the last look, in ns. *)
 
 and counts = {
   mutable tasks : int;
@@ -124,7 +119,7 @@ and pool = {
   needed_until : int Atomic.t;  (** ... until then, in ns *)
   sentry : int Atomic.t;  (** {!unwanted}, {!wanted} or {!on_watch} (Sentry) *)
   promised : int;  (** residents on which its tasks may count, whatever the machine does *)
-  minor_heap : int option;  (** words, if its user chose them *)
+  minor_heap : int option;  (** {!Heap.choice} *)
   regulars : int;  (** places that are not guests' *)
   guests : int Atomic.t;
   outsiders : t list Atomic.t;  (** for callers that found all places taken: places of nobody's *)
@@ -162,7 +157,7 @@ let zero () =
   { tasks = 0; forks = 0; steals = 0; parks = 0; regions = 0; waits = 0; waited = 0; heap = 0 }
 
 let make_own home index =
-  let glance = Compat.padded { wall = 0; cpu = 0; queued = 0; minor = 0.; promoted = 0. } in
+  let glance = Compat.padded { wall = 0; cpu = 0; queued = 0 } in
   Compat.padded
     {
       in_share = false;
@@ -178,8 +173,6 @@ let make_own home index =
       stale = false;
       nested = 0;
       from_inbox = false;
-      settled = false;
-      fitted = 0;
       bored = false;
       found = none;
       records = false;

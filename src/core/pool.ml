@@ -112,11 +112,11 @@ let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_hea
   let pool =
     make_pool ~name ~number ~wanted ~insists:oversubscribe
       ~promised:(Int.min promised (regulars - 1))
-      ~minor_heap:(Heap.wanted minor_heap_words) ~regulars ~places ~pauses ~hire:hire_one
+      ~minor_heap:(Heap.choice minor_heap_words) ~regulars ~places ~pauses ~hire:hire_one
       ~watch:Sentry.watch ~serve_inbox
   in
   pool.workers <- Array.init places (make pool);
-  Option.iter (set_heap pool) (Heap.of_creator pool ~size);
+  Option.iter (set_heap pool) (Heap.for_workers ~chosen:pool.minor_heap ~workers:size);
   staff pool ~size:(Int.min size regulars) ~cpus;
   pool
 

@@ -166,7 +166,6 @@ let take_leave w =
 
 (* [before] is made by who hires: between two steps nothing is allocated. *)
 let work_as_resident w ~before =
-  w.own.settled <- false;
   w.own.bored <- false;
   w.own.looked_at <- 0;
   Atomic.set w.owner (Machine.thread_id ());

@@ -258,6 +258,13 @@ let tell_of_heap (w : Place.t) words survived =
     (Printf.sprintf "minor heap of worker %d: %d words" w.index words)
     (Printf.sprintf "%.0f %% survived its collections" (100. *. survived))
 
+let heap_for heap (w : Place.t) =
+  heap ~chosen:w.pool.minor_heap ~workers:(Atomic.get w.pool.size)
+
+let settle_heap w =
+  heap_for Heap.settle w;
+  w.own.counts.heap <- Heap.words ()
+
 let begin_to_look w =
   w.own.looked_at <- Machine.ticks ();
   w.own.glance.wall <- 0
@@ -307,7 +314,7 @@ let look w =
     let waited = waited w in
     let now = w.own.glance.wall in
     refresh_cpus now;
-    Heap.fit w ~tell:(tell_of_heap w);
+    if not (alone w) then heap_for Heap.fit w ~tell:(tell_of_heap w);
     note w waited;
     let often_halted = often_halted () and lent = (Atomic.get governor).lent > 0 in
     if (often_halted && waited >= Governor.noticed) || lent || mode <> On then begin

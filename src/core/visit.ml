@@ -169,7 +169,7 @@ let pack_up { w; outer; shown } () =
   if w.index > 0 then hand_over w;
   Deque.sweep w.deque;
   publish_counts w;
-  Heap.give_back w ~outermost:(outer = None && current () == w);
+  if outer = None && current () == w then Heap.give_back ~chosen:w.pool.minor_heap;
   w.own.stands_in <- Inbox.never;
   w.own.suspect <- none;
   Context.shield w;

@@ -68,7 +68,7 @@ let park w ~announce ~found =
   let parking = w.pool.parking in
   empty_mailbox w;
   Staff.look_if_due w;
-  if w.resident then Heap.settle w;
+  if w.resident then Staff.settle_heap w;
   w.own.counts.parks <- w.own.counts.parks + 1;
   let disturbed = disturbance w in
   match

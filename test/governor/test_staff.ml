@@ -105,25 +105,15 @@ let budget_is_kept =
          List.for_all (fun n -> n >= 0) given && List.fold_left ( + ) 0 given = max 0 (cpus - all)))
 
 let fitting () =
-  let check ?(workers = 3) ?(all_busy = true) words survived expected =
-    check_int (Printf.sprintf "from %d" words) expected
-      (Heap.better words ~survived ~workers ~all_busy)
+  let check words survived expected =
+    check_int (Printf.sprintf "from %d" words) expected (Heap.grown words ~survived)
   in
   check 262_144 0. 524_288;
   check 262_144 0.5 524_288;
   check 524_288 0. 524_288;
+  check 524_288 0.005 524_288;
   check 524_288 0.05 1_048_576;
-  let is_large = 196_608 <= Heap.cached && Heap.cached < 524_288 in
-  let cached = if is_large then Heap.cached else 524_288 in
-  check ~workers:2 262_144 0. cached;
-  check ~workers:2 524_288 0. cached;
-  check ~workers:2 ~all_busy:false 524_288 0. 524_288;
-  check ~workers:2 524_288 0.005 524_288;
-  check ~workers:2 1_048_576 0. 1_048_576;
-  if is_large then begin
-    check Heap.cached 0. Heap.cached;
-    check Heap.cached 0.05 1_048_576
-  end;
+  check 1_048_576 0. 1_048_576;
   check 1_048_576 0.9 1_048_576;
   check 100_000 0.9 100_000;
   check 4_194_304 0.9 4_194_304;
@@ -348,27 +338,23 @@ let make_garbage () =
     ignore (Sys.opaque_identity (ref i))
   done
 
-type seen = { most : int; last : int }
-
-(* The main domain's, which must work in the pool for that. *)
+(* The most words that the main domain's heap had, which must work in the pool for that. *)
 let work_in_pool ?minor_heap_words step =
   let pool = Muster_core.Pool.create ~domains:2 ?minor_heap_words () in
-  let most = Atomic.make 0 and last = Atomic.make 0 in
+  let most = Atomic.make 0 in
   Muster_core.Pool.run pool (fun () ->
       Muster.parallel_for ~start:1 ~finish:5_000 (fun _ ->
           step ();
-          if Domain.is_main_domain () then begin
-            Atomic.set last (Heap.words ());
-            Atomic.set most (max (Atomic.get last) (Atomic.get most))
-          end));
-  { most = Atomic.get most; last = Atomic.get last }
+          if Domain.is_main_domain () then
+            Atomic.set most (max (Heap.words ()) (Atomic.get most))));
+  Atomic.get most
 
 let report words = Printf.printf "words %d" words
-let report_words ?minor_heap_words step = report (work_in_pool ?minor_heap_words step).most
+let report_words ?minor_heap_words step = report (work_in_pool ?minor_heap_words step)
 
 (* Once it has left the pool. That the heap is as it was tells something only where it had grown. *)
 let report_words_afterwards ?minor_heap_words () =
-  let { most; _ } = work_in_pool ?minor_heap_words build_tree in
+  let most = work_in_pool ?minor_heap_words build_tree in
   let words = Heap.words () in
   report (if minor_heap_words = None && most <= words then -1 else words)
 
@@ -378,7 +364,6 @@ let children =
     ("given, afterwards", fun () -> report_words_afterwards ~minor_heap_words:65_536 ());
     ("trees", fun () -> report_words build_tree);
     ("garbage", fun () -> report_words make_garbage);
-    ("garbage, in the end", fun () -> report (work_in_pool make_garbage).last);
     ("given-to-the-pool", fun () -> report_words ~minor_heap_words:65_536 build_tree);
     ( "set",
       fun () ->
@@ -397,12 +382,9 @@ let heap_grows_for_trees () =
   needs_two_cpus ();
   attempt (fun () -> check_words "words" "trees" 1_048_576)
 
-(* The most that it was, and what it has become. *)
 let heap_fits_garbage () =
   needs_two_cpus ();
-  check_words "the most" "garbage" 524_288;
-  if Heap.may_be_cached ~workers:2 then
-    attempt (fun () -> check_words "in the end" "garbage, in the end" Heap.cached)
+  check_words "the most" "garbage" 524_288
 
 let heap_is_given_back () =
   needs_two_cpus ();

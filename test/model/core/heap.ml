@@ -1,9 +1,9 @@
 (* The checker's own heap stays as it is. *)
 
 let words () = 0
-let wanted words = words
+let choice words = words
 let set ?lasting:_ _ = ()
-let of_creator _ ~size:_ = None
-let settle _ = ()
-let fit _ ~tell:_ = ()
-let give_back _ ~outermost:_ = ()
+let for_workers ~chosen:_ ~workers:_ = None
+let settle ~chosen:_ ~workers:_ = ()
+let fit ~chosen:_ ~workers:_ ~tell:_ = ()
+let give_back ~chosen:_ = ()

@@ -1,0 +1,58 @@
+(** The minor heap of the calling domain, sized for parallel work.
+
+    One rule: in a pool of several workers a minor heap has {!first} words, and {!largest} once
+    {!survival} of what is allocated survives its collections. The program's own choice stands:
+    [~minor_heap_words], [s=] in [OCAMLRUNPARAM], or a [Gc.set]. What is noted here belongs to the
+    domain, and only its own threads read and write it. *)
+
+val first : int
+(** Words with which each worker of a pool of several begins. *)
+
+val largest : int
+(** Words to which a heap grows. *)
+
+val survival : float
+(** The part of what is allocated that has to survive for that. *)
+
+val chosen_by_user : bool
+(** Whether [OCAMLRUNPARAM] sets the size of minor heaps. *)
+
+val words : unit -> int
+(** Of the calling domain's minor heap. *)
+
+val has_room : int -> bool
+(** Whether the address space has room for heaps of so many words. *)
+
+(** {2 For a pool}
+
+    [chosen] is what {!choice} was when the pool was made. *)
+
+val choice : int option -> int option
+(** The words of [~minor_heap_words], if they are given; else those of the calling domain's heap, if
+    the program chose them by a [Gc.set], which new domains would not follow. *)
+
+val for_workers : chosen:int option -> workers:int -> int option
+(** With how many words the calling domain has to work in a pool of so many workers; [None]: with
+    those that it has. *)
+
+val set : ?lasting:bool -> int -> unit
+(** Sets the size, if there is room. [lasting]: {!give_back} goes back to it. *)
+
+val settle : chosen:int option -> workers:int -> unit
+(** Sets the size that a worker begins with, at the first call in this domain. *)
+
+val fit : chosen:int option -> workers:int -> tell:(int -> float -> unit) -> unit
+(** Looks at the collections since the last call, once there were a few, and lets the heap grow if
+    enough survived: then [tell words survived]. *)
+
+val give_back : chosen:int option -> unit
+(** For a caller that leaves its outermost pool. Its heap becomes what it was, if the caller allocated in
+    pools for 100 ms or more: that costs a collection and new pages, which short visits would not be
+    worth. *)
+
+(** {2 For tests} *)
+
+val grown : int -> survived:float -> int
+(** The next size of a heap of so many words. *)
+
+val surviving : promoted:float -> allocated:float -> float
