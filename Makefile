@@ -24,7 +24,7 @@ help:
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
 	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'
-	@echo 'make doc            the interfaces as HTML (needs odoc)'
+	@echo 'make doc            guide, limits and interfaces as web pages (installs odoc)'
 	@echo 'make fmt            format the sources (needs ocamlformat)'
 	@echo 'make install        install the library and the command under PREFIX=$(PREFIX)'
 	@echo 'make setup          only install the tools that are missing'
@@ -103,8 +103,8 @@ fmt:
 	@$(SETUP) dune build @fmt --auto-promote
 
 doc:
-	@$(SETUP) dune build @doc
-	@echo 'The pages start at _build/default/_doc/_html/index.html'
+	@$(SETUP) --doc dune build @doc
+	@echo 'The pages start at _build/default/_doc/_html/muster/index.html'
 
 install:
 	@$(SETUP) dune build --profile release @install

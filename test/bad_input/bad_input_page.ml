@@ -25,7 +25,9 @@ let print_list title = function
   | [] -> ()
   | names ->
     let quoted = List.map (Printf.sprintf "`%s`") names in
-    Printf.printf "\n%s %s.\n" title (String.concat ", " quoted)
+    let words = String.split_on_char ' ' (title ^ " " ^ String.concat ", " quoted) in
+    let pp_words = Format.(pp_print_list ~pp_sep:pp_print_space pp_print_string) in
+    Printf.printf "\n%s.\n" (Format.asprintf "@[<hov>%a@]" pp_words words)
 
 let print_table table =
   let raising row = Option.map (fun expected -> (row, expected)) row.expected in
@@ -37,28 +39,28 @@ let print_table table =
   List.iter (Printf.printf "- `%s`\n") allowed;
   print_list "Nothing bad can be given to" table.harmless
 
+let introduction =
+  {|# Bad input
+
+This page lists the exceptions for arguments that make no sense, and for calls at the wrong moment.
+A function of the stdlib's name raises the stdlib's exception. `muster.domainslib` raises
+Domainslib's. An exception of a function that you pass comes out as it is.
+
+`test/bad_input` prints these tables from the cases that it checks (`dune promote` after a change).
+It also reads the interfaces: each function is in a table, or in a list of those that take no bad
+argument.
+
+Muster does not notice these mistakes; they wait for ever:
+
+- a reader of an `Rwlock` asks to read again behind a writer, or to write;
+- the computation of a `Lazy` forces it in another task, and waits for that;
+- two tasks await each other, or more of them in a ring;
+- `Task.blocking`, or a thread that a task joins, calls `Pool.close` on the task's own pool;
+- `Chan.select` sends to a rendezvous and receives from it, with no other party there;
+- a task waits for an event that never comes: a message, a permit, a count, or the last party of a
+  barrier.
+|}
+
 let () =
-  print_string
-    "# Bad input\n\n\
-     What the functions of Muster raise for arguments that make no sense, and for calls at the wrong\n\
-     moment. Where the stdlib has the function, it raises what the stdlib's does; \
-     `muster.domainslib`\n\
-     raises what Domainslib does. A function that is given to one of these may raise whatever it\n\
-     likes; that comes out.\n\n\
-     The tables are printed from what `test/bad_input` checks (`dune promote` after a change). It \
-     also\n\
-     reads the interfaces: every function of them is in a table, or in a list of those that can be\n\
-     given nothing bad.\n\n\
-     These mistakes are not noticed, and wait for ever:\n\n\
-     - a reader of an `Rwlock` that asks to read again behind a writer, or to write;\n\
-     - the computation of a `Lazy` that forces it in another task and waits for that;\n\
-     - two tasks that await each other, and a longer ring of them;\n\
-     - `Pool.close` within `Task.blocking` in a task of that pool, and in a thread that a task of it\n\
-    \  joins: only a call on the task's own thread is refused;\n\
-     - `Chan.select` that both sends to a rendezvous and receives from it, with nobody else there: \
-     it\n\
-    \  does not deal with itself.\n\n\
-     So does whatever waits for what nobody does: a message, a permit, a latch's count, the last \
-     party\n\
-     of a barrier.\n";
+  print_string introduction;
   List.iter print_table Bad_input.tables

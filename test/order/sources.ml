@@ -5,8 +5,8 @@ let read path = In_channel.with_open_bin (root ^ path) In_channel.input_all
 
 (* dune names the files relative to this folder. *)
 let without_root path =
-  let from = String.length root in
-  String.sub path from (String.length path - from)
+  let after prefix = String.sub path (String.length prefix) (String.length path - String.length prefix) in
+  if String.starts_with ~prefix:root path then after root else "test/" ^ after "../"
 
 let all =
   String.split_on_char ' ' Listed.files
@@ -21,8 +21,9 @@ let find path =
   | Some file -> file
   | None -> failwith ("there is no " ^ path)
 
+(* A variant, as compat.dls.ml, is of the module of its name's first part. *)
 let module_name file =
-  Filename.basename file.path |> Filename.remove_extension |> String.capitalize_ascii
+  List.hd (String.split_on_char '.' (Filename.basename file.path)) |> String.capitalize_ascii
 
 (* The empty text after the last line's end is no line. *)
 let lines file =

@@ -192,16 +192,16 @@ let limits =
     limit "opens of a module of the project" 37 0 (all_of opens);
     limit "functions over 25 lines" 14 0 (all_of long_functions);
     limit "functions over 6 parameters" 17 0 (all_of wide_functions);
-    limit "lines over 100 columns" 1379 0 (all_of long_lines);
-    limit "modules not drawn, or drawn in another order" 92 0 (all_of against_drawing);
-    limit "headless clauses" 843 0 (all_of headless);
+    limit "lines over 100 columns" 670 0 (all_of long_lines);
+    limit "modules not drawn, or drawn in another order" 40 0 (all_of against_drawing);
+    limit "headless clauses" 620 0 (all_of headless);
     limit "sentences over 25 words in interfaces" 54 0 (all_of long_sentences);
     limit "values over 80 words in interfaces" 2 0 (all_of long_values);
     limit "fields over two lines in interfaces" 6 0 (all_of long_fields);
-    limit "words of ARCHITECTURE.md" 8_610 1_800 (words_of "ARCHITECTURE.md");
-    limit "words of README.md" 1_263 700 (words_of "README.md");
-    limit "lines of CHANGES.md" 241 60 (lines_in "CHANGES.md");
-    limit "lines of bench/README.md" 635 250 (lines_in "bench/README.md");
+    limit "words of ARCHITECTURE.md" 1_800 1_800 (words_of "ARCHITECTURE.md");
+    limit "words of README.md" 700 700 (words_of "README.md");
+    limit "lines of CHANGES.md" 60 60 (lines_in "CHANGES.md");
+    limit "lines of bench/README.md" 250 250 (lines_in "bench/README.md");
   ]
 
 (* How many places are named: all that MUSTER_SHOWN says, or the first of a limit that is passed. *)
