@@ -85,8 +85,8 @@ val parallel_reduce :
     ]}
 
     The bracketing depends on the range and [grain] alone. So a sum of floats has the same bits on
-    any number of domains. [grain] is the number of elements combined from left to right before such
-    runs are combined with each other; by default it is 1/512 of the range.
+    any number of domains. Runs of [grain] elements are combined from left to right, and then with
+    each other. By default [grain] is 1/512 of the range.
 
     {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1].
     {b Order}: the calls that made a value happen before the [combine] that gets it; all calls
@@ -130,7 +130,7 @@ module Task : sig
 
       {b Cost}: with its [await] about 20 ns, if no other worker takes it. From outside the pool
       about 100 ns, and 10 to 16 us if a worker has to be woken.
-      {b Order}: what happened before happens before [f]. *)
+      {b Order}: everything before the call happens before [f]. *)
 
   val await : 'a t -> 'a
   (** [await t] is the result of [t]. A task of the same scope that nobody has started runs in place where that holds up nobody:
@@ -171,13 +171,12 @@ module Task : sig
       worker runs others.
 
       [f] runs in a systhread, outside all pools. It sees neither the task's effect handlers nor its
-      domain-local storage. Any number of calls may wait at the same time. All their threads share
-      one domain, so compute outside of [f]. Outside a task [blocking f] is [f ()]. See
-      [doc/limits.md], "Blocking calls".
+      domain-local storage. Any number of calls may wait at once. Their threads share one domain, so
+      compute outside of [f]. Outside a task it is [f ()]. See [doc/limits.md], "Blocking calls".
 
       {b Raises} what [f] raises.
       {b Cost}: 6 us; 0.25 ms if the domain has to start.
-      {b Order}: what happened before happens before [f], and that before the return.
+      {b Order}: everything before the call happens before [f], and [f] before the return.
       {b Cancels}: raises at once; [f] goes on to its end, and its result is dropped. *)
 
   (** {2 Cancellation}
@@ -206,7 +205,7 @@ module Task : sig
       and finalisers".
 
       {b Cost}: about 100 ns for each worker of all pools, and 1 to 3 us for each task that waits.
-      {b Order}: what happened before happens before the {!Cancelled} that [t] and its parts get,
+      {b Order}: everything before the call happens before the {!Cancelled} of [t] and its parts,
       and before the hooks of {!on_cancel}. *)
 
   val check : unit -> unit
@@ -223,8 +222,8 @@ module Task : sig
       own. An exception of the hook goes to the handler of {!set_uncaught_handler}. See
       [doc/limits.md], "Hooks of cancellation".
 
-      {b Order}: what happened before, and before the cancel, happens before [hook]. Nobody waits
-      for the hook. *)
+      {b Order}: everything before the call, and before the cancel, happens before [hook]. Nobody
+      waits for [hook]. *)
 
   (** {2 Scopes} *)
 
@@ -252,7 +251,7 @@ module Task : sig
       [s] has been cancelled, the task never runs.
 
       {b Raises} [Invalid_argument] if the scope has ended.
-      {b Order}: what happened before happens before [f]. *)
+      {b Order}: everything before the call happens before [f]. *)
 
   val cancel_scope : scope -> unit
   (** [cancel_scope s] cancels the code and the tasks of [s]. {b Order}: as {!cancel}. *)
@@ -280,7 +279,8 @@ module Task : sig
       ends. Failures in a {!scope} are raised by the scope instead. See [doc/limits.md], "Failures
       that nobody awaits".
 
-      {b Order}: what happened before, and all that the task did, happens before the call. *)
+      {b Order}: everything before [set_uncaught_handler], and all that the task did, happens before
+      [handler]. *)
 end
 
 (** {1 Pools} *)
@@ -294,16 +294,15 @@ module Pool : sig
   (** [create ()] is a new pool. It has [domains] workers at most, the caller included; the default
       is {!Cpu.available}. Fewer work while the machine has no CPU for them. {!stats} tells why.
 
-      Domains that find no work for 150 ms end, and start again on use. [~oversubscribe:true] keeps
-      the number of workers whatever the machine has. Use it in tests only: with more domains than
-      CPUs, every garbage collection waits.
+      Domains without work for 150 ms end, and start again on use. [~oversubscribe:true] keeps all
+      workers on any machine. It is for tests: with more domains than CPUs, each collection waits.
 
-      Muster sizes the minor heaps of a pool's workers, unless [minor_heap_words] or the program has
-      set them. See [doc/limits.md], "Domains that come and go" and "Minor heaps".
+      Muster sizes the workers' minor heaps, unless [minor_heap_words] or the program does. See
+      [doc/limits.md], "Domains that come and go" and "Minor heaps".
 
       {b Raises} [Invalid_argument] if a number is less than 1, or [minor_heap_words] over 2{^28}.
       {b Cost}: about 100 us for each domain.
-      {b Order}: what happened before happens before a {!find} that gives the pool. *)
+      {b Order}: everything before the call happens before a {!find} that gives the pool. *)
 
   val run : t -> (unit -> 'a) -> 'a
   (** [run pool f] is [f ()] with [pool] as the current pool. The calling thread works for the pool
@@ -315,7 +314,7 @@ module Pool : sig
 
       {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. An asynchronous exception
       is raised at once while [f] waits; [f] goes on by itself.
-      {b Order}: what happened before happens before [f], and that before the return. *)
+      {b Order}: everything before the call happens before [f], and [f] before the return. *)
 
   val close : t -> unit
   (** [close pool] waits for all tasks of [pool], awaited or not, and ends its domains. Ctrl-C ends
@@ -448,8 +447,7 @@ end
     The stdlib's, run in parallel where it pays. A program moves over by [module Array =
     Muster.Array].
 
-    {b Order} of all of them: the call happens before every call of a function; these are unordered
-    unless one gets the other's result; all happen before the return. *)
+    {b Order}: see {!Array.shared}. *)
 
 module Array = Muster_collections.Array
 module Floatarray = Muster_collections.Floatarray

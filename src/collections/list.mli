@@ -12,9 +12,8 @@
     {b Effects}: the functions that you pass are called in any order and at the same time.
     {b Raises}: the exception of the leftmost element whose call raises, when all calls have ended;
     the stdlib's exceptions.
-    {b Cost}: work of less than about 50 us runs in place, within 60 ns of the stdlib's time; so
-    does a function that costs hardly more than the walk along the list. No function needs a deep
-    stack.
+    {b Cost}: work of less than about 50 us runs in place, within 60 ns of the stdlib's time. So
+    does a function hardly slower than the walk along the list. No function needs a deep stack.
     {b Domains}: any; the functions that you pass run on several at once.
     {b Order}: the operation happens before every call, all calls before its return or exception. A
     call that makes an operand or a key happens before the call that gets it.

@@ -148,7 +148,7 @@ val select : 'b case list -> 'b
     at random, each with the same chance. The others leave no trace. A channel may be in several
     cases, but a [select] does not receive the message that it sends itself.
 
-    {b Raises} {!Closed} as its cases say; what the function raises; [Invalid_argument] for no
+    {b Raises} {!Closed} as its cases say; any exception of the function; [Invalid_argument] for no
     cases.
     {b Cost}: 40 to 150 ns for each case; up to three times that if it waits.
     {b Cancels}: while it waits; then no case was done. *)

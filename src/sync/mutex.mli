@@ -8,7 +8,7 @@
     ]}
 
     The holder is a task, or a thread outside all pools. A branch of [both], or a chunk of a loop,
-    that another worker runs is a task of its own: it should unlock the locks that it takes. See
+    that another worker runs is a task of its own. It should unlock the locks that it takes. See
     [doc/limits.md], "Who holds a lock".
 
     {b Fairness}: waiters are served in turn. A newcomer may take a free lock before a waiter, but

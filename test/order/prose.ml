@@ -29,6 +29,8 @@ let of_comment text =
   |> replace "{[bie] \\([^}]*\\)}" "\\1"
   |> replace "^ *\\* " ""
 
+let of_header text = replace "^.*[;{}]$" "\n" (of_comment text)
+
 let of_markdown text =
   text
   |> cut ~left:"```" ~right:"```" ~by:"\n\n"

@@ -3,6 +3,9 @@
 val of_comment : string -> string
 (** A comment's prose: code in it counts as one word. *)
 
+val of_header : string -> string
+(** The same of a comment of C, where lines that end in a semicolon or a brace are code. *)
+
 val of_markdown : string -> string
 (** A document's prose, without blocks of code and headings. *)
 

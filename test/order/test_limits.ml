@@ -142,6 +142,7 @@ let interfaces =
 
 let prose (file : Sources.t) =
   if Sources.is [ ".md" ] file then [ Prose.of_markdown file.text ]
+  else if Sources.is [ ".h" ] file then List.map Prose.of_header (Sources.comments file)
   else List.map Prose.of_comment (Sources.comments file)
 
 let in_prose find files =
@@ -195,9 +196,9 @@ let limits =
     limit "lines over 100 columns" 670 0 (all_of long_lines);
     limit "modules not drawn, or drawn in another order" 40 0 (all_of against_drawing);
     limit "headless clauses" 620 0 (all_of headless);
-    limit "sentences over 25 words in interfaces" 54 0 (all_of long_sentences);
-    limit "values over 80 words in interfaces" 2 0 (all_of long_values);
-    limit "fields over two lines in interfaces" 6 0 (all_of long_fields);
+    limit "sentences over 25 words in interfaces" 2 0 (all_of long_sentences);
+    limit "values over 80 words in interfaces" 0 0 (all_of long_values);
+    limit "fields over two lines in interfaces" 1 0 (all_of long_fields);
     limit "words of ARCHITECTURE.md" 1_800 1_800 (words_of "ARCHITECTURE.md");
     limit "words of README.md" 700 700 (words_of "README.md");
     limit "lines of CHANGES.md" 60 60 (lines_in "CHANGES.md");
