@@ -71,7 +71,7 @@ let fork options =
           claim = "`both` at every call against the sequential program";
           subject = here;
           against = Some sequential;
-          limit = At_most 1.;
+          limit = At_most 1.05;
         };
         {
           claim = "`both` against Domainslib's async and await";
@@ -100,7 +100,7 @@ let task options =
           claim = "`Task.async` and `await` in Domainslib's pattern";
           subject = muster options.domains;
           against = Some (domainslib options.domains);
-          limit = At_least 6.;
+          limit = At_least 3.;
         };
       ];
   }

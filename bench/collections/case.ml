@@ -23,4 +23,4 @@ let large = 1_000_000
 let small = 100
 
 (* The bars of every operation, by the length. *)
-let bar_of n = if n = large then Faster 1.7 else Slower 1.1
+let bar_of n = if n = large then Faster 1.7 else Slower 1.25

@@ -168,7 +168,7 @@ let tiny =
     let detail = Printf.sprintf "%d iterations" iterations in
     let arguments = [ "tiny"; caller; string_of_int iterations ] in
     loops options ~situation ~program:("in " ^ caller) ~detail arguments (fun subject against ->
-        (Row.More { subject; against }, Row.At_most 60.))
+        (Row.More { subject; against }, Row.At_most 100.))
   in
   {
     name = situation;

@@ -1,0 +1,102 @@
+(* Links of the documents lead somewhere: to a heading that is there, to a file that is there; and the
+   limits that the interfaces name are headings of doc/limits.md. *)
+
+open Rounds
+
+let documents = List.filter (Sources.is [ ".md" ]) Sources.all
+let matches = Str.regexp "\\](\\([^)]+\\))"
+
+let links (file : Sources.t) =
+  let rec from at =
+    match Str.search_forward matches file.text at with
+    | exception Not_found -> []
+    | _ ->
+      let target = Str.matched_group 1 file.text and next = Str.match_end () in
+      target :: from next
+  in
+  List.filter (fun it -> not (String.starts_with ~prefix:"http" it)) (from 0)
+
+(* {2 Headings} *)
+
+(* GitHub's anchor. *)
+let anchor title =
+  String.lowercase_ascii title
+  |> Str.global_replace (Str.regexp "[^a-z0-9_ -]") ""
+  |> String.map (fun c -> if c = ' ' then '-' else c)
+
+let headings (file : Sources.t) =
+  let heading line =
+    match String.index_opt line ' ' with
+    | Some at when String.for_all (Char.equal '#') (String.sub line 0 at) && at > 0 ->
+      Some (String.sub line (at + 1) (String.length line - at - 1))
+    | _ -> None
+  in
+  List.filter_map heading (Sources.lines file)
+
+(* {2 Files} *)
+
+(* A path as seen from the root: "doc", "../src/muster.mli" is "src/muster.mli". *)
+let rec resolve folder path =
+  if String.starts_with ~prefix:"../" path then
+    resolve (Filename.dirname folder) (String.sub path 3 (String.length path - 3))
+  else if folder = "." then path
+  else folder ^ "/" ^ path
+
+let is_listed path = List.exists (fun (it : Sources.t) -> it.path = path) Sources.all
+
+(* Of other files, examples say, this program knows nothing. *)
+let should_be_listed path =
+  String.starts_with ~prefix:"src/" path || Filename.check_suffix path ".md"
+
+let broken (file : Sources.t) link =
+  let target, at =
+    match String.split_on_char '#' link with
+    | [ target; at ] -> (target, Some at)
+    | _ -> (link, None)
+  in
+  let path = if target = "" then file.path else resolve (Filename.dirname file.path) target in
+  if not (is_listed path) then should_be_listed path
+  else
+    let anchors () = List.map anchor (headings (Sources.find path)) in
+    Option.fold at ~none:false ~some:(fun at -> not (List.mem at (anchors ())))
+
+let links_lead_somewhere () =
+  let check_one (file : Sources.t) link =
+    check (Printf.sprintf "%s: %s leads nowhere" file.path link) (not (broken file link))
+  in
+  List.iter (fun file -> List.iter (check_one file) (links file)) documents
+
+(* {2 Limits} *)
+
+let named = Str.regexp "limits\\.md\\][, ]+\\(\"[^\"]+\"\\)\\( and \\(\"[^\"]+\"\\)\\)?"
+
+let limits_of (file : Sources.t) =
+  let text = Str.global_replace (Str.regexp "[ \n]+") " " file.text in
+  let unquoted it = String.sub it 1 (String.length it - 2) in
+  let rec from at =
+    match Str.search_forward named text at with
+    | exception Not_found -> []
+    | _ ->
+      let next = Str.match_end () in
+      let second = try [ Str.matched_group 3 text ] with Not_found -> [] in
+      let found = Str.matched_group 1 text :: second in
+      List.map unquoted found @ from next
+  in
+  from 0
+
+let limits_are_there () =
+  let there = headings (Sources.find "doc/limits.md") in
+  let check_one (file : Sources.t) name =
+    check (Printf.sprintf "%s: no limit is called %S" file.path name) (List.mem name there)
+  in
+  let interfaces = List.filter (Sources.is [ ".mli"; ".h" ]) Sources.all in
+  let all = List.concat_map limits_of interfaces in
+  check "the interfaces name no limit" (all <> []);
+  List.iter (fun file -> List.iter (check_one file) (limits_of file)) interfaces
+
+let () =
+  main
+    [
+      case "links: of the documents" links_lead_somewhere;
+      case "links: limits that the interfaces name" limits_are_there;
+    ]
