@@ -1,5 +1,5 @@
-(* More callers than a pool has places: who finds none has the work done in place, or as a task, and
-   never waits for a place. Here all places are taken by threads that keep theirs until the end. *)
+(* Many callers in one pool, who keep their places until the end: one more gets a place of its own, and does all that a
+   single caller does. Where the pool can have no more, it runs its calls by itself, and never waits for a place. *)
 
 open Harness
 module Pool = Muster.Pool
@@ -19,13 +19,12 @@ let open_gate gate =
       gate.is_open <- true;
       Condition.broadcast gate.opened)
 
-(* At least as many as the places for callers (a pool has 15): who finds none runs in place, and
-   counts as well. *)
 let callers = 20
+let most = Muster_core.Caller.most_callers
 
-(* Calls [f] with a pool of that many domains, while every place for callers is taken. The threads
-   that hold them block, so they serve nobody. *)
-let crowded domains f =
+(* Calls [f] with a pool of that many domains, while so many callers are in it. They block, so they serve
+   nobody. *)
+let crowded ?(callers = callers) domains f =
   with_domains domains (fun pool ->
       let gate = { lock = Mutex.create (); opened = Condition.create (); is_open = false } in
       let inside = Atomic.make 0 in
@@ -52,6 +51,10 @@ let from_both f pool =
   in_thread (fun () -> f pool)
 
 let crowd_case name f = case name (fun () -> crowded 1 (fun pool _ -> from_both f pool))
+
+let full_case name f =
+  case name (fun () -> crowded ~callers:most 1 (fun pool _ -> from_both f pool))
+
 let in_it f pool = Pool.run pool (fun () -> f ())
 
 (* {2 Calls} *)
@@ -136,9 +139,9 @@ let teams pool =
 
 (* {2 Everybody} *)
 
-(* A broadcast is for every worker, so it waits for those who are not free. *)
+(* A broadcast is for every worker, so it waits for a place. *)
 let broadcast () =
-  crowded 1 (fun pool gate ->
+  crowded ~callers:most 1 (fun pool gate ->
       let calls = Atomic.make 0 in
       let caller = Thread.create (fun () -> Team.broadcast pool (fun _ -> Atomic.incr calls)) () in
       Thread.delay 0.02;
@@ -149,7 +152,7 @@ let broadcast () =
 
 (* A task of another pool that waits for a place. *)
 let cancelled_broadcast () =
-  crowded 1 (fun pool _ ->
+  crowded ~callers:most 1 (fun pool _ ->
       let waits () = Team.broadcast pool ignore in
       run_on 2 (fun () ->
           check_raises "deadline" Task.Deadline_exceeded (fun () -> Task.with_deadline 0.05 waits)))
@@ -162,7 +165,7 @@ let with_residents () =
       from_both (in_it tasks) pool;
       from_both (in_it scopes) pool)
 
-(* Who is within uses the pool to the end, with a place or without, and closing waits for all. *)
+(* Callers that are within use the pool to the end, and closing waits for all. *)
 let closing () =
   let pool = Pool.create ~name:"crowded" ~domains:2 ~oversubscribe:true () in
   let inside = Atomic.make 0 and go = Atomic.make false and ended = Atomic.make 0 in
@@ -229,8 +232,8 @@ let scopes_are_their_callers () =
       in
       from_both (in_it work) pool)
 
-(* What runs in place on a thread that got no place is cancelled as anywhere. *)
-let cancelled_in_place () =
+(* The calls of one more caller are cancelled as anywhere. *)
+let cancelled () =
   let rec endless () =
     Task.check ();
     Thread.yield ();
@@ -269,7 +272,7 @@ let cancelled_in_place () =
     [ endless; never ]
 
 (* The innermost counts, though the thread works in another one, too, which storage does not show. *)
-let innermost_in_place () =
+let innermost () =
   crowded 1 (fun pool _ ->
       Pool.with_ ~name:"home" ~domains:1 (fun home ->
           let entered = Atomic.make false and leave = Atomic.make false in
@@ -291,8 +294,8 @@ let innermost_in_place () =
               wait_until (fun () -> Atomic.get entered);
               beside shown)))
 
-(* Who comes back to a pool through one where it runs in place is part of the same. *)
-let back_in_place pool =
+(* A caller that comes back to a pool through another one is part of the same. *)
+let back pool =
   with_domains 1 (fun home ->
       let rec endless n =
         Task.check ();
@@ -309,8 +312,8 @@ let back_in_place pool =
                       failwith "not told")))
             pool))
 
-(* Who was told of it there is left alone, and so is the strand beneath a hook. *)
-let told_once_in_place () =
+(* A strand is told once, and the one beneath a hook is not told. *)
+let told_once () =
   let never () = Muster.Latch.await (Muster.Latch.create 1) in
   let cleans_up f () = Fun.protect ~finally:Task.check f in
   let late what f =
@@ -320,7 +323,7 @@ let told_once_in_place () =
   late "an inner pool" (fun () -> cleans_up (fun () -> Pool.run (Pool.default ()) never) ())
 
 (* As what cleans up, the function might wait for ever. *)
-let sequences_in_place () =
+let sequences () =
   let calls = ref 0 in
   let stopped s () =
     Task.cancel_scope s;
@@ -333,7 +336,7 @@ let sequences_in_place () =
   check_raises "scope" Task.Cancelled (fun () -> Task.scope iterate);
   check_int "calls for the first" 0 !calls
 
-let hooks_in_place () =
+let hooks () =
   let hooked = ref false in
   let hook () =
     Task.check ();
@@ -346,38 +349,8 @@ let hooks_in_place () =
           Task.check ()));
   check_equal "the hook is not" true !hooked
 
-(* A task of the pool is not of the scope in which it is awaited, and would keep it from being stopped. *)
-let others_in_place pool =
-  let over = Atomic.make false in
-  in_it
-    (fun () ->
-      let begun = Atomic.make false in
-      let busy =
-        Task.async (fun () ->
-            Atomic.set begun true;
-            wait_until (fun () -> Atomic.get over))
-      in
-      wait_until (fun () -> Atomic.get begun);
-      let t = Task.async (fun () -> wait_until (fun () -> Atomic.get over)) in
-      let opener =
-        Thread.create
-          (fun () ->
-            Thread.delay 0.5;
-            Atomic.set over true)
-          ()
-      in
-      let since = Unix.gettimeofday () in
-      check_raises "a wait" Task.Deadline_exceeded (fun () ->
-          Task.with_deadline 0.01 (fun () -> Task.await t));
-      let took = Unix.gettimeofday () -. since in
-      Thread.join opener;
-      Task.await t;
-      Task.await busy;
-      check_equal "in time" true (took < 0.4))
-    pool
-
 (* Forks and loops there look as others do. *)
-let checkpoints_in_place pool =
+let checkpoints pool =
   let is_one what f =
     check_raises what Task.Cancelled (fun () ->
         Task.scope (fun s ->
@@ -391,7 +364,7 @@ let checkpoints_in_place pool =
   is_one "for_n_dynamic" (fun () -> Team.for_n_dynamic pool 10 (fun ~worker:_ _ -> ()));
   is_one "for_slices" (fun () -> Team.for_slices pool 10 (fun ~worker:_ ~start:_ ~count:_ -> ()))
 
-let long_loops_in_place pool =
+let long_loops pool =
   let late what f =
     check_raises what Task.Deadline_exceeded (fun () ->
         Task.with_deadline 0.01 (fun () ->
@@ -441,10 +414,12 @@ let storage_is_given_back () =
               done)))
 
 (* An exception of a signal's handler may come at any point of the way in and out. *)
-let struck_in_place () =
+let struck () =
   crowded 1 (fun pool _ ->
       let inner = Pool.run pool Muster_core.Pool.current in
-      let before = Atomic.get inner.outsiders in
+      let taken () = Muster_core.(Place.count_places inner Stats.is_visitor) in
+      let unshown () = Atomic.get Muster_core.Place.unshown in
+      let before = taken () and unshown_before = unshown () in
       let struck_at what k f =
         let count = ref 0 and me = Muster_core.Machine.thread_id () in
         let tick _ =
@@ -460,11 +435,10 @@ let struck_in_place () =
         (try f () with Exit -> ());
         Gc.Memprof.stop ();
         let name = Printf.sprintf "%s, struck at %d" what k in
-        check_equal name true (List.compare_lengths (Atomic.get inner.outsiders) before = 0);
+        check_int name before (taken ());
         check_int name 0 (Atomic.get inner.suspended);
         check_equal name true Muster_core.Place.(current () == nobody);
-        check_equal name false
-          (List.mem_assoc (Muster_core.Machine.thread_id ()) (Atomic.get Muster_core.Place.beside))
+        check_int name unshown_before (unshown ())
       in
       in_domain (fun () ->
           for k = 1 to 300 do
@@ -491,7 +465,7 @@ let left_over () =
 let () =
   Alcotest.run "crowd"
     [
-      ( "no place is free",
+      ( "one more caller",
         [
           crowd_case "run" run;
           crowd_case "forks" (in_it forks);
@@ -499,24 +473,30 @@ let () =
           crowd_case "tasks" (in_it tasks);
           crowd_case "scopes" (in_it scopes);
           crowd_case "teams" teams;
-          case "broadcast waits" broadcast;
-          case ~seconds:10 "broadcast is cancelled" cancelled_broadcast;
           case "residents help" with_residents;
           case "scopes are their callers" scopes_are_their_callers;
-          crowd_case "cancelled in place" (in_it cancelled_in_place);
-          case "innermost in place" innermost_in_place;
-          crowd_case "back in place" back_in_place;
-          crowd_case "told once in place" (in_it told_once_in_place);
-          crowd_case "sequences in place" (in_it sequences_in_place);
-          crowd_case "hooks in place" (in_it hooks_in_place);
-          crowd_case "others in place" others_in_place;
-          crowd_case "checkpoints in place" (fun pool ->
-              in_it (fun () -> checkpoints_in_place pool) pool);
-          crowd_case "long loops in place" (fun pool ->
-              in_it (fun () -> long_loops_in_place pool) pool);
+          crowd_case "cancelled" (in_it cancelled);
+          case "innermost pool" innermost;
+          crowd_case "back through another pool" back;
+          crowd_case "told once" (in_it told_once);
+          crowd_case "sequences" (in_it sequences);
+          crowd_case "hooks" (in_it hooks);
+          crowd_case "checkpoints" (fun pool -> in_it (fun () -> checkpoints pool) pool);
+          crowd_case "long loops" (fun pool -> in_it (fun () -> long_loops pool) pool);
           case "storage is given back" storage_is_given_back;
-          case "struck in place" struck_in_place;
+          case "struck" struck;
           case "what is left" left_over;
           case "closing waits for all" closing;
+        ] );
+      ( "as many as there can be",
+        [
+          full_case "run" run;
+          full_case "forks" (in_it forks);
+          full_case "loops" (in_it loops);
+          full_case "tasks" (in_it tasks);
+          full_case "scopes" (in_it scopes);
+          full_case "teams" teams;
+          case "broadcast waits" broadcast;
+          case ~seconds:10 "broadcast is cancelled" cancelled_broadcast;
         ] );
     ]

@@ -253,7 +253,7 @@ let strikes_in_nested_runs () =
            nested ()
          with Strike -> ());
         Atomic.set armed false;
-        let is_away (pool : Pool.t) = Atomic.get pool.workers.(0).away in
+        let is_away (pool : Pool.t) = Atomic.get (Muster_core.Place.workers pool).(0).away in
         if is_away outer || is_away inner then incr left
       done);
   Pool.close inner;

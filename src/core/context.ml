@@ -28,17 +28,16 @@ open Publish
 
 (* Where the strand that was on [w] is after user code: it may have been suspended. *)
 let[@inline never] find_after w = Option.value (owned_place ()) ~default:w
-let[@inline] place_after w = if Atomic.get beside != [] then find_after w else current ()
+let[@inline] place_after w = if all_shown () then current () else find_after w
 
 (* The calling thread's, if it has one. *)
-let[@inline] place () = if Atomic.get beside != [] then find_after (current ()) else current ()
+let[@inline] place () = if all_shown () then current () else find_after (current ())
 
 (* Whether that is where the strand still is: mostly, and quicker to tell than to look where it is. *)
-let[@inline] is_still_at w = Compat.shows here w && Atomic.get beside == []
+let[@inline] is_still_at w = Compat.shows here w && all_shown ()
 let note_stops () = attend stops true
 
-(* Who got no place acts from one of nobody's (Visit.outside), which knows what its code is a part of, too. *)
-let here () = match owned_place () with Some _ as w -> w | None -> outside_place ()
+let here () = owned_place ()
 
 let[@inline never] is_interruption w =
   Machine.callback () <> w.own.base && Machine.interruptions () > w.own.depth
@@ -217,7 +216,7 @@ let carry w f =
 
 (* {2 Stopping} *)
 
-let call_all_up () = List.iter (fun pool -> Array.iter call_up pool.workers) (Atomic.get open_pools)
+let call_all_up () = List.iter (fun pool -> Array.iter call_up (workers pool)) (Atomic.get open_pools)
 
 (* The flag first: who finds it not set has to see the mark at its next look. *)
 let stop p =

@@ -41,8 +41,8 @@ let turn_away w =
 
 (* Begins with the last victim that had something. *)
 let steal w =
-  let workers = w.pool.workers in
   let n = places_in_use w.pool in
+  let workers = workers w.pool in
   let rec from left i =
     if left = 0 then none
     else
@@ -85,11 +85,11 @@ let from_inbox w =
 
 let watch_ms = 20
 
-(* A resident's watch begins with one place after the other. The number is read once: guests come and go
+(* A resident's watch begins with one place after the other. The number is read once: callers come
    meanwhile. *)
 let oldest w =
-  let workers = w.pool.workers in
   let n = places_in_use w.pool in
+  let workers = workers w.pool in
   let rec from left i =
     if left = 0 then none
     else
@@ -205,18 +205,26 @@ let find w =
     if task != none then task else from_inbox w
   end
 
-let rec some_deque_has_work workers n =
-  n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_deque_has_work workers (n - 1))
+let rec some_have_work workers n =
+  n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_have_work workers (n - 1))
+
+let some_deque_has_work pool =
+  let n = places_in_use pool in
+  some_have_work (workers pool) n
+
+let rec some_have_several workers n ~found =
+  found > 1
+  || (n > 0 && some_have_several workers (n - 1) ~found:(found + Deque.size workers.(n - 1).deque))
 
 (* More than one, as far as one look can tell. *)
-let rec several_tasks_wait workers n ~found =
-  found > 1
-  || (n > 0 && several_tasks_wait workers (n - 1) ~found:(found + Deque.size workers.(n - 1).deque))
+let several_tasks_wait pool =
+  let n = places_in_use pool in
+  some_have_several (workers pool) n ~found:0
 
 let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
 let has_work w =
   Mailbox.is_posted w.mailbox
-  || (helps_others w && some_deque_has_work w.pool.workers (places_in_use w.pool))
+  || (helps_others w && some_deque_has_work w.pool)
   || (not (w.resident || Deque.is_empty w.deque))
   || inbox_has_work w

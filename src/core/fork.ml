@@ -20,12 +20,12 @@ let rec spin_done p turns =
    run beside its own children: it is kept until they have ended. A second one is let
    through. *)
 let wait_done p =
-  match if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Visit.wait p with
+  match if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait p with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
     while not (Promise.is_done p) do
-      Visit.wait p
+      Caller.wait p
     done;
     Outcome.raise failure
 

@@ -51,7 +51,7 @@ let gone = 1
 let busy = 1
 let ordered_bit = 2
 let being_emptied = busy lor ordered_bit (* a job's number begins at 4 *)
-let most_places = 4096 (* 128 domains, some guests *)
+let most_places = 4096 (* 128 domains, some more callers *)
 let none = 0
 
 (* Not 0, as places count from 0. *)

@@ -30,7 +30,7 @@
    At rest [sleepers] is the number of states that are asleep. *)
 
 type place = { state : int Atomic.t; sleeper : Machine.Sleeper.t }
-type t = { sleepers : int Atomic.t; places : place array }
+type t = { sleepers : int Atomic.t; all : place array Atomic.t  (** grows, for callers *) }
 
 let awake = 0
 let asleep = 1
@@ -38,12 +38,23 @@ let aside = 2
 let place () = { state = Compat.padded (Atomic.make awake); sleeper = Machine.Sleeper.create () }
 
 let create n =
-  { sleepers = Compat.padded (Atomic.make 0); places = Array.init n (fun _ -> place ()) }
+  let all = Atomic.make (Array.init n (fun _ -> place ())) in
+  { sleepers = Compat.padded (Atomic.make 0); all }
+
+let[@inline] places t = Atomic.get t.all
+
+(* Before anybody knows of the one who will sleep there. *)
+let rec reach t i =
+  let before = places t in
+  if i >= Array.length before then begin
+    ignore (Atomic.compare_and_set t.all before (Array.append before [| place () |]));
+    reach t i
+  end
 
 let[@inline] sleepers t = Atomic.get t.sleepers
 
 let[@inline] enter t i how =
-  if Atomic.exchange t.places.(i).state how = asleep then
+  if Atomic.exchange (places t).(i).state how = asleep then
     ignore (Atomic.fetch_and_add t.sleepers (-1))
 
 let announce t i =
@@ -54,27 +65,27 @@ let announce_aside t i = enter t i aside
 
 (* [how] it sleeps: asleep or aside. *)
 let end_sleep_of t i how =
-  Atomic.compare_and_set t.places.(i).state how awake
+  Atomic.compare_and_set (places t).(i).state how awake
   &&
   (if how = asleep then ignore (Atomic.fetch_and_add t.sleepers (-1));
    true)
 
 (* One that changes from one to the other meanwhile has been up and looks again by itself. *)
 let end_sleep t i =
-  let how = Atomic.get t.places.(i).state in
+  let how = Atomic.get (places t).(i).state in
   how <> awake && end_sleep_of t i how
 
 let cancel t i = ignore (end_sleep t i)
-let is_asleep t i = Atomic.get t.places.(i).state <> awake
+let is_asleep t i = Atomic.get (places t).(i).state <> awake
 
 (* Whether it was woken within [limit_ms] (negative: no limit). A token may have come late. *)
 let rec try_sleep how t i ~limit_ms =
-  let had_token = is_asleep t i && how t.places.(i).sleeper limit_ms in
+  let had_token = is_asleep t i && how (places t).(i).sleeper limit_ms in
   (not (is_asleep t i)) || (had_token && try_sleep how t i ~limit_ms)
 
 let doze t i ~limit_ms = try_sleep Machine.Sleeper.doze t i ~limit_ms
 let sleep t i ~limit_ms = try_sleep Machine.Sleeper.sleep t i ~limit_ms
-let rouse t i = Machine.Sleeper.wake t.places.(i).sleeper
+let rouse t i = Machine.Sleeper.wake (places t).(i).sleeper
 
 let wake t i =
   end_sleep t i
@@ -83,15 +94,15 @@ let wake t i =
    true)
 
 let wake_searcher t i =
-  Atomic.get t.places.(i).state = asleep
+  Atomic.get (places t).(i).state = asleep
   && end_sleep_of t i asleep
   &&
   (rouse t i;
    true)
 
 let wake_one ?(from = 0) ?(upto = max_int) t =
-  let last = Int.min upto (Array.length t.places - 1) in
+  let last = Int.min upto (Array.length (places t) - 1) in
   let rec first i = i <= last && (wake_searcher t i || first (i + 1)) in
   Atomic.get t.sleepers > 0 && first from
 
-let wake_all t = Array.iteri (fun i _ -> ignore (wake t i)) t.places
+let wake_all t = Array.iteri (fun i _ -> ignore (wake t i)) (places t)

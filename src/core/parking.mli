@@ -5,6 +5,9 @@ type t
 val create : int -> t
 (** Places for that many workers, numbered from 0. *)
 
+val reach : t -> int -> unit
+(** Makes a place for worker [i], if there is none, before anybody knows of that worker. *)
+
 (** {2 The worker of place [i]} *)
 
 val announce : t -> int -> unit

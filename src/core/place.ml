@@ -1,8 +1,8 @@
 (* A place in a pool where a thread works, and what it hands out to the others.
 
-   The thread is a resident (a domain of the pool's own) or a visitor: a caller, while it is
-   inside the pool. Place 0 is for a visitor, the residents' follow, then those of guests, for
-   callers that come while 0 is taken.
+   The thread is a resident (a domain of the pool's own) or a caller, while it is inside the
+   pool. Place 0 is for a caller, the residents' follow. Places for callers that come while 0 is
+   taken are made on demand, at the end, and stay (Caller).
 
    Ownership: the deque's bottom, and all that is in [own], belong to the thread in [owner].
    Domain-local storage is shared by all threads of a domain, so finding a place there is not
@@ -27,7 +27,7 @@ type t = {
   unfenced : bool Atomic.t;  (** its owner publishes without fences ({!Place.see_unfenced}) *)
   ending : int Atomic.t;  (** 1: its owner is about to store a result ([Promise.end_in_place]) *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
-  on_domain : bool Atomic.t;  (** a visitor that has a domain of its own *)
+  on_domain : bool Atomic.t;  (** false: a caller whose domain works for another thread *)
   dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Staff) *)
   domains : joinable list Atomic.t;
       (** the resident's, and those before it that nobody has joined *)
@@ -108,7 +108,8 @@ and counts = {
 and pool = {
   name : string;
   number : int;  (** unlike the name, no other pool's *)
-  mutable workers : t array;  (** set once, before anyone else knows the pool *)
+  workers : t array Atomic.t;
+      (** grows by a place for one more caller; whoever reads it twice may find more *)
   wanted : int;  (** workers asked for *)
   insists : bool;  (** on that number, whatever the machine has *)
   size : int Atomic.t;
@@ -120,9 +121,7 @@ and pool = {
   sentry : int Atomic.t;  (** {!unwanted}, {!wanted} or {!on_watch} (Sentry) *)
   promised : int;  (** residents on which its tasks may count, whatever the machine does *)
   minor_heap : int option;  (** {!Heap.choice} *)
-  regulars : int;  (** places that are not guests' *)
-  guests : int Atomic.t;
-  outsiders : t list Atomic.t;  (** for callers that found all places taken: places of nobody's *)
+  regulars : int;  (** places that were made with the pool: one caller's and the residents' *)
   posting : int Atomic.t;  (** callers that wait for a mailbox to be idle *)
   inbox : Promise.any Inbox.t;
   served : int Atomic.t;  (** items taken from it *)
@@ -214,7 +213,7 @@ let make pool index =
       pool;
       deque = Deque.create ~capacity:8 none;
       mailbox = Mailbox.create ~is_open:(not resident);
-      on_domain = Atomic.make false;
+      on_domain = Atomic.make true;
       dormant = Atomic.make false;
       domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false);
@@ -226,10 +225,16 @@ let make pool index =
       published = Compat.padded (Atomic.make (zero ()));
     }
 
-(* Guests are rare: mostly there is no need to look at their places. They are counted before they take one, as [reach]
-   grows before a resident comes. *)
+let[@inline] workers pool = Atomic.get pool.workers
+
+(* A second caller is rare: mostly there is no need to look beyond [reach]. That grows before a resident comes, and a
+   caller's place is there before it can be taken. Read before [workers], which may grow meanwhile. *)
 let places_in_use pool =
-  if Atomic.get pool.guests = 0 then Atomic.get pool.reach else Array.length pool.workers
+  let n = Array.length (workers pool) in
+  if n = pool.regulars then Atomic.get pool.reach else n
+
+(* So far. *)
+let has_one_caller pool = Array.length (workers pool) = pool.regulars
 
 (* {2 Publishing without fences}
 
@@ -246,7 +251,9 @@ let places_in_use pool =
 let rec some_unfenced workers n =
   n > 0 && (Atomic.get workers.(n - 1).unfenced || some_unfenced workers (n - 1))
 
-let is_anybody_unfenced pool = some_unfenced pool.workers (places_in_use pool)
+let is_anybody_unfenced pool =
+  let n = places_in_use pool in
+  some_unfenced (workers pool) n
 
 (* Whether somebody has to see to it that a pool's tasks get as many residents as they may count on: not before there
    are tasks that may count on running beside each other, those of [Task.async]. ([both] and loops promise no such thing.) *)
@@ -279,9 +286,9 @@ let see_unfenced pool = if is_anybody_unfenced pool then Machine.fence_others ()
 (* For who has changed a promise that somebody may be about to end by a plain store (Promise, _In place_). *)
 let settled pool () =
   see_unfenced pool;
-  Array.iter (fun w -> Machine.wait_until (fun () -> Atomic.get w.ending = 0)) pool.workers
+  Array.iter (fun w -> Machine.wait_until (fun () -> Atomic.get w.ending = 0)) (workers pool)
 
-let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~places ~pauses ~hire
+let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pauses ~hire
     ~watch ~serve_inbox =
   let pool =
     {
@@ -290,10 +297,8 @@ let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pl
       wanted;
       insists;
       minor_heap;
-      workers = [||];
+      workers = Atomic.make [||];
       regulars;
-      guests = Compat.padded (Atomic.make 0);
-      outsiders = Atomic.make [];
       posting = Compat.padded (Atomic.make 0);
       size = Atomic.make 1;
       reach = Atomic.make 1;
@@ -306,7 +311,7 @@ let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pl
       inbox = Inbox.create none;
       served = Atomic.make 0;
       pauses;
-      parking = Parking.create places;
+      parking = Parking.create regulars;
       searching = Compat.padded (Atomic.make 0);
       residents = Atomic.make 0;
       started = Atomic.make 0;
@@ -332,10 +337,10 @@ let open_pools : pool list Atomic.t = Atomic.make []
 let nobody =
   let pool =
     make_pool ~name:"" ~number:(-1) ~wanted:1 ~insists:false ~promised:0 ~minor_heap:None
-      ~regulars:1 ~places:1 ~pauses:0 ~hire:ignore ~watch:ignore ~serve_inbox:(fun _ ~until:_ -> ())
+      ~regulars:1 ~pauses:0 ~hire:ignore ~watch:ignore ~serve_inbox:(fun _ ~until:_ -> ())
   in
   let w = make pool 0 in
-  pool.workers <- [| w |];
+  Atomic.set pool.workers [| w |];
   w
 
 let here = Compat.slot (fun () -> nobody)
@@ -345,9 +350,11 @@ let index_in_state = Compat.index_in_state here
 let[@inline] is_quiet () = Compat.first_word_set here_index
 let owned w = Atomic.get w.owner = Machine.thread_id ()
 
-(* Domain-local storage shows one place for all threads of a domain. A thread that comes while it
-   shows another thread's place is listed here, with its own. A thread's innermost place is first. *)
-let beside : (int * t) list Atomic.t = Compat.padded (Atomic.make [])
+(* Domain-local storage shows one place for all threads of a domain. So many callers are in a pool while it shows another
+   thread's place, or none: each finds its own by its owner ([own_place_of_caller]). *)
+let unshown = Compat.padded (Atomic.make 0)
+
+let[@inline] all_shown () = Atomic.get unshown = 0
 
 let rec change cell f =
   let old = Atomic.get cell in
@@ -363,49 +370,25 @@ let attend reason holds =
   let seen = Atomic.get attention in
   if with_it seen <> seen then change attention with_it
 
-let show_beside w =
-  let me = Machine.thread_id () in
-  change beside (fun places -> (me, w) :: places)
+(* A thread that works in several pools is at work in one of them, and away from the others. *)
+let works_here w = owned w && not (Atomic.get w.away)
 
-let hide_beside w =
-  let me = Machine.thread_id () in
-  let rec without = function
-    | (thread, place) :: rest when thread = me && place == w -> rest
-    | other :: rest -> other :: without rest
-    | [] -> []
+let rec own_place_from workers i =
+  if i >= Array.length workers then None
+  else if works_here workers.(i) then Some workers.(i)
+  else own_place_from workers (i + 1)
+
+let own_place_of_caller () =
+  let in_pool pool = function
+    | Some _ as found -> found
+    | None -> own_place_from (workers pool) 0
   in
-  change beside without
+  List.fold_right in_pool (Atomic.get open_pools) None
 
-let listed is_it =
-  match Atomic.get beside with
-  | [] -> None
-  | places -> (
-    match List.assoc_opt (Machine.thread_id ()) places with
-    | Some w as found when is_it w -> found
-    | _ -> None)
-
-(* For a thread that acts on a pool in which all places are taken: one of nobody's, which it finds in the same
-   way and does not own. *)
-let make_outside pool =
-  let w = make pool (-1) in
-  Atomic.set w.owner (-Machine.thread_id ());
-  w
-
-let is_outside w = Atomic.get w.owner = -Machine.thread_id ()
-
-(* Where the calling thread works, if it does: in its innermost place. What storage shows of its own is further in
-   than what is listed. *)
+(* Where the calling thread works, if it does: in its innermost place. *)
 let owned_place () =
   let w = current () in
-  if owned w then Some w else if is_outside w then None else listed owned
-
-(* Whether the calling thread acts on that pool so, though another one may be current. *)
-let is_outsider pool = List.exists is_outside (Atomic.get pool.outsiders)
-
-(* On what pool the calling thread acts from outside, if it was told to. *)
-let outside_place () =
-  let w = current () in
-  if is_outside w then Some w else listed is_outside
+  if owned w then Some w else if all_shown () then None else own_place_of_caller ()
 
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
@@ -413,12 +396,13 @@ let alone w = Atomic.get w.pool.allowed = 0
 (* So many looks at what another worker does before its waiter sleeps: none where there is no other. *)
 let looks ~most =
   let w = current () in
-  if w != nobody && alone w && Atomic.get w.pool.guests = 0 then 0 else most
+  if w != nobody && alone w && has_one_caller w.pool then 0 else most
 
 (* By its owner. (The deque's size counts what thieves have just taken, too.) *)
 let[@inline] has_offered w = Deque.peek w.deque != none
 let is_taken w = Atomic.get w.owner <> 0
-let count_places pool holds = Array.fold_left (fun n w -> n + Bool.to_int (holds w)) 0 pool.workers
+let count_places pool holds =
+  Array.fold_left (fun n w -> n + Bool.to_int (holds w)) 0 (workers pool)
 
 (* Whether the pool has fewer workers than its size, so that more of them may come. *)
 let is_short pool = Atomic.get pool.allowed < Atomic.get pool.size - 1
@@ -433,4 +417,4 @@ let begun_by w =
   let { tasks; forks; _ } = Atomic.get w.published in
   tasks + forks
 
-let begun pool = Array.fold_left (fun n w -> n + begun_by w) 0 pool.workers
+let begun pool = Array.fold_left (fun n w -> n + begun_by w) 0 (workers pool)

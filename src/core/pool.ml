@@ -7,7 +7,7 @@
 
 open Place
 open Publish
-open Visit
+open Caller
 open Resident
 
 type t = Place.pool
@@ -29,7 +29,6 @@ let find name =
 
 let pools_made = Atomic.make 0
 let choose_size ~oversubscribe ~cpus wanted = if oversubscribe then wanted else Int.min wanted cpus
-let guests = 14
 
 (* The runtime ends the program where it cannot have the memory, for 128 such heaps. It names this
    bound (Max_minor_heap_wsz), and does not keep to it. *)
@@ -80,7 +79,7 @@ let staff (pool : t) ~size ~cpus =
   Atomic.set pool.allowed (size - 1);
   let has_room = size = 1 || Staff.has_room pool in
   if has_room then begin
-    let rec from i = if i < size && spawn pool pool.workers.(i) = Hired then from (i + 1) else i in
+    let rec from i = if i < size && spawn pool (workers pool).(i) = Hired then from (i + 1) else i in
     let hired = from 1 in
     Atomic.set pool.size hired;
     Atomic.set pool.allowed (hired - 1)
@@ -90,7 +89,8 @@ let staff (pool : t) ~size ~cpus =
   if not has_room then Staff.lend_for (Machine.now ());
   note_size pool ~least:size;
   Staff.note_shortage ();
-  if Place.alone pool.workers.(0) then set_quiet pool.workers.(0) 1
+  let w = (workers pool).(0) in
+  if Place.alone w then set_quiet w 1
 
 (* Places for as many as the machine has CPUs: the process may come to use them all; and for as many residents as its tasks
    may count on. *)
@@ -107,15 +107,14 @@ let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_hea
   let name = match name with Some n -> n | None -> Printf.sprintf "pool-%d" number in
   let most = if oversubscribe then size else Int.min wanted (Int.max size Staff.online) in
   let regulars = Int.min (Int.max 2 (Int.max most (promised + 1))) (Cpu.runtime_limit ()) in
-  let places = regulars + guests in
   let pauses = if size > cpus then 0 else 10 in
   let pool =
     make_pool ~name ~number ~wanted ~insists:oversubscribe
       ~promised:(Int.min promised (regulars - 1))
-      ~minor_heap:(Heap.choice minor_heap_words) ~regulars ~places ~pauses ~hire:hire_one
+      ~minor_heap:(Heap.choice minor_heap_words) ~regulars ~pauses ~hire:hire_one
       ~watch:Sentry.watch ~serve_inbox
   in
-  pool.workers <- Array.init places (make pool);
+  Atomic.set pool.workers (Array.init regulars (make pool));
   Option.iter (set_heap pool) (Heap.for_workers ~chosen:pool.minor_heap ~workers:size);
   staff pool ~size:(Int.min size regulars) ~cpus;
   pool
@@ -124,7 +123,7 @@ let create = create_promising 1
 
 (* {2 Closing} *)
 
-let is_own_task (pool : t) = own_place pool <> None || is_outsider pool
+let is_own_task (pool : t) = own_place pool <> None
 
 let refuse_own_close fn (pool : t) =
   if is_own_task pool then
@@ -144,7 +143,7 @@ let wait_until_left pool =
   let nobody_stays () = Atomic.get pool.residents = 0 in
   (* Again at the end: who was counted in [suspended] may have hired one (Publish.kept_open). *)
   let is_over () =
-    nobody_stays () && may_close pool && Array.for_all is_left pool.workers && nobody_stays ()
+    nobody_stays () && may_close pool && Array.for_all is_left (workers pool) && nobody_stays ()
   in
   while not (is_over ()) do
     ignore (Timer.look ());
@@ -158,7 +157,7 @@ let close_of fn pool =
   finish_what_is_left pool;
   wait_until_left pool;
   (* Several may close at the same time, and each has to wait. *)
-  Array.iter join_all pool.workers;
+  Array.iter join_all (workers pool);
   forget pool;
   Uncaught.flush ~owner:pool.home.owner ()
 
@@ -200,9 +199,7 @@ let default () = default_within longest_making
 
 (* What storage shows may be another thread's. *)
 let current () =
-  match owned_place () with
-  | Some w -> w.pool
-  | None -> ( match outside_place () with Some w -> w.pool | None -> default ())
+  match owned_place () with Some w -> w.pool | None -> default ()
 
 let rec with_current ~in_place f =
   Room.make ();

@@ -120,7 +120,7 @@ let is_ready = Promise.is_ready
 let oldest_ready v = Deque.oldest_such is_ready v.deque
 
 let a_task_waits pool =
-  (not (Inbox.is_empty pool.inbox)) || Array.exists (fun v -> oldest_ready v != none) pool.workers
+  (not (Inbox.is_empty pool.inbox)) || Array.exists (fun v -> oldest_ready v != none) (workers pool)
 
 let[@inline] nth_newest deque ends n = Promise.state (Deque.nth_newest deque ends n)
 

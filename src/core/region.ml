@@ -165,7 +165,7 @@ let rec post_all w t ~upto i =
   if i >= upto then []
   else if i = w.index then post_all w t ~upto (i + 1)
   else begin
-    let v = w.pool.workers.(i) in
+    let v = (workers w.pool).(i) in
     let posted = if t.revoke then try_post w v t else post w v t in
     let missed = post_all w t ~upto (i + 1) in
     if posted then missed else i :: missed
@@ -175,7 +175,7 @@ let rec post_all w t ~upto i =
 let take_part w t ~missed ~upto =
   if w.index < upto then run_as w.index w t;
   for i = 0 to upto - 1 do
-    if i <> w.index && not (List.mem i missed) then settle w w.pool.workers.(i) t
+    if i <> w.index && not (List.mem i missed) then settle w (workers w.pool).(i) t
   done
 
 (* The shares of those who are not there, or work for another caller, are tasks: whoever comes while the caller does its part, for
@@ -188,12 +188,12 @@ let take_task_back w p =
 
 (* As Fork.wait_done. *)
 let await_task w p =
-  match Visit.wait_as w p with
+  match Caller.wait_as w p with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
     while not (Promise.is_done p) do
-      Visit.wait_as w p
+      Caller.wait_as w p
     done;
     Outcome.raise failure
 
@@ -271,7 +271,7 @@ let rec break_off w v t =
 let rec break_all_off w t ~upto =
   try
     for i = 0 to upto - 1 do
-      if i <> w.index then break_off w w.pool.workers.(i) t
+      if i <> w.index then break_off w (workers w.pool).(i) t
     done;
     await_late w t
   with _ when t.to_the_end ->

@@ -8,7 +8,7 @@
    No work is lost on one who leaves. Whoever publishes reads [residents] after it, and hires if
    there are too few; who leaves reads deques and inbox after taking itself off the count. One
    of the two sees the other. Tasks that lie in the leaver's deque are for callers who wait in
-   the pool, and where there is none, for a new resident (Visit.leave has the other half). *)
+   the pool, and where there is none, for a new resident (Caller.leave has the other half). *)
 
 open Place
 open Publish
@@ -16,20 +16,15 @@ open Publish
 let coming = -1
 
 let nothing_left pool =
-  Inbox.is_empty pool.inbox && Array.for_all (fun w -> Deque.is_empty w.deque) pool.workers
+  Inbox.is_empty pool.inbox && Array.for_all (fun w -> Deque.is_empty w.deque) (workers pool)
 
-(* An outsider is listed before it begins a task, and has sent what it starts before it leaves the list: so what is left
-   is looked at first. *)
 let may_close pool =
-  Atomic.get pool.closing
-  && Atomic.get pool.suspended = 0
-  && nothing_left pool
-  && Atomic.get pool.outsiders = []
+  Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
 
 let leaves_at_once w = Staff.dismissed w && not (Find.inbox_has_work w)
 
 (* For a while after a failure that nobody has got so far, too. *)
-let keeps_watch (pool : pool) = Visit.keeps_time pool || Uncaught.is_watched_by pool.home.owner
+let keeps_watch (pool : pool) = Caller.keeps_time pool || Uncaught.is_watched_by pool.home.owner
 
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
 let is_timekeeper w = Atomic.get w.pool.residents = 1 && keeps_watch w.pool
@@ -68,7 +63,7 @@ let is_visited pool =
   let helps v =
     (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain && not (Atomic.get v.away)
   in
-  Array.exists helps pool.workers
+  Array.exists helps (workers pool)
 
 let note_leave w =
   let what = "a domain ended" in
@@ -84,7 +79,7 @@ type hiring = Called | Began | Called_off
 let call_another pool =
   see_unfenced pool;
   let waits_for_a_resident () =
-    (Visit.something_is_left pool && not (is_visited pool))
+    (Caller.something_is_left pool && not (is_visited pool))
     || (not (Inbox.is_empty pool.inbox))
     || keeps_watch pool
   in
@@ -220,7 +215,7 @@ let spawn pool w =
 let hire_first pool ~upto =
   let rec from i =
     if i > upto then Taken
-    else match spawn pool pool.workers.(i) with Taken -> from (i + 1) | outcome -> outcome
+    else match spawn pool (workers pool).(i) with Taken -> from (i + 1) | outcome -> outcome
   in
   from 1
 

@@ -96,7 +96,7 @@ let look_into_deques w now =
       let suspect = { task; since = now } in
       Option.value (List.find_opt is_it w.suspects) ~default:suspect :: suspects
   in
-  w.suspects <- Array.fold_right add w.pool.workers []
+  w.suspects <- Array.fold_right add (workers w.pool) []
 
 let look_into_inbox w now =
   let served = Atomic.get w.pool.served in

@@ -81,7 +81,7 @@ let is_here v =
 
 let visitors pool =
   let present v = is_here v && Atomic.get v.on_domain in
-  if Atomic.get pool.guests = 0 then Bool.to_int (present pool.workers.(0))
+  if has_one_caller pool then Bool.to_int (present (workers pool).(0))
   else count_places pool present
 
 (* The share of a pool that has as many callers. *)
@@ -97,7 +97,7 @@ let is_at_work v =
   && Atomic.get v.owner <> 0
   && not (Atomic.get v.away || Parking.is_asleep v.pool.parking v.index)
 
-let is_in_use pool = Array.exists (fun v -> is_here v || is_at_work v) pool.workers
+let is_in_use pool = Array.exists (fun v -> is_here v || is_at_work v) (workers pool)
 let most pool = Atomic.get pool.size - 1
 
 (* Again, if that has changed meanwhile: so who wrote last has seen the last change. *)
@@ -112,7 +112,7 @@ let set_allowed pool n ~tell =
     tell n;
     Atomic.set pool.allowed n;
     see_unfenced pool;
-    Array.iter call_up pool.workers;
+    Array.iter call_up (workers pool);
     (* Those who sleep have to be told as well: to leave, or that they may work again. *)
     Parking.wake_all pool.parking
   end
@@ -224,7 +224,7 @@ let rec govern ~lending sample =
 
 (* Pools or callers, among whom to share. *)
 let are_several () =
-  match Atomic.get open_pools with [ pool ] -> Atomic.get pool.guests > 0 | _ -> true
+  match Atomic.get open_pools with [ pool ] -> (not (has_one_caller pool)) && visitors pool > 1 | _ -> true
 
 (* How long the calling worker stood in the run queue since its last look. A gap between wall and
    CPU time may also be a sleep: only the kernel knows. *)

@@ -44,7 +44,7 @@ let heaps (pool : pool) =
     | 0 -> None
     | words -> if w.index = 0 || is_taken w then Some words else None
   in
-  List.filter_map of_place (Array.to_list pool.workers)
+  List.filter_map of_place (Array.to_list (workers pool))
 
 let decisions (pool : pool) =
   let now = Machine.now () in
@@ -65,7 +65,7 @@ let publish_own (pool : pool) =
 
 let stats (pool : pool) =
   publish_own pool;
-  let sum part = Array.fold_left (fun n w -> n + part w) 0 pool.workers in
+  let sum part = Array.fold_left (fun n w -> n + part w) 0 (workers pool) in
   let total part = sum (fun w -> part (Atomic.get w.published)) in
   let size = Atomic.get pool.size in
   let cpus = Atomic.get Staff.cpus and { Governor.lent; _ } = Atomic.get Staff.governor in

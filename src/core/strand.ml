@@ -27,13 +27,13 @@ let[@inline] at w = if w.own.strand <> 0 then w.own.strand else draw w
 let elsewhere () =
   match owned_place () with
   | Some w -> at w
-  | None -> ( match outside_place () with Some w -> at w | None -> Machine.thread_id ())
+  | None -> Machine.thread_id ()
 
 (* Mostly a thread is where storage shows it, or nowhere. *)
 let current () =
   let w = Place.current () in
   if owned w then at w
-  else if w == nobody && Atomic.get beside == [] then Machine.thread_id ()
+  else if w == nobody && all_shown () then Machine.thread_id ()
   else elsewhere ()
 
 let[@inline never] draw_one () = match Context.here () with Some w -> ignore (at w) | None -> ()
@@ -46,12 +46,12 @@ let[@inline] has_habit w = Young.get w.context != uncancelled
 
 let[@inline] meet () =
   let w = Place.current () in
-  if Atomic.get beside != [] || (w.own.strand = 0 && has_habit w) then draw_one ()
+  if (not (all_shown ())) || (w.own.strand = 0 && has_habit w) then draw_one ()
 
 let[@inline] depend () =
   let w = Place.current () in
   let { strand; dependent; _ } = w.own in
-  if Atomic.get beside != [] || ((strand = 0 || dependent <> strand) && has_habit w) then
+  if (not (all_shown ())) || ((strand = 0 || dependent <> strand) && has_habit w) then
     note_one ()
 
 let[@inline] has_kept_to_itself w = w.own.strand = 0

@@ -14,23 +14,10 @@ exception Deadline_exceeded
    [Cancelled] that is meant for the strand beneath, and one that wants a lock which that strand holds would be
    refused as its holder. So each is a strand of its own; when it waits, who called it goes on. *)
 
-(* A thread that has no place waits as a whole: it stays its own strand, so that a lock which that one holds is refused,
-   not waited for. *)
-let apart_outside f =
-  match outside_place () with
-  | None -> f ()
-  | Some w ->
-    let before = Context.capture w in
-    let put_back before () = Context.restore w before in
-    let put_back () = Outcome.firmly put_back before () in
-    Outcome.finally put_back () (fun () ->
-        Context.switch w { (Context.none w) with number = before.number };
-        f ())
-
 (* What it raises goes to the caller, unless it has waited: then nobody is beneath it. *)
 let apart f =
   match owned_place () with
-  | None -> apart_outside f
+  | None -> f ()
   | Some w ->
     let waited = ref false in
     let later exn = if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain exn in
@@ -44,7 +31,7 @@ let set_uncaught_handler f =
 (* {2 Start} *)
 
 let send pool promise =
-  Visit.refuse_or_send "Task.async" pool (Promise.any promise);
+  Caller.refuse_or_send "Task.async" pool (Promise.any promise);
   promise
 
 let offer w promise =
@@ -54,14 +41,7 @@ let offer w promise =
 
 let rec from_outside f =
   let pool = Pool.current () in
-  let home =
-    match outside_place () with
-    | Some w when w.pool == pool ->
-      Context.check_at w;
-      Context.home w
-    | Some _ | None -> pool.home
-  in
-  match send pool (Promise.make home f) with
+  match send pool (Promise.make pool.home f) with
   | promise -> promise
   | exception Invalid_argument _ when Pool.current () != pool -> from_outside f
 
@@ -149,7 +129,7 @@ let[@inline] resolve_at ~young w home t result =
 
 (* Where there may be several threads, storage may show another one's place. *)
 let[@inline] resolve_here home t result =
-  if Atomic.get beside == [] then resolve_at ~young:false (current ()) home t result
+  if all_shown () then resolve_at ~young:false (current ()) home t result
   else Promise.resolve_from home t result
 
 let never = -1
@@ -221,30 +201,19 @@ let settle_at ~wait t w =
     | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home
     | state -> state)
 
-(* On a thread that got no place: in one of nobody's, which knows what the task is a part of, and keeps the pool
-   open. *)
-let run_outside pool t =
-  Visit.outside pool ~arrive:ignore (fun () ->
-      match (outside_place (), Promise.state t) with
-      | Some w, (Ready (f, home, _) as state)
-        when (Young.get w.context == uncancelled || w.own.home == home)
-             && habit_in_place w home f <> Habit.other ->
-        run_of_other_scope w state t home
-      | _, state -> state)
-
 (* What nobody has begun keeps a closing pool open; but whoever only waits stays out of it. *)
 let settle_from_outside ~wait t pool =
-  match Visit.place_in pool with
+  match Caller.place_in pool with
   | Some w -> settle_at ~wait t w
   | None -> (
-    match Visit.own_place pool with
-    | Some w -> Visit.again w (settle_at ~wait t)
+    match Caller.own_place pool with
+    | Some w -> Caller.again w (settle_at ~wait t)
     | None -> (
       let settle = settle_at ~wait t in
       let stays_out = Atomic.get pool.closing && not (Promise.is_ready t) in
-      match if stays_out then None else Visit.try_enter pool with
-      | Some visit -> Visit.visiting visit settle
-      | None -> ended ~wait t (if stays_out then Promise.state t else run_outside pool t)))
+      match if stays_out then None else Caller.try_enter pool with
+      | Some visit -> Caller.visiting visit settle
+      | None -> ended ~wait t (Promise.state t)))
 
 let settle ~wait state t (home : Promise.home) =
   let w = current () in
@@ -264,7 +233,7 @@ let wait_or_stop t =
 
 let wait t =
   let me = Context.get () in
-  if me == uncancelled then Visit.wait t
+  if me == uncancelled then Caller.wait t
   else if Promise.is_strand_of (Promise.any t) me then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
@@ -330,7 +299,7 @@ let join t =
   | Returned _ | Raised _ -> ()
   | (Ready (_, home, _) | Running (home, _)) as state ->
     ignore (Timer.look ());
-    ignore (settle ~wait:Visit.wait state t home)
+    ignore (settle ~wait:Caller.wait state t home)
 
 (* Who looks so is no short task, and may be waiting for something in a way of its own. *)
 let check () =
@@ -359,7 +328,7 @@ let with_place f = Pool.with_current f ~in_place:(fun () -> f (place_or_none ())
 let fork_unguarded (s : Scope.t) f =
   let task = Scope.task s f in
   match
-    match Visit.place_in s.pool with
+    match Caller.place_in s.pool with
     | Some w -> ignore (offer w task)
     | None -> Publish.send s.pool (Promise.any task)
   with

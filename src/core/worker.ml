@@ -112,23 +112,23 @@ let pause w ~found =
    deques and the inbox once more, though it may be about to sleep, to leave or to return: what it would not
    take itself is for another. *)
 let stop_searching w =
-  let { parking; searching; inbox; workers; _ } = w.pool in
+  let { parking; searching; inbox; _ } = w.pool in
   if Atomic.fetch_and_add searching (-1) = 1 then begin
     if not (w.resident || Inbox.is_empty inbox) then wake_for_inbox w.pool;
-    if Parking.sleepers parking > 0 && some_deque_has_work workers (places_in_use w.pool) then
+    if Parking.sleepers parking > 0 && some_deque_has_work w.pool then
       ignore (Parking.wake_one parking)
   end
 
 (* A wake that came for work must not be lost on who has no time for it. *)
 let pass_on w =
   if not (Inbox.is_empty w.pool.inbox) then wake_for_inbox w.pool
-  else if some_deque_has_work w.pool.workers (places_in_use w.pool) then
+  else if some_deque_has_work w.pool then
     ignore (Parking.wake_one w.pool.parking)
 
 (* Who was woken for work takes some of it, and what is left may lie elsewhere than what it takes (Find.steal_from):
    nobody was woken for that while somebody was searching. *)
 let wake_next w =
-  if several_tasks_wait w.pool.workers (places_in_use w.pool) ~found:0 then wake_for_work w.pool
+  if several_tasks_wait w.pool then wake_for_work w.pool
 
 (* A visitor raises it when it looks; [thread]'s alone, unless that is 0. *)
 let keep_stray (pool : pool) ~thread exn =

@@ -92,7 +92,7 @@ let in_fiber f (w : Place.t) =
   Fork.result p
 
 let in_pool (pool : Pools.t) f =
-  match Muster_core.Visit.place_in pool.pool with
+  match Muster_core.Caller.place_in pool.pool with
   | Some w when w.own.handled -> f ()
   | Some w -> in_fiber f w
   | None -> Pools.enter pool f

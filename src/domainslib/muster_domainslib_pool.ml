@@ -98,11 +98,11 @@ let rec leave t visit =
   else if less.last_closes && less.inside = [] && not (Atomic.get t.torn_down) then tear_down t
 
 let enter t f =
-  Visit.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (Visit.in_fiber_to_end f)
+  Caller.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (Caller.in_fiber_to_end f)
 
 let run t f =
   check t;
-  if Visit.inside t.pool then f ()
+  if Caller.inside t.pool then f ()
   else
     let visit = { strand = Strand.current () } in
     Outcome.finally (Outcome.firmly leave t) visit (fun () ->

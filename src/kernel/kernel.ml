@@ -17,9 +17,7 @@
 
    {b Workers.} A stub may have made an array with a place for each of [muster_workers ()], and a
    pool grows if the process may use more CPUs. So what C was told of a pool is kept for as long
-   as the pool is open, and no loop uses more. Who is in no pool keeps none open: somebody may close the
-   default pool between a stub's question and its loop, for which a larger one is made. So what was told
-   there holds for every later default pool. *)
+   as the pool is open, and no loop uses more. *)
 
 open Muster_core
 open Muster_loop
@@ -32,32 +30,16 @@ let rec told_of pool = function
   | [] -> max_int
   | (p, workers) :: rest -> if p == pool then workers else told_of pool rest
 
-(* The least that was told outside of all pools, where another default pool may be current next. *)
-let told_outside = Atomic.make max_int
-let is_outside () = Option.is_none (Context.here ())
-
-let rec note_outside workers =
-  let least = Atomic.get told_outside in
-  if workers < least && not (Atomic.compare_and_set told_outside least workers) then
-    note_outside workers
-
-let bound pool =
-  let told = told_of pool (Atomic.get told) and outside = Atomic.get told_outside in
-  if outside < told && is_outside () then outside else told
-
 (* How many may take part. *)
-let most pool = Int.min (Pool.size pool) (bound pool)
+let most pool = Int.min (Pool.size pool) (told_of pool (Atomic.get told))
 let current_pool () = Pool.current ()
 
 (* Of two who ask first, the later hears what the earlier was told. *)
 let rec workers () =
   let pool = current_pool () in
   let before = Atomic.get told in
-  if told_of pool before < max_int then begin
-    let workers = bound pool in
-    if workers < Atomic.get told_outside && is_outside () then note_outside workers;
-    workers
-  end
+  let known = told_of pool before in
+  if known < max_int then known
   else
     let is_open (p, _) = List.memq p (Atomic.get Place.open_pools) in
     let after = (pool, Pool.size pool) :: List.filter is_open before in
@@ -166,7 +148,7 @@ let rec for_slices fn ctx n =
       share worker
     done
   in
-  Visit.with_worker ~if_closed "Team" pool ~in_place (fun w ->
+  Caller.with_worker ~if_closed "Team" pool ~in_place (fun w ->
       (* A guest's own index is none of the loop's. *)
       let mine = if w.index < workers then w.index else 0 in
       let share =

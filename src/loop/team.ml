@@ -3,14 +3,14 @@ module Context = Muster_core.Context
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
 module Region = Muster_core.Region
-module Visit = Muster_core.Visit
+module Caller = Muster_core.Caller
 module Pool = Muster_core.Pool
 
 (* A call with nothing to do refuses a closed pool, too, and is a checkpoint. *)
 let check_call fn pool n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
   if n = 0 then begin
-    Visit.refuse_late ("Team." ^ fn) pool;
+    Caller.refuse_late ("Team." ^ fn) pool;
     Context.check_if_any ()
   end
 
@@ -23,13 +23,13 @@ let shares fn pool ~size n share =
       share worker
     done
   in
-  Visit.with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
+  Caller.with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
 (* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing of the
    pool's, and looks whether it is cancelled. *)
 let rec broadcast pool f =
   let is_done =
-    Visit.with_worker "Team.broadcast" pool
+    Caller.with_worker "Team.broadcast" pool
       ~in_place:(fun () -> false)
       (fun w ->
         Region.run w ~revoke:false ~workers:(Region.size w) f;
@@ -163,7 +163,7 @@ let run_shared (w : Muster_core.Place.t) loop ~from cost =
       let sweep = sweep_shared loop failures me slices in
       Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers sweep)
 
-(* [if_closed]: see Visit. *)
+(* [if_closed]: see Caller. *)
 let run_dynamic ?if_closed pool loop =
   let rec in_place_from from block =
     if from < loop.n then begin
@@ -174,7 +174,7 @@ let run_dynamic ?if_closed pool loop =
     end
   in
   let in_place () = in_place_from 0 Tuning.first_block in
-  Visit.with_worker ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
+  Caller.with_worker ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= min_shared pool then run_shared w loop ~from:0 cost
       else

@@ -83,7 +83,7 @@ let asleep t i = until_blocked (worker t i) ()
 
 (* Within [Parking.sleep], where it was blocked for want of a token. *)
 let wake_up t i () =
-  let token = t.parking.places.(i).sleeper in
+  let token = (Parking.places t.parking).(i).sleeper in
   noting_a_block t i (fun () -> ignore (Machine.Sleeper.sleep token (-1)));
   sleep t i;
   worker t i ()

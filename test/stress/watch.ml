@@ -114,7 +114,7 @@ let show_pool (pool : Muster_core.Place.pool) =
     (if Muster_core.Inbox.is_empty pool.inbox then "empty" else "not empty")
     (Atomic.get pool.searching) (Atomic.get pool.posting)
     (if Atomic.get pool.closing then ", closing" else "");
-  Array.iter show_place pool.workers;
+  Array.iter show_place (Atomic.get pool.workers);
   List.iter
     (fun (d : Muster_core.Pool.decision) ->
       Printf.eprintf "  %.3f s ago: %s: %s\n" d.seconds_ago d.what d.why)

@@ -58,12 +58,6 @@ let told_of_several () =
   in
   race 60 (List.init 3 (fun _ -> ask))
 
-(* The first to ask lowers what the others read. *)
-let told_outside () =
-  let heard = [| 0; 0; 0 |] in
-  let after _ = check "outside" (Array.for_all (fun workers -> workers = heard.(0)) heard) in
-  race 60 ~after (List.init 3 (fun i _ -> heard.(i) <- C_loops.workers ()))
-
 let () =
   main
     [
@@ -75,5 +69,4 @@ let () =
       case "kernel: three callers" (with_pool 2 several_callers);
       case "told: of one pool, by three" told;
       case "told: of a pool each" told_of_several;
-      case "outside: of the default pool" told_outside;
     ]

@@ -106,14 +106,13 @@ let watched () =
   let open Muster_core in
   Pool.with_ ~domains:2 ~oversubscribe:true @@ fun pool ->
   let come_and_go _ =
-    for _ = 1 to 1_000 do
-      Atomic.incr pool.guests;
-      Atomic.decr pool.guests
+    for _ = 1 to 10 do
+      Caller.add_place pool (Place.workers pool)
     done
   in
   let look _ =
     for _ = 1 to 1_000 do
-      ignore (Find.oldest pool.workers.(0))
+      ignore (Find.oldest (Place.workers pool).(0))
     done
   in
   race 300 [ come_and_go; look ]

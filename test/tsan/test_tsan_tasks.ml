@@ -195,7 +195,7 @@ let given_up () =
   in
   let wait _ =
     for _ = 1 to 4 do
-      try Core.Visit.waiting_for !promise strike with Exit -> ()
+      try Core.Caller.waiting_for !promise strike with Exit -> ()
     done
   in
   let sweep _ =

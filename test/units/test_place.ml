@@ -9,19 +9,19 @@ let nothing_to_do = Promise.(any (make nowhere ignore))
 let make_pool ?(hire = ignore) ?(watch = ignore) ~residents ~allowed () =
   let pool =
     Place.make_pool ~name:"by hand" ~number:0 ~wanted:3 ~insists:true ~promised:1 ~minor_heap:None
-      ~regulars:3 ~places:4 ~pauses:0 ~hire ~watch ~serve_inbox:(fun _ ~until:_ -> ())
+      ~regulars:3 ~pauses:0 ~hire ~watch ~serve_inbox:(fun _ ~until:_ -> ())
   in
-  pool.workers <- Array.init 4 (Place.make pool);
+  Atomic.set pool.workers (Array.init 3 (Place.make pool));
   Atomic.set pool.size 3;
   Atomic.set pool.reach 3;
   Atomic.set pool.residents residents;
   Atomic.set pool.allowed allowed;
-  Array.iter (fun (w : Place.t) -> Mailbox.unlock w.mailbox) pool.workers;
+  Array.iter (fun (w : Place.t) -> Mailbox.unlock w.mailbox) (Place.workers pool);
   pool
 
 let sleeps (pool : Place.pool) i = Parking.announce pool.parking i
 let sleeps_aside (pool : Place.pool) i = Parking.announce_aside pool.parking i
-let push (pool : Place.pool) = Deque.push pool.workers.(0).deque nothing_to_do
+let push (pool : Place.pool) = Deque.push (Place.workers pool).(0).deque nothing_to_do
 
 (* Ends the sleep, if it has not ended. *)
 let check_awake (pool : Place.pool) i awake =
@@ -59,7 +59,7 @@ let search_of_one_dismissed ~until =
   let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps pool 1;
   push pool;
-  (try Worker.search pool.workers.(2) ~pauses:pool.pauses ~until with Exit -> ());
+  (try Worker.search (Place.workers pool).(2) ~pauses:pool.pauses ~until with Exit -> ());
   check_int "searching" 0 (Atomic.get pool.searching);
   check_awake pool 1 true
 
@@ -68,7 +68,7 @@ let dismissed_sleeps () = search_of_one_dismissed ~until:(fun () -> false)
 
 let interrupted_sleeper_passes_on () =
   let pool = make_pool ~residents:2 ~allowed:2 () in
-  let w = pool.workers.(2) in
+  let w = (Place.workers pool).(2) in
   let until () =
     Atomic.get pool.searching = 0
     && begin
@@ -86,7 +86,7 @@ let passed_on_to_the_dismissed () =
   let pool = make_pool ~residents:2 ~allowed:1 () in
   Inbox.push pool.inbox nothing_to_do;
   sleeps_aside pool 2;
-  Worker.pass_on pool.workers.(1);
+  Worker.pass_on (Place.workers pool).(1);
   check_awake pool 2 true
 
 (* The one resident that may work is blocked, say in [Thread.join], until an item in the inbox is
@@ -137,7 +137,7 @@ let asks_if_one_is_missing () =
 (* Whoever awaits a task may run it in place, and leaves its entry. *)
 let entries_are_forgotten ~by_owner ~at_once () =
   let pool = make_pool ~residents:0 ~allowed:0 () in
-  let w = pool.workers.(0) in
+  let w = (Place.workers pool).(0) in
   for _ = 1 to 1000 do
     let tasks = List.init at_once (fun _ -> Promise.(any (make nowhere ignore))) in
     List.iter (Publish.offer w ~wake:false) tasks;

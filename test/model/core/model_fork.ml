@@ -64,7 +64,7 @@ let model ?(fails = []) parties =
 let sent ~outside parties =
   let start () =
     let pool = World.pool (List.length parties + 1) in
-    Atomic.set pool.workers.(0).owner 0;
+    Atomic.set (workers pool).(0).owner 0;
     let runs = Array.make outside 0 in
     let send i () =
       let f () = runs.(i) <- runs.(i) + 1 in

@@ -145,7 +145,7 @@ let nested ~inner parties =
 
 (* {2 Two callers} *)
 
-let leave w = Visit.leave { w; outer = None; shown = nobody }
+let leave w = Caller.leave { w; outer = None; shown = nobody }
 
 (* A visitor and a resident, each of which needs the other. *)
 let crossing ~revoke ~other =
@@ -173,10 +173,10 @@ let crossing ~revoke ~other =
 let both_twice make =
   List.concat_map (fun other -> both (fun ~revoke -> make ~revoke ~other)) [ true; false ]
 
-(* A visitor and a guest, who both need the resident: many orders. *)
-let beside_guest ~revoke ~other =
+(* Two callers, who both need the resident: many orders. *)
+let beside_another ~revoke ~other =
   let start () =
-    let pool = World.pool 2 ~guests:1 in
+    let pool = World.pool 2 ~extra:1 in
     let first = call ~revoke 2 and second = call ~revoke:other 2 in
     let caller call w =
       perform call w;
@@ -191,7 +191,7 @@ let beside_guest ~revoke ~other =
     Model.{ processes; verdict }
   in
   let name =
-    Printf.sprintf "region: a %s of the visitor, a %s of a guest" (kind revoke) (kind other)
+    Printf.sprintf "region: a %s of a caller, a %s of another" (kind revoke) (kind other)
   in
   Model.make ~bound:1_000_000 name start
 
@@ -203,7 +203,7 @@ let visitor_leaves ~revoke =
     let pool = World.pool 2 in
     let call = call ~revoke 2 in
     let processes = [ World.at pool 0 leave; World.at pool 1 (perform call) ] in
-    let is_there () = Atomic.get pool.workers.(0).owner <> 0 in
+    let is_there () = Atomic.get (workers pool).(0).owner <> 0 in
     let verdict () =
       Model.faults
         ((("the visitor has not left", is_there ()) :: faults call) @ World.faults pool ~asleep:[])
@@ -224,7 +224,7 @@ let resident_leaves () =
     let is_open w = w.resident && not (Mailbox.is_gone w.mailbox) in
     let verdict () =
       Model.faults
-        ((("a mailbox is open", Array.exists is_open pool.workers) :: faults call)
+        ((("a mailbox is open", Array.exists is_open (workers pool)) :: faults call)
         @ World.faults pool ~asleep:[])
     in
     Model.{ processes = [ World.at pool 0 (perform call); World.at pool 1 go ]; verdict }
@@ -265,7 +265,7 @@ let quick =
 
 let slow =
   nested ~inner:true [ Serves ] @ nested ~inner:false [ Serves ] @ both_twice crossing
-  @ both_twice beside_guest
+  @ both_twice beside_another
   @ simple [ Serves; Serves ]
   @ simple [ Sleeps; Serves ]
   @ failing 1 [ Serves; Serves ]

@@ -95,7 +95,7 @@ let model ?(fails = []) ?(stopped = false) ?(tasks = 1) parties =
 let late_forks n =
   let start () =
     let pool = World.pool 1 in
-    let s = Scope.make pool.workers.(0) and accepted = ref 0 in
+    let s = Scope.make (workers pool).(0) and accepted = ref 0 in
     Scope.end_one s.promise s.pending;
     let forks () =
       match Scope.task s ignore with _ -> incr accepted | exception Invalid_argument _ -> ()

@@ -47,14 +47,14 @@ let sleeps t =
 let offers_and_leaves t =
   World.at t.pool 0 (fun w ->
       Publish.offer w ~wake:false (task t 0);
-      Visit.leave { w; outer = None; shown = nobody })
+      Caller.leave { w; outer = None; shown = nobody })
 
-let no_visitor t = Atomic.set t.pool.workers.(0).owner 0
+let no_visitor t = Atomic.set (workers t.pool).(0).owner 0
 
 (* {2 Models} *)
 
 let faults t =
-  let w = t.pool.workers.(1) in
+  let w = (workers t.pool).(1) in
   let is_there = Atomic.get w.owner <> 0 in
   [
     ("a task did not run once", Array.exists (( <> ) 1) t.runs);
@@ -123,7 +123,7 @@ let closes t () =
   t.left <- true
 
 let sends_or_is_refused t () =
-  try Visit.refuse_or_send "Task.async" t.pool (task ~ends:false t 0)
+  try Caller.refuse_or_send "Task.async" t.pool (task ~ends:false t 0)
   with Invalid_argument _ -> t.refused <- true
 
 let is_left t = ("a resident is left", Atomic.get t.pool.residents <> 0)

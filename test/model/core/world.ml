@@ -5,22 +5,21 @@ open Place
 let claim w = Atomic.set w.owner (10 + w.index)
 
 (** Residents in places 1 to [residents] (all but place 0 if not given), a visitor in place 0,
-    guests in the places after [size]. They are there, or absent, when the processes begin. Without
+    [extra] callers in the places after [size]. They are there, or absent, when the processes begin. Without
     [calls], calling a worker up takes no step. *)
-let pool ?(hire = ignore) ?(watch = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(guests = 0)
+let pool ?(hire = ignore) ?(watch = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(extra = 0)
     ?(calls = true) ?residents size =
   let residents = Option.value residents ~default:(size - 1) in
-  let places = size + guests in
   let pool =
     make_pool ~name:"model" ~number:0 ~wanted:size ~insists:true ~promised:1 ~minor_heap:None
-      ~regulars:size ~places ~pauses:0 ~hire ~watch ~serve_inbox
+      ~regulars:size ~pauses:0 ~hire ~watch ~serve_inbox
   in
-  pool.workers <- Array.init places (make pool);
+  Parking.reach pool.parking (size + extra - 1);
+  Atomic.set pool.workers (Array.init (size + extra) (make pool));
   Atomic.set pool.size size;
   Atomic.set pool.reach size;
   Atomic.set pool.allowed (size - 1);
   Atomic.set pool.residents residents;
-  Atomic.set pool.guests guests;
   Atomic.set open_pools [ pool ];
   (* How many sleep outside only decides how long each sleeps, and here time is not counted. *)
   Atomic.ignore_sharing Staff.decisions;
@@ -36,13 +35,13 @@ let pool ?(hire = ignore) ?(watch = ignore) ?(serve_inbox = fun _ ~until:_ -> ()
       Atomic.set w.on_domain (not w.resident)
     end
   in
-  Array.iter settle pool.workers;
+  Array.iter settle (workers pool);
   ignore (Compat.first_word nobody);
   pool
 
 (** The calling process works in that place. *)
 let at pool i f () =
-  let w = pool.workers.(i) in
+  let w = (workers pool).(i) in
   Compat.set here w;
   f w
 
@@ -67,8 +66,7 @@ let server pool i =
 
 (** Waits until there is something to steal, and runs it. *)
 let steal w =
-  let { workers; _ } = w.pool in
-  let is_something () = Find.some_deque_has_work workers (Array.length workers) in
+  let is_something () = Find.some_deque_has_work w.pool in
   if not (is_something ()) then Atomic.block is_something;
   let task = Find.steal w in
   if task != none then Run.execute w ~records:false task
@@ -86,11 +84,11 @@ let faults pool ~asleep =
   let is_busy { mailbox; _ } = not (Mailbox.is_idle mailbox || Mailbox.is_gone mailbox) in
   let keeps_job { mailbox; _ } = Mailbox.keeps_job mailbox in
   let is_counted place = Atomic.get place.Parking.state = Parking.asleep in
-  let counted = List.filter is_counted (Array.to_list pool.parking.places) in
+  let counted = List.filter is_counted (Array.to_list (Parking.places pool.parking)) in
   [
     ("a resident is not asleep", List.exists is_awake asleep);
-    ("a mailbox is not idle", Array.exists is_busy pool.workers);
-    ("a mailbox keeps a job", Array.exists keeps_job pool.workers);
+    ("a mailbox is not idle", Array.exists is_busy (workers pool));
+    ("a mailbox keeps a job", Array.exists keeps_job (workers pool));
     ("somebody is counted as posting", Atomic.get pool.posting <> 0);
     ("the count of searchers is off", Atomic.get pool.searching <> 0);
     ("the count of sleepers is off", Parking.sleepers pool.parking <> List.length counted);

@@ -1,11 +1,12 @@
 (* How a caller's thread comes to work in a pool, and leaves it.
 
-   It takes the visitor's place or a guest's, works there until its function has ended, and
-   leaves. So no caller waits for another, nor for a resident that may be waiting for it. A
-   place is found through domain-local storage, unless another thread of the domain is in a
-   pool already: then a list shows it (Place.beside). A thread that comes back to a pool through
-   another one finds the place that it has there by its owner ([own_place]). If all places are
-   taken, the function runs in place. *)
+   It takes a place, which is made if all are taken, works there until its function has ended, and
+   leaves. So no caller waits for another, nor for a resident that may be waiting for it. Only where
+   [most_callers] are in the pool already, the function runs sequentially in the calling thread.
+
+   A place is found through domain-local storage, unless another thread of the domain is in a
+   pool already: then by its owner (Place.owned_place). So is that of a thread that comes back to a pool
+   through another one ([own_place]). *)
 
 open Place
 open Publish
@@ -19,41 +20,48 @@ let refuse_closed fn pool = if Atomic.get pool.closing then invalid fn "pool %S 
 (* The place that the calling thread has in the pool, though another pool is current. *)
 let own_place pool =
   let n = places_in_use pool in
+  let workers = workers pool in
   let rec from i =
-    if i = n then None else if owned pool.workers.(i) then Some pool.workers.(i) else from (i + 1)
+    if i = n then None else if owned workers.(i) then Some workers.(i) else from (i + 1)
   in
   from 0
 
 (* Whoever is within may use the pool to the end: closing waits for it. *)
 let refuse_late fn pool =
-  if Atomic.get pool.closing && own_place pool = None && not (is_outsider pool) then
-    refuse_closed fn pool
+  if Atomic.get pool.closing && own_place pool = None then refuse_closed fn pool
 
 let take w = Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
 
-(* [nobody] if all are taken. Nothing here allocates; what looks for signals (Ctrl-C) does so before it takes
-   a place. *)
-let rec take_from pool i =
-  if i = Array.length pool.workers then nobody
-  else if take pool.workers.(i) then pool.workers.(i)
-  else take_from pool (i + 1)
+(* In one pool at the same time. *)
+let most_callers = 126
 
-let take_guest_place pool =
-  ignore (Atomic.fetch_and_add pool.guests 1);
-  match take_from pool pool.regulars with
-  | place ->
-    if place == nobody then ignore (Atomic.fetch_and_add pool.guests (-1));
-    place
-  | exception exn ->
-    ignore (Atomic.fetch_and_add pool.guests (-1));
-    raise exn
+(* For anybody who takes it. *)
+let add_place pool workers =
+  let i = Array.length workers in
+  Parking.reach pool.parking i;
+  let more = Array.append workers [| make pool i |] in
+  ignore (Atomic.compare_and_set pool.workers workers more)
+
+let rec take_from workers i =
+  if i = Array.length workers then nobody
+  else if take workers.(i) then workers.(i)
+  else take_from workers (i + 1)
+
+(* [nobody] if there can be no more. Nothing is allocated, and no signal looked for, after a place is taken. *)
+let rec take_place pool =
+  let workers = workers pool in
+  if take workers.(0) then workers.(0)
+  else begin
+    let w = take_from workers pool.regulars in
+    if w != nobody || Array.length workers = pool.regulars + most_callers - 1 then w
+    else begin
+      add_place pool workers;
+      take_place pool
+    end
+  end
 
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
-let is_free shown = shown == nobody || owned shown || is_outside shown
-
-let take_place pool =
-  let w0 = pool.workers.(0) in
-  if is_free (current ()) && take w0 then w0 else take_guest_place pool
+let is_free shown = shown == nobody || owned shown
 
 (* From place [outer] of another pool. *)
 let leave_for_another outer = Option.iter go_away outer
@@ -61,14 +69,24 @@ let return_to outer = Option.iter come_back outer
 
 (* Storage shows the calling thread's place, unless it shows another thread's. Between the look and the
    write there is no allocation, at which that thread could get its turn. The result is what storage
-   showed. *)
+   showed. [on_domain] tells which it was: to hide it is nothing where it was not shown yet, or is hidden
+   already. *)
 
 let show w =
   let shown = current () in
-  if is_free shown then Compat.set here w else show_beside w;
+  if is_free shown then Compat.set here w
+  else begin
+    Atomic.set w.on_domain false;
+    ignore (Atomic.fetch_and_add unshown 1)
+  end;
   shown
 
-let hide w ~shown = if current () == w then Compat.set here shown else hide_beside w
+let hide w ~shown =
+  if Atomic.get w.on_domain then (if current () == w then Compat.set here shown)
+  else begin
+    Atomic.set w.on_domain true;
+    ignore (Atomic.fetch_and_add unshown (-1))
+  end
 
 let go_back w ~shown ~outer =
   hide w ~shown;
@@ -97,8 +115,6 @@ let come_in w ~outer ~part_of ~strand =
   Machine.free_stacks_at_end ();
   Machine.note_own_signals ();
   let shown = show w in
-  let on_domain = current () == w in
-  if Atomic.get w.on_domain <> on_domain then Atomic.set w.on_domain on_domain;
   if Atomic.get w.away then come_back w;
   arrive w;
   bring_context w ~outer:part_of;
@@ -108,8 +124,7 @@ let come_in w ~outer ~part_of ~strand =
 (* The place is anybody's again. *)
 let let_go w =
   unseal w;
-  Atomic.set w.owner 0;
-  if w.index > 0 then ignore (Atomic.fetch_and_add w.pool.guests (-1))
+  Atomic.set w.owner 0
 
 (* An asynchronous exception leaves no place taken: none strikes here between taking it and the handler, nor
    in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating nothing. *)
@@ -131,17 +146,8 @@ let try_enter pool =
         let_go w;
         raise exn)
 
-(* What a leaver has handed out and nobody has begun: the visitor's stays where it is, in view
-   of the residents; a guest's place goes out of view. *)
-let rec hand_over w =
-  let task = Deque.pop w.deque in
-  if task != none then begin
-    if is_ready task then Outcome.firmly send w.pool task;
-    hand_over w
-  end
-
 let something_is_left pool =
-  (not (Inbox.is_empty pool.inbox)) || some_deque_has_work pool.workers (places_in_use pool)
+  (not (Inbox.is_empty pool.inbox)) || some_deque_has_work pool
 
 (* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
 let keeps_time pool = Atomic.get pool.suspended > 0 && Timer.are_set ()
@@ -151,7 +157,7 @@ let keeps_time pool = Atomic.get pool.suspended > 0 && Timer.are_set ()
 let as_host w f =
   if current () == w || Dla.has_each_its_own () then Dla.within (fun () -> f w) else f w
 
-(* What is left, by dismissed residents too, is for residents. Where there can be none, the one
+(* What is left, by dismissed residents too, stays in view, and is for residents. Where there can be none, the one
    who leaves does it. *)
 let rec finish_up w =
   drop_stale w.deque;
@@ -166,7 +172,6 @@ let rec finish_up w =
 (* May be done twice. *)
 let pack_up { w; outer; shown } () =
   serve w;
-  if w.index > 0 then hand_over w;
   Deque.sweep w.deque;
   publish_counts w;
   if outer = None && current () == w then Heap.give_back ~chosen:w.pool.minor_heap;
@@ -264,17 +269,13 @@ let telling_caller f = try f () with exn -> Context.rethrow (Outcome.caught exn)
 let again w f =
   let outer = owned_place () and part_of = Context.here () and me = Strand.current () in
   let handled = w.own.handled and strand = Context.capture w in
-  let was_away = Atomic.get w.away and before = ref nobody in
-  let is_shown = ref false in
+  let was_away = Atomic.get w.away and before = current () in
   let put_back () () =
     w.own.handled <- handled;
     Context.restore w strand;
     if was_away then go_away w;
     return_to outer;
-    if !is_shown then begin
-      hide w ~shown:!before;
-      is_shown := false
-    end
+    if current () == w then Compat.set here before
   in
   let put_all_back () = Outcome.firmly put_back () () in
   telling_caller (fun () ->
@@ -282,57 +283,22 @@ let again w f =
           w.own.handled <- false;
           w.own.strand <- me;
           bring_context w ~outer:part_of;
-          before := show w;
-          is_shown := true;
+          if owned before then Compat.set here w;
           leave_for_another outer;
           if was_away then come_back w;
           as_host w f))
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =
-  let refuse = if is_outsider pool then fun () -> () else fun () -> refuse_closed fn pool in
-  refuse ();
+  refuse_closed fn pool;
   match try_enter pool with
   | None -> None
   | Some visit as entered -> (
-    match refuse () with
+    match refuse_closed fn pool with
     | () -> entered
     | exception exn ->
       leave visit;
       raise exn)
-
-(* For a thread that got no place: calls act on this pool all the same, and closing waits for it. *)
-let outside pool ~arrive f =
-  let place = make_outside pool and outer = owned_place () and before = ref nobody in
-  let put_back () () =
-    hide place ~shown:!before;
-    return_to outer;
-    change pool.outsiders (List.filter (fun other -> other != place));
-    if Atomic.get pool.closing then announce_leave pool
-  in
-  let put_all_back () = Outcome.firmly put_back () () in
-  place.own.strand <- Strand.current ();
-  bring_context place ~outer:(Context.here ());
-  telling_caller (fun () ->
-      Outcome.finally put_all_back () (fun () ->
-          change pool.outsiders (List.cons place);
-          arrive ();
-          before := show place;
-          leave_for_another outer;
-          f ()))
-
-let outside_unless_closed ?if_closed fn pool f =
-  let is_within = is_outsider pool and refused = ref false in
-  let arrive () =
-    refused := Atomic.get pool.closing && not is_within;
-    if !refused then refuse_closed fn pool
-  in
-  let f () =
-    Context.check_if_any ();
-    f ()
-  in
-  try outside pool ~arrive f
-  with Invalid_argument _ when !refused && Option.is_some if_closed -> Option.get if_closed ()
 
 (* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead
    of the refusal. *)
@@ -346,7 +312,7 @@ let with_worker ?if_closed fn pool ~in_place f =
     | None -> (
       match enter fn pool with
       | Some visit -> visiting visit f
-      | None -> outside_unless_closed ?if_closed fn pool in_place
+      | None -> in_place ()
       | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
 
 (* Somebody who waits outside does what nobody there does: all residents are blocked, in a way that
