@@ -19,4 +19,4 @@ type loop = {
 }
 
 val run_dynamic : ?if_closed:(unit -> unit) -> Muster_core.Pool.t -> loop -> unit
-(** [if_closed]: see Visit. *)
+(** [if_closed]: see Caller. *)

@@ -333,19 +333,6 @@ let collections_do_not_wait ~dynamic pool =
   (* A machine that is busy may take long. *)
   check_bool "meanwhile" true (List.exists (fun _ -> collects_meanwhile ()) [ 1; 2; 3 ])
 
-(* {2 The default pool's successor} *)
-
-(* A stub that is in no pool does not know that another one is current by now. *)
-let keeps_to_it_in_the_next_default_pool () =
-  Pool.close (Pool.default ());
-  Atomic.set (Muster_core.Pool.default ()).size 1;
-  check_int "told" 1 (workers ());
-  Pool.close (Pool.default ());
-  check_int "of the next" 1 (workers ());
-  use_all ();
-  let in_a_pool = Pool.run (Pool.default ()) workers in
-  check_int "in that pool" (Pool.size (Pool.default ())) in_a_pool
-
 (* {2 Programs} *)
 
 let bare_program () =
@@ -418,7 +405,4 @@ let () =
           case "that of the guide" program_of_the_guide;
           case "one that lacks the lock" without_lock;
         ] );
-      (* Last, for what it was told holds in all of the program. *)
-      ( "the next default pool",
-        [ case "what C was told stays" keeps_to_it_in_the_next_default_pool ] );
     ]

@@ -13,9 +13,12 @@ type t = {
   mutable lost : bool;  (** a thread did not find its own place *)
 }
 
-(* The resident in place 1 is in none of the processes: it is blocked for good. *)
+(* The resident in place 1 is none of the processes: it is blocked for good. *)
+let blocked = -1
+
 let make ~extra () =
   let pool = World.pool 2 ~extra ~calls:false ~serve_inbox:Caller.serve_inbox in
+  Atomic.set (workers pool).(1).owner blocked;
   for i = pool.regulars to Array.length (workers pool) - 1 do
     Atomic.set (workers pool).(i).owner 0
   done;
