@@ -1,5 +1,5 @@
-(* mld FILE.md: the page as odoc reads it, for [make doc]. It knows the Markdown of this folder: headings,
-   paragraphs, lists of one level, tables, fenced code, links, [code], bold and emphasis. *)
+(* mld FILE.md: the page as odoc reads it, for [make doc]. It knows the Markdown of this folder:
+   headings, paragraphs, lists of one level, tables, fenced code, links, code, bold and emphasis. *)
 
 let replace pattern by = Str.global_replace (Str.regexp pattern) by
 let starts prefix line = String.starts_with ~prefix line
@@ -33,7 +33,9 @@ let link text url =
   else text
 
 let token =
-  Str.regexp "`\\([^`]+\\)`\\|\\[\\([^]]+\\)\\](\\([^)]+\\))\\|\\*\\*\\([^*]+\\)\\*\\*\\|\\*\\([^* ][^*]*\\)\\*"
+  let code = "`\\([^`]+\\)`" and link = "\\[\\([^]]+\\)\\](\\([^)]+\\))" in
+  let bold = "\\*\\*\\([^*]+\\)\\*\\*" and emphasis = "\\*\\([^* ][^*]*\\)\\*" in
+  Str.regexp (String.concat "\\|" [ code; link; bold; emphasis ])
 
 let group n text = try Some (Str.matched_group n text) with Not_found -> None
 
@@ -114,34 +116,47 @@ let rec span test = function
     (line :: more, rest)
   | rest -> ([], rest)
 
-let is_plain line =
-  line <> "" && not (is_item line || List.exists (fun it -> starts it line) [ "#"; "```"; "|"; "<!--" ])
+let begins_block line =
+  is_item line || List.exists (fun it -> starts it line) [ "#"; "```"; "|"; "<!--"; "![" ]
 
-let rec blocks = function
-  | [] -> ()
-  | "" :: rest ->
+let is_plain line = line <> "" && not (begins_block line)
+
+(* Each prints the block that begins here, and gives the lines behind it. *)
+
+let code_block line rest =
+  let body, rest = span (fun line -> not (starts "```" line)) rest in
+  print_code (String.sub line 3 (String.length line - 3)) body;
+  List.tl rest
+
+let table_block lines =
+  let table, rest = span (starts "|") lines in
+  print_table table;
+  rest
+
+let list_block line lines =
+  let texts, rest = items lines in
+  print_items (not (starts "-" line)) texts;
+  rest
+
+let paragraph lines =
+  let text, rest = span is_plain lines in
+  print_endline (inline (String.concat "\n" text));
+  rest
+
+let block line rest =
+  if line = "" then (
     print_newline ();
-    blocks rest
-  | line :: rest when starts "<!--" line || starts "![" line -> blocks rest
-  | line :: rest when starts "```" line ->
-    let body, rest = span (fun line -> not (starts "```" line)) rest in
-    print_code (String.sub line 3 (String.length line - 3)) body;
-    blocks (List.tl rest)
-  | line :: rest when starts "#" line ->
+    rest)
+  else if starts "<!--" line || starts "![" line then rest
+  else if starts "```" line then code_block line rest
+  else if starts "#" line then (
     heading line;
-    blocks rest
-  | line :: _ as lines when starts "|" line ->
-    let table, rest = span (starts "|") lines in
-    print_table table;
-    blocks rest
-  | line :: _ as lines when is_item line ->
-    let texts, rest = items lines in
-    print_items (not (starts "-" line)) texts;
-    blocks rest
-  | lines ->
-    let paragraph, rest = span is_plain lines in
-    print_endline (inline (String.concat "\n" paragraph));
-    blocks rest
+    rest)
+  else if starts "|" line then table_block (line :: rest)
+  else if is_item line then list_block line (line :: rest)
+  else paragraph (line :: rest)
+
+let rec blocks = function [] -> () | line :: rest -> blocks (block line rest)
 
 let () =
   let text = In_channel.with_open_bin Sys.argv.(1) In_channel.input_all in
