@@ -175,6 +175,29 @@ let long_fields =
   in
   in_values too_long
 
+(* An interface names a page's section by its title: doc/limits.md, "Blocking calls" and "Deadlines". *)
+let lost_links =
+  let titles =
+    Sources.lines (Sources.find "doc/limits.md")
+    |> List.filter (String.starts_with ~prefix:"## ")
+    |> List.map (fun line -> String.sub line 3 (String.length line - 3))
+  in
+  let one_line text = String.concat " " (Str.split (Str.regexp "[ \n]+") text) in
+  let link = Str.regexp "doc/limits\\.md\\]?, \\(\\(\\( and \\|, \\)?\"[^\"]*\"\\)+\\)" in
+  let rec links text from =
+    match Str.search_forward link text from with
+    | exception Not_found -> []
+    | _ ->
+      let named = Str.matched_group 1 text and next = Str.match_end () in
+      List.filteri (fun i _ -> i mod 2 = 1) (String.split_on_char '"' named) @ links text next
+  in
+  let in_file (file : Sources.t) =
+    links (one_line file.text) 0
+    |> List.filter (fun title -> not (List.mem title titles))
+    |> List.map (fun title -> Printf.sprintf "%s: %s" file.path title)
+  in
+  List.concat_map in_file interfaces
+
 (* {2 The limits}
 
    [at_most] is the limit that is kept. It stands above the goal, the second number, only while the
@@ -199,6 +222,7 @@ let limits =
     limit "sentences over 25 words in interfaces" 2 0 (all_of long_sentences);
     limit "values over 80 words in interfaces" 0 0 (all_of long_values);
     limit "fields over two lines in interfaces" 1 0 (all_of long_fields);
+    limit "links of interfaces to no section" 0 0 (all_of lost_links);
     limit "words of ARCHITECTURE.md" 1_800 1_800 (words_of "ARCHITECTURE.md");
     limit "words of README.md" 700 700 (words_of "README.md");
     limit "lines of CHANGES.md" 60 60 (lines_in "CHANGES.md");
