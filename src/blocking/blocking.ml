@@ -2,11 +2,11 @@
 
 open Muster_core
 
-(* A task that is cancelled waits no longer (Waiter): what comes later finds nobody.
+(* A cancelled task waits no longer (Waiter), so a late outcome is dropped.
 
    While the call runs, its thread takes signals as any thread of the program does: they end system
-   calls. Otherwise the crew has no use for them. Where there was no thread to be had, it is the
-   caller's own, whose signals are as they are. *)
+   calls. At other times the crew blocks them. If no thread could be started, the call runs on the
+   caller's own thread, whose signals stay as they are. *)
 let outcome ~caller f =
   let by_crew = Machine.thread_id () <> caller in
   match

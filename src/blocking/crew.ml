@@ -1,9 +1,9 @@
-(* Who waits for the world, so that workers need not.
+(* Threads that wait for the system, so that workers need not.
 
    Parties: callers (any thread), the foreman (the thread that a domain begins with) and hands
    (systhreads of that domain). A thread that returns from a system call needs its domain's lock.
-   On a worker's domain the worker has it, and gives it away every 50 ms only; here all who could
-   have it wait, too.
+   On a worker's domain the worker has it, and gives it away only every 50 ms. In the crew's own
+   domain all other threads wait, too.
 
    One atomic holds all but the jobs in hand, and every change is a compare-and-set of the whole:
 
@@ -13,24 +13,25 @@
    - [idle]: hands that sleep. A caller takes one out, gives it its job, then wakes it.
    - [hands]: those that have started, or are about to, and have not taken themselves out.
 
-   Who moves what. Away -> Here: the caller who brings the first job; he starts the domain. A job
-   goes to an idle hand, else to [waiting], and then the foreman is woken. The foreman takes all
-   of [waiting], counts them as hands, and starts these. A hand whose job has ended takes another
-   from [waiting], or goes to [idle] and sleeps; after [patience_ms] it takes itself out, unless a
-   caller was faster, who brings a job then. The last hand to go wakes the foreman. Here -> Away:
-   the foreman, if [waiting] is empty and [hands] 0; then the domain ends.
+   Moves. Away -> Here: the caller that brings the first job starts the domain. A job goes to an
+   idle hand, else to [waiting], and then the foreman is woken. The foreman takes all of [waiting],
+   counts them as hands, and starts these. A hand whose job has ended takes another from [waiting],
+   or goes to [idle] and sleeps. After [patience_ms] it takes itself out, unless a caller was faster
+   and brings it a job. The last hand to go wakes the foreman. Here -> Away: the foreman, if
+   [waiting] is empty and [hands] 0; then the domain ends.
 
    No job is lost: a waiting job is there before the foreman is woken, wake-ups are kept (Sleeper),
    and he looks before he sleeps and before he leaves. No job waits for another to end: he
    starts a hand for each. At rest the state is Away, and there is neither thread nor domain.
 
-   A finaliser that raises may strike hands and foreman anywhere but between a compare-and-set and the write
-   after it, where nothing is allocated. What they are at stands outside their stacks: the foreman's jobs in
-   [taken], a hand's in [job], which only the caller who took it out of [idle] writes while it is [listed], and only
-   the hand itself otherwise. So they begin again. A wake-up may find the job gone already; it costs a look.
+   A finaliser may raise in a hand or the foreman anywhere, except between a compare-and-set and the
+   write after it, where nothing is allocated. Their jobs stand outside their stacks: the foreman's
+   in [taken], a hand's in [job]. While a hand is [listed], only the caller that took it out of
+   [idle] writes its [job]; otherwise only the hand itself does. So both begin again. A wake-up may
+   find the job gone already, which costs a look.
 
-   Nothing of this is a lock, for a thread of this domain may lose its turn anywhere, for
-   as long as another one computes. *)
+   None of this is a lock, since a thread of this domain may lose its turn anywhere, for as long as
+   another one computes. *)
 
 open Muster_core
 module Sleeper = Machine.Sleeper
@@ -85,8 +86,8 @@ let run_job hand job =
   Atomic.set hand.job none;
   job ()
 
-(* Ends when the hand has taken itself out. What it is at, it sees from its fields: so it may be begun
-   again wherever an exception came out of it. *)
+(* Ends when the hand has taken itself out. Its fields tell its state, so it may begin again
+   wherever an exception came out of it. *)
 let rec work hand =
   let job = Atomic.get hand.job in
   if job != none then (
@@ -97,8 +98,8 @@ let rec work hand =
     work hand)
   else if Sleeper.doze hand.sleeper patience_ms || not (leave hand) then work hand
 
-(* A finaliser of the program's, or another function that the collector calls, raises in whatever thread
-   it strikes. *)
+(* A finaliser of the program, or another function that the collector calls, may raise in any
+   thread. *)
 let rec work_on hand =
   match work hand with
   | () -> ()
@@ -145,7 +146,7 @@ let may_leave () =
     Atomic.compare_and_set state seen Away
   | Away | Here _ -> false
 
-(* Nobody tells when what keeps the domain has gone: a thread that a job has started, say. *)
+(* No event tells when the last other thread of the domain has ended, say one that a job started. *)
 let rest_ms () =
   match Atomic.get state with Here { hands = 0; _ } -> patience_ms | Away | Here _ -> -1
 
@@ -191,8 +192,8 @@ and run_beside job =
   | _ -> ()
   | exception (Sys_error _ | Failure _ | Out_of_memory) -> job ()
 
-(* [call] is for one: the domain, or its caller where an exception (an asynchronous one, say) came out of
-   the spawn before. A domain that comes too late goes home. *)
+(* [call] is for one: the domain, or its caller where an exception (an asynchronous one, say) came
+   out of the spawn before. A domain that comes too late goes home. *)
 let start_domain call =
   match Machine.spawn (fun () -> if Atomic.exchange call false then run_domain ()) with
   | (_ : unit Domain.t) -> ()

@@ -9,4 +9,4 @@ val run : (unit -> unit) -> unit
     {b Cost}: 10-16 us where a thread of the crew sleeps; some 30 us more if one has to start;
     some 200 us more if the domain has.
     {b Domains}: any.
-    {b Order}: what happened before the call happens before [job]. *)
+    {b Order}: everything before the call happens before [job]. *)

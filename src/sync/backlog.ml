@@ -3,8 +3,8 @@
    queue: Okasaki, Purely Functional Data Structures, 1998, section 10.1). Elements leave from
    [front], then from the oldest chunk in the middle, then from [back].
 
-   The usual two lists will not do. Whoever pops when the front is used up reverses a back list as
-   long as the backlog; a sender needs less time for a push, so the compare-and-set fails, and so
+   The usual two lists will not do. A receiver that finds the front used up reverses a back list as
+   long as the backlog. A sender needs less time for a push, so the compare-and-set fails, and so
    does the next one, until the senders pause. *)
 
 type 'a t =

@@ -1,19 +1,19 @@
-(* A barrier has one meeting at a time. Its state is one atomic with an immutable value, changed as a
-   whole by compare-and-set.
+(* A barrier has one meeting at a time. Its state is one atomic with an immutable value, changed as
+   a whole by compare-and-set.
 
    {v Open --a party comes, leaves--> Open        Open --the last one comes--> Met v}
 
-   Who finds it [Met] puts a new meeting in its place, and comes to that one.
+   A party that finds it [Met] puts a new meeting in its place, and comes to that one.
 
-   Who counts. A waiter whose task is cancelled is dead from that moment, and leaves when its strand
-   runs again, which may be later. So who might be the last one looks how many of the others are alive,
-   and waits with them if they are too few. Else it ends the meeting, with those: one that dies
-   between this look and its grant has counted, and goes on; one that was dead has not, and raises. It
-   asks later which of the two it was, so [Met] has the list.
+   Dead waiters. A waiter whose task is cancelled is dead from that moment. It leaves when its fiber
+   runs again, which may be later. So a party that might be the last one counts the living waiters,
+   and waits with them if they are too few. Else it ends the meeting with these. A waiter that dies
+   between this count and its grant has counted, and goes on. A waiter that was dead before raises.
+   Each waiter asks later which of the two it was, so [Met] has the list.
 
-   Who leaves is dead, and nobody searches for it. When more have left than are counted, all that are
-   dead are let go of, also those that have yet to leave: those that have left have paid for the look.
-   At rest nobody is in the meeting. *)
+   A waiter that leaves stays in the list, since a search would cost too much. When more waiters
+   have left than are counted, one pass drops all dead waiters. The waiters that have left pay for
+   it. At rest the meeting is empty. *)
 
 open Muster_core
 

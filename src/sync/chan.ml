@@ -23,9 +23,9 @@ let try_recv c =
   | Nothing -> None
   | Drained -> raise Closed
 
-(* Waits in line; the entry's cell, if somebody has accepted it. [None]: the step would succeed now, so
-   it did not get in line, and tries again. (It does not take the message here: a cancellation
-   before the wait returns would lose it.) *)
+(* Waits in line; the entry's cell, if a partner has accepted it. [None]: the step would succeed
+   now, so it did not get in line, and tries again. (It does not take the message here: a
+   cancellation before the wait returns would lose it.) *)
 let wait c make =
   let lined_up = ref None in
   Waiter.wait (fun w ->

@@ -1,6 +1,7 @@
-(* One atomic with the queue of those who wait. A waiter joins while it holds the mutex, and lets go
-   of that afterwards: so whoever takes the mutex next finds it in the queue. A signal takes the
-   oldest out and grants it; if that one is dead (its task was cancelled), it takes the next.
+(* One atomic with the queue of waiters. A waiter joins while it holds the mutex, and unlocks it
+   afterwards. So the next holder of the mutex finds it in the queue. A signal takes the oldest
+   waiter out and grants it. If that one is dead (its task was cancelled), the signal takes the
+   next.
 
    At rest the queue is empty, or holds dead waiters. *)
 
@@ -15,7 +16,7 @@ let rec join t w =
   let queue = Fifo.push ~is_live:Waiter.is_waiting seen w in
   if not (Atomic.compare_and_set t seen queue) then join t w
 
-(* [out] is who was taken out and may not be granted yet. *)
+(* [out] is the waiter that was taken out and may not be granted yet. *)
 let rec signal_one t out =
   match !out with
   | Some w when Waiter.has_granted w -> ()
@@ -28,7 +29,7 @@ let rec signal_one t out =
       if Atomic.compare_and_set t seen queue then out := next;
       signal_one t out)
 
-(* An asynchronous exception cuts neither short once somebody was taken out. *)
+(* An asynchronous exception cuts neither short once a waiter was taken out. *)
 let signal t = if not (Fifo.is_empty (Atomic.get t)) then Outcome.firmly signal_one t (ref None)
 
 let rec broadcast t =
@@ -50,7 +51,7 @@ let wait t m =
     join t w;
     Mutex.unlock m
   in
-  (* One thunk for both: between them an exception may strike, too, before anybody would see to the mutex. *)
+  (* One thunk for both, since an asynchronous exception may be delivered between them. *)
   let wait_and_retake () =
     Waiter.wait register;
     Mutex.relock m

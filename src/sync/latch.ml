@@ -1,6 +1,6 @@
 (* One atomic with an immutable state, changed as a whole by compare-and-set. A waiter joins only
-   while the count is above 0; whoever takes it to 0 takes all waiters out with the same step, and
-   grants them. Dead waiters (of cancelled tasks) need nobody's care. At rest the latch is [opened]. *)
+   while the count is above 0. The call that takes it to 0 takes all waiters out in the same step,
+   and grants them. Dead waiters (of cancelled tasks) need no care. At rest it is [opened]. *)
 
 open Muster_core
 

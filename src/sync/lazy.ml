@@ -6,9 +6,9 @@
          +--- f is cancelled ----+
    v}
 
-   Whoever brings it from Pending to Running computes, and is the only one to leave Running, with
-   one step that hands it all waiters; it grants them, and they look again. One of these takes a
-   Pending over. Dead waiters (of cancelled tasks) need nobody's care.
+   The party that brings it from Pending to Running computes. It alone leaves Running, by one step
+   that gives it all waiters. It grants them, and they look again; one of them takes a Pending over.
+   Dead waiters (of cancelled tasks) need no care.
 
    At rest it is Pending, Value or Failed. *)
 
@@ -37,8 +37,8 @@ let finish t state =
   | Running { waiters; _ } -> Outcome.firmly grant_all waiters ()
   | Pending _ | Value _ | Failed _ -> assert false
 
-(* Nothing is allocated before the handler is there, and the new state is there before [finish]: so an
-   asynchronous exception is that of the computation. *)
+(* Nothing is allocated before the handler is set, and the new state is there before [finish]. So an
+   asynchronous exception counts as the computation's. *)
 let compute t f ~was_cancelled =
   match
     let v = f () in

@@ -4,33 +4,33 @@
      Free <--lock, unlock--> Held h --a waiter comes--> Busy { holder = h; queue; ... }
    v}
 
-   Parties: the holder; strands that come; waiters, asleep in [queue] or in [first]; at most one
-   waiter that has been woken and is on its way.
+   Parties: the holder; newcomers; waiters, asleep in [queue] or in [first]; at most one waiter that
+   has been woken and is on its way.
 
    holder  0: nobody. Only the holder leaves Held, and unlocks a Busy.
    queue   waiters that have not been woken, the oldest first. Those whose tasks were cancelled are
            dead: a grant fails.
    woken   a waiter has been granted its wake by an unlock, to try again, and has not yet tried.
-           While it is set no unlock wakes another one. Whoever is granted clears it, when it takes
-           the lock or goes to [first]; who sets it and finds the waiter dead passes it on to the
+           While it is set no unlock wakes another one. The granted waiter clears it, when it takes
+           the lock or goes to [first]. An unlocker that finds the waiter dead passes it on to the
            next, or clears it.
    first   the waiter that was woken and found the lock taken. The next unlock hands it the lock:
            the holder is [in_transit] until the waiter runs and puts its own number there. If it is
            dead the unlocker goes on to unlock in its place. (Its number as the holder would not do:
            the task that was cancelled may try to lock meanwhile, and is no holder.)
 
-   So a free lock goes to whoever comes first, and no waiter is passed over more than once after
+   So a free lock goes to the first party that asks, and no waiter is overtaken more than once after
    its turn has come. Handing over always would leave the lock idle until a worker gets to the
-   waiter, with everybody else queueing up behind it (convoys, Blasgen et al. 1979); the measurements are
-   in bench/README.md. The mixture is that of Go's sync.Mutex and of WebKit's locks (Pizlo, 2016).
+   waiter, while all others queue up behind it (convoys, Blasgen et al. 1979). The mixture is that
+   of Go's sync.Mutex and of WebKit's locks (Pizlo, 2016).
 
-   No wake-up is lost: a waiter enters the queue by a compare-and-set from a state that has a holder,
-   and that one unlocks later. If an unlock finds a queue, it wakes somebody, or somebody is woken
-   already, who will find the lock free or wait in [first]. In any state with a queue or [first],
-   therefore, there is a holder, or somebody on the way to become one, or the one who has just
-   found a waiter dead and looks for the next ([Wake_next]).
+   No wake-up is lost: a waiter enters the queue by a compare-and-set from a state that has a
+   holder, and that one unlocks later. If an unlock finds a queue, it wakes a waiter, or a waiter is
+   woken already. That one will find the lock free or wait in [first]. So any state with a queue or
+   [first] has a holder, a party that is about to become one, or an unlocker that has just found a
+   waiter dead and looks for the next ([Wake_next]).
 
-   At rest: Free, or Held by one that runs. *)
+   At rest: Free, or Held by a party that runs. *)
 
 open Muster_core
 
@@ -52,23 +52,23 @@ let state b =
 let holder = function Free -> 0 | Held h -> h | Busy b -> b.holder
 let is_mine t = holder (Atomic.get t) = Strand.current ()
 
-(* [fn] is who was called: also of what does its work for it. *)
+(* [fn] is the function that the user called. *)
 let misuse fn what = invalid_arg ("Muster.Mutex." ^ fn ^ ": the mutex is " ^ what)
 
 (* {2 Duties}
 
-   What somebody owes to the others. It stands in a cell that says at any time what has been done: between
-   a step and the note of it nothing is allocated, at which an asynchronous exception (Ctrl-C) could
-   strike. So where one does, the rest is done before it goes on (Outcome.firmly). *)
+   A duty is the work that a party still owes to the others. It stands in a cell. Between a step and
+   the note of it nothing is allocated, so no asynchronous exception (Ctrl-C) is delivered there. If
+   one is delivered later, the rest is done before it goes on (Outcome.firmly). *)
 
 type duty =
   | Done
   | Unlock  (** as the holder, or in the place of one in transit *)
   | Hand_to of Waiter.t  (** the lock is in transit to it *)
-  | Wake of Waiter.t  (** it is the one who is woken *)
+  | Wake of Waiter.t  (** the waiter to wake *)
   | Wake_next  (** that one is dead, or has left *)
 
-(* What a step makes of a state, and what is left to do then. *)
+(* The state after a step of [duty], and the remaining duty. *)
 let after duty seen =
   match (seen, duty) with
   | Busy ({ first = Some e; _ } as b), Unlock ->
@@ -145,8 +145,8 @@ let rec join t e ~woken =
   | Busy b as seen when b.holder <> 0 -> queue_up seen b
   | Free | Busy _ -> false
 
-(* [turn] is what the strand would owe if it left: [Wake_next] where it was woken, [Unlock] where it has
-   the lock, in transit; that comes of the wait, as soon as it is over. *)
+(* [turn] is the duty of the waiter if it left now: [Wake_next] where it was woken, [Unlock] where
+   it has the lock, in transit, as it does when its wait is over. *)
 let sleep t ~wait turn =
   let woken = !turn == Wake_next and joined = ref false in
   let register e =
@@ -168,7 +168,7 @@ let rec try_and_sleep t me ~wait turn =
     if !turn == Unlock then accept t me else try_and_sleep t me ~wait turn
   end
 
-(* A strand that is cancelled, or struck by an asynchronous exception, leaves its turn to the next. *)
+(* A waiter that is cancelled, or gets an asynchronous exception, leaves its turn to the next. *)
 let await t me ~wait =
   let turn = ref Done in
   Outcome.on_failure

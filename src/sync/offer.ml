@@ -1,19 +1,18 @@
 (* A wait that one of several events may end.
 
-   Parties: the waiting one, those who bring an event to one of its offers, and whoever cancels
-   it.
+   Parties: the waiter, parties that bring an event to one of its offers, and a canceller.
 
    {v race  undecided --accept i--> i          waiter  waiting --grant--> granted
                       \-withdraw--> withdrawn                  \-cancel-> dead v}
 
-   A race is decided once, by a compare-and-set. Who has decided for offer [i] grants the waiter;
-   if the waiter is dead, the event goes to somebody else, and the party, which raises, has no
-   use for its other offers either. So an offer is accepted iff its race was decided for it and
-   its waiter was granted: both are final, so [accept] can be asked again, by others, and answers
-   the same. Between the two steps another party may do the second one, too: no party waits for
-   one that the machine has stopped.
+   A race is decided once, by a compare-and-set. The party that has decided for offer
+   [i] grants the waiter. If the waiter is dead, the event goes to another waiter; the dead one
+   raises, and has no use for its other offers either. So an offer is accepted iff its race was
+   decided for it and its waiter was granted. Both are final, so every later [accept] answers the
+   same. Between the two steps another party may do the second one, too. So no party waits for a
+   party that the machine has stopped.
 
-   An offer without rivals needs no race: nobody else grants its waiter. *)
+   An offer without rivals needs no race: only its own acceptance grants its waiter. *)
 
 open Muster_core
 
@@ -37,7 +36,7 @@ let is_open = function
   | Alone waiter -> Waiter.is_waiting waiter
   | One_of { race; waiter; _ } -> (not (is_decided race)) && Waiter.is_waiting waiter
 
-(* Whoever was asked the same before may have granted it. *)
+(* An earlier call of [accept] may have granted it. *)
 let accept = function
   | Alone waiter -> Waiter.has_granted waiter
   | One_of { race; number; waiter } ->

@@ -1,8 +1,8 @@
-(** One party that waits at a channel, or at several for whatever comes first. Names only
+(** One party that waits at a channel, or at several for the first event. Names only
     [Atomic] and [Waiter]. *)
 
 type t
-(** What it leaves at one of them. *)
+(** Its entry at one of them. *)
 
 val is_open : t -> bool
 (** Whether {!accept} could say yes. Once false, it stays so, but for an offer that was accepted.

@@ -1,7 +1,7 @@
 (* A channel's state is one immutable value, changed as a whole by compare-and-set.
 
-   Parties: senders, receivers, closers, from any domain; those that found no partner wait in
-   line with an [Offer], which anybody may accept and a cancellation may make void at any time.
+   Parties: senders, receivers, closers, from any domain. Those without a partner wait in line with
+   an [Offer]. Any party may accept it, and a cancellation may make it void at any time.
 
    buffer     messages in the order of their sends. [Offered e] is the message of a sender that
               waited and was moved here: it counts if [e] is accepted, else it is void.
@@ -10,40 +10,40 @@
    receivers  in line, each with a cell for a message.
    closed     for ever, and both lines empty.
 
-   Holds in every state, "open" meaning that the offer is ([Offer.is_open]: what is not open now,
-   never will be, so a look before the compare-and-set is enough):
+   These hold in every state. "Open" says that the offer is ([Offer.is_open]). An offer that is not
+   open now never will be, so a look before the compare-and-set is enough.
 
-   1. Somebody in the senders' line: the buffer is full. [line_up] asks for it, and whoever makes
-      room moves senders up in the same step ([move_up]).
+   1. A sender in line: the buffer is full. [line_up] asks for it, and a receive that makes room
+      moves senders up in the same step ([move_up]).
    2. An open receiver in line: the buffer is empty. [line_up] asks for it, and a message goes
       into the buffer only if no receiver is open.
    3. An open sender and an open receiver in line: both of one race (a [select] that would send
-      to or receive from the same channel). They got in line in one step; nobody else does while
-      the other line has an open offer.
+      to or receive from the same channel). They got in line in one step; no other party does
+      while the other line has an open offer.
 
    No message is lost, none comes twice. A message is in one place: with its sender, in an entry
    of the senders' line, in the buffer. It leaves the line or the buffer by a compare-and-set, so
    one party has it. A receiver that takes the entry of a waiting sender accepts the offer first:
-   if it cannot, the sender raises or takes another offer: this message never was sent. A sender that takes a waiting
-   receiver's entry writes the cell, which is its own then, and accepts: if it cannot, the
-   receiver raises or takes another offer, and never looks into the cell; the message is still
-   the sender's, which goes on to the next. Whoever moved an entry into the buffer accepts it
-   afterwards, and whoever takes it from there asks again: both get the same answer, so neither
-   waits for the other.
+   if it cannot, the sender raises or takes another offer, and this message never was sent. A sender
+   that takes a waiting receiver's entry writes the cell, which is its own then, and accepts. If it
+   cannot, the receiver raises or takes another offer, and never looks into the cell. The message is
+   still the sender's, which goes on to the next. The party that moved an entry into the buffer
+   accepts it afterwards, and the receiver that takes it from there asks again. Both get the same
+   answer, so neither waits for the other.
 
    First in, first out, for each sender. Its send has returned before it sends again, so its
    message is in the buffer (before the next one, which is appended), or received. A message goes
    past the buffer only to an open receiver, so the buffer was empty (2), or from a waiting
    sender when the buffer is empty.
 
-   No wait without a waker. A sender and a receiver who could meet are not both in line (3). A
+   No wait without a waker. A sender and a receiver that could meet are not both in line (3). A
    line's sender has a full buffer (1): a receive, which makes the room, moves it up. A line's
-   receiver has an empty one (2): a send gives its message to it. Those who are made to wait by a
-   void entry that is still in the buffer (its sender was cancelled between the move and the
-   acceptance) are moved up by [repair], which who moved it calls. Close takes both lines.
+   receiver has an empty one (2): a send gives its message to it. A void entry in the buffer (its
+   sender was cancelled between the move and the acceptance) may keep senders waiting. [repair],
+   which the mover calls, moves them up. Close takes both lines.
 
-   Nobody is looked through twice. Who finds a line without an open offer empties it, also where
-   that is all that there is to do: those are void for ever, and nobody may get in line for long.
+   No line is searched twice. A party that finds a line without an open offer empties it, also where
+   it has nothing else to do: these offers are void for ever.
 
    Every loop goes round only because another party's step succeeded, or an offer has become
    void. *)
@@ -84,7 +84,7 @@ let same a b = Type.Id.provably_equal a.kind b.kind
 let length c = (Atomic.get c.state).length
 let is_closed c = (Atomic.get c.state).closed
 
-(* Each state is a new value, and the old one is kept by who asks. *)
+(* Each state is a new value, and the asking party keeps the old one. *)
 let unchanged c =
   let s = Atomic.get c.state in
   fun () -> Atomic.get c.state == s
@@ -101,7 +101,7 @@ let rec oldest is_open line =
 
 (* {2 Room in the buffer} *)
 
-(* Those who are moved up; they are accepted once the state has been changed. *)
+(* The state with senders moved up, and these: they are accepted once the state has been changed. *)
 let rec move_up c s moved =
   if s.length >= c.capacity then (s, moved)
   else
@@ -120,7 +120,7 @@ and accept_all c moved =
   let accepted = List.map (fun (e : _ sender) -> Offer.accept e.offer) (List.rev moved) in
   if not (List.for_all Fun.id accepted) then repair c
 
-(* The buffer without what is void. *)
+(* Drops void entries of the buffer. *)
 and repair c =
   let s = Atomic.get c.state in
   let items = List.filter counts (Backlog.to_list s.buffer) in
@@ -143,7 +143,7 @@ let stay_away pauses =
   done;
   Int.min longest (2 * pauses)
 
-(* A line in which [oldest] has found nobody is not looked through again. *)
+(* Empties a line in which [oldest] has found no open offer. *)
 let forget_senders c s =
   if not (Fifo.is_empty s.senders) then
     ignore (Atomic.compare_and_set c.state s { s with senders = Fifo.empty })
@@ -155,8 +155,8 @@ let forget_receivers c s =
 let accept offer () = ignore (Offer.accept offer)
 let message_of (Value message | Offered { message; _ }) = Message message
 
-(* What it has taken, it returns at once: where something is allocated an asynchronous exception may strike,
-   and the message would be lost. *)
+(* It returns the message at once, before it allocates: an asynchronous exception, which may be
+   delivered at an allocation, would lose the message. *)
 let rec receive_after c pauses =
   let s = Atomic.get c.state in
   match Backlog.pop s.buffer with

@@ -22,13 +22,12 @@ val is_closed : 'a t -> bool
 val length : 'a t -> int
 
 val unchanged : 'a t -> unit -> bool
-(** Whether it is, when called, in the state in which it was when the function was made, and has been
-    all the while. *)
+(** [unchanged port] is a function that tells whether [port] has not changed since [unchanged]. *)
 
 (** {1 Getting in line}
 
-    Whoever found no partner leaves an offer, and a cell that says what became of it when it has
-    been accepted. *)
+    A party that found no partner leaves an offer, with a cell for its result once it is accepted.
+    *)
 
 type 'a entry
 

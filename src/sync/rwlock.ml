@@ -1,14 +1,13 @@
-(* One atomic with an immutable state, changed as a whole by compare-and-set: who is inside, and a
-   queue of who waits, in the order of arrival.
+(* One atomic with an immutable state, changed as a whole by compare-and-set: the holders inside,
+   and a queue of waiters in the order of arrival.
 
-   Every change ends with [admit]: from the head of the queue it lets in what may go in now, a run
-   of readers or one writer. They are inside with that step, and granted their waits after it. One
-   whose grant fails is dead (its task was cancelled), and is let out again by who let it in. So at
-   the head of the queue there is always somebody who has to wait for those inside; and those will
-   leave. A waiter that is cancelled looks whether its going lets others in: dead ones at the head
-   do not count.
+   Every change ends with [admit]: it lets in a run of readers or one writer from the head of the
+   queue. They are inside with that step, and granted their waits after it. A waiter whose grant
+   fails is dead (its task was cancelled); the admitting party lets it out again. So the head of the
+   queue is always a waiter that has to wait for the holders inside, and these will leave. A waiter
+   that is cancelled looks whether its going lets others in: dead ones at the head do not count.
 
-   [writer] is the strand that writes; [in_transit] until a writer that was let in has run. (It may
+   [writer] is the writer's number; [in_transit] until a writer that was let in has run. (It may
    be dead and its task do other things meanwhile, so its number would not do.) *)
 
 open Muster_core
@@ -27,7 +26,7 @@ let in_transit = max_int
 let free = { inside = 0; writer = 0; queue = Fifo.empty }
 let create () = Atomic.make free
 
-(* [fn] is who was called: also of what does its work for it. *)
+(* [fn] is the function that the user called. *)
 let misuse fn what = invalid_arg ("Muster.Rwlock." ^ fn ^ ": the lock is " ^ what)
 let is_live e = Waiter.is_waiting e.waiter
 let enter_writer s writer = { s with inside = -1; writer }
@@ -36,7 +35,7 @@ let enter_reader s = { s with inside = s.inside + 1 }
 let let_out ~writes s =
   if writes then { s with inside = 0; writer = 0 } else { s with inside = s.inside - 1 }
 
-(* Who goes in is returned latest first. *)
+(* The state after it, and the admitted waiters, the latest first. *)
 let rec admit s admitted =
   match Fifo.pop s.queue with
   | Some (e, queue) when not (is_live e) -> admit { s with queue } admitted
@@ -46,10 +45,10 @@ let rec admit s admitted =
     (enter_writer { s with queue } in_transit, e :: admitted)
   | Some _ | None -> (s, admitted)
 
-(* What somebody has still to do, in a cell, as with Mutex: where an asynchronous exception strikes, it is
-   done before that goes on. *)
+(* A duty is the work that a party still has to do, in a cell, as with Mutex. If an asynchronous
+   exception is delivered, the duty is done before the exception goes on. *)
 type duty =
-  | Change of (state -> state) * entry list  (** and who has been let in before *)
+  | Change of (state -> state) * entry list  (** and the waiters that were let in before *)
   | Grant of entry list
 
 let rec work_off t duty =
@@ -69,7 +68,7 @@ let change t f = Outcome.firmly work_off t (ref (Change (f, [])))
 
 (* {2 Lock} *)
 
-(* Dead ones stay in the queue until their strands run: nobody overtakes them. *)
+(* Dead waiters stay in the queue until their fibers run: no newcomer overtakes them. *)
 let nobody_waits s = Fifo.is_empty s.queue || not (Fifo.exists is_live s.queue)
 
 let rec try_lock_read t =
@@ -151,7 +150,7 @@ let unlock_write t = leave t (fun s -> out_of_writing "unlock_write" s)
 
 (* {2 Protect} *)
 
-(* Whoever may be struck on the way out has what it owes at hand. *)
+(* An asynchronous exception on the way out finds the duty in its cell. *)
 let protect t fn ~lock ~out f =
   let duty = ref (Change (out, [])) and go_out duty = Outcome.firmly work_off t duty in
   lock fn t;

@@ -1,23 +1,23 @@
 (* Several cases, of which one is done.
 
-   A party tries its cases, in any order: then nobody can know of it, and it needs nobody's
-   consent but the partner's. If none can be done, it gets in line at each channel with the
-   offers of one race, and waits. Whoever accepts one of them does that case.
+   A party tries its cases, in any order. Meanwhile no other party can know of it, so it needs only
+   its partner's consent. If no case can be done, it gets in line at each channel with the offers of
+   one race, and waits. The party that accepts one of them does that case.
 
    Two that meet. A, in line at some channels, comes to the next, where B waits. To deal with B,
    both races would have to be decided at once: decide A's first, and B may be gone; decide B's
-   first, and A may be. So A does not deal there. It withdraws; if somebody has chosen it before,
-   good; if not, it is in no line any more, and begins anew: it tries its cases as one whom
-   nobody knows. (Reppy, Russo and Xiao, Parallel Concurrent ML, 2009, have a third state,
-   claimed, and those who meet it spin; Go locks all the channels.)
+   first, and A may be. So A does not deal there. It withdraws. If another party has chosen it
+   before, it is done. If not, it is in no line any more, and begins anew: it tries its cases.
+   (Reppy, Russo and Xiao, Parallel Concurrent ML, 2009, have a third state, claimed, on which other
+   parties spin; Go locks all the channels.)
 
    It cannot deal with itself: while it tries its cases, none of its offers is open.
 
-   Nobody withdraws for ever. All get in line in the order of the channels' numbers, at each
+   No party withdraws for ever. All get in line in the order of the channels' numbers, at each
    channel in one step with all their cases there. A withdraws at channel k for an open B. When A
-   tries again, B may be gone: was it chosen, somebody has got on; was it cancelled, that is
-   once. Or B has withdrawn itself, at a channel after k, since it was in line at k, for a C who
-   is in line there, and so on: the numbers grow, so one in this row did not withdraw. Whoever
+   tries again, B may be gone. If B was chosen, another party has got on; if it was cancelled, that
+   happens once. Or B has withdrawn itself, at a channel after k, since it was in line at k, for a C
+   in line there, and so on. The numbers grow, so one in this row did not withdraw. The party that
    withdrew for that one finds it, or it was chosen. (With one step for each case, two that both
    send to and receive from a channel could withdraw for each other again and again: the model
    checker found that.)
@@ -26,10 +26,10 @@
    the same chance, whatever stands between them, and so it is with several in one line. Lines are
    first in, first out.
 
-   Who does not wait must not say that nothing could be done while at each moment something could:
-   a message may go from a channel that was not looked at yet, when another one has come to one that
-   was. So it tries again where a channel has changed meanwhile; else all failed in states that stood
-   side by side. (A state never comes back.) *)
+   [try_select] must not say that no case could be done while at each moment some case could. A
+   message may leave a channel that was not tried yet, just when another one comes to a channel that
+   was. So it tries again where a channel has changed meanwhile. Else all cases failed in states
+   that stood side by side. (A state never comes back.) *)
 
 open Muster_core
 
@@ -41,7 +41,7 @@ let receive port f = Receive (port, f)
 let send port message ~sent ~refused = Send { port; message; sent; refused }
 let number = function Receive (port, _) -> Port.number port | Send s -> Port.number s.port
 
-(* What is left to do when the case has been done. *)
+(* Does the case if it can, and returns the function to call afterwards. *)
 let try_case = function
   | Receive (port, f) -> (
     match Port.receive port with
@@ -69,7 +69,7 @@ let shuffled list =
   Array.shuffle ~rand:Turn.below cases;
   cases
 
-(* The case as an entry for its channel, which is [port], and what is left to do when it has been
+(* The case as an entry for its channel, which is [port], and the function to call once it has been
    accepted. *)
 let entry (type a b) (port : a Port.t) offer (case : b case) : a Port.entry * (unit -> b) =
   let own : type c. c Port.t -> c Port.entry -> a Port.entry =
@@ -99,7 +99,7 @@ let line_up cases finishes race waiter group =
   in
   match cases.(List.hd group) with Receive (port, _) -> at port | Send { port; _ } -> at port
 
-(* Once somebody has chosen, there is no need for more. *)
+(* Once a partner has chosen, it needs no more lines. *)
 let rec line_up_all cases groups finishes race waiter =
   match groups with
   | group :: groups when not (Offer.is_decided race) ->

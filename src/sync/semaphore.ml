@@ -1,15 +1,15 @@
-(* One atomic with an immutable state, changed as a whole by compare-and-set: permits that nobody
-   has, or waiters.
+(* One atomic with an immutable state, changed as a whole by compare-and-set: free permits,
+   or waiters.
 
-   A release takes the oldest waiter out and grants it its wait, which is the permit. If that one
-   is dead (its task was cancelled), the permit is still in the releaser's hand: next waiter. A
-   waiter joins by a compare-and-set from a state without permits, so somebody has them and will
-   release; there is no state with both a permit and a waiter.
+   A release takes the oldest waiter out and grants its wait, which is the permit. If that waiter is
+   dead (its task was cancelled), the releaser still has the permit, and tries the next waiter. A
+   waiter joins by a compare-and-set from a state without permits. So other parties have them and
+   will release; there is no state with both a permit and a waiter.
 
-   What a releaser has still to do is in a cell, as with Mutex: where an asynchronous exception strikes, that
-   is done before it goes on.
+   A releaser keeps its remaining work in a cell, as with Mutex. If an asynchronous exception is
+   delivered, it finishes that work before the exception goes on.
 
-   At rest: permits in [Permits], or with whoever acquired them. *)
+   At rest: permits are in [Permits], or with the parties that acquired them. *)
 
 open Muster_core
 
@@ -24,7 +24,7 @@ let make n =
 
 type duty = Done | Release | Grant of Waiter.t  (** the permit in hand *)
 
-(* [fn] is who was called. *)
+(* [fn] is the function that the user called. *)
 let after fn seen =
   match seen with
   | Permits n when n = max_int -> invalid fn "there are max_int permits already"
