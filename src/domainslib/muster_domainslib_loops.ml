@@ -20,7 +20,8 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
   match chunk_size with
   | Some n when n > 0 -> n
   | _ ->
-    let count = Int.max 1 (span start finish + 1) in
+    let span = span start finish in
+    let count = if span = max_int then span else span + 1 in
     if pool.asked = 1 then count
     else Int.max 1 (count / (8 * Int.min pool.asked beyond_any_machine))
 
@@ -67,6 +68,7 @@ type 'a t = {
   leaf : int -> int -> 'a;  (** the value of a chunk *)
   combine : 'a -> 'a -> 'a;
   failures : Outcome.failure Leftmost.t;
+  enough : unit -> 'a option;  (** the value of all that has not begun, once a search has found *)
 }
 
 (* Everything right of a failure is to stop. *)
@@ -74,12 +76,13 @@ let noted t hi f = Outcome.on_failure f (Leftmost.note t.failures hi)
 
 let rec part t lo hi =
   if Leftmost.stops t.failures lo then raise Promise.Skipped;
-  if span lo hi < t.chunk then noted t hi (fun () -> t.leaf lo hi)
-  else begin
+  match t.enough () with
+  | Some v -> v
+  | None when span lo hi < t.chunk -> noted t hi (fun () -> t.leaf lo hi)
+  | None ->
     let mid = lo + (span lo hi / 2) in
     let l, r = both t.pool (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
     noted t hi (fun () -> t.combine l r)
-  end
 
 (* {2 The caller} *)
 
@@ -103,11 +106,13 @@ let begin_in pool =
   Context.check_if_any ()
 
 (* What chunks raise comes before a cancellation that was told between them. *)
-let over pool chunk_size ~start ~finish leaf combine =
+let never () = None
+
+let over ?(enough = never) pool chunk_size ~start ~finish leaf combine =
   let chunk = chunk_of pool chunk_size ~start ~finish in
   if span start finish < chunk then leaf start finish
   else
-    let t = { pool; chunk; leaf; combine; failures = Leftmost.create () } in
+    let t = { pool; chunk; leaf; combine; failures = Leftmost.create (); enough } in
     in_pool pool @@ fun () ->
     Context.raising (fun () -> Leftmost.get t.failures) (fun () -> part t start finish)
 
@@ -148,7 +153,8 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
     if Option.is_none (Atomic.get found) then
       match body i with None -> if i < hi then in_a_row (i + 1) hi | it -> Atomic.set found it
   in
-  if start <= finish then over pool chunk_size ~start ~finish in_a_row unit;
+  let enough () = Option.map ignore (Atomic.get found) in
+  if start <= finish then over ~enough pool chunk_size ~start ~finish in_a_row unit;
   Atomic.get found
 
 (* {2 Scans}
