@@ -175,8 +175,6 @@ let pack_up { w; outer; shown } () =
   Deque.sweep w.deque;
   publish_counts w;
   if outer = None && current () == w then Heap.give_back ~chosen:w.pool.minor_heap;
-  w.own.stands_in <- Inbox.never;
-  w.own.suspect <- none;
   Context.shield w;
   go_back w ~shown ~outer
 
@@ -314,14 +312,3 @@ let with_worker ?if_closed fn pool ~in_place f =
       | Some visit -> visiting visit f
       | None -> in_place ()
       | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
-
-(* Somebody who waits outside does what nobody there does: all residents are blocked, in a way that
-   the pool does not see. *)
-let serve_inbox pool ~until =
-  let rec serve w =
-    if not (until ()) then begin
-      take_on_inbox w;
-      if execute_next w from_inbox then serve w
-    end
-  in
-  match try_enter pool with Some visit -> visiting visit serve | None -> ()

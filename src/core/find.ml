@@ -1,11 +1,9 @@
 (* Where a worker finds work: the own deque, the others' deques, the inbox; every so often the inbox, the
    oldest of the own deque or another's comes first. (The mailbox is not looked for: Run.serve.)
 
-   The inbox is for residents: an outside item can last for ever, and a visitor has its own caller to return
-   to. A visitor serves it where there is no resident, or where it sleeps and nobody
-   has taken what lay in the inbox for 200 ms (Worker.relief_ms): all residents may be blocked by what only an item in
-   the inbox would do. A visitor whose domain works for another thread stands back: what it took of others
-   would wait for that thread.
+   The inbox is for residents: an outside item can last for ever, and a caller has its own call to return to. A
+   caller serves it only where there is no resident. A caller whose domain works for another thread stands back: what
+   it took of others would wait for that thread. Where this leaves a task to nobody, the watchdog helps (Watchdog).
 
    Who has taken a task says so in [found] at once, before anything at which an asynchronous exception may strike:
    it is in no deque any more (Worker.execute_next). *)
@@ -56,95 +54,21 @@ let steal w =
   in
   from n w.own.victim
 
-(* A visitor stands in for residents until one of them takes something. *)
-let take_on_inbox w = w.own.stands_in <- Inbox.moment w.pool.inbox
+let take_from_inbox w =
+  let task = Inbox.pop w.pool.inbox in
+  if task != none then begin
+    keep w task ~records:w.pool.inherited;
+    w.own.from_inbox <- true
+  end;
+  task
 
-let stands_in w =
-  let since = w.own.stands_in in
-  since != Inbox.never
-  && (since == Inbox.moment w.pool.inbox
-     ||
-     (w.own.stands_in <- Inbox.never;
-      false))
+let serves_inbox w = w.resident || Atomic.get w.pool.residents = 0
+let from_inbox w = if serves_inbox w then take_from_inbox w else none
 
-let serves_inbox w = w.resident || stands_in w || Atomic.get w.pool.residents = 0
-
-let from_inbox w =
-  if not (serves_inbox w) then none
-  else begin
-    let goes_on = stands_in w in
-    let task = Inbox.pop w.pool.inbox in
-    if task != none then begin
-      keep w task ~records:w.pool.inherited;
-      ignore (Atomic.fetch_and_add w.pool.served 1);
-      if goes_on then take_on_inbox w;
-      w.own.from_inbox <- true
-    end;
-    task
-  end
-
-let watch_ms = 20
-
-(* A resident's watch begins with one place after the other. The number is read once: callers come
-   meanwhile. *)
-let oldest w =
-  let n = places_in_use w.pool in
-  let workers = workers w.pool in
-  let rec from left i =
-    if left = 0 then none
-    else
-      let i = if i >= n then 0 else i in
-      let task = Deque.oldest workers.(i).deque in
-      if task != none then task else from (left - 1) (i + 1)
-  in
-  from n (if w.resident then w.own.victim else 0)
-
-(* Takes from the others' deques only what it was called for, by its own watch. *)
+(* A dismissed resident, or a caller whose domain works for another thread, takes nothing of others. *)
 let stands_back w =
   if w.resident then Staff.dismissed w
   else (not (Atomic.get w.on_domain)) && Atomic.get w.pool.residents > 0
-
-let helps_others w = w.own.called || not (stands_back w)
-
-(* Having taken one task, a resident goes on for a moment: there may be many, or two that answer each other's
-   messages, and each would wait for its watch. The moment doubles from watch to watch while nobody else
-   begins a task or hands one out: then what it leaves is left. A visitor goes on until somebody else
-   takes something, for perhaps nobody will. *)
-let shortest_moment = Machine.ticks_of_us 1000
-let longest_moment = 128 * shortest_moment
-let done_by_others w = begun w.pool - begun_by w
-
-let set_moment w task =
-  let others = done_by_others w in
-  if task == none || others <> w.own.others then w.own.moment <- shortest_moment
-  else if w.own.called then
-    w.own.moment <- Int.min longest_moment (Int.max shortest_moment (2 * w.own.moment));
-  w.own.others <- others
-
-(* After a sleep of [watch_ms] that nobody ended. So does whoever stands back and cannot leave, because
-   what it waits for may lie in a deque where nobody else looks. Where the oldest is another one each time,
-   another place may have one that nobody takes. *)
-let keep_watch w =
-  let task = oldest w in
-  w.own.called <- task != none && task == w.own.suspect;
-  w.own.called_at <- 0;
-  if w.resident then set_moment w task;
-  if w.resident && not w.own.called then begin
-    turn_away w;
-    w.own.suspect <- oldest w
-  end
-  else w.own.suspect <- task
-
-let has_taken w =
-  if not w.resident then w.own.suspect <- oldest w
-  else if w.own.called_at = 0 then w.own.called_at <- Machine.ticks ()
-
-let is_called_no_longer w =
-  if not w.resident then oldest w != w.own.suspect
-  else w.own.called_at <> 0 && Machine.ticks () - w.own.called_at > w.own.moment
-
-let is_called w = w.own.called && not (is_called_no_longer w)
-let look_who_takes w = if w.own.called && is_called_no_longer w then w.own.called <- false
 
 let pop w =
   let task = Deque.pop w.deque in
@@ -189,21 +113,18 @@ let from_where_it_is_due w =
   w.own.turn <- w.own.turn + 1;
   if w.own.turn mod turns = 0 then what_came_first w else from_deques w
 
-(* One who is dismissed takes nothing more, but for what nobody else would do. *)
+(* A caller that stands back takes its own tasks all the same. *)
 let find w =
   w.own.from_inbox <- false;
-  look_who_takes w;
-  if not (helps_others w) then begin
-    let task = if w.resident then none else pop w in
-    if task != none then task else from_inbox w
-  end
-  else begin
-    let task = from_where_it_is_due w in
-    (* A stale one may lie above the one for which it was called. *)
-    if w.own.called then
-      if task == none then w.own.called <- false else if is_ready task then has_taken w;
-    if task != none then task else from_inbox w
-  end
+  let task =
+    if not (stands_back w) then from_where_it_is_due w else if w.resident then none else pop w
+  in
+  if task != none then task else from_inbox w
+
+(* For a caller of the watchdog's own. *)
+let find_what_is_stuck w =
+  let task = take_from_inbox w in
+  if task != none then task else steal w
 
 let rec some_have_work workers n =
   n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_have_work workers (n - 1))
@@ -225,6 +146,6 @@ let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
 let has_work w =
   Mailbox.is_posted w.mailbox
-  || (helps_others w && some_deque_has_work w.pool)
+  || ((not (stands_back w)) && some_deque_has_work w.pool)
   || (not (w.resident || Deque.is_empty w.deque))
   || inbox_has_work w

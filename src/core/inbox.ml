@@ -48,10 +48,10 @@ let rec pop q =
       end
       else pop q)
 
-type 'a moment = 'a node
-
-let never = Nil
-let moment q = Atomic.get q.head
+let oldest q =
+  match Atomic.get q.head with
+  | Nil -> assert false
+  | Node { next; _ } -> ( match Atomic.get next with Nil -> q.empty | Node { item; _ } -> item)
 
 let is_empty q =
   match Atomic.get q.head with Nil -> assert false | Node { next; _ } -> Atomic.get next == Nil

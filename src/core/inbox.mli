@@ -14,13 +14,5 @@ val pop : 'a t -> 'a
 
 val is_empty : 'a t -> bool
 
-(** {1 Whether it is served} *)
-
-type 'a moment
-
-val moment : 'a t -> 'a moment
-(** Another one after every item that is taken: two that are the same, [==], with an item there,
-    mean that nobody took one meanwhile. Whoever keeps one keeps the memory of what came after it. *)
-
-val never : 'a moment
-(** That of no queue. *)
+val oldest : 'a t -> 'a
+(** What {!pop} would return, or [empty]; [empty], too, while a receiver takes it. *)

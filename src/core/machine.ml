@@ -120,3 +120,8 @@ let spawn ?(noted = ignore) f =
   | exception exn ->
     release_signals ();
     raise exn
+
+external start_thread : (unit -> unit) -> bool = "muster_start_thread"
+
+(* The module [Thread] prepares the runtime for threads. *)
+let () = ignore (Thread.self ())

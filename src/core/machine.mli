@@ -130,6 +130,10 @@ val spawn : ?noted:(unit Domain.t -> unit) -> (unit -> unit) -> unit Domain.t
     handler would strike before the domain has set up its storage. The caller takes none until [noted] was called
     with the domain. *)
 
+val start_thread : (unit -> unit) -> bool
+(** Calls the function in a new thread of the program's first domain, whichever domain is the caller's. The thread
+    takes no signals. Whether the system has one. 30 us. *)
+
 val set_minor_heap : words:int -> unit
 (** Sets the size of the calling domain's minor heap, and nothing else: [Gc.set] would undo what another domain
     sets at the same time. A minor collection, if it is another size. Ends the program where the system has no memory. *)

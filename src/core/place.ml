@@ -61,15 +61,6 @@ and own = {
   mutable bored : bool;  (** has slept its fill *)
   mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable records : bool;  (** backtraces: who handed out what it has found *)
-  mutable suspect : Promise.any;  (** what its watch saw last (Find) *)
-  mutable called : bool;  (** takes tasks, though dismissed, ... *)
-  mutable called_at : int;  (** ... since then, in ticks; 0: has taken none yet *)
-  mutable moment : int;  (** ... for so long after that, in ticks; what others had done ... *)
-  mutable others : int;  (** ... when that was set last *)
-  mutable stands_in : Promise.any Inbox.moment;  (** serves the inbox, until somebody else does *)
-  mutable unserved : int;
-      (** how many items had been taken from the inbox when one lay there, ... *)
-  mutable unserved_since : int;  (** ... in ns, when that was so first; 0: it was empty *)
   mutable victim : int;
   mutable turn : int;  (** how many tasks it has looked for *)
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
@@ -118,13 +109,12 @@ and pool = {
   refused : int Atomic.t;  (** when there was no domain to be had, in ns; 0 otherwise *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
-  sentry : int Atomic.t;  (** {!unwanted}, {!wanted} or {!on_watch} (Sentry) *)
-  promised : int;  (** residents on which its tasks may count, whatever the machine does *)
+  counted_on : bool Atomic.t;  (** has had tasks that may count on residents ({!Publish.promised}) *)
+  promised : int;  (** residents that its creator promises to such tasks, whatever the machine does *)
   minor_heap : int option;  (** {!Heap.choice} *)
   regulars : int;  (** places that were made with the pool: one caller's and the residents' *)
   posting : int Atomic.t;  (** callers that wait for a mailbox to be idle *)
   inbox : Promise.any Inbox.t;
-  served : int Atomic.t;  (** items taken from it *)
   parking : Parking.t;
   pauses : int;  (** before the first yield; 0 where workers outnumber CPUs *)
   searching : int Atomic.t;  (** workers between finding nothing and sleeping *)
@@ -137,8 +127,7 @@ and pool = {
   strays : (int * exn) list Atomic.t;
       (** asynchronous exceptions to be raised later: by that thread, or by anyone (0) *)
   hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
-  watch : pool -> unit;  (** makes the sentry look at it (Sentry) *)
-  serve_inbox : pool -> until:(unit -> bool) -> unit;  (** the caller does what lies in the inbox *)
+  watch : unit -> unit;  (** starts the watchdog, if it is not there (Watchdog) *)
   mutable home : Promise.home;  (** set once, before anybody sees the pool *)
   leaving : Machine.Sleeper.t list Atomic.t;  (** who waits for workers to leave *)
 }
@@ -175,14 +164,6 @@ let make_own home index =
       bored = false;
       found = none;
       records = false;
-      suspect = none;
-      called = false;
-      called_at = 0;
-      moment = 0;
-      others = 0;
-      stands_in = Inbox.never;
-      unserved = 0;
-      unserved_since = 0;
       victim = index;
       turn = 0;
       looked_at = 0;
@@ -255,24 +236,15 @@ let is_anybody_unfenced pool =
   let n = places_in_use pool in
   some_unfenced (workers pool) n
 
-(* Whether somebody has to see to it that a pool's tasks get as many residents as they may count on: not before there
-   are tasks that may count on running beside each other, those of [Task.async]. ([both] and loops promise no such thing.) *)
-let unwanted = 0
-let wanted = 1
-let on_watch = 2
-
+(* Tasks of [Task.async] may count on running beside each other. ([both] and loops promise no such thing.) *)
 let[@inline] count_on_others pool =
-  if Atomic.get pool.sentry = unwanted then
-    ignore (Atomic.compare_and_set pool.sentry unwanted wanted)
+  if not (Atomic.get pool.counted_on) then Atomic.set pool.counted_on true
 
-(* In a pool that may have several workers. *)
-let want_sentry pool = if Atomic.get pool.size > 1 then count_on_others pool
-
-(* Who has sealed its place asks for none any more; so does whoever makes the pool larger. *)
+(* Who has sealed its place says so no more. *)
 let seal w =
   if Machine.can_fence_others then begin
     if not (Atomic.get w.unfenced) then Atomic.set w.unfenced true;
-    want_sentry w.pool;
+    count_on_others w.pool;
     w.own.seal <- Machine.seal ()
   end
 
@@ -289,7 +261,7 @@ let settled pool () =
   Array.iter (fun w -> Machine.wait_until (fun () -> Atomic.get w.ending = 0)) (workers pool)
 
 let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pauses ~hire
-    ~watch ~serve_inbox =
+    ~watch =
   let pool =
     {
       name;
@@ -304,12 +276,11 @@ let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pa
       reach = Atomic.make 1;
       allowed = Compat.padded (Atomic.make 0);
       refused = Atomic.make 0;
-      sentry = Compat.padded (Atomic.make unwanted);
+      counted_on = Atomic.make false;
       promised;
       needed = Atomic.make 0;
       needed_until = Atomic.make 0;
       inbox = Inbox.create none;
-      served = Atomic.make 0;
       pauses;
       parking = Parking.create regulars;
       searching = Compat.padded (Atomic.make 0);
@@ -322,7 +293,6 @@ let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pa
       strays = Atomic.make [];
       hire;
       watch;
-      serve_inbox;
       home = Promise.nowhere;
       leaving = Atomic.make [];
     }
@@ -333,11 +303,14 @@ let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pa
 
 let open_pools : pool list Atomic.t = Atomic.make []
 
+(* Whether the watchdog's thread is there (Watchdog has the protocol). *)
+let is_watched = Compat.padded (Atomic.make false)
+
 (* What a thread outside every pool finds: a worker that nobody owns. *)
 let nobody =
   let pool =
     make_pool ~name:"" ~number:(-1) ~wanted:1 ~insists:false ~promised:0 ~minor_heap:None
-      ~regulars:1 ~pauses:0 ~hire:ignore ~watch:ignore ~serve_inbox:(fun _ ~until:_ -> ())
+      ~regulars:1 ~pauses:0 ~hire:ignore ~watch:ignore
   in
   let w = make pool 0 in
   Atomic.set pool.workers [| w |];

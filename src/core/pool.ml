@@ -112,14 +112,14 @@ let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_hea
     make_pool ~name ~number ~wanted ~insists:oversubscribe
       ~promised:(Int.min promised (regulars - 1))
       ~minor_heap:(Heap.choice minor_heap_words) ~regulars ~pauses ~hire:hire_one
-      ~watch:Sentry.watch ~serve_inbox
+      ~watch:Watchdog.start
   in
   Atomic.set pool.workers (Array.init regulars (make pool));
   Option.iter (set_heap pool) (Heap.for_workers ~chosen:pool.minor_heap ~workers:size);
   staff pool ~size:(Int.min size regulars) ~cpus;
   pool
 
-let create = create_promising 1
+let create = create_promising 0
 
 (* {2 Closing} *)
 

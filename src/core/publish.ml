@@ -95,21 +95,29 @@ let[@inline] is_one_missing pool residents =
 
 let hire_if_missing pool = if is_one_missing pool (Atomic.get pool.residents) then pool.hire pool
 
-let[@inline] is_sentry_missing pool =
-  Atomic.get pool.allowed < pool.promised && Atomic.get pool.sentry = wanted
+(* On so many residents the pool's tasks may count, whatever the machine does. *)
+let promised pool = Int.max pool.promised (Int.min 1 (Atomic.get pool.size - 1))
+
+(* Tasks may wait for each other unseen, and the pool may have too few workers for that (Watchdog). *)
+let[@inline] is_watch_missing pool =
+  (not (Atomic.get is_watched))
+  && Atomic.get pool.counted_on
+  && Atomic.get pool.allowed < promised pool
+
+let watch pool = if not (Atomic.get is_watched) then pool.watch ()
 
 (* One wake per publication, and none while somebody is searching: a searcher looks at
    everything once more before it sleeps, and wakes the next when it finds something.
-   Where the pool may have fewer residents than it has promised, the sentry looks whether that does harm. *)
+   Where the pool may have fewer residents than it has promised, the watchdog looks whether that does harm. *)
 let wake_sleeper pool = if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
 
 let[@inline] is_anybody_missing pool =
-  is_one_missing pool (Atomic.get pool.residents) || is_sentry_missing pool
+  is_one_missing pool (Atomic.get pool.residents) || is_watch_missing pool
 
 (* Where there is no CPU for the one that is missing, fewer may be allowed afterwards. *)
 let hire_for_work pool =
   hire_if_missing pool;
-  if is_sentry_missing pool then pool.watch pool
+  if is_watch_missing pool then pool.watch ()
 
 let wake_for_work pool =
   if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
@@ -214,7 +222,7 @@ let retract w task =
    (Worker.stop_searching). One that is dismissed and may not leave yet serves it too. *)
 let wake_for_inbox pool =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
-  if is_sentry_missing pool then pool.watch pool;
+  watch pool;
   let { parking; _ } = pool and allowed = Atomic.get pool.allowed in
   if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
   else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin

@@ -84,7 +84,7 @@ let call_another pool =
     || keeps_watch pool
   in
   if Atomic.get pool.residents = 0 && waits_for_a_resident () then ask_for_one pool
-  else if Atomic.get pool.sentry <> unwanted && a_task_waits pool then wake_for_work pool
+  else if Atomic.get pool.counted_on && a_task_waits pool then wake_for_work pool
 
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
    that cannot be written) is no matter of who joins it. *)

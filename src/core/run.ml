@@ -170,19 +170,16 @@ let execute w ~records p =
    suspends, its continuation goes to this worker's deque, and who waits for it takes it from
    there. What came through the inbox stays: it may last for ever, and callers have their own
    calls to return to. So does a share: its region's caller looks for no tasks before all mailboxes
-   are free; and so does what a worker was called for (Find.keep_watch), as long as it is called. *)
+   are free. *)
 
 let step_aside w =
   if
     Staff.dismissed w
-    && (not (Find.is_called w))
     && w.own.handled
     && not (w.own.from_inbox || w.own.in_share)
-  then begin
-    w.own.called <- false;
+  then
     try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
     with Effect.Unhandled (Suspend _) -> ()
-  end
 
 let look w =
   Uncaught.collect ();

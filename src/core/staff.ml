@@ -159,7 +159,6 @@ let resize pool =
   if not pool.insists then begin
     let size = Int.min (Int.min pool.wanted (Atomic.get cpus)) pool.regulars in
     Atomic.set pool.size size;
-    if is_anybody_unfenced pool then want_sentry pool;
     change pool.reach (Int.max size)
   end
 
@@ -301,7 +300,7 @@ let runnable_beside w =
 (* A pool's share may have grown, or shrunk, since its last task was published, and nobody may publish or steal another. *)
 let hire_for_what_waits pool =
   let is_short = Atomic.get pool.residents < Atomic.get pool.allowed in
-  if (is_short || is_sentry_missing pool) && a_task_waits pool then
+  if (is_short || is_watch_missing pool) && a_task_waits pool then
     kept_open pool (fun () -> if not (Atomic.get pool.closing) then hire_for_work pool)
 
 (* Workers of pools that insist on their number note that they have looked, too: a look goes over all open pools. *)

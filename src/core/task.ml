@@ -35,7 +35,7 @@ let send pool promise =
   promise
 
 let offer w promise =
-  want_sentry w.pool;
+  count_on_others w.pool;
   Publish.offer w ~wake:true (Promise.any promise);
   promise
 

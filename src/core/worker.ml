@@ -13,34 +13,12 @@ let patience = Machine.ticks_of_us 60
 
 (* A sleeping visitor wakes now and then: a signal does not end its sleep by itself. *)
 let signal_ms = 20
-let relief_ms = 200
-let is_unserved pool ~since = (not (Inbox.is_empty pool.inbox)) && Inbox.moment pool.inbox == since
-
-(* Whether one item has been the first in the inbox for long. By the clock: whoever forks wakes the visitor
-   again and again, for what it does not get. *)
-let note_unserved w =
-  let now = Machine.now () and served = Atomic.get w.pool.served in
-  if Inbox.is_empty w.pool.inbox then w.own.unserved_since <- 0
-  else if w.own.unserved_since = 0 || w.own.unserved <> served then begin
-    w.own.unserved <- served;
-    w.own.unserved_since <- now
-  end
-  else if now - w.own.unserved_since >= relief_ms * 1_000_000 then take_on_inbox w
-
-(* Who begins to stand in looks at once. (If it waits in a way in which it takes no tasks, it sleeps the next
-   time.) *)
-let begins_to_stand_in w =
-  let before = stands_in w in
-  note_unserved w;
-  stands_in w && not before
 
 let rec sleep_as_visitor w ~disturbed =
-  let limit_ms = Timer.at_most signal_ms in
-  if not (begins_to_stand_in w || Parking.sleep w.pool.parking w.index ~limit_ms) then begin
+  if not (Parking.sleep w.pool.parking w.index ~limit_ms:(Timer.at_most signal_ms)) then begin
     ignore (Timer.look ());
     if not (Atomic.get w.dormant) then Atomic.set w.dormant true;
-    if stands_back w then keep_watch w;
-    if not (stands_in w || w.own.called || disturbed ()) then sleep_as_visitor w ~disturbed
+    if not (disturbed ()) then sleep_as_visitor w ~disturbed
   end
 
 (* A signal's handler or a finaliser that calls the library runs on top of this wait: it may have
@@ -75,8 +53,7 @@ let park w ~announce ~found =
     announce parking w.index;
     if not (found () || disturbed ()) then begin
       publish_counts w;
-      if Staff.dismissed w then (if not (nap w watch_ms) then keep_watch w)
-      else if w.resident then w.own.bored <- not (nap w patience_ms)
+      if w.resident then w.own.bored <- not (nap w patience_ms)
       else sleep_as_visitor w ~disturbed
     end
   with
@@ -162,7 +139,11 @@ let spin_and_sleep w ~pauses ~until ~stop =
   let found () = until () || has_work w || ((not w.resident) && has_stray w.pool) in
   (* Wakes for work are not for one who would not take it. *)
   let announce parking i =
-    (if stands_back w then Parking.announce_aside else Parking.announce) parking i;
+    if stands_back w then begin
+      Parking.announce_aside parking i;
+      watch w.pool
+    end
+    else Parking.announce parking i;
     see_unfenced w.pool;
     stop ()
   in
@@ -265,35 +246,18 @@ let rec work w ~on_top ~until =
 
 (* {2 The waiting door: every wait for a promise comes through here} *)
 
-(* All residents of a pool may be blocked, in a way that it does not see, by what only an item in the
-   inbox will do; and nobody but a thread outside is awake to notice. *)
-let relieve ~until pool =
-  let before = Atomic.get pool.residents in
-  need pool (Atomic.get pool.size - 1) ~ms:relief_ms;
-  pool.hire pool;
-  if Atomic.get pool.residents <= before then pool.serve_inbox pool ~until
-
-let inboxes () = List.map (fun pool -> (pool, Inbox.moment pool.inbox)) (Atomic.get open_pools)
-
 (* Any thread that wakes deals with a signal, so the more of them sleep here, the more seldom each looks: a
    thousand that look every 20 ms take a CPU. *)
 let outside = Atomic.make 0
 let few = 10
-let look_ms () = Int.min relief_ms (signal_ms * (1 + (Atomic.get outside / few)))
+let longest_look_ms = 200
+let look_ms () = Int.min longest_look_ms (signal_ms * (1 + (Atomic.get outside / few)))
 
-(* [unserved]: the pools whose inbox had the same item first at each of the looks of the last [waited] ms: where
-   short deadlines come in rows, many looks are little time. *)
-let rec sleep_outside sleeper woken ~waited ~unserved =
+let rec sleep_outside sleeper woken =
   if not (Atomic.get woken) then begin
-    let limit_ms = Timer.at_most (look_ms ()) in
-    ignore (Machine.Sleeper.sleep sleeper limit_ms);
+    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most (look_ms ())));
     ignore (Timer.look ());
-    let unserved = List.filter (fun (pool, since) -> is_unserved pool ~since) unserved in
-    if waited < relief_ms then sleep_outside sleeper woken ~waited:(waited + limit_ms) ~unserved
-    else begin
-      List.iter (fun (pool, _) -> relieve pool ~until:(fun () -> Atomic.get woken)) unserved;
-      sleep_outside sleeper woken ~waited:0 ~unserved:(inboxes ())
-    end
+    sleep_outside sleeper woken
   end
 
 let block register =
@@ -302,7 +266,7 @@ let block register =
   register (fun () ->
       Atomic.set woken true;
       Machine.Sleeper.wake sleeper);
-  let sleep () = sleep_outside sleeper woken ~waited:0 ~unserved:(inboxes ()) in
+  let sleep () = sleep_outside sleeper woken in
   let no_longer () = ignore (Atomic.fetch_and_add outside (-1)) in
   ignore (Atomic.fetch_and_add outside 1);
   Outcome.finally no_longer () sleep

@@ -40,7 +40,6 @@ let setup ?name ~num_domains () =
   draw_generators num_domains;
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
   let pool = Pool.create_promising (asked - 1) ?name ~domains:asked () in
-  if asked > Pool.size pool then Sentry.prepare ();
   let { Promise.owner; settled; unheard; _ } = pool.home in
   let home = Promise.home ~settled ~unheard owner in
   let visits = Atomic.make { inside = []; last_closes = false } in
@@ -121,7 +120,7 @@ let home_for t (w : Place.t) =
   if home == w.pool.home then t.home else home
 
 (* Code that waits for a task by the stdlib's means keeps its worker. Where the process has fewer CPUs than the user asked
-   for domains, more of them come when that is so (Sentry). *)
+   for domains, more of them come when that is so (Watchdog). *)
 let[@inline] count_on_others t = if t.asked > 1 then Place.count_on_others t.pool
 
 let send t promise =

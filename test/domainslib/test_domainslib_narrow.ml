@@ -272,7 +272,7 @@ let the_called_leave () =
       residents () = 0);
   Task.teardown_pool pool
 
-(* The first of all, before the program's first domain has made a pool: the sentry has a domain of its own, and goes. *)
+(* The first of all, before the program's first domain has made a pool. The watchdog goes when nothing waits. *)
 let in_another_domain () =
   let work () =
     let pool = Task.setup_pool ~num_domains () in
@@ -281,9 +281,9 @@ let in_another_domain () =
     Task.teardown_pool pool
   in
   Domain.join (Domain.spawn work);
-  poll "the sentry has gone" (fun () ->
+  poll "the watchdog has gone" (fun () ->
       Unix.sleepf 0.01;
-      Atomic.get Muster_core.Sentry.thread = Absent)
+      not (Atomic.get Muster_core.Place.is_watched))
 
 let () =
   if not narrow then start_again ();

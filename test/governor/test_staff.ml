@@ -539,10 +539,10 @@ let counts_of_the_busy () =
       Atomic.set over true;
       List.iter Task.await tasks)
 
-(* {1 The sentry} *)
+(* {1 The watchdog} *)
 
 (* Code that waits by a flag for its own task, when no resident may work any more. *)
-let sentry_runs_what_is_waited_for () =
+let watchdog_runs_what_is_waited_for () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Task.await (Task.async ignore);
@@ -558,8 +558,8 @@ let sentry_runs_what_is_waited_for () =
   done
 
 (* The caller waits by a flag for many tasks, or for two that talk to each other: not each step waits for the
-   sentry's watch. *)
-let sentry_goes_on () =
+   watchdog's watch. *)
+let watchdog_goes_on () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Staff.set_allowed (core pool) 0 ~tell:ignore;
@@ -582,9 +582,9 @@ let sentry_goes_on () =
   check_within 2. "messages" (fun () -> Atomic.get over);
   List.iter Task.await (tasks @ talk)
 
-(* The caller waits by a flag for much work, and does nothing meanwhile: the sentry sleeps a few times, and not
+(* The caller waits by a flag for much work, and does nothing meanwhile: the watchdog sleeps a few times, and not
    before each task. *)
-let sentry_goes_on_for_longer () =
+let watchdog_goes_on_for_longer () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Staff.set_allowed (core pool) 0 ~tell:ignore;
@@ -598,11 +598,11 @@ let sentry_goes_on_for_longer () =
   let tasks = List.init tasks (fun _ -> Task.async work) in
   check_within 10. "all" (fun () -> Atomic.get left = 0);
   let { parks; _ } = (Muster_core.Place.workers (core pool)).(1).own.counts in
-  if parks > 40 then failf "the sentry slept %d times" parks;
+  if parks > 40 then failf "the watchdog slept %d times" parks;
   List.iter Task.await tasks
 
-(* Each time that the sentry looks, the first caller has handed out another task, which it does itself. *)
-let sentry_looks_at_every_caller () =
+(* Each time that the watchdog looks, the first caller has handed out another task, which it does itself. *)
+let watchdog_looks_at_every_caller () =
   fixed 2 @@ fun pool ->
   let over = Atomic.make false and begun = Atomic.make false in
   let work () =
@@ -721,7 +721,7 @@ let nobody_comes_after_close () =
       Domain.join looker)
 
 (* What is published without a word waits as it would if the runtime had refused a domain for it. *)
-let look_hires_by_the_sentry () =
+let look_hires_by_the_watchdog () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
   Task.await (Task.async ignore);
@@ -773,15 +773,15 @@ let run_tests () =
           case "the user's" heap_is_the_user's;
         ] );
       ("counts", [ case "of the busy" counts_of_the_busy ]);
-      ( "sentry",
+      ( "watchdog",
         [
-          case "runs what is waited for" sentry_runs_what_is_waited_for;
-          case "goes on for a moment" sentry_goes_on;
-          case "goes on for longer" sentry_goes_on_for_longer;
-          case "looks at every caller" sentry_looks_at_every_caller;
+          case "runs what is waited for" watchdog_runs_what_is_waited_for;
+          case "goes on for a moment" watchdog_goes_on;
+          case "goes on for longer" watchdog_goes_on_for_longer;
+          case "looks at every caller" watchdog_looks_at_every_caller;
           case "is busy, and a look hires" caller_hires_for_what_waits;
           case "is busy, and an outsider hires" (outsider_hires_for_what_waits (fun f -> f ()));
-          case "was refused, and a look hires it" look_hires_by_the_sentry;
+          case "was refused, and a look hires it" look_hires_by_the_watchdog;
           case "is busy, and a caller of another pool hires"
             (outsider_hires_for_what_waits in_another);
         ] );

@@ -104,7 +104,7 @@ let channels () =
   race 1_000 [ send; send; receive 0; receive 1 ];
   check "each once" (got.(0) + got.(1) = 6 * times 1_000)
 
-(* {2 More domains than CPUs: the sentry calls them} *)
+(* {2 More domains than CPUs: the watchdog calls them} *)
 
 let tasks_meet () =
   let others = 5 and here = ref 0 in

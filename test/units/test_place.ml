@@ -9,7 +9,7 @@ let nothing_to_do = Promise.(any (make nowhere ignore))
 let make_pool ?(hire = ignore) ?(watch = ignore) ~residents ~allowed () =
   let pool =
     Place.make_pool ~name:"by hand" ~number:0 ~wanted:3 ~insists:true ~promised:1 ~minor_heap:None
-      ~regulars:3 ~pauses:0 ~hire ~watch ~serve_inbox:(fun _ ~until:_ -> ())
+      ~regulars:3 ~pauses:0 ~hire ~watch
   in
   Atomic.set pool.workers (Array.init 3 (Place.make pool));
   Atomic.set pool.size 3;
@@ -89,50 +89,36 @@ let passed_on_to_the_dismissed () =
   Worker.pass_on (Place.workers pool).(1);
   check_awake pool 2 true
 
-(* The one resident that may work is blocked, say in [Thread.join], until an item in the inbox is
-   done; the thread that blocks here, outside, is the only one awake. *)
-let blocked_thread_calls_for_more () =
+(* The one resident that may work is blocked, say in [Thread.join], until an item in the inbox is done. *)
+let watchdog_calls_for_more () =
   let hired = Atomic.make 0 in
-  let pool = make_pool ~hire:(fun _ -> Atomic.incr hired) ~residents:1 ~allowed:1 () in
-  Inbox.push pool.inbox nothing_to_do;
+  let hire _ = Atomic.incr hired in
+  let pool = make_pool ~hire ~watch:Watchdog.start ~residents:1 ~allowed:1 () in
   Place.change Place.open_pools (List.cons pool);
   Fun.protect
     (fun () ->
-      Worker.block (fun wake ->
-          ignore
-            (Domain.spawn (fun () ->
-                 wait_until (fun () -> Atomic.get hired > 0);
-                 wake ()))))
+      Publish.send pool nothing_to_do;
+      wait_until (fun () -> Atomic.get hired > 0))
     ~finally:(fun () -> Place.change Place.open_pools (List.filter (fun p -> p != pool)));
   check_int "residents that may work" 2 (Atomic.get pool.allowed)
 
-(* Whoever publishes work asks for a resident if, and only if, one is missing; and for the sentry if the pool may have
-   fewer than it has promised. *)
+(* A publisher of work asks for a resident if, and only if, one is missing; and for the watchdog if the pool's tasks may
+   count on more residents than may work. *)
 let asks_if_one_is_missing () =
-  let each = List.iter in
-  each
-    (fun residents ->
-      each
-        (fun allowed ->
-          each
-            (fun sentry ->
-              each
-                (fun refused ->
-                  let asked = ref 0 and watches = ref 0 in
-                  let hire _ = incr asked and watch _ = incr watches in
-                  let pool = make_pool ~hire ~watch ~residents ~allowed:0 () in
-                  Atomic.set pool.refused refused;
-                  Atomic.set pool.sentry sentry;
-                  Atomic.set pool.allowed allowed;
-                  let missing = residents < allowed || refused <> 0 in
-                  Publish.wake_for_work pool;
-                  check_int "asks" (Bool.to_int missing) !asked;
-                  let is_missing = sentry = Place.wanted && allowed < 1 in
-                  check_int "is watched" (Bool.to_int is_missing) !watches)
-                [ 0; 1 ])
-            Place.[ unwanted; wanted; on_watch ])
-        [ 0; 1; 2 ])
-    [ 0; 1; 2 ]
+  let each choices f = List.iter f choices in
+  each [ 0; 1; 2 ] @@ fun residents ->
+  each [ 0; 1; 2 ] @@ fun allowed ->
+  each [ false; true ] @@ fun counted_on ->
+  each [ 0; 1 ] @@ fun refused ->
+  let asked = ref 0 and watches = ref 0 in
+  let hire _ = incr asked and watch () = incr watches in
+  let pool = make_pool ~hire ~watch ~residents ~allowed:0 () in
+  Atomic.set pool.refused refused;
+  Atomic.set pool.counted_on counted_on;
+  Atomic.set pool.allowed allowed;
+  Publish.wake_for_work pool;
+  check_int "asks" (Bool.to_int (residents < allowed || refused <> 0)) !asked;
+  check_int "is watched" (Bool.to_int (counted_on && allowed < 1)) !watches
 
 (* Whoever awaits a task may run it in place, and leaves its entry. *)
 let entries_are_forgotten ~by_owner ~at_once () =
@@ -182,7 +168,7 @@ let () =
           case "one who was dismissed serves it" inbox_wakes_the_dismissed;
           case "one is enough" inbox_wakes_one;
           case "passed on to who was dismissed" passed_on_to_the_dismissed;
-          case ~seconds:20 "a thread outside calls for more" blocked_thread_calls_for_more;
+          case ~seconds:20 "the watchdog calls for more" watchdog_calls_for_more;
         ] );
       ( "the last searcher leaves somebody in its place",
         [

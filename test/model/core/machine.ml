@@ -131,6 +131,8 @@ let spawn ?(noted = ignore) f =
   noted domain;
   domain
 
+(* No model has more threads than its processes. *)
+let start_thread _ = true
 let free_stacks ~keep:_ = ()
 let free_stacks_at_end = ignore
 let note_own_signals = ignore

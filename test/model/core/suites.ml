@@ -9,9 +9,8 @@ let quick =
     ("stops and scopes around", Model_lineage.quick);
     ("scopes", Model_scope.quick);
     ("hire, leave, close", Model_staff.quick);
-    ("the sentry", Model_sentry.quick);
     ("timers", Model_timer.quick);
-    ("relief, places beside", Model_relief.quick);
+    ("the watchdog, places beside", Model_watchdog.quick);
   ]
 
 let full =
@@ -23,7 +22,6 @@ let full =
     ("stops and scopes around", Model_lineage.(quick @ slow));
     ("scopes", Model_scope.(quick @ slow));
     ("hire, leave, close", Model_staff.(quick @ slow));
-    ("the sentry", Model_sentry.quick);
     ("timers", Model_timer.(quick @ slow));
-    ("relief, places beside", Model_relief.(quick @ slow));
+    ("the watchdog, places beside", Model_watchdog.(quick @ slow));
   ]

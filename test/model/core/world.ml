@@ -5,14 +5,14 @@ open Place
 let claim w = Atomic.set w.owner (10 + w.index)
 
 (** Residents in places 1 to [residents] (all but place 0 if not given), a visitor in place 0,
-    [extra] callers in the places after [size]. They are there, or absent, when the processes begin. Without
-    [calls], calling a worker up takes no step. *)
-let pool ?(hire = ignore) ?(watch = ignore) ?(serve_inbox = fun _ ~until:_ -> ()) ?(extra = 0)
-    ?(calls = true) ?residents size =
+    [extra] callers in the places after [size]. They are there, or absent, when the processes begin. Without [watch] the
+    watchdog is there. Without [calls], calling a worker up takes no step. *)
+let pool ?(hire = ignore) ?watch ?(extra = 0) ?(calls = true) ?residents size =
   let residents = Option.value residents ~default:(size - 1) in
   let pool =
     make_pool ~name:"model" ~number:0 ~wanted:size ~insists:true ~promised:1 ~minor_heap:None
-      ~regulars:size ~pauses:0 ~hire ~watch ~serve_inbox
+      ~regulars:size ~pauses:0 ~hire
+      ~watch:(Option.value watch ~default:ignore)
   in
   Parking.reach pool.parking (size + extra - 1);
   Atomic.set pool.workers (Array.init (size + extra) (make pool));
@@ -21,6 +21,11 @@ let pool ?(hire = ignore) ?(watch = ignore) ?(serve_inbox = fun _ ~until:_ -> ()
   Atomic.set pool.allowed (size - 1);
   Atomic.set pool.residents residents;
   Atomic.set open_pools [ pool ];
+  if watch = None then begin
+    Atomic.set is_watched true;
+    Atomic.ignore_sharing is_watched
+  end
+  else Atomic.set is_watched false;
   (* How many sleep outside only decides how long each sleeps, and here time is not counted. *)
   Atomic.ignore_sharing Staff.decisions;
   Atomic.ignore_sharing Worker.outside;

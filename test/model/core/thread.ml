@@ -1,3 +1,0 @@
-(* No model starts one: the sentry is a process. *)
-
-let create _ _ = failwith "Thread.create"
