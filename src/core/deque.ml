@@ -86,8 +86,8 @@ let show d ring =
   d.own.mask <- Array.length ring - 1;
   Atomic.set d.slots ring
 
-(* Moves each entry by emptying its old slot, so that it comes to one thief only. [next]: for who goes on where an
-   exception has cut it short. *)
+(* Moves each entry by emptying its old slot, so that it comes to one thief only. [next]: for who
+   goes on where an exception has cut it short. *)
 let rec move d old next last =
   if !next <= last then begin
     Atomic.set (own_slot d.own !next) (Atomic.exchange (slot old !next) d.empty);
@@ -95,18 +95,18 @@ let rec move d old next last =
     move d old next last
   end
 
-(* From here on thieves may use the new ring. What they took since [first] was the oldest is back within the ends, as
-   [move] may have had it before them. *)
+(* From here on thieves may use the new ring. What they took since [first] was the oldest is back
+   within the ends, as [move] may have had it before them. *)
 let settle d first =
   let e = Atomic.get d.ends in
   let size = (top e + size_of e - first) land field and order = log2 (Array.length d.own.ring) in
   d.own.moving <- false;
   Atomic.set d.ends (make_ends ~top:first ~size ~order)
 
-(* The ring is shown first, of another order than the ends tell, so thieves take nothing from it. A
-   signal's handler or a finaliser that pushes meanwhile finds room in it; what is not moved yet is hidden from it. Should it
-   have to grow that one in turn, the rest goes to the newest, which the outermost call settles. If a handler raises, what
-   is left is moved first. *)
+(* The ring is shown first, of another order than the ends tell, so thieves take nothing from it.
+   A signal's handler or a finaliser that pushes meanwhile finds room in it; what is not moved yet
+   is hidden from it. Should it have to grow that one in turn, the rest goes to the newest, which
+   the outermost call settles. If a handler raises, what is left is moved first. *)
 let grow d =
   let own = d.own and next = ref 0 in
   if Array.length own.ring > field / 2 then raise Out_of_memory;
@@ -127,7 +127,8 @@ let grow d =
       raise exn
   end
 
-(* A wider ring, not another one: a thief that has read the ends long ago would take the old for it. *)
+(* A wider ring, not another one: a thief that has read the ends long ago would take the old for
+   it. *)
 let move_in d = if Array.length d.own.ring = d.own.narrowest then grow d
 
 let rec push d x =

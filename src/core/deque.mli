@@ -12,22 +12,24 @@ val create : capacity:int -> 'a -> 'a t
 (** {2 Owner only} *)
 
 val move_in : 'a t -> unit
-(** Gives a deque that has not grown twice as many slots, from the heap of the owner's domain, on cache lines that no
-    other domain's small blocks share. *)
+(** Gives a deque that has not grown twice as many slots, from the heap of the owner's domain, on
+    cache lines that no other domain's small blocks share. *)
 
 val push : 'a t -> 'a -> unit
-(** Puts an entry at the bottom. One atomic write. What the owner did before is visible to the thief that
-    receives the entry. *)
+(** Puts an entry at the bottom. One atomic write. What the owner did before is visible to the
+    thief that receives the entry. *)
 
 val has_spare : 'a t -> bool
 (** Whether there is a slot of which the owner knows that nobody else needs it. *)
 
 val push_to_spare : 'a t -> 'a -> unit
-(** {!push} into such a slot, if {!has_spare} has just said that there is one: nothing allocated, no loop since. Without
-    an atomic write: later reads of the owner's may come before others see the entry. *)
+(** {!push} into such a slot, if {!has_spare} has just said that there is one: nothing allocated,
+    no loop since. Without an atomic write: later reads of the owner's may come before others see
+    the entry. *)
 
 val pop : 'a t -> 'a
-(** Takes the newest entry back, or [empty]. Two loads and a plain store: a thief may receive the entry too. *)
+(** Takes the newest entry back, or [empty]. Two loads and a plain store: a thief may receive the
+    entry too. *)
 
 val peek : 'a t -> 'a
 (** The newest entry, or [empty]. *)
@@ -39,8 +41,8 @@ val size : 'a t -> int
 (** Entries between the ends; stale ones count, and for a moment some that thieves have taken. *)
 
 type ends
-(** Where the ends are, which holds until the owner's code allocates something or goes round a loop: a signal's
-    handler may push and pop then. *)
+(** Where the ends are, which holds until the owner's code allocates something or goes round a
+    loop: a signal's handler may push and pop then. *)
 
 val ends : 'a t -> ends
 val size_of : ends -> int

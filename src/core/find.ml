@@ -1,12 +1,14 @@
-(* Where a worker finds work: the own deque, the others' deques, the inbox; every so often the inbox, the
-   oldest of the own deque or another's comes first. (The mailbox is not looked for: Run.serve.)
+(* Where a worker finds work: the own deque, the others' deques, the inbox; every so often the
+   inbox, the oldest of the own deque or another's comes first. (The mailbox is not looked for:
+   Run.serve.)
 
-   The inbox is for residents: an outside item can last for ever, and a caller has its own call to return to. A
-   caller serves it only where there is no resident. A caller whose domain works for another thread stands back: what
-   it took of others would wait for that thread. Where this leaves a task to nobody, the watchdog helps (Watchdog).
+   The inbox is for residents: an outside item can last for ever, and a caller has its own call to
+   return to. A caller serves it only where there is no resident. A caller whose domain works for
+   another thread stands back: what it took of others would wait for that thread. Where this
+   leaves a task to nobody, the watchdog helps (Watchdog).
 
-   Who has taken a task says so in [found] at once, before anything at which an asynchronous exception may strike:
-   it is in no deque any more (Worker.execute_next). *)
+   Who has taken a task says so in [found] at once, before anything at which an asynchronous
+   exception may strike: it is in no deque any more (Worker.execute_next). *)
 
 open Place
 open Publish
@@ -28,8 +30,8 @@ let steal_from w victim =
     rouse victim;
   task
 
-(* So often in a row, tasks of one victim: who waits for another's may do so in a way that the pool does not
-   see, while this one has always more. *)
+(* So often in a row, tasks of one victim: who waits for another's may do so in a way that the
+   pool does not see, while this one has always more. *)
 let most_of_one = 8
 
 (* Turns to the victim that follows. *)
@@ -65,7 +67,8 @@ let take_from_inbox w =
 let serves_inbox w = w.resident || Atomic.get w.pool.residents = 0
 let from_inbox w = if serves_inbox w then take_from_inbox w else none
 
-(* A dismissed resident, or a caller whose domain works for another thread, takes nothing of others. *)
+(* A dismissed resident, or a caller whose domain works for another thread, takes nothing of
+   others. *)
 let stands_back w =
   if w.resident then Staff.dismissed w
   else (not (Atomic.get w.on_domain)) && Atomic.get w.pool.residents > 0
@@ -83,9 +86,9 @@ let from_deques w =
   let task = pop w in
   if task != none then task else steal w
 
-(* Two tasks that answer each other's messages always leave one of them at the bottom of the deque. So
-   that they keep nobody waiting for ever, every so often what came first is next: from outside, from
-   the top of the deque, or from another's. *)
+(* Two tasks that answer each other's messages always leave one of them at the bottom of the
+   deque. So that they keep nobody waiting for ever, every so often what came first is next: from
+   outside, from the top of the deque, or from another's. *)
 let turns = 32
 
 let steal_own w =

@@ -3,8 +3,9 @@
 type 'a t
 
 val create : 'a -> 'a t
-(** [create empty]: [empty] is never pushed. It stands for "nothing" (compared physically), so that to pop
-    allocates nothing, and is put where an item was: the queue does not keep what was received. *)
+(** [create empty]: [empty] is never pushed. It stands for "nothing" (compared physically), so
+    that to pop allocates nothing, and is put where an item was: the queue does not keep what was
+    received. *)
 
 val push : 'a t -> 'a -> unit
 (** What the sender did before is visible to the receiver. *)

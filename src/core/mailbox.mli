@@ -1,5 +1,5 @@
-(** What the caller of a region asks of one worker, and how far that has come: all on one cache line. So a
-    region costs each worker two trips of that line, there and back. *)
+(** What the caller of a region asks of one worker, and how far that has come: all on one cache
+    line. So a region costs each worker two trips of that line, there and back. *)
 
 type report = {
   failures : Outcome.failure Leftmost.t;
@@ -36,8 +36,8 @@ type job = private int
 val none : job
 
 val job : from:int -> nth:int -> ordered:bool -> job
-(** Of the [nth] region whose caller is in that place, so no other job is equal. One that is [ordered] cannot be
-    taken back: its worker need not say that it began. *)
+(** Of the [nth] region whose caller is in that place, so no other job is equal. One that is
+    [ordered] cannot be taken back: its worker need not say that it began. *)
 
 val is_ordered : job -> bool
 
@@ -67,7 +67,8 @@ val post : t -> job -> letter -> bool
 (** Whether the mailbox was idle. Waits for a moment for one that is being emptied. *)
 
 val try_begin : t -> job -> bool
-(** Whether it is the calling thread that does the posted job, or takes it back: it is nobody else's now. *)
+(** Whether it is the calling thread that does the posted job, or takes it back: it is nobody
+    else's now. *)
 
 val read : t -> into:letter -> unit
 
@@ -78,7 +79,8 @@ val leave : t -> unit
 (** The job has ended. Keeps it until the next one is posted, or the mailbox is emptied. *)
 
 val empty : t -> bool
-(** By a worker that has left a job there: lets go of it, if the mailbox is idle. If so, callers may have found it busy. *)
+(** By a worker that has left a job there: lets go of it, if the mailbox is idle. If so, callers
+    may have found it busy. *)
 
 val keeps_job : t -> bool
 (** One that is posted, begun, or left; for tests. *)

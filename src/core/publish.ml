@@ -1,8 +1,8 @@
 (* Handing out work, and who is woken or called for it.
 
-   The owner offers tasks in its deque, and takes them back; whoever is no worker of the pool sends them to the
-   inbox. The task is there first, then the wake: Parking and Resident have the proofs that
-   somebody sees it. *)
+   The owner offers tasks in its deque, and takes them back; whoever is no worker of the pool
+   sends them to the inbox. The task is there first, then the wake: Parking and Resident have the
+   proofs that somebody sees it. *)
 
 open Place
 
@@ -13,8 +13,8 @@ let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set
 let watches_clock w = Young.get w.context != uncancelled && Timer.are_set ()
 
 (* To look costs ten forks. But who forks that densely allocates, too: the next collection is some
-   40,000 forks away, and calls the worker up (if it knows where to find the worker). So it may be quiet until
-   then. Fewer would not tell: the way down a tree is dense until the first leaf. *)
+   40,000 forks away, and calls the worker up (if it knows where to find the worker). So it may be
+   quiet until then. Fewer would not tell: the way down a tree is dense until the first leaf. *)
 let few_forks = 256
 let dense = Machine.ticks_of_us few_forks
 
@@ -27,7 +27,8 @@ let forks_densely w =
   w.own.watched_since <- Machine.ticks ();
   w.own.watched_since - since < dense
 
-(* ... as has who may be the first to see that the pool need not be short of workers any more (Staff). *)
+(* ... as has who may be the first to see that the pool need not be short of workers any more
+   (Staff). *)
 let keeps_looking w = watches_clock w || is_short w.pool
 
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has
@@ -60,7 +61,8 @@ let no_longer_suspended pool =
   ignore (Atomic.fetch_and_add pool.suspended (-1));
   if Atomic.get pool.closing then announce_leave pool
 
-(* Who acts on a pool in which it has no place counts itself in [suspended] meanwhile: closing waits for that. *)
+(* Who acts on a pool in which it has no place counts itself in [suspended] meanwhile: closing
+   waits for that. *)
 let kept_open pool f =
   ignore (Atomic.fetch_and_add pool.suspended 1);
   match f () with
@@ -98,7 +100,8 @@ let hire_if_missing pool = if is_one_missing pool (Atomic.get pool.residents) th
 (* On so many residents the pool's tasks may count, whatever the machine does. *)
 let promised pool = Int.max pool.promised (Int.min 1 (Atomic.get pool.size - 1))
 
-(* Tasks may wait for each other unseen, and the pool may have too few workers for that (Watchdog). *)
+(* Tasks may wait for each other unseen, and the pool may have too few workers for that
+   (Watchdog). *)
 let[@inline] is_watch_missing pool =
   (not (Atomic.get is_watched))
   && Atomic.get pool.counted_on
@@ -106,9 +109,9 @@ let[@inline] is_watch_missing pool =
 
 let watch pool = if not (Atomic.get is_watched) then pool.watch ()
 
-(* One wake per publication, and none while somebody is searching: a searcher looks at
-   everything once more before it sleeps, and wakes the next when it finds something.
-   Where the pool may have fewer residents than it has promised, the watchdog looks whether that does harm. *)
+(* One wake per publication, and none while somebody is searching: a searcher looks at everything
+   once more before it sleeps, and wakes the next when it finds something. Where the pool may have
+   fewer residents than it has promised, the watchdog looks whether that does harm. *)
 let wake_sleeper pool = if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
 
 let[@inline] is_anybody_missing pool =
@@ -132,8 +135,8 @@ let a_task_waits pool =
 
 let[@inline] nth_newest deque ends n = Promise.state (Deque.nth_newest deque ends n)
 
-(* Tasks that were awaited leave their entries behind. What an empty slot holds, [none], is ready for ever. Two at a time
-   are usual, and to let go of them in one go takes half of the time. *)
+(* Tasks that were awaited leave their entries behind. What an empty slot holds, [none], is ready
+   for ever. Two at a time are usual, and to let go of them in one go takes half of the time. *)
 let rec drop_stale deque =
   let ends = Deque.ends deque in
   match nth_newest deque ends 0 with
@@ -153,9 +156,10 @@ let[@inline] forget_stale w =
   drop_stale w.deque
 
 (* Others who awaited tasks of this deque leave entries behind without a word: hence the look when
-   it is long, too. To look takes a tenth of the time of a task that is awaited in place, so one fork in
-   eight does; spread by Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, 6.4), or a program that
-   forks in groups might look at the wrong moment each time, and its deque grow. *)
+   it is long, too. To look takes a tenth of the time of a task that is awaited in place, so one
+   fork in eight does; spread by Fibonacci hashing (Knuth, The Art of Computer Programming, volume
+   3, 6.4), or a program that forks in groups might look at the wrong moment each time, and its
+   deque grow. *)
 let[@inline] is_sampled forks = (forks * 0x1E3779B97F4A7C15) lsr 60 = 0
 
 (* What was popped stays in its slot, and its result in memory, until something is pushed there. *)
@@ -201,8 +205,9 @@ let[@inline never] follow_up w =
   end
   else hire_for_work w.pool
 
-(* By one who has sealed its place, for whom each look counts. A sleeper that it does not see has yet to look for work,
-   behind a fence for both. For one that it sees it needs a fence after all: whoever is searching has to find the task. *)
+(* By one who has sealed its place, for whom each look counts. A sleeper that it does not see has
+   yet to look for work, behind a fence for both. For one that it sees it needs a fence after all:
+   whoever is searching has to find the task. *)
 let[@inline] offer_unfenced w task =
   prepare_to_push w;
   if Deque.has_spare w.deque then Deque.push_to_spare w.deque task else push_with_room w task;
@@ -210,8 +215,8 @@ let[@inline] offer_unfenced w task =
     match follow_up w with
     | () -> ()
     | exception exn ->
-      (* For want of room, say: then it is as if the task had never been there, unless somebody has it already, and nobody
-         need be woken. No call here needs room. *)
+      (* For want of room, say: then it is as if the task had never been there, unless somebody
+         has it already, and nobody need be woken. No call here needs room. *)
       if Promise.claim_from (Promise.state task) task || exn != Stack_overflow then raise exn
 
 let retract w task =

@@ -1,30 +1,36 @@
-(* Code that waits for a task by a flag, a condition of the stdlib's or a pipe keeps its worker, and the pool does
-   not see that it waits. So a task may lie in a deque or in the inbox while every worker that could take it waits for
-   it. The watchdog looks for such tasks in three places:
+(* Code that waits for a task by a flag, a condition of the stdlib's or a pipe keeps its worker,
+   and the pool does not see that it waits. So a task may lie in a deque or in the inbox while
+   every worker that could take it waits for it. The watchdog looks for such tasks in three
+   places:
 
    - the inbox of every pool, which only residents serve;
-   - the deques of a pool that has fewer residents at work than it promises its tasks ([Publish.promised]);
+   - the deques of a pool that has fewer residents at work than it promises its tasks
+     ([Publish.promised]);
    - the deques of a pool in which a worker sleeps that stands back ([Find.stands_back]).
 
    A task is stuck if it is the oldest of its deque or inbox at two looks, [period_ms] apart, and
    - the process used no CPU in between: everybody waits; or
-   - for [calm_ns] no worker of a pool that is short of promised residents has begun anything, and collections are so
-     rare that one domain more costs little; or
-   - [patience] has passed. It doubles from help to help: the oldest task of a recursion lies there for as long as the
-     workers compute, and a domain beyond the CPUs holds up all of them at each collection.
+   - for [calm_ns] no worker of a pool that is short of promised residents has begun anything, and
+     collections are so rare that one domain more costs little; or
+   - [patience] has passed. It doubles from help to help: the oldest task of a recursion lies
+     there for as long as the workers compute, and a domain beyond the CPUs holds up all of them
+     at each collection.
 
-   The watchdog then calls one more resident, be it a dismissed one, for a while ([Publish.need]). If no resident can
-   come, a thread of its own enters the pool as a caller and does what it finds.
+   The watchdog then calls one more resident, be it a dismissed one, for a while ([Publish.need]).
+   If no resident can come, a thread of its own enters the pool as a caller and does what it
+   finds.
 
-   The watchdog's thread belongs to the program's first domain, so no further domain takes part in collections. (Beside a
-   domain that sleeps, a program that allocates took 1.4 times as long on two CPUs, and 2 to 3 times on one.) It starts when
-   something may be stuck, and ends when nothing was for [idle_ns].
+   The watchdog's thread belongs to the program's first domain, so no further domain takes part in
+   collections. (Beside a domain that sleeps, a program that allocates took 1.4 times as long on
+   two CPUs, and 2 to 3 times on one.) It starts when something may be stuck, and ends when
+   nothing was for [idle_ns].
 
-   Protocol. [Place.is_watched] is true while the thread is there. A publisher writes its task, a worker that stands back
-   announces its sleep; then each of them reads [is_watched], and starts the thread if that is false. The thread, before it
-   ends, writes false, fences for publishers that leave out fences ([Place.see_unfenced]), and looks at all pools once more. If
-   something is to be watched it takes the flag back; a publisher that was faster has started another thread. So
-   either the publisher has read false, or the last look has seen its task. *)
+   Protocol. [Place.is_watched] is true while the thread is there. A publisher writes its task, a
+   worker that stands back announces its sleep; then each of them reads [is_watched], and starts
+   the thread if that is false. The thread, before it ends, writes false, fences for publishers
+   that leave out fences ([Place.see_unfenced]), and looks at all pools once more. If something is
+   to be watched it takes the flag back; a publisher that was faster has started another thread.
+   So either the publisher has read false, or the last look has seen its task. *)
 
 module P = Place
 
@@ -38,8 +44,10 @@ let longest_patience_ns = 4 * first_patience_ns
 let call_ms = 200
 let guess_ms = 50
 
-(* How long a task waits before a caller of the watchdog's own comes, and how long that one works. *)
+(* How long a task waits before the watchdog's own caller comes, and how long that one works. *)
 let relief_ns = 200 * ms
+
+(* How long the thread stays while nothing waits. *)
 let idle_ns = 150 * ms
 
 type suspect = { task : Promise.any; since : int  (** when it was seen first, in ns *) }
@@ -109,11 +117,12 @@ let look_at_pace w now =
   w.begun <- begun
 
 (* [now] if nothing waits. *)
-let waits_since w now = List.fold_left (fun least { since; _ } -> Int.min least since) now w.suspects
+let waits_since w now =
+  List.fold_left (fun least { since; _ } -> Int.min least since) now w.suspects
 
 (* {2 Help} *)
 
-(* A caller of the watchdog's own, for tasks that no resident can come for. *)
+(* The watchdog's own caller, for tasks that no resident can come for. *)
 let relieve pool () =
   let until = Machine.now () + relief_ns in
   let rec serve w =

@@ -75,9 +75,9 @@ let rec spin ~found pauses since =
     (Machine.yield ();
      spin ~found 0 since)
 
-(* Regions end, and the next one comes, within microseconds: while a worker yields it sees neither for half a
-   microsecond. Where it reads nobody else's line but the one that it waits for, it pauses longer; longer still in a
-   search that follows a region. *)
+(* Regions end, and the next one comes, within microseconds: while a worker yields it sees neither
+   for half a microsecond. Where it reads nobody else's line but the one that it waits for, it
+   pauses longer; longer still in a search that follows a region. *)
 let region_pauses pool = 4 * pool.pauses
 let search_pauses pool ~served = if served then 16 * pool.pauses else pool.pauses
 
@@ -86,8 +86,8 @@ let pause w ~found =
     park w ~announce:Parking.announce_aside ~found
 
 (* Who publishes work wakes nobody while somebody is searching. So the last searcher looks at all
-   deques and the inbox once more, though it may be about to sleep, to leave or to return: what it would not
-   take itself is for another. *)
+   deques and the inbox once more, though it may be about to sleep, to leave or to return: what it
+   would not take itself is for another. *)
 let stop_searching w =
   let { parking; searching; inbox; _ } = w.pool in
   if Atomic.fetch_and_add searching (-1) = 1 then begin
@@ -102,8 +102,8 @@ let pass_on w =
   else if some_deque_has_work w.pool then
     ignore (Parking.wake_one w.pool.parking)
 
-(* Who was woken for work takes some of it, and what is left may lie elsewhere than what it takes (Find.steal_from):
-   nobody was woken for that while somebody was searching. *)
+(* Who was woken for work takes some of it, and what is left may lie elsewhere than what it takes
+   (Find.steal_from): nobody was woken for that while somebody was searching. *)
 let wake_next w =
   if several_tasks_wait w.pool then wake_for_work w.pool
 
@@ -179,9 +179,9 @@ let stash pool exn =
   if not (exn == Promise.Cancelled || (exn = Sys.Break && Machine.pass_interrupt_on ())) then
     leave_stray pool exn
 
-(* For one that strikes a wait that has just ended: the wait returns, and the exception comes later. A
-   resident passes it on, as above, and takes no more signals afterwards. Any other thread is the
-   program's own and goes on taking signals: it raises it at its next wait. *)
+(* For one that strikes a wait that has just ended: the wait returns, and the exception comes
+   later. A resident passes it on, as above, and takes no more signals afterwards. Any other
+   thread is the program's own and goes on taking signals: it raises it at its next wait. *)
 let raise_later exn =
   match owned_place () with
   | Some w when w.resident -> stash w.pool exn
@@ -213,8 +213,9 @@ let rec serve_row w ~on_top ~until left =
     true
   end
 
-(* An asynchronous exception that comes before the task has begun leaves it to the others. (A handler may
-   have come between finding one and running it, and run others itself: hence [outer].) *)
+(* An asynchronous exception that comes before the task has begun leaves it to the others. (A
+   handler may have come between finding one and running it, and run others itself: hence
+   [outer].) *)
 let execute_next w next =
   let outer = w.own.found in
   match
@@ -246,8 +247,8 @@ let rec work w ~on_top ~until =
 
 (* {2 The waiting door: every wait for a promise comes through here} *)
 
-(* Any thread that wakes deals with a signal, so the more of them sleep here, the more seldom each looks: a
-   thousand that look every 20 ms take a CPU. *)
+(* Any thread that wakes deals with a signal, so the more of them sleep here, the more seldom each
+   looks: a thousand that look every 20 ms take a CPU. *)
 let outside = Atomic.make 0
 let few = 10
 let longest_look_ms = 200

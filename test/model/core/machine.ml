@@ -54,30 +54,13 @@ let early : (int * end_of_sleep) list ref = ref []
 (* Shows whether a model has it happen at all. *)
 let happened = ref 0
 
-(* A process for which time passes. Its sleeps with a limit end in vain: so many, whatever happens; after
-   these, so many while there is something for it to notice. (That nothing happens for longer brings
-   nothing new.) Those after them have no end, as if time stood still again. *)
-type naps = { who : int; mutable free : int; mutable late : int; is_something : unit -> bool }
-
-let naps : naps list ref = ref []
-
 let () =
   Atomic.at_start :=
     (fun () ->
       clock := 1;
       early := [];
-      naps := [];
       happened := 0)
     :: !Atomic.at_start
-
-let nap n token =
-  if n.free > 0 then n.free <- n.free - 1
-  else if not (n.is_something ()) then
-    Atomic.block (fun () -> Atomic.get token || n.is_something ())
-  else if n.late > 0 then n.late <- n.late - 1
-  else Atomic.block (fun () -> Atomic.get token)
-
-let naps_of me limit_ms = if limit_ms < 0 then None else List.find_opt (fun n -> n.who = me) !naps
 
 module Sleeper = struct
   type t = bool Atomic.t
@@ -101,13 +84,7 @@ module Sleeper = struct
       ||
       match how with
       | Some how when how = Interrupt || limit_ms >= 0 -> end_early me how
-      | _ -> (
-        match naps_of me limit_ms with
-        | Some n ->
-          clock := !clock + (limit_ms * 1_000_000);
-          nap n token;
-          false
-        | None -> Atomic.block (fun () -> Atomic.get token)))
+      | _ -> Atomic.block (fun () -> Atomic.get token))
 
   let doze = sleep
   let wake token = Atomic.set token true
