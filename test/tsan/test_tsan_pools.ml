@@ -101,22 +101,6 @@ let two_pools first =
   race 300 [ across 0 first second; across 1 second first ];
   check "each round" (cells = Array.make 2 (times 300))
 
-(* A guard that keeps watch, while the number of places to look at changes. *)
-let watched () =
-  let open Muster_core in
-  Pool.with_ ~domains:2 ~oversubscribe:true @@ fun pool ->
-  let come_and_go _ =
-    for _ = 1 to 10 do
-      Caller.add_place pool (Place.workers pool)
-    done
-  in
-  let look _ =
-    for _ = 1 to 1_000 do
-      ignore (Find.oldest (Place.workers pool).(0))
-    done
-  in
-  race 300 [ come_and_go; look ]
-
 (* {2 Coming, going, sleeping, waking} *)
 
 let sleeping pool =
@@ -207,7 +191,6 @@ let () =
       case "callers: threads of one domain" (with_pool 2 threads);
       case "callers: more than there are places" (with_pool 2 crowd);
       case "callers: each pool uses the other" (with_pool 2 two_pools);
-      case "callers: come and go under a guard's eyes" watched;
       case "sleep: woken for each task" (with_pool 2 sleeping);
       case "sleep: domains end and come back" (with_pool 2 ending);
       case "hire: refused and needed" (with_core_pool refused_and_needed);
