@@ -4,12 +4,6 @@ open Harness
 module Pool = Muster.Pool
 module Task = Muster.Task
 
-let rec fib n =
-  if n < 2 then n
-  else
-    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
-    a + b
-
 let works pool = check_int "fib 15" 610 (Pool.run pool (fun () -> fib 15))
 
 let size_when_it_works pool =

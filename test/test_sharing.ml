@@ -4,12 +4,6 @@ open Harness
 module Pool = Muster.Pool
 module Task = Muster.Task
 
-let rec fib n =
-  if n < 2 then n
-  else
-    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
-    a + b
-
 let sum_by_loop n =
   let sum = Atomic.make 0 in
   Muster.parallel_for ~start:1 ~finish:n (fun i -> ignore (Atomic.fetch_and_add sum i));

@@ -13,12 +13,6 @@ let on_each_count f () = List.iter (fun domains -> run_on domains f) domain_coun
 
 let both_gives_both () = check_equal "pair" (1, "b") (Muster.both (fun () -> 1) (fun () -> "b"))
 
-let rec fib n =
-  if n < 2 then n
-  else
-    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
-    a + b
-
 let both_at_every_call () = check_int "fib 20" 6765 (fib 20)
 
 (* A task runs once, whoever claims it. *)

@@ -276,12 +276,6 @@ let nested_thrice pool =
   team (fun () -> team (fun () -> team (fun () -> Atomic.incr count)));
   check_int "innermost" 27 (Atomic.get count)
 
-let rec fib n =
-  if n < 2 then n
-  else
-    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
-    a + b
-
 let sum_to n =
   let sum = Atomic.make 0 in
   Muster.parallel_for ~start:1 ~finish:n (fun i -> ignore (Atomic.fetch_and_add sum i));

@@ -4,12 +4,7 @@ open Domainslib
 open Harness
 open Pools
 
-let rec fib pool n =
-  if n < 2 then n
-  else
-    let a = Task.async pool (fun () -> fib pool (n - 1)) in
-    let b = Task.async pool (fun () -> fib pool (n - 2)) in
-    Task.await pool a + Task.await pool b
+let fib pool = Fib.by_tasks ~async:(Task.async pool) ~await:(Task.await pool)
 
 let forks pool = check_int "fib" 6765 (Task.run pool (fun () -> fib pool 20))
 

@@ -169,12 +169,7 @@ let woken_from_outside () =
   Thread.join sender;
   Task.await pool receiver
 
-let rec fib pool n =
-  if n < 2 then n
-  else
-    let a = Task.async pool (fun () -> fib pool (n - 1)) in
-    let b = fib pool (n - 2) in
-    Task.await pool a + b
+let fib pool = Fib.by_tasks ~async:(Task.async pool) ~await:(Task.await pool)
 
 (* Two wait, one of them making tasks all the time: what the other waits for is in its own place. *)
 let beside_one_who_forks () =

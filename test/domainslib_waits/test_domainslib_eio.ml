@@ -8,12 +8,7 @@ let with_pool num_domains f () =
   let pool = Task.setup_pool ~num_domains () in
   Fun.protect (fun () -> f pool) ~finally:(fun () -> Task.teardown_pool pool)
 
-let rec fib pool n =
-  if n < 2 then n
-  else
-    let a = Task.async pool (fun () -> fib pool (n - 1)) in
-    let b = Task.async pool (fun () -> fib pool (n - 2)) in
-    Task.await pool a + Task.await pool b
+let fib pool = Fib.by_tasks ~async:(Task.async pool) ~await:(Task.await pool)
 
 (* A task resolves what a fiber awaits; other fibers go on meanwhile. *)
 let tasks_resolve_promises pool =

@@ -5,13 +5,7 @@ module Task = Muster.Task
 
 let say format = Printf.printf (format ^^ "\n%!")
 
-let rec fib n =
-  if n < 2 then n
-  else
-    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
-    a + b
-
-let works pool = assert (Pool.run pool (fun () -> fib 15) = 610)
+let works pool = assert (Pool.run pool (fun () -> Fib.by_forks 15) = 610)
 
 let until flag =
   while not (Atomic.get flag) do
@@ -90,7 +84,7 @@ let exit_in_resident () =
 
 let exit_in_loop () =
   count_at_exit ();
-  let body i = if i = 700 then exit 3 else ignore (fib 5) in
+  let body i = if i = 700 then exit 3 else ignore (Fib.by_forks 5) in
   with_pool 3 (fun pool ->
       Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:1 ~finish:1000 body))
 
@@ -132,7 +126,7 @@ let at_exit_uses_pools () =
   let busy = Pool.create ~domains:2 ~oversubscribe:true () in
   at_exit (fun () ->
       works busy;
-      assert (Task.await (Task.async (fun () -> fib 10)) = 55);
+      assert (Task.await (Task.async (fun () -> Fib.by_forks 10)) = 55);
       assert (match Pool.run closed ignore with () -> false | exception Invalid_argument _ -> true);
       with_pool 3 works;
       say "all work");
@@ -191,9 +185,9 @@ let all_taken () =
       let hit = Array.init (Pool.size pool) (fun _ -> Atomic.make 0) in
       Muster.Team.broadcast pool (fun worker -> Atomic.incr hit.(worker));
       assert (Array.for_all (fun count -> Atomic.get count = 1) hit);
-      Pool.run pool (fun () -> assert (Task.await (Task.async (fun () -> fib 10)) = 55));
+      Pool.run pool (fun () -> assert (Task.await (Task.async (fun () -> Fib.by_forks 10)) = 55));
       say "%d taken, %d workers" (List.length domains) (Pool.size pool));
-  assert (Task.await (Task.async (fun () -> fib 10)) = 55);
+  assert (Task.await (Task.async (fun () -> Fib.by_forks 10)) = 55);
   Mutex.unlock release;
   List.iter Domain.join domains
 

@@ -217,11 +217,7 @@ module Child = struct
     if child.status <> WEXITED 0 then failf "the child failed: %s%s" child.output child.errors
 end
 
-let rec fib n =
-  if n < 2 then n
-  else
-    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
-    a + b
+let fib = Fib.by_forks
 
 let shares_what_has_become_long what ~alone ~iterations loop =
   let patience = if flipped then 0.05 else 1. in

@@ -6,11 +6,7 @@ module Task = Muster.Task
 module Team = Muster.Team
 open Rounds
 
-let rec fib n =
-  if n < 2 then n
-  else
-    let a, b = Muster.both (fun () -> fib (n - 1)) (fun () -> fib (n - 2)) in
-    a + b
+let fib = Fib.by_forks
 
 (* {2 Open and close} *)
 
