@@ -77,6 +77,8 @@ module Sleeper = struct
   external wake : t -> unit = "muster_sleeper_wake" [@@noalloc]
 end
 
+let sleep_ms ms = ignore (Sleeper.sleep (Sleeper.create ()) ms)
+
 module Canary = struct
   type t
   type watch

@@ -175,6 +175,9 @@ module Sleeper : sig
   (** From any thread. Costs 10-16 us of a kernel call when somebody sleeps. *)
 end
 
+val sleep_ms : int -> unit
+(** Sleeps for so many milliseconds. The domain is free for its other threads meanwhile. *)
+
 (** A value that only tells that it was collected: put it where what you ask about is. Neither weak
     pointers nor [Gc.finalise_last] will do: OCaml 5.4.1 loses count of both when domains end. *)
 module Canary : sig

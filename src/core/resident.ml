@@ -23,11 +23,8 @@ let may_close pool =
 
 let leaves_at_once w = Staff.dismissed w && not (Find.inbox_has_work w)
 
-(* For a while after a failure that nobody has got so far, too. *)
-let keeps_watch (pool : pool) = Caller.keeps_time pool || Uncaught.is_watched_by pool.home.owner
-
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
-let is_timekeeper w = Atomic.get w.pool.residents = 1 && keeps_watch w.pool
+let is_timekeeper w = Atomic.get w.pool.residents = 1 && Caller.keeps_time w.pool
 
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave w () =
@@ -41,6 +38,7 @@ let rec serve_pool ?(takes_signals = false) w =
     if takes_signals then Machine.usual_signals ();
     Machine.note_own_signals ();
     Worker.work w ~on_top:false ~until:(may_leave w);
+    Uncaught.collect ();
     Machine.block_signals ()
   with
   | () -> ()
@@ -81,7 +79,7 @@ let call_another pool =
   let waits_for_a_resident () =
     (Caller.something_is_left pool && not (is_visited pool))
     || (not (Inbox.is_empty pool.inbox))
-    || keeps_watch pool
+    || Caller.keeps_time pool
   in
   if Atomic.get pool.residents = 0 && waits_for_a_resident () then ask_for_one pool
   else if Atomic.get pool.counted_on && a_task_waits pool then wake_for_work pool

@@ -113,3 +113,5 @@ let start_thread _ = true
 let free_stacks ~keep:_ = ()
 let free_stacks_at_end = ignore
 let note_own_signals = ignore
+
+let sleep_ms ms = ignore (Sleeper.sleep (Sleeper.create ()) ms)
