@@ -1,5 +1,4 @@
-(* Links of the documents lead somewhere: to a heading that is there, to a file that is there; and the
-   limits that the interfaces name are headings of doc/limits.md. *)
+(* Links of the documents lead somewhere: to a heading that is there, to a file that is there. *)
 
 open Rounds
 
@@ -66,37 +65,4 @@ let links_lead_somewhere () =
   in
   List.iter (fun file -> List.iter (check_one file) (links file)) documents
 
-(* {2 Limits} *)
-
-let named = Str.regexp "limits\\.md\\][, ]+\\(\"[^\"]+\"\\)\\( and \\(\"[^\"]+\"\\)\\)?"
-
-let limits_of (file : Sources.t) =
-  let text = Str.global_replace (Str.regexp "[ \n]+") " " file.text in
-  let unquoted it = String.sub it 1 (String.length it - 2) in
-  let rec from at =
-    match Str.search_forward named text at with
-    | exception Not_found -> []
-    | _ ->
-      let next = Str.match_end () in
-      let second = try [ Str.matched_group 3 text ] with Not_found -> [] in
-      let found = Str.matched_group 1 text :: second in
-      List.map unquoted found @ from next
-  in
-  from 0
-
-let limits_are_there () =
-  let there = headings (Sources.find "doc/limits.md") in
-  let check_one (file : Sources.t) name =
-    check (Printf.sprintf "%s: no limit is called %S" file.path name) (List.mem name there)
-  in
-  let interfaces = List.filter (Sources.is [ ".mli"; ".h" ]) Sources.all in
-  let all = List.concat_map limits_of interfaces in
-  check "the interfaces name no limit" (all <> []);
-  List.iter (fun file -> List.iter (check_one file) (limits_of file)) interfaces
-
-let () =
-  main
-    [
-      case "links: of the documents" links_lead_somewhere;
-      case "links: limits that the interfaces name" limits_are_there;
-    ]
+let () = main [ case "links: of the documents" links_lead_somewhere ]
