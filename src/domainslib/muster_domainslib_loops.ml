@@ -3,7 +3,6 @@ module Place = Muster_core.Place
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
 module Promise = Muster_core.Promise
-module Task = Muster_core.Task
 module Fork = Muster_core.Fork
 module Run = Muster_core.Run
 module Compat = Muster_core.Compat
@@ -27,40 +26,16 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
 
 (* {2 Halves}
 
-   Parties: the caller of a loop, and its tasks, each of which is a part of what the caller is a part
-   of. Each one waits for the half that it has handed out, however its own half has ended: so no
-   body runs when the loop's call ends. A task looks at [failures] before it begins, and whoever
-   fails has noted that there: so no body that is right of a failure begins after it. *)
+   Parties: the caller of a loop, and the tasks that it hands out, each of which is a part of what the
+   caller is a part of. Each one waits for the half that it has handed out, however its own half has
+   ended: so no body runs when the loop's call ends. A half that nobody has begun runs in place,
+   where nothing is left to do but to wait for it. A task looks at [failures] before it begins, and a
+   body's failure is noted there: so no body that is right of a failure begins after it. *)
 
-let is_of (pool : Pools.t) w = w.Place.pool == pool.pool && Place.owned w
-
-let start (pool : Pools.t) f =
+let both (pool : Pools.t) f g =
   let w = Context.place () in
-  if is_of pool w then Task.offer w (Promise.make pool.home (Context.carry w f))
-  else Pools.send pool (Promise.make pool.home f)
-
-(* No asynchronous exception (Ctrl-C) ends the wait before the task: it is raised afterwards. *)
-let settled p =
-  match Task.await p with
-  | v -> Ok v
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    if not (Promise.is_done p) then Fork.wait_done p;
-    Error failure
-
-(* A cancellation that the wait is told of is yet to be heard. *)
-let settle_after failure p =
-  let tell_again = Context.to_tell_again () in
-  ignore (settled p);
-  tell_again ();
-  Context.rethrow failure
-
-let both pool f g =
-  Pools.count_on_others pool;
-  let p = start pool g in
-  match f () with
-  | a -> ( match settled p with Ok b -> (a, b) | Error failure -> Context.rethrow failure)
-  | exception exn -> settle_after (Outcome.caught exn) p
+  if w.Place.pool == pool.pool && Place.owned w then Fork.both_offered w ~wake:true f g
+  else Fork.in_place f g
 
 type 'a t = {
   pool : Pools.t;
@@ -72,17 +47,22 @@ type 'a t = {
 }
 
 (* Everything right of a failure is to stop. *)
-let noted t hi f = Outcome.on_failure f (Leftmost.note t.failures hi)
+let[@inline] noted t hi f a b =
+  try f a b
+  with exn ->
+    let failure = Outcome.caught exn in
+    Leftmost.note t.failures hi failure;
+    Outcome.raise failure
 
 let rec part t lo hi =
   if Leftmost.stops t.failures lo then raise Promise.Skipped;
   match t.enough () with
   | Some v -> v
-  | None when span lo hi < t.chunk -> noted t hi (fun () -> t.leaf lo hi)
+  | None when span lo hi < t.chunk -> noted t hi t.leaf lo hi
   | None ->
     let mid = lo + (span lo hi / 2) in
     let l, r = both t.pool (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
-    noted t hi (fun () -> t.combine l r)
+    noted t hi t.combine l r
 
 (* {2 The caller} *)
 
@@ -114,6 +94,7 @@ let over ?(enough = never) pool chunk_size ~start ~finish leaf combine =
   else
     let t = { pool; chunk; leaf; combine; failures = Leftmost.create (); enough } in
     in_pool pool @@ fun () ->
+    Pools.count_on_others pool;
     Context.raising (fun () -> Leftmost.get t.failures) (fun () -> part t start finish)
 
 let unit () () = ()
