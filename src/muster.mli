@@ -128,23 +128,20 @@ module Task : sig
       Wait for a task by {!await}. Polling a flag that it sets keeps a worker busy: see
       [doc/limits.md], "Waiting by other means".
 
-      {b Cost}: with its [await] about 20 ns, if no other worker takes it. From outside the pool
+      {b Cost}: with its [await] about 40 ns, if no other worker takes it. From outside the pool
       about 100 ns, and 10 to 16 us if a worker has to be woken.
       {b Order}: everything before the call happens before [f]. *)
 
   val await : 'a t -> 'a
-  (** [await t] is the result of [t]. A task of the same scope that nobody has started runs in place where that holds up nobody:
-      the caller is no task that could be cancelled by itself, or the last 64 tasks of that function have ended within 20 us or so and come
-      to nothing that might have made them wait.
+  (** [await t] waits for [t] and returns its result. If no worker has started [t] yet, the calling
+      worker runs it itself, on a fiber of its own. If [t] waits in turn, [t] alone is suspended,
+      and the caller waits beside it.
 
       {b Raises} the task's exception; [Invalid_argument] where a task awaits itself.
-      {b Cost}: see {!async}. 0.5 to 2 us where the caller may be cancelled and the task may wait: that one gets a stack of
-      its own.
+      {b Cost}: see {!async}.
       {b Order}: all that [t] did happens before the return, and before its exception is raised, also
       {!Cancelled} if [t] was cancelled. (Not if the caller is.)
-      {b Cancels}: ends at once; where it runs [t] in place, when that ends. So a task that waits keeps its waiter from being
-      told only if it is the first of its function that does, after others that did not, or where more than 1,000 tasks that have
-      not ended await each other in a row. *)
+      {b Cancels}: at once; while the calling worker runs [t] itself, as soon as [t] waits or ends. *)
 
   val all : (unit -> 'a) list -> 'a list
   (** [all fs] runs all of [fs] as tasks, and gives their results in the order of [fs].

@@ -309,16 +309,6 @@ let blocking () =
   and end_it () = ignore (Unix.write_substring into "!" 0 1) in
   (wait, end_it)
 
-(* For as many workers as there are tasks. *)
-let flag () =
-  let is_set = Atomic.make false in
-  let wait () =
-    while not (Atomic.get is_set) do
-      Task.check ()
-    done
-  in
-  (wait, fun () -> Atomic.set is_set true)
-
 let awaited wait = Task.await (Task.async wait)
 
 let events =
@@ -351,7 +341,7 @@ let see began t =
     with Task.Deadline_exceeded -> ()
   done
 
-(* By turns what it waits for is there already: that the last one of some code need not wait says nothing of the next. *)
+(* By turns what it waits for is there already. *)
 let told_beside event domains () =
   in_pool domains @@ fun () ->
   for round = 1 to 12 do
@@ -377,8 +367,7 @@ let told_beside event domains () =
     check_int "the other's" 42 (Task.await other)
   done
 
-(* One that it has started itself, by a function that starts what it is given: what others did that were started so says
-   nothing either. *)
+(* The awaiting task has started the other itself. *)
 let spawn f =
   let started = Atomic.make 0 in
   Task.async (fun () ->
@@ -1786,11 +1775,7 @@ let () =
                   case (name ^ ", its own") (told_beside_its_own event domains);
                 ])
               [ 1; 2 ])
-          events
-        @ [
-            case "a flag, 3 domains" (told_beside flag 3);
-            case "a flag, its own, 3 domains" (told_beside_its_own flag 3);
-          ] );
+          events );
       ("stops itself at", List.map (fun (name, step) -> case name (stops_itself step)) steps);
       ( "cancel",
         [

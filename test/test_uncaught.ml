@@ -233,28 +233,32 @@ let closing_beside_failures () =
   Domain.join closer;
   check_bool "closed in time" true in_time
 
-(* Its only waiter was woken with it, and then cancelled: so nobody has it. *)
+(* Its only waiter was woken with it, and then cancelled: so nobody has it. The failing task goes on on top of a share that
+   cannot be suspended, and that has its turn before the waiter has. *)
 let its_waiter_is_cancelled () =
-  let body () =
-    let failing = Task.async (fun () -> raise (Boom 1)) and over = Muster.Latch.create 2 in
-    let runner = Atomic.make None and waiter = Atomic.make None in
-    let cancel task = Option.iter Task.cancel (Atomic.get task) in
-    let run () =
-      cancel runner;
-      (* Here it runs, and ends the wait below. *)
-      (try Task.await failing with Task.Cancelled -> cancel waiter);
-      Muster.Latch.count_down over
+  let body pool =
+    let begun = Muster.Latch.create 1 and go = Muster.Latch.create 1 in
+    let ends = Muster.Latch.create 1 in
+    let fail () =
+      Muster.Latch.count_down begun;
+      Muster.Latch.await go;
+      Muster.Latch.count_down ends;
+      raise (Boom 1)
     in
-    (* In a scope, where it does not run in place. *)
     let wait () =
-      (try Task.scope (fun _ -> Task.await failing) with Task.Cancelled -> ());
-      Muster.Latch.count_down over
+      let failing = Task.async fail in
+      Task.await failing
     in
-    Atomic.set runner (Some (Task.async run));
-    Atomic.set waiter (Some (Task.async wait));
-    Muster.Latch.await over
+    let waiter = Task.async wait in
+    Muster.Latch.await begun;
+    Muster.Team.broadcast pool (fun _ ->
+        Muster.Latch.count_down go;
+        Muster.Latch.await ends;
+        Task.cancel waiter);
+    match Task.await waiter with () -> () | exception Task.Cancelled -> ()
   in
-  let reports = with_reports (fun () -> run_on 1 body) in
+  let in_pool () = Pool.with_ ~domains:1 (fun pool -> Pool.run pool (fun () -> body pool)) in
+  let reports = with_reports in_pool in
   check_bool "reported once" true (reports = [ Boom 1 ])
 
 (* The same as it happens: it is raised or reported, once. *)

@@ -125,7 +125,7 @@ let put_back x rest () = Stdlib.Seq.Cons (x, rest)
 (* What the strand is a part of, without an allocation where it has a place, or is in no pool. *)
 let part_of () =
   let w = Context.place () in
-  if Place.owned w then Young.get w.Place.context else Place.uncancelled
+  if Place.owned w then w.Place.own.context else Place.uncancelled
 
 (* Ended as [exn] says. [before]: what the strand was a part of. If it was told of a cancellation since, it
    leaves: as code that cleans up, what is done with the first element might wait for ever. *)

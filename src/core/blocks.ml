@@ -37,17 +37,6 @@ let[@inline] store_int (atomic : int Atomic.t) v =
   if Target.has_tsan || not Target.is_amd64 then Atomic.set atomic v
   else (Obj.magic atomic : cell_of_int).int <- v
 
-(* As a number that no collection takes for an address: of where it is until something is allocated. *)
-let[@inline] where (block : 'a) = (Obj.magic block : int) lor 1
-
-(* What lies in the minor heap needs no barrier. *)
-let[@inline] set_young (cell : 'a ref) (v : 'a) =
-  (Obj.magic cell : cell_of_int).int <- (Obj.magic v : int)
-
-let[@inline] store_young (atomic : 'a Atomic.t) (v : 'a) =
-  if Target.has_tsan || not Target.is_amd64 then store atomic v
-  else (Obj.magic atomic : cell_of_int).int <- (Obj.magic v : int)
-
 (* Floats need no fill, which would touch all of the array before the workers do. Others are immediates at first: with a
    young block in each element a long array would begin with a minor collection, of all domains. *)
 let make_blank n ~(like : 'a) : 'a array =

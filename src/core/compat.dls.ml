@@ -68,7 +68,7 @@ external runstack : ('a, 'b) stack -> ('c -> 'a) -> 'c -> 'b = "%runstack"
 external reperform : 'a Effect.t -> ('a, 'b) Effect.Deep.continuation -> last_fiber -> 'b
   = "%reperform"
 
-let match_with f x { Effect.Deep.retc; exnc; effc } =
+let fibers { Effect.Deep.retc; exnc; effc } f =
   let handle eff k last_fiber =
     match effc eff with
     | Some f ->
@@ -76,6 +76,8 @@ let match_with f x { Effect.Deep.retc; exnc; effc } =
       ()
     | None -> reperform eff k last_fiber
   in
-  runstack (alloc_stack retc exnc handle) f x
+  fun x -> runstack (alloc_stack retc exnc handle) f x
+
+let match_with f x handler = fibers handler f x
 
 include Blocks

@@ -43,15 +43,6 @@ val store : 'a Atomic.t -> 'a -> unit
 val store_int : int Atomic.t -> int -> unit
 (** The same. *)
 
-val where : 'a -> int
-(** Of a block, as an odd number. It is where the block lies until something is allocated, or C lets others collect. *)
-
-val set_young : 'a ref -> 'a -> unit
-(** [:=] where the reference is in the minor heap: without the runtime's barrier, which has nothing to do there. *)
-
-val store_young : 'a Atomic.t -> 'a -> unit
-(** {!store} where the atomic is in the minor heap. *)
-
 val make_blank : int -> like:'a -> 'a array
 (** An array of so many, for elements that are all set before anybody reads them; [like] tells whether these are floats. A
     long one does not begin with a minor collection, as [Array.make n v] does where [v] is young. *)
@@ -76,6 +67,9 @@ val match_with : ('a -> unit) -> 'a -> (unit, unit) Effect.Deep.handler -> unit
 (** [Effect.Deep.match_with]. Up to OCaml 5.5 no asynchronous exception strikes between an effect and
     what the handler does with the continuation, where it would be lost: the stdlib's function looks for
     signals there. *)
+
+val fibers : (unit, unit) Effect.Deep.handler -> ('a -> unit) -> 'a -> unit
+(** [fibers handler f] is a function that, given [x], does [match_with f x handler], and allocates nothing but a stack. *)
 
 (** {2 Lists built from the front}
 

@@ -18,5 +18,6 @@ let index s = Index s
 let index_in_state _ = -1
 let[@inline] first_word_set (Index s) = Atomic.get (first_word (Domain.DLS.get s)) <> 0
 let match_with = Effect.Deep.match_with
+let fibers handler f x = match_with f x handler
 
 include Blocks

@@ -44,7 +44,7 @@ let[@inline never] is_interruption w =
 
 (* What the running code is a part of, and what the tasks get that it starts. *)
 let[@inline] context w =
-  let context = Young.get w.context in
+  let context = w.own.context in
   if context == uncancelled || not (is_interruption w) then context else uncancelled
 
 let[@inline] home w =
@@ -53,15 +53,15 @@ let[@inline] home w =
 let is_stopped w =
   Atomic.get attention <> 0
   &&
-  let context = Young.get w.context in
+  let context = w.own.context in
   context != uncancelled && Promise.is_stopped context && not (is_interruption w)
 
 let shield w =
-  Young.set w.context uncancelled;
+  w.own.context <- uncancelled;
   w.own.home <- w.pool.home
 
 let tell w =
-  Promise.keep_no_longer (Young.get w.context);
+  Promise.keep_no_longer (w.own.context);
   shield w
 
 let[@inline never] deliver w =
@@ -116,13 +116,13 @@ type t = {
 
 (* The strand that was there when an interruption came gets its own base back. *)
 let capture (w : Place.t) =
-  let { home; strand; base; depth; checked; _ } = w.own and context = Young.get w.context in
+  let { context; home; strand; base; depth; checked; _ } = w.own in
   let base = if base = Machine.callback () then 0 else base in
   { context; home; number = strand; base; depth; checked }
 
 let starting context home = { context; home; number = 0; base = 0; depth = 0; checked = false }
 let none w = starting uncancelled w.pool.home
-let is_plain (w : Place.t) = Young.get w.context == uncancelled && w.own.home == w.pool.home
+let is_plain (w : Place.t) = w.own.context == uncancelled && w.own.home == w.pool.home
 
 (* The next fork must not run in place without a look, if the clock may stop it, ... *)
 let heed_clock w = if watches_clock w then set_quiet w 0
@@ -136,8 +136,8 @@ let[@inline] restore_own w { context; home; base; depth; checked; _ } =
     w.own.depth <- depth
   end;
   if w.own.home != home then w.own.home <- home;
-  if Young.get w.context != context then begin
-    Young.set w.context context;
+  if w.own.context != context then begin
+    w.own.context <- context;
     if is_stopped w then call_up w else heed_clock w
   end
 
@@ -192,13 +192,12 @@ let inherited w = if is_plain w || is_interruption w then none w else capture w
 (* Of one that may come from another pool: its tasks belong to this one. *)
 let enter w { context; home; _ } =
   set_base w (Machine.callback ());
-  Young.set w.context context;
+  w.own.context <- context;
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home
      else if home.owner == w.pool.home.owner then home
      else
-       let { Promise.owner; settled; _ } = w.pool.home in
-       Promise.home ~lineage:home.lineage ~settled ~unheard:home.unheard owner);
+       Promise.home ~lineage:home.lineage ~unheard:home.unheard w.pool.home.owner);
   heed_clock w
 
 (* A function that begins as a part of what the caller is a part of, on whatever worker. *)

@@ -78,8 +78,7 @@ let pop w =
   if task != none then begin
     keep w task ~records:w.backtrace;
     if Deque.size w.deque <= low then rouse w
-  end
-  else w.own.nested <- 0;
+  end;
   task
 
 let from_deques w =

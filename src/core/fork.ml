@@ -41,7 +41,6 @@ let join p f =
   match take_back p with
   | true -> f ()
   | false ->
-    Strand.meet ();
     wait_done p;
     result p
   | exception exn ->

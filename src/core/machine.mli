@@ -7,16 +7,6 @@ external seal : unit -> int = "muster_seal"
 [@@noalloc]
 (** The same, and whether the thread records backtraces: one number for both. *)
 
-type claim =
-  | Refused  (** It is another thread's seal, or the content is another. *)
-  | Young  (** Done. The atomic is in the minor heap. *)
-  | Old  (** Not done: the atomic is not in the minor heap. *)
-
-external claim : seal:int -> 'a Atomic.t -> 'a -> 'a -> claim = "muster_claim"
-[@@noalloc]
-(** [claim ~seal atomic from into] is [Atomic.compare_and_set atomic from into], if that seal is the calling
-    thread's, whether it records backtraces or not. *)
-
 (** {2 Fences}
 
     Of two who each write and then look, one sees the other if each has a fence in between. [fence_others] is a fence
@@ -30,9 +20,6 @@ val can_fence_others : bool
 
 val fence_others : unit -> unit
 (** 1 us, 10 us on a virtual machine with other threads running, each of which it interrupts. *)
-
-val wait_until : (unit -> bool) -> unit
-(** For what others are about to do, in a few instructions: yields the CPU in between, but not the domain. *)
 
 val code_of : ('a -> 'b) -> int
 (** A key for a closure's code: equal for all closures made by one expression. A hint:

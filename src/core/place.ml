@@ -25,13 +25,11 @@ type t = {
   pool : pool;
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
   unfenced : bool Atomic.t;  (** its owner publishes without fences ({!Place.see_unfenced}) *)
-  ending : int Atomic.t;  (** 1: its owner is about to store a result ([Promise.end_in_place]) *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another thread *)
   dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Staff) *)
   domains : joinable list Atomic.t;
       (** the resident's, and those before it that nobody has joined *)
-  context : Promise.any Young.t;  (** what its code is a part of (Context); the owner's, too *)
   own : own;
   published : counts Atomic.t;  (** as of the owner's last pause *)
 }
@@ -47,6 +45,7 @@ and own = {
       (** a job that is over in its mailbox (Run.empty_mailbox); perhaps another one has come since *)
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
+  mutable context : Promise.any;  (** what its code is a part of (Context) *)
   mutable home : Promise.home;  (** of the tasks that it starts *)
   mutable base : int;  (** the call by C in which that code began (Context), ... *)
   mutable depth : int;  (** ... and how many interruptions it began on top of *)
@@ -55,8 +54,7 @@ and own = {
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable seal : int;  (** of the owner, while it may publish so ([Machine.seal]); -1: it may not *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
-  mutable nested : int;
-      (** tasks that it has begun one after the other, each while the one before waits for it (Task.await) *)
+  mutable nested : int;  (** fibers on this thread's stack, each on top of the one that awaits it *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable bored : bool;  (** has slept its fill *)
   mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
@@ -72,7 +70,6 @@ and own = {
   mutable visitor : int;  (** the thread that was here last *)
   mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
   mutable numbers : int;  (** for strands; the next one *)
-  mutable dependent : int;  (** the strand that last came to depend on others here (Strand) *)
   glance : glance;
   counts : counts;
 }
@@ -152,6 +149,7 @@ let make_own home index =
       has_left = false;
       careful = false;
       handled = false;
+      context = uncancelled;
       home;
       base = 0;
       depth = 0;
@@ -175,7 +173,6 @@ let make_own home index =
       visitor = 0;
       strand = 0;
       numbers = 0;
-      dependent = 0;
       glance;
       counts = Compat.padded (zero ());
     }
@@ -199,9 +196,7 @@ let make pool index =
       domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false);
       unfenced = Compat.padded (Atomic.make false);
-      ending = Compat.padded (Atomic.make 0);
       away = Compat.padded (Atomic.make false);
-      context = Young.make uncancelled;
       own = make_own pool.home index;
       published = Compat.padded (Atomic.make (zero ()));
     }
@@ -255,11 +250,6 @@ let unseal w =
 
 let see_unfenced pool = if is_anybody_unfenced pool then Machine.fence_others ()
 
-(* For who has changed a promise that somebody may be about to end by a plain store (Promise, _In place_). *)
-let settled pool () =
-  see_unfenced pool;
-  Array.iter (fun w -> Machine.wait_until (fun () -> Atomic.get w.ending = 0)) (workers pool)
-
 let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pauses ~hire
     ~watch =
   let pool =
@@ -298,7 +288,7 @@ let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pa
     }
   in
   let owner = Pool pool in
-  pool.home <- Promise.home ~settled:(settled pool) ~unheard:(Uncaught.note owner) owner;
+  pool.home <- Promise.home ~unheard:(Uncaught.note owner) owner;
   pool
 
 let open_pools : pool list Atomic.t = Atomic.make []

@@ -36,24 +36,9 @@
 
    What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
    promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
-   allocates nothing: the home keeps a Running without entries, and others for who claims it in place, and of what is known to
-   keep to itself (Habit).
+   allocates nothing: the home keeps a Running without entries.
    [any] is a promise whose type of result is forgotten: results of that type are opaque, so
    nobody can take one for another type's.
-
-   In place. A task that its awaiter runs itself is mostly waited for by nobody else, and a compare-and-set for the case
-   that somebody does is a sixth of its cost. So who may publish without fences (Place) claims it as [home.in_place] and, if
-   that is still its state, ends it by a plain store, between raising and lowering a flag of its own
-   ([end_in_place]). Whoever else wants to wait for it changes the state first (by adding its entry), then waits until
-   each such worker has passed a fence and lowered its flag ([home.settled]), and looks again. A worker
-   that read the state before the first change has raised its flag before, so by then it has stored the result, which
-   that look finds; one that reads it later finds it changed, and resolves by compare-and-set. The second who waits does the
-   same ([attached.in_place]): the result may be stored over its entry too. Others need not wait: those who attach an
-   entry for the stop are part of the task, and have ended or been put in order with its code before it ends; and a
-   stop that is overwritten came too late.
-
-   A promise that lies in the minor heap needs no barrier of the collector's at its claim and its end. Where it lies tells
-   the claim ([Machine.claim]), and whether it still does, the awaiter ([Young.moment]).
 
    At rest every promise is Returned or Raised, and no entry is left; but for one that its maker took back before anybody
    else knew it (Publish.offer_unfenced). *)
@@ -71,8 +56,6 @@ type attached = {
   stopped : bool;
   linked : bool;
   kept : bool;  (** its value counts, stopped or not *)
-  in_place : bool;  (** has been claimed so, without entries *)
-  is_good : bool;  (** has been claimed as one that keeps to itself (Habit) *)
 }
 
 type 'a t = 'a state Atomic.t
@@ -98,10 +81,7 @@ and home = {
   unheard : unheard;
   lineage : lineage;
   of_scope : bool;
-  settled : unit -> unit;
   running : 'a. 'a state;
-  in_place : 'a. 'a state;
-  good : 'a. 'a state;
 }
 
 and lineage = Alone | Within of any * lineage
@@ -115,36 +95,13 @@ exception Skipped
 let shortest = 8
 
 let nothing =
-  {
-    entries = [];
-    length = 0;
-    limit = shortest;
-    stopped = false;
-    linked = false;
-    kept = false;
-    in_place = false;
-    is_good = false;
-  }
+  { entries = []; length = 0; limit = shortest; stopped = false; linked = false; kept = false }
 
-let nothing_in_place = { nothing with in_place = true }
-let nothing_good = { nothing with is_good = true }
-
-let home ?(lineage = Alone) ?(of_scope = false) ~settled ~unheard owner =
-  let rec home =
-    {
-      owner;
-      unheard;
-      lineage;
-      of_scope;
-      settled;
-      running = Running (home, nothing);
-      in_place = Running (home, nothing_in_place);
-      good = Running (home, nothing_good);
-    }
-  in
+let home ?(lineage = Alone) ?(of_scope = false) ~unheard owner =
+  let rec home = { owner; unheard; lineage; of_scope; running = Running (home, nothing) } in
   home
 
-let nowhere = home ~settled:ignore ~unheard:(fun _ _ -> ()) Nobody
+let nowhere = home ~unheard:(fun _ _ -> ()) Nobody
 let[@inline] make home f = Atomic.make (Ready (f, home, nothing))
 let started home = Atomic.make home.running
 let[@inline] any p : any = Compat.recast p
@@ -201,13 +158,7 @@ let rec attach p entry =
     Atomic.compare_and_set p ready (Ready (f, home, add attached entry)) || attach p entry
   | Running (_, { stopped = true; _ }) when entry.event = Stop -> false
   | Running (home, attached) as running ->
-    if not (Atomic.compare_and_set p running (Running (home, add attached entry))) then
-      attach p entry
-    else if attached.in_place && entry.event = End then begin
-      home.settled ();
-      not (is_done p)
-    end
-    else true
+    Atomic.compare_and_set p running (Running (home, add attached entry)) || attach p entry
   | Returned _ | Raised _ -> false
 
 let always () = true
@@ -251,8 +202,6 @@ let around_scope p =
 (* Whether code that is a part of [me] is a part of [p] in the same strand: scopes that it has opened lie between. *)
 let rec is_strand_of p me =
   me == p || match around_scope me with Some around -> is_strand_of p around | None -> false
-
-let[@inline] is_good (attached : attached) = attached.is_good
 
 (* Whether what gets that home is cancelled along with [p]. Of scopes further out, who asks knows more (Task). *)
 let[@inline] is_within p home = match home.lineage with Within (q, _) -> q == p | Alone -> false
@@ -322,20 +271,6 @@ let[@inline] claim_from state p =
   match state with
   | Ready (_, home, attached) -> Atomic.compare_and_set p state (running home attached)
   | Running _ | Returned _ | Raised _ -> false
-
-let[@inline] in_place home attached =
-  if attached == nothing then home.in_place else Running (home, attached)
-
-let[@inline] claim_in_place state p =
-  match state with
-  | Ready (_, home, attached) -> Atomic.compare_and_set p state (in_place home attached)
-  | Running _ | Returned _ | Raised _ -> false
-
-let[@inline] claim_sealed ~seal p state home attached =
-  let claimed = in_place home attached in
-  match Machine.claim ~seal p state claimed with
-  | (Machine.Refused | Young) as claim -> claim
-  | Old -> if Atomic.compare_and_set p state claimed then Old else Refused
 
 let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
 
@@ -410,26 +345,9 @@ let[@inline never] resolve p result =
   Atomic.get p
 
 (* Mostly nobody waits, and nothing was stopped. *)
-let[@inline] resolve_quiet quiet p result =
+let[@inline] resolve_from home p result =
   match result with
-  | Returned _ when Atomic.compare_and_set p quiet result -> result
-  | _ -> resolve p result
-
-let[@inline] resolve_from home p result = resolve_quiet home.running p result
-
-let[@inline] end_in_place ~young ~flag home p result =
-  match result with
-  | Returned _ ->
-    Compat.store_int flag 1;
-    if Atomic.get p == home.in_place then begin
-      if young then Compat.store_young p result else Compat.store p result;
-      Compat.store_int flag 0;
-      result
-    end
-    else begin
-      Compat.store_int flag 0;
-      resolve p result
-    end
+  | Returned _ when Atomic.compare_and_set p home.running result -> result
   | _ -> resolve p result
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
@@ -441,23 +359,17 @@ let result_of f =
     | result -> result
     | exception exn -> raised (Outcome.caught exn))
 
-let rec run_noting note ~is_good state p =
+let rec run_from state p =
   match state with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when is_orphan lineage ->
     stop p;
-    run_noting note ~is_good (Atomic.get p) p
+    run_from (Atomic.get p) p
   | Ready (f, home, attached) ->
-    let quiet = if is_good then home.good else home.running in
-    let claimed = if attached == nothing then quiet else Running (home, attached) in
-    if Atomic.compare_and_set p state claimed then begin
-      let result = result_of f in
-      note ();
-      resolve_quiet quiet p result
-    end
-    else run_noting note ~is_good (Atomic.get p) p
+    if Atomic.compare_and_set p state (running home attached) then
+      resolve_from home p (result_of f)
+    else run_from (Atomic.get p) p
   | Running _ | Returned _ | Raised _ -> state
 
-let run_from state p = run_noting ignore ~is_good:false state p
 let run p = run_from (Atomic.get p) p
 
 let[@inline] value = function

@@ -34,10 +34,7 @@ and home = private {
   unheard : unheard;
   lineage : lineage;
   of_scope : bool;  (** that of a scope's promise, which is part of the strand that opened it *)
-  settled : unit -> unit;
   running : 'a. 'a state;
-  in_place : 'a. 'a state;
-  good : 'a. 'a state;
 }
 
 (** What all tasks of a pool, or of a scope in it, have in common. *)
@@ -60,11 +57,7 @@ exception Cancelled
 exception Skipped
 (** Stands for what was left out because of an exception left of it; nobody sees it. *)
 
-val home :
-  ?lineage:lineage -> ?of_scope:bool -> settled:(unit -> unit) -> unheard:unheard -> owner -> home
-(** [settled ()] returns when each worker that may end one of its tasks in place ({!end_in_place}) has passed a fence and
-    lowered its flag. *)
-
+val home : ?lineage:lineage -> ?of_scope:bool -> unheard:unheard -> owner -> home
 val nowhere : home
 (** For a task whose maker is sure to look at the result. *)
 
@@ -86,17 +79,6 @@ val claim : 'a t -> bool
 val claim_from : 'a state -> 'a t -> bool
 (** The same, for who has just read the state; [false] also if it has changed. *)
 
-val claim_in_place : 'a state -> 'a t -> bool
-(** The same for who will run it at once and {!end_in_place}, and everybody else knows that from its flag. *)
-
-val claim_sealed : seal:int -> 'a t -> 'a state -> home -> attached -> Machine.claim
-(** The same where the calling thread has that seal ({!Machine.seal}). The state is [Ready], with the last two.
-    [Refused]: not done; [Young], [Old]: done, and whether the promise lies in the minor heap. *)
-
-val end_in_place : young:bool -> flag:int Atomic.t -> home -> 'a t -> 'a state -> 'a state
-(** {!resolve} for who has claimed it in place, or from {!running}. [flag]: the calling worker's own, 0 while it is not in
-    here. [young]: the promise is in the minor heap. *)
-
 val result_of : (unit -> 'a) -> 'a state
 (** What the function comes to, for who has claimed its task and will {!resolve} it. Raises nothing. *)
 
@@ -114,10 +96,6 @@ val run : 'a t -> 'a state
 
 val run_from : 'a state -> 'a t -> 'a state
 (** The same, for who has just read the state. *)
-
-val run_noting : (unit -> unit) -> is_good:bool -> 'a state -> 'a t -> 'a state
-(** The same; calls the function between the end of the task's own and the promise's, if it was run here. There no exception
-    must strike: it allocates nothing, and is no partial application. [is_good] is shown meanwhile. *)
 
 val forgo : 'a t -> home -> unit
 (** For one that has waited ({!on_done}), and will not come for the result: if that is a failure, whoever ended
@@ -166,9 +144,6 @@ val keep_no_longer : any -> unit
 
 val is_strand_of : any -> any -> bool
 (** [is_strand_of p me]: whether [me] is [p], or a scope that [p]'s own code has opened, in others or not. *)
-
-val is_good : attached -> bool
-(** Of one that runs: whether it was begun as one that keeps to itself ({!run_noting}). *)
 
 val is_within : any -> home -> bool
 (** Whether that is the innermost scope around the tasks of that home. *)

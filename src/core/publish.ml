@@ -10,7 +10,7 @@ let set_quiet w v = Atomic.set (Compat.first_word w) v
 let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (alone w) then set_quiet w 0
 
 (* What has a deadline, or may have (some task has), is not quiet: it looks at every fork, ... *)
-let watches_clock w = Young.get w.context != uncancelled && Timer.are_set ()
+let watches_clock w = w.own.context != uncancelled && Timer.are_set ()
 
 (* To look costs ten forks. But who forks that densely allocates, too: the next collection is some
    40,000 forks away, and calls the worker up (if it knows where to find the worker). So it may be

@@ -299,7 +299,6 @@ let count w = w.own.counts.regions <- w.own.counts.regions + 1
 
 let run ?(to_the_end = false) w ~revoke ~workers share =
   Context.check_at w;
-  Strand.depend ();
   Staff.look_if_alone w;
   let report = Mailbox.report () in
   let share = Context.carry w share and backtrace = Machine.backtrace_status () in
@@ -317,7 +316,6 @@ let size w = Atomic.get w.pool.size
 (* A share of the caller's, run as in a region, but nobody else's. A guest stands in for worker
    0, as it would there. *)
 let alone w share =
-  Strand.depend ();
   let report = Mailbox.report () in
   let index = if w.index < Atomic.get w.pool.size then w.index else 0 in
   run_share w index (Context.carry w share) report;

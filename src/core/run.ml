@@ -104,14 +104,17 @@ let noting waited =
 (* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. [records]: with
    backtraces. *)
 let aside w ~handled ~records strand f x =
-  let was_handled = w.own.handled and before = Context.capture w in
+  let { handled = was_handled; nested; _ } = w.own and before = Context.capture w in
   let recorded = Machine.backtrace_status () in
   let put_back () =
+    let w = Context.place_after w in
     w.own.handled <- was_handled;
+    w.own.nested <- nested;
     Machine.record_backtrace recorded;
     Context.restore w before
   in
   w.own.handled <- handled;
+  w.own.nested <- nested + 1;
   Machine.record_backtrace records;
   Context.switch w strand;
   match f x with
@@ -121,47 +124,50 @@ let aside w ~handled ~records strand f x =
     put_back ();
     raise exn
 
-let in_fiber p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
+(* A recursion without end, each step of which awaits the next one, is to overflow as any other, not to use up all memory.
+   Each of these stacks has 128 words or more, and the runtime bounds one stack only. *)
+let least_stack = 128
+let depth_between_looks = 256
 
-(* A task that takes longer need not run in place, which spares 1 us; and one that takes very long may have looked for a flag all
-   the time, which nobody sees. *)
-let soon = Machine.ticks_of_us 20
-let late = Machine.ticks_of_us 1_000
+let refuse_endless w =
+  let { nested; _ } = w.own in
+  if nested land (depth_between_looks - 1) = 0 && nested > (Gc.get ()).stack_limit / least_stack
+  then raise Stack_overflow
 
-(* What a task has done, where it ends, on whatever worker, and before anybody knows of it. No asynchronous exception may
-   strike there: no partial application, and nothing is allocated. *)
-let note_habit habit =
-  let was_good = Habit.is_good habit in
-  let since = if was_good then 0 else Machine.ticks () in
-  let note () =
-    let w = current () in
-    if owned w then begin
-      if Strand.has_depended w then Habit.forget habit
-      else if Strand.has_kept_to_itself w && not (was_good || Habit.is_good habit) then begin
-        let ticks = Machine.ticks () - since in
-        if ticks < soon then Habit.note habit else if ticks > late then Habit.forget habit
-      end;
-      w.own.nested <- Int.max 0 (w.own.nested - 1)
-    end
-  in
-  note
+let in_fiber = Compat.fibers handler (fun p -> ignore (Promise.run p))
 
-let in_fiber_noting habit p =
-  Compat.match_with
-    (fun p ->
-      let note = note_habit habit and is_good = Habit.seems_good habit in
-      ignore (Promise.run_noting note ~is_good (Promise.state p) p))
-    p handler
+(* A task that the strand on [w] awaits and nobody has begun, of the same home: on top of that strand, in a fiber of its
+   own. If the task waits, it alone is suspended. What [aside] does, in fewer steps: the await is a checkpoint afterwards. *)
+let[@inline] put_back_after w ~handled ~strand ~nested context =
+  let w = Context.place_after w in
+  w.own.nested <- nested;
+  w.own.handled <- handled;
+  w.own.strand <- strand;
+  w.own.context <- context
+
+let on_top w p =
+  refuse_endless w;
+  let { handled; strand; context; nested; _ } = w.own in
+  w.own.nested <- nested + 1;
+  w.own.stale <- true;
+  w.own.handled <- true;
+  w.own.strand <- 0;
+  w.own.context <- p;
+  match in_fiber p with
+  | () -> put_back_after w ~handled ~strand ~nested context
+  | exception exn ->
+    put_back_after w ~handled ~strand ~nested context;
+    raise exn
 
 (* Those of [nowhere] know what they are a part of themselves (Context.carry). *)
 let execute w ~records p =
   match Promise.state p with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
     Promise.stop p
-  | Ready (f, home, _) ->
+  | Ready (_, home, _) ->
     w.own.counts.tasks <- w.own.counts.tasks + 1;
     if home == Promise.nowhere then aside w ~handled:true ~records (Context.none w) in_fiber p
-    else aside w ~handled:true ~records (Context.starting p home) (in_fiber_noting (Habit.key f)) p
+    else aside w ~handled:true ~records (Context.starting p home) in_fiber p
   | Running _ | Returned _ | Raised _ -> ()
 
 (* {2 Stepping aside}

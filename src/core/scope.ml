@@ -44,16 +44,15 @@ let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()
 
 let make w =
-  Strand.depend ();
-  let lineage = lineage w and { Promise.owner; settled; unheard; _ } = w.pool.home in
-  let promise = Promise.started (Promise.home ~lineage ~of_scope:true ~settled ~unheard owner) in
+  let lineage = lineage w and { Promise.owner; unheard; _ } = w.pool.home in
+  let promise = Promise.started (Promise.home ~lineage ~of_scope:true ~unheard owner) in
   let pending = Atomic.make 1 in
   {
     promise;
     pending;
     pool = w.pool;
     first = Atomic.make None;
-    home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~settled ~unheard owner;
+    home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~unheard owner;
     leave = Promise.attached_to [ (fun () -> end_one promise pending) ];
   }
 
@@ -110,7 +109,7 @@ let inside s w ~failed f =
     Error failure
 
 (* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing (Context.shield). *)
-let was_told s w = Young.get w.context != Promise.any s.promise
+let was_told s w = w.own.context != Promise.any s.promise
 
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous
    exception that comes before the first step is one, too. *)

@@ -2,10 +2,6 @@
    with the task when that is suspended, and comes back when what ran on top of it has ended
    (Context.restore, Task.run_claimed). It is drawn when somebody first asks: few tasks lock.
 
-   So a task that has no number yet has kept to itself so far (Habit): where it comes to depend on others it draws one
-   ([depend]). So does one that only met what others had done ([meet]): whether that comes of what it does, or of who was
-   quick, is not to be seen. Which of these it was, its worker knows of the last one that depended ([own.dependent]).
-
    Numbers of tasks are below 0, drawn by the workers in bundles. A thread's number is above 0: outside
    all pools, and where it entered one. None is drawn twice: what a strand left locked is nobody else's. *)
 
@@ -35,27 +31,6 @@ let current () =
   if owned w then at w
   else if w == nobody && all_shown () then Machine.thread_id ()
   else elsewhere ()
-
-let[@inline never] draw_one () = match Context.here () with Some w -> ignore (at w) | None -> ()
-
-let[@inline never] note_one () =
-  match Context.here () with Some w -> w.own.dependent <- at w | None -> ()
-
-(* What is a part of nothing has no habit. *)
-let[@inline] has_habit w = Young.get w.context != uncancelled
-
-let[@inline] meet () =
-  let w = Place.current () in
-  if (not (all_shown ())) || (w.own.strand = 0 && has_habit w) then draw_one ()
-
-let[@inline] depend () =
-  let w = Place.current () in
-  let { strand; dependent; _ } = w.own in
-  if (not (all_shown ())) || ((strand = 0 || dependent <> strand) && has_habit w) then
-    note_one ()
-
-let[@inline] has_kept_to_itself w = w.own.strand = 0
-let[@inline] has_depended w = w.own.strand <> 0 && w.own.dependent = w.own.strand
 
 (* Where storage shows the thread's place, neither allocates: a signal's handler that raises may strike there. *)
 

@@ -11,21 +11,6 @@ val current : unit -> int
 
     {b Cost}: about 3 ns. *)
 
-val depend : unit -> unit
-(** Says that the calling strand has come to something that might have made it wait ({!Habit}).
-
-    {b Cost}: about 2 ns. *)
-
-val meet : unit -> unit
-(** Says that it has come to something that others have done, so that it need not wait any more, or another worker does of
-    its own work. The same cost. *)
-
-val has_kept_to_itself : Place.t -> bool
-(** Whether the strand on that place has said neither since its task began. *)
-
-val has_depended : Place.t -> bool
-(** Whether it has said {!depend}, and no other strand there since: false also of one that came from another worker. *)
-
 val another : unit -> int
 (** From here on another strand runs, until [be number], where [number] is what [another] returns. What
     that strand sets aside because it waits keeps its own number. From outside all pools: nothing. *)

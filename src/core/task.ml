@@ -74,118 +74,9 @@ let[@inline never] async f =
 
 (* {2 Await} *)
 
-(* A task that nobody has begun runs in place: its waiter would wait anyway. It is somebody else
-   all the same (Strand), as if another worker had begun it. Its entry stays in the deque until
-   the owner pushes again (Publish.offer).
-
-   Both are on one stack, so one that waits in place holds up its waiter, who could not be told of a cancellation meanwhile.
-   Who may be cancelled therefore leaves a task to the scheduler and waits beside it, unless such tasks have kept to
-   themselves so far (Habit), or it is cancelled with its waiter. A stack for each takes more memory than one for all (5 kB a
-   task instead of 200 bytes): of those that await each other in a row, [deepest] get one. *)
-
-let deepest = 1_000
-
-(* The habit with which a task may run in place, [Habit.unknown] where that is no matter; [Habit.other] if it may not. *)
-let[@inline] habit_in_place w (home : Promise.home) f =
-  let context = Young.get w.context in
-  if context == uncancelled || Promise.is_within context home then Habit.unknown
-  else
-    let habit = Habit.find f in
-    if habit = Habit.other && w.own.nested >= deepest then Habit.unknown else habit
-
-let[@inline] put_back w context number =
-  Young.set w.context context;
-  w.own.strand <- number
-
-let put_back_at here context number =
-  match here with Some w -> put_back w context number | None -> ()
-
-(* It has waited. *)
-let forget_if_it_met ~habit here =
-  match here with
-  | Some w -> if not (Strand.has_kept_to_itself w) then Habit.forget habit
-  | None -> Habit.forget habit
-
-(* A handler of the user's may have gone on with the strand on a thread that is in no pool: there is nothing to put
-   back. An asynchronous exception goes on afterwards. *)
-let[@inline never] end_elsewhere ~habit context number t home result =
-  match Context.here () with
-  | here ->
-    forget_if_it_met ~habit here;
-    put_back_at here context number;
-    Promise.resolve_from home t result
-  | exception exn ->
-    put_back_at (Context.here ()) context number;
-    ignore (Promise.resolve_from home t result);
-    raise exn
-
-(* Without a fence, where the place is sealed. *)
-let[@inline] claim_at w state t =
-  if w.own.seal >= 0 then Promise.claim_in_place state t else Promise.claim_from state t
-
-let[@inline] resolve_at ~young w home t result =
-  if w.own.seal >= 0 then Promise.end_in_place ~young ~flag:w.ending home t result
-  else Promise.resolve_from home t result
-
-(* Where there may be several threads, storage may show another one's place. *)
-let[@inline] resolve_here home t result =
-  if all_shown () then resolve_at ~young:false (current ()) home t result
-  else Promise.resolve_from home t result
-
-let never = -1
-
-(* None strikes between the claim and [resolve]. [young_at]: the moment ([Young.moment]) at which the promise was in the
-   minor heap. *)
-let[@inline] run_claimed ~habit ~young_at w t home f =
-  let context = Young.get w.context and number = w.own.strand in
-  w.own.stale <- true;
-  Young.set w.context (Promise.any t);
-  w.own.strand <- 0;
-  let result = Promise.result_of f in
-  if Context.is_still_at w then begin
-    if Strand.has_depended w then Habit.forget habit;
-    put_back w context number;
-    resolve_at ~young:(Young.moment w.context = young_at) w home t result
-  end
-  else end_elsewhere ~habit context number t home result
-
-let rec run_again ~habit w t =
-  match Promise.state t with
-  | Ready (f, home, _) as state ->
-    if Promise.is_orphan home.lineage then Promise.stop t;
-    if claim_at w state t then run_claimed ~habit ~young_at:never w t home f
-    else run_again ~habit w t
-  | (Running _ | Returned _ | Raised _) as state -> state
-
-let run_here w state t =
-  match state with
-  | Promise.Ready (f, home, _) -> (
-    match habit_in_place w home f with
-    | habit when habit = Habit.other ->
-      w.own.nested <- w.own.nested + 1;
-      state
-    | habit when home.lineage == Alone && claim_at w state t ->
-      run_claimed ~habit ~young_at:never w t home f
-    | habit -> run_again ~habit w t)
-  | Running _ | Returned _ | Raised _ -> run_again ~habit:Habit.unknown w t
-
-let run_of_other_scope w state t home =
-  let strand = Context.capture w in
-  w.own.stale <- true;
-  Context.restore w (Context.starting (Promise.any t) home);
-  match Promise.run_from state t with
-  | ended ->
-    Context.restore (Context.place_after w) strand;
-    ended
-  | exception exn ->
-    Context.restore (Context.place_after w) strand;
-    raise exn
-
-(* A task of another scope, run in place, would keep this one from being stopped. *)
-let run_at w state t (home : Promise.home) =
-  if w.own.home == home then run_here w state t
-  else if Young.get w.context == uncancelled then run_of_other_scope w state t home
-  else state
+(* A task that nobody has begun begins here, on a fiber of its own: its waiter would wait anyway. If it waits in turn, its
+   waiter waits beside it, and can be told of a cancellation meanwhile. Its entry stays in the deque until the owner pushes
+   again (Publish.offer). *)
 
 (* The state in which the task has ended. *)
 let ended ~wait t = function
@@ -196,10 +87,11 @@ let ended ~wait t = function
 
 let settle_at ~wait t w =
   Run.serve w;
-  ended ~wait t
-    (match Promise.state t with
-    | (Ready (_, home, _) | Running (home, _)) as state -> run_at w state t home
-    | state -> state)
+  if Promise.is_ready t then begin
+    Run.refuse_endless w;
+    Run.execute w ~records:(Machine.backtrace_status ()) (Promise.any t)
+  end;
+  ended ~wait t (Promise.state t)
 
 (* What nobody has begun keeps a closing pool open; but whoever only waits stays out of it. *)
 let settle_from_outside ~wait t pool =
@@ -215,18 +107,16 @@ let settle_from_outside ~wait t pool =
       | Some visit -> Caller.visiting visit settle
       | None -> ended ~wait t (Promise.state t)))
 
-let settle ~wait state t (home : Promise.home) =
+let settle ~wait t (home : Promise.home) =
   let w = current () in
-  if w.own.home == home && Mailbox.is_idle w.mailbox && owned w then
-    ended ~wait t (run_here w state t)
-  else if w.pool.home.owner == home.owner && owned w then settle_at ~wait t w
+  if w.pool.home.owner == home.owner && owned w then settle_at ~wait t w
   else
     match home.owner with
     | Place.Pool pool -> settle_from_outside ~wait t pool
     | _ -> ended ~wait t (Promise.run t)
 
 let wait_or_stop t =
-  Waiter.wait_for_task (fun waiter ->
+  Waiter.wait (fun waiter ->
       Promise.on_done t
         ~is_live:(fun () -> Waiter.is_waiting waiter)
         (fun () -> ignore (Waiter.grant waiter)))
@@ -238,10 +128,10 @@ let wait t =
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
 
-let[@inline never] await_and_check ~habit state t home =
+let[@inline never] await_slowly t home =
   match
-    let state = settle ~wait state t home in
-    if habit <> Habit.unknown && not (Habit.seems_good habit) then Strand.depend ();
+    Room.make ();
+    let state = settle ~wait t home in
     Context.check_if_any ();
     state
   with
@@ -251,60 +141,33 @@ let[@inline never] await_and_check ~habit state t home =
     Promise.forgo t home;
     Outcome.raise failure
 
-let[@inline] finish ~habit ~young_at w t home f =
-  let state = run_claimed ~habit ~young_at w t home f in
-  Context.check_if_any ();
-  Promise.value state
-
-let[@inline] may_run_here w (home : Promise.home) =
-  w.own.home == home
-  && (home.lineage == Alone || nothing_to_look_at ())
-  && Mailbox.is_idle w.mailbox
-
-(* Where the place has no seal, as everywhere but on x86-64 Linux. *)
-let[@inline never] await_unsealed w state t home f =
-  let habit =
-    if w.own.seal < 0 && may_run_here w home && owned w then habit_in_place w home f
-    else Habit.other
-  in
-  if habit <> Habit.other && Promise.claim_from state t then
-    finish ~habit ~young_at:never w t home f
-  else await_and_check ~habit:(Habit.key f) state t home
-
-(* What [settle] would do, for the case that has to be fast. *)
 let[@inline never] await t =
   match Promise.state t with
   | (Returned _ | Raised _) as state ->
-    Strand.meet ();
     Context.check_if_any ();
     Promise.value state
-  | Ready (f, home, attached) as state ->
-    Room.make ();
+  | Running (home, _) -> await_slowly t home
+  | Ready (_, home, _) -> (
     let w = current () in
-    let habit = if may_run_here w home then habit_in_place w home f else Habit.other in
-    let claim =
-      if habit = Habit.other then Machine.Refused
-      else Promise.claim_sealed ~seal:w.own.seal t state home attached
-    in
-    if claim = Refused then await_unsealed w state t home f
-    else
-      finish ~habit ~young_at:(if claim = Young then Young.moment w.context else never) w t home f
-  | Running (home, attached) as state ->
-    let habit = if Promise.is_good attached then Habit.unknown else Habit.other in
-    await_and_check ~habit state t home
+    if not (w.own.home == home && Mailbox.is_idle w.mailbox && owned w) then await_slowly t home
+    else begin
+      Run.on_top w (Promise.any t);
+      match Promise.state t with
+      | (Returned _ | Raised _) as state ->
+        Context.check_if_any ();
+        Promise.value state
+      | Ready _ | Running _ -> await_slowly t home
+    end)
 
 (* Whatever becomes of the waiting task. *)
 let join t =
   match Promise.state t with
   | Returned _ | Raised _ -> ()
-  | (Ready (_, home, _) | Running (home, _)) as state ->
+  | Ready (_, home, _) | Running (home, _) ->
     ignore (Timer.look ());
-    ignore (settle ~wait:Caller.wait state t home)
+    ignore (settle ~wait:Caller.wait t home)
 
-(* Who looks so is no short task, and may be waiting for something in a way of its own. *)
-let check () =
-  Strand.depend ();
-  Context.check ()
+let check = Context.check
 
 let cancel t = Context.stop t
 

@@ -87,7 +87,6 @@ let[@inline never] note_in_time () =
   Option.iter (fun w -> w.Place.own.checked <- true) (Context.here ())
 
 let[@inline] need_not_wait () =
-  Strand.depend ();
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
 let wait_checked register =
@@ -99,18 +98,12 @@ let wait_checked register =
       if is_stopped w && not (is_dead w) then Promise.keep w.context);
   if is_dead w then Context.deliver_here ()
 
-let wait_for_task register =
+let wait register =
   Context.check ();
   wait_checked register
 
-let wait register =
-  Strand.depend ();
-  (match Context.here () with Some w -> w.own.nested <- 0 | None -> ());
-  wait_for_task register
-
 (* Who goes on though it was told is as one that was granted: what it returns counts, and it has met a checkpoint. *)
 let wait_or_leave register ~leave =
-  Strand.depend ();
   Context.check ();
   let tell_again = Context.to_tell_again () and context = Context.get () in
   try wait_checked register

@@ -13,9 +13,6 @@ val wait : (t -> unit) -> unit
     found there; whoever keeps many lets go of them in time ({!is_waiting}).
     {b Order}: what happened before the grant happens before the return. *)
 
-val wait_for_task : (t -> unit) -> unit
-(** The same; that the calling strand depends on others ({!Strand.depend}), its caller says. *)
-
 val wait_firmly : (t -> unit) -> unit
 (** The same, but cancellation does not end it. *)
 

@@ -40,8 +40,8 @@ let setup ?name ~num_domains () =
   draw_generators num_domains;
   let asked = if num_domains = max_int then max_int else num_domains + 1 in
   let pool = Pool.create_promising (asked - 1) ?name ~domains:asked () in
-  let { Promise.owner; settled; unheard; _ } = pool.home in
-  let home = Promise.home ~settled ~unheard owner in
+  let { Promise.owner; unheard; _ } = pool.home in
+  let home = Promise.home ~unheard owner in
   let visits = Atomic.make { inside = []; last_closes = false } in
   let t = { pool; home; asked; torn_down = Atomic.make false; visits } in
   Option.iter (fun name -> Place.change named (fun others -> (name, t) :: others)) name;
@@ -144,20 +144,16 @@ let async t f =
   else send t (Promise.make t.home f)
 
 let may_run_here t (w : Place.t) home =
-  home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox
-
-let[@inline] claim (w : Place.t) promise state home attached =
-  Promise.claim_sealed ~seal:w.own.seal promise state home attached <> Refused
-  || (w.own.seal < 0 && Place.owned w && Promise.claim_from state promise)
+  home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox && Place.owned w
 
 let await t promise =
   check t;
   match Promise.state promise with
-  | Ready (f, home, attached) as state ->
+  | Ready (f, home, _) as state ->
     let w = Place.current () in
-    if may_run_here t w home && claim w promise state home attached then begin
+    if may_run_here t w home && Promise.claim_from state promise then begin
       w.own.stale <- true;
-      Promise.value (Task.resolve_here home promise (Promise.result_of f))
+      Promise.value (Promise.resolve_from home promise (Promise.result_of f))
     end
     else Task.await promise
   | Running _ | Returned _ | Raised _ -> Task.await promise

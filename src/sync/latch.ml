@@ -31,4 +31,4 @@ let rec join t w =
     if not (Atomic.compare_and_set t seen { seen with waiters }) then join t w
 
 let get_value t = (Atomic.get t).left
-let await t = if get_value t > 0 then Waiter.wait (join t) else Strand.depend ()
+let await t = if get_value t > 0 then Waiter.wait (join t)

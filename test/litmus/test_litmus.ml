@@ -66,28 +66,6 @@ let promise_iriw () =
 
 let fence_others () = if Core.Machine.can_fence_others then Core.Machine.fence_others ()
 
-(* SB: end it in place, where nobody waits; wait, where it has not ended. Two wait. Each may be woken twice, by itself and
-   by who ends it, at the same time. *)
-let promise_in_place () =
-  let flag = Atomic.make 0 and woken = [| Atomic.make false; Atomic.make false |] in
-  let settled () =
-    fence_others ();
-    Core.Machine.wait_until (fun () -> Atomic.get flag = 0)
-  in
-  let home = Promise.(home ~settled ~unheard:(fun _ _ -> ()) Nobody) in
-  let promise = ref (Promise.make home ignore) in
-  let before _ =
-    promise := Promise.make home ignore;
-    Array.iter (fun it -> Atomic.set it false) woken;
-    check "claimed" (Promise.claim_in_place (Promise.state !promise) !promise)
-  in
-  let finish _ =
-    ignore (Promise.end_in_place ~young:false ~flag home !promise (Promise.result_of ignore))
-  in
-  let wait i _ = Promise.on_done !promise (fun () -> Atomic.set woken.(i) true) in
-  let after _ = check "woken" (Array.for_all Atomic.get woken) in
-  race 10_000 ~before ~after [ finish; wait 0; wait 1 ]
-
 (* Only the claimant runs the function: what both would do is done once. *)
 let promise_claim () =
   let runs = ref 0 and promise = ref (Promise.make Promise.nowhere ignore) in
@@ -391,7 +369,6 @@ let () =
       case "promise: MP, done and seen" promise_mp;
       case "promise: SB, each resolves one" promise_sb;
       case "promise: IRIW, two readers" promise_iriw;
-      case "promise: SB, ended in place" promise_in_place;
       case "promise: one of two claims" promise_claim;
       case "parking: SB, publish and announce" parking_sb;
       case "parking: SB, publish without a fence" parking_unfenced;

@@ -3,4 +3,3 @@ let atomic_at = Array.unsafe_get
 let recast = Obj.magic
 let store = Atomic.set
 let store_int = Atomic.set
-let store_young = Atomic.set

@@ -12,7 +12,3 @@ module Sleeper = struct
   let doze = sleep
   let wake token = Atomic.set token true
 end
-
-type claim = Refused | Young | Old
-
-let claim ~seal:_ _ _ _ = Old

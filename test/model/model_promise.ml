@@ -1,15 +1,13 @@
 (* The promise: parties that run, claim, skip or wait, in any number and order. One of them
    ends it, and every waiter is called once. *)
 
-type party = Run | Claim | In_place | Stop | Wait | Wait_twice | Hook | Hook_in_place
+type party = Run | Claim | Stop | Wait | Wait_twice | Hook
 
 let name_of = function
   | Run -> "run"
   | Claim -> "claim"
-  | In_place -> "in place"
   | Stop -> "stop"
   | Hook -> "hook"
-  | Hook_in_place -> "hook in place"
   | Wait -> "wait"
   | Wait_twice -> "wait twice"
 
@@ -23,16 +21,11 @@ type counts = {
   mutable unheard : int;
   mutable early : bool;  (** a waiter was called before the end *)
   wakes : int array;  (** by waiter *)
-  flags : int Atomic.t array;  (** of those who end it in place, by party *)
 }
 
-let waits = function
-  | Wait -> 1
-  | Wait_twice -> 2
-  | Run | Claim | In_place | Stop | Hook | Hook_in_place -> 0
+let waits = function Wait -> 1 | Wait_twice -> 2 | Run | Claim | Stop | Hook -> 0
 
 let ends party = waits party = 0
-let is_in_place party = party = In_place || party = Hook_in_place
 
 let body counts ~fails () =
   counts.runs <- counts.runs + 1;
@@ -44,14 +37,6 @@ let claim promise f =
 let stop counts promise =
   Promise.stop promise;
   counts.stops <- counts.stops + 1
-
-let rec run_in_place promise f ~flag =
-  match Promise.state promise with
-  | Promise.Ready (_, home, _) as state ->
-    if Promise.claim_in_place state promise then
-      ignore (Promise.end_in_place ~young:false ~flag home promise (Promise.result_of f))
-    else run_in_place promise f ~flag
-  | Running _ | Returned _ | Raised _ -> ()
 
 (* Registered by the code that runs, as it waits on the task's behalf. *)
 let hooked counts promise f () =
@@ -66,13 +51,11 @@ let await counts promise i =
       if not (Promise.is_done promise) then counts.early <- true)
 
 (* [first] is the number of this party's first waiter. *)
-let process counts promise f first i = function
+let process counts promise f first = function
   | Run -> fun () -> ignore (Promise.run promise)
   | Claim -> fun () -> claim promise f
-  | In_place -> fun () -> run_in_place promise f ~flag:counts.flags.(i)
   | Stop -> fun () -> stop counts promise
   | Hook -> fun () -> hook counts promise f
-  | Hook_in_place -> fun () -> run_in_place promise (hooked counts promise f) ~flag:counts.flags.(i)
   | (Wait | Wait_twice) as party ->
     fun () ->
       for i = first to first + waits party - 1 do
@@ -81,8 +64,6 @@ let process counts promise f first i = function
 
 let verdict parties ~fails counts promise () =
   let ended = List.exists ends parties in
-  (* Who looks again may find the promise ended in either way. *)
-  let most = if List.exists is_in_place parties then 2 else 1 in
   let cancelled =
     Promise.state promise |> function
     | Promise.Raised { failure = { exn = Promise.Cancelled; _ }; _ } -> true
@@ -100,7 +81,7 @@ let verdict parties ~fails counts promise () =
         counts.hooks > 0 && match Promise.state promise with Returned _ -> true | _ -> false );
       ("not done", Promise.is_done promise <> ended);
       ("a waiter was not called", Array.exists (fun n -> n < times) counts.wakes);
-      ("a waiter was called too often", Array.exists (fun n -> n > most * times) counts.wakes);
+      ("a waiter was called too often", Array.exists (fun n -> n > times) counts.wakes);
       ("a waiter was called before the end", counts.early);
       ("reported twice, or no failure", counts.unheard > if raised then 1 else 0);
       ( "a failure not reported",
@@ -111,19 +92,14 @@ let model ~fails parties =
   let start () =
     let waiters = List.fold_left (fun sum party -> sum + waits party) 0 parties in
     let wakes = Array.make waiters 0 in
-    let flags = Array.init (List.length parties) (fun _ -> Atomic.make 0) in
-    let counts = { runs = 0; stops = 0; hooks = 0; unheard = 0; early = false; wakes; flags } in
-    let settled () =
-      let wait flag = if Atomic.get flag <> 0 then Atomic.block (fun () -> Atomic.get flag = 0) in
-      Array.iter wait flags
-    in
+    let counts = { runs = 0; stops = 0; hooks = 0; unheard = 0; early = false; wakes } in
     let unheard _ _ = counts.unheard <- counts.unheard + 1 in
     let f = body counts ~fails in
-    let promise = Promise.(make (home ~settled ~unheard Nobody)) f in
-    let add (first, i, processes) party =
-      (first + waits party, i + 1, process counts promise f first i party :: processes)
+    let promise = Promise.(make (home ~unheard Nobody)) f in
+    let add (first, processes) party =
+      (first + waits party, process counts promise f first party :: processes)
     in
-    let _, _, processes = List.fold_left add (0, 0, []) parties in
+    let _, processes = List.fold_left add (0, []) parties in
     Model.{ processes; verdict = verdict parties ~fails counts promise }
   in
   let kind = if fails then "promise that fails" else "promise that returns" in
@@ -133,6 +109,6 @@ let model ~fails parties =
 let models size =
   let twice = if size < 3 then [ Wait_twice ] else [] in
   let choices =
-    Model.choices size ([ Run; Claim; In_place; Stop; Wait; Hook; Hook_in_place ] @ twice)
+    Model.choices size ([ Run; Claim; Stop; Wait; Hook ] @ twice)
   in
   List.concat_map (fun fails -> List.map (model ~fails) choices) [ false; true ]

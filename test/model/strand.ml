@@ -4,7 +4,6 @@ type _ Effect.t += Current : int Effect.t
 
 let current () = Effect.perform Current
 let spins () = 0
-let depend = ignore
 let watch () exn = exn == Waiter.Cancelled
 
 let as_number (number : int) f =

@@ -240,7 +240,7 @@ let promise_unheard () =
   let reported = Atomic.make 0 in
   let is_whole = function Failed content -> !content >= 0 | _ -> false in
   Uncaught.set_handler (fun exn _ -> if is_whole exn then Atomic.incr reported);
-  let home = Promise.home ~settled:ignore ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
+  let home = Promise.home ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
   let promise = ref (Promise.make home ignore) in
   let before round = promise := Promise.make home (fun () -> raise (Failed (block round))) in
   let run _ = ignore (Promise.run !promise) in
@@ -253,7 +253,7 @@ let promise_unheard () =
 
 (* So many that one at a time looks through them, now and then; in the end they are heard. *)
 let promises_unheard () =
-  let home = Promise.home ~settled:ignore ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
+  let home = Promise.home ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
   let fail () = raise (Failed (block 0)) in
   let promises = Array.init 80 (fun _ -> Promise.make home fail) in
   Array.iter (fun promise -> ignore (Promise.run promise)) promises;

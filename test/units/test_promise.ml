@@ -111,7 +111,7 @@ let subject ~fails =
     incr runs;
     if fails then raise Failed else 42
   in
-  let home = Promise.(home ~settled:ignore ~unheard:(fun _ _ -> incr unheard) Nobody) in
+  let home = Promise.(home ~unheard:(fun _ _ -> incr unheard) Nobody) in
   let promise = Promise.make home body in
   { promise; runs; unheard; called = ref [] }
 
@@ -197,7 +197,7 @@ let every_sequence () =
 let heard_when_asked () =
   let seen = ref None in
   let unheard _ raised = seen := Some raised in
-  let promise = Promise.(make (home ~settled:ignore ~unheard Nobody)) (fun () -> raise Failed) in
+  let promise = Promise.(make (home ~unheard Nobody)) (fun () -> raise Failed) in
   ignore (Promise.run promise);
   let raised = Option.get !seen in
   check_bool "before" false (Atomic.get raised.Promise.heard = Heard);

@@ -15,7 +15,6 @@ let atomic_at = Array.unsafe_get
 let recast = Obj.magic
 let store = Atomic.set
 let store_int = Atomic.set
-let store_young = Atomic.set
 
 type 'a slot = { mutable values : (int * 'a) list; init : unit -> 'a }
 
@@ -60,3 +59,4 @@ let index s () = Atomic.get (first_word (get s)) <> 0
 let index_in_state _ = -1
 let first_word_set index = index ()
 let match_with = Effect.Deep.match_with
+let fibers handler f x = match_with f x handler

@@ -1,5 +1,5 @@
-(* A task awaits another that nobody has begun, in place or beside it, and may be cancelled meanwhile: then it is told, however
-   long the other waits. That one runs once, whoever awaits it; and nobody waits for ever. *)
+(* A task awaits another that nobody has begun, and may be cancelled meanwhile: then it is told, however long the other
+   waits. The other runs once, and no worker waits for ever. *)
 
 open Place
 
@@ -22,9 +22,8 @@ let spell = function
   | Waits_for_ever -> " that waits for ever"
 
 (* [cancelled]: by the worker of the next place, once the others are there. *)
-let model ?bound ?(other = Ends) ?(in_place = false) ?(cancelled = false) parties =
+let model ?bound ?(other = Ends) ?(cancelled = false) parties =
   let start () =
-    Habit.is_good_guess := in_place;
     let count = List.length parties in
     let pool = World.pool (count + if cancelled then 2 else 1) ~calls:false and runs = ref 0 in
     let awaited =
@@ -53,8 +52,7 @@ let model ?bound ?(other = Ends) ?(in_place = false) ?(cancelled = false) partie
     Model.{ processes = (if cancelled then processes @ [ cancels ] else processes); verdict }
   in
   let name =
-    Printf.sprintf "await of one%s %s%s%s" (spell other)
-      (if in_place then "in place" else "beside it")
+    Printf.sprintf "await of one%s%s%s" (spell other)
       (if parties = [] then "" else ", beside one that " ^ Model_fork.spell_all parties)
       (if cancelled then ", cancelled" else "")
   in
@@ -67,9 +65,8 @@ let slow =
   [
     model [] ~cancelled:true ~other:Waits_for_ever;
     model [ Steals ];
-    model [ Steals ] ~in_place:true ~other:Fails;
+    model [ Steals ] ~other:Fails;
     model [] ~cancelled:true;
-    model [] ~cancelled:true ~in_place:true ~bound:500_000;
     model [ Loops ] ~other:Fails ~bound:500_000;
     model [ Steals ] ~cancelled:true ~other:Waits_for_ever ~bound:500_000;
   ]

@@ -14,11 +14,11 @@ type t = {
 let make ~scopes ~hooks ~stale =
   let unheard _ _ = () in
   let enclose (lineage, all) _ =
-    let scope = Promise.(started (home ~lineage ~settled:ignore ~unheard Nobody)) in
+    let scope = Promise.(started (home ~lineage ~unheard Nobody)) in
     (Promise.Within (Promise.any scope, lineage), scope :: all)
   in
   let lineage, inner_first = List.fold_left enclose (Promise.Alone, []) (List.init scopes Fun.id) in
-  let task = Promise.(started (home ~lineage ~settled:ignore ~unheard Nobody)) in
+  let task = Promise.(started (home ~lineage ~unheard Nobody)) in
   let scopes = Array.of_list (List.rev inner_first) in
   let is_live () = false in
   let add p = Promise.on_stop ~is_live p ignore in

@@ -19,7 +19,7 @@ let make () =
   let outer = Promise.(started nowhere) in
   let within = Promise.(Within (any outer, Alone)) in
   let home =
-    Promise.home ~lineage:within ~settled:pool.home.settled ~unheard:(fun _ _ -> ()) (Pool pool)
+    Promise.home ~lineage:within ~unheard:(fun _ _ -> ()) (Pool pool)
   in
   { pool; outer; slot = Atomic.make Nothing; context = Promise.started home; endings = [] }
 
@@ -56,14 +56,14 @@ let waits_again t =
 
 let helps t body =
   World.at t.pool 0 (fun w ->
-      Young.set w.context t.context;
+      w.own.context <- t.context;
       body t)
 
 (* As a task under the worker's handler, so that it is suspended. *)
 let suspends t body =
   World.at t.pool 0 (fun w ->
       let f () =
-        Young.set (current ()).context t.context;
+        (current ()).own.context <- t.context;
         body t
       in
       let task = Promise.make t.pool.home f in
