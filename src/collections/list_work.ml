@@ -266,75 +266,32 @@ let histogram_piece t f =
 
 (* {2 Reductions} *)
 
-let[@inline] four op x1 x2 x3 x4 = op (op (op x1 x2) x3) x4
-let push op nodes at rank value = nodes := Tally.push op { at; rank; value } !nodes
+type 'a state = {
+  op : 'a -> 'a -> 'a;
+  piece : 'a list Walk.piece;
+  mutable at : int;  (** the number of the leaf *)
+  mutable left : int;  (** elements of the piece, from the leaf's first on *)
+  mutable nodes : 'a Tally.nodes;
+}
 
-(* The leaves of a node of rank 4, where such a one may begin, are put together without nodes of their own: where one
-   of them fails, nothing left of that node could be combined with these. Four leaves that are there go in one
-   go, each read when its turn has come: to look sixteen cells ahead took as long as the calls. [a] and [b] are the values
-   that wait for what comes next: of the first four, of the first eight, of the third four. *)
-let waiting op nodes at a b =
-  match (at lsr 2) land 3 with
-  | 0 -> ()
-  | 1 -> push op nodes (at - 4) 2 a
-  | 2 -> push op nodes (at - 8) 3 a
-  | _ ->
-    push op nodes (at - 12) 3 a;
-    push op nodes (at - 4) 2 b
-
-let rec tally_from op p nodes at l n =
+(* A leaf is folded as the stdlib folds a list: [acc] is what it has come to, and [more] elements belong to it. *)
+let rec tally_leaf t op acc l more =
   match l with
-  | x :: _ when n >= 16 && at land 15 = 0 -> tally_many op p nodes at l n x x
-  | l -> tally_leaf op p nodes at l n
-
-and tally_many op p nodes at l n a b =
-  match l with
-  | x1 :: x2 :: x3 :: x4 :: l when n >= 16 -> (
-    let v = four op x1 x2 x3 x4 in
-    match l with
-    | x1 :: x2 :: x3 :: x4 :: l -> (
-      let v = op v (four op x1 x2 x3 x4) in
-      match l with
-      | x1 :: x2 :: x3 :: x4 :: l -> (
-        let w = four op x1 x2 x3 x4 in
-        match l with
-        | x1 :: x2 :: x3 :: x4 :: l ->
-          let v = op v (op w (four op x1 x2 x3 x4)) in
-          let next = at + 4 and n = n - 16 in
-          if at land 4 = 0 then
-            if at land 8 = 0 then tally_many op p nodes next l n v v
-            else tally_many op p nodes next l n a v
-          else if at land 8 = 0 then tally_many op p nodes next l n (op a v) v
-          else begin
-            push op nodes (at - 12) 4 (op a (op b v));
-            tally_many op p nodes next l n v v
-          end
-        | l ->
-          waiting op nodes at a b;
-          push op nodes at 1 v;
-          push op nodes (at + 2) 0 w;
-          tally_leaf op p nodes (at + 3) l (n - 12))
-      | l ->
-        waiting op nodes at a b;
-        push op nodes at 1 v;
-        tally_leaf op p nodes (at + 2) l (n - 8))
-    | l ->
-      waiting op nodes at a b;
-      push op nodes at 0 v;
-      tally_leaf op p nodes (at + 1) l (n - 4))
+  | x :: l when more > 0 -> tally_leaf t op (op acc x) l (more - 1)
   | l ->
-    waiting op nodes at a b;
-    tally_leaf op p nodes at l n
+    t.nodes <- Tally.push op t.at 0 acc t.nodes;
+    t.at <- t.at + 1;
+    t.left <- t.left - Tally.run;
+    tally_leaves t op l
 
-and tally_leaf op p nodes at l n =
-  match l with
-  | x1 :: x2 :: x3 :: x4 :: l when n > 0 ->
-    push op nodes at 0 (four op x1 x2 x3 x4);
-    tally_from op p nodes (at + 1) l (n - Tally.run)
-  | x :: l when n > 0 ->
-    push op nodes at 0 (L.fold_left op x l);
-    tally_from op p nodes (at + 1) [] (n - Tally.run)
-  | l -> ( match ended p l n with 0 -> () | n -> tally_from op p nodes at l n)
+and tally_leaves t op = function
+  | x :: l when t.left > 0 -> tally_leaf t op x l (Tally.run - 1)
+  | l -> (
+    match ended t.piece l t.left with
+    | 0 -> ()
+    | n ->
+      t.left <- n;
+      tally_leaves t op l)
 
 type 'a reduction = { op : 'a -> 'a -> 'a; failed : Outcome.failure Leftmost.t }
 
@@ -342,14 +299,14 @@ let reduction op = { op; failed = Leftmost.create () }
 
 (* A piece that fails keeps what it had: what lies left of it may be what fails first. *)
 let tally_piece { op; failed } (p : _ Walk.piece) =
-  let nodes = ref [] in
-  match tally_from op p nodes (p.start / Tally.run) p.rest p.left with
-  | () -> Tally.{ nodes = !nodes; failure = None }
+  let t = { op; piece = p; at = p.start / Tally.run; left = p.left; nodes = Nothing } in
+  match tally_leaves t op p.rest with
+  | () -> Tally.{ nodes = t.nodes; failure = None }
   | exception exn ->
     let failure = Outcome.caught exn in
     Leftmost.note failed p.start failure;
     Walk.reach p [] 0;
-    Tally.{ nodes = !nodes; failure = Some failure }
+    Tally.{ nodes = t.nodes; failure = Some failure }
 
 let tally_job code work ({ failed; _ } as it) =
   job ~unit:Tally.run ~found:(Leftmost.stops failed) ~kept:failed code source (work it)

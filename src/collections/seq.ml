@@ -1,106 +1,113 @@
 (* What makes a sequence stays the stdlib's, and lazy; so do the searches, which force no more than
-   they need. What uses a sequence up reads it in blocks (Reader). *)
+   they need. What uses a sequence up is a consumer (Reader). *)
 
-open Muster_core
+module Machine = Muster_core.Machine
 module L = Stdlib.List
 include Stdlib.Seq
 
-let use ?(unit = 1) code s ~some block = Reader.run { code; unit; some; block } s
-
 (* {2 Effects} *)
 
-let iter_all f s =
-  let some _ s n = Seq_work.iter_some f s n in
-  use (Machine.code_of f) s ~some (fun ~start:_ l -> List.iter f l)
+let rec iter_some f s n =
+  if n = 0 then Some s
+  else
+    match s () with
+    | Nil -> None
+    | Cons (x, s) ->
+      f x;
+      iter_some f s (n - 1)
 
 let iter f s =
-  match s () with
-  | Nil -> ()
-  | Cons (x, rest) -> (
-    let before = Reader.part_of () in
-    match rest () with
-    | Nil -> f x
-    | more -> iter_all f (Reader.put_back x (fun () -> more))
-    | exception exn -> iter_all f (Reader.put_back x (Reader.failing exn ~before)))
+  let in_place _ s n = iter_some f s n and block _ l = List.iter f l in
+  Reader.run { code = Machine.code_of f; unit = 1; in_place; block } s
 
-let iteri_all f s =
-  let code = Machine.code_of f in
-  let job = List_work.(job code source (iteri_piece f)) in
-  use code s ~some:(Seq_work.iteri_some f) (fun ~start l -> ignore (Walk.run_from start job l))
+let rec iteri_some f i s n =
+  if n = 0 then Some s
+  else
+    match s () with
+    | Nil -> None
+    | Cons (x, s) ->
+      f i x;
+      iteri_some f (i + 1) s (n - 1)
 
 let iteri f s =
-  match s () with
-  | Nil -> ()
-  | Cons (x, rest) -> (
-    let before = Reader.part_of () in
-    match rest () with
-    | Nil -> f 0 x
-    | more -> iteri_all f (Reader.put_back x (fun () -> more))
-    | exception exn -> iteri_all f (Reader.put_back x (Reader.failing exn ~before)))
+  let code = Machine.code_of f in
+  let job = List_work.(job code source (iteri_piece f)) in
+  let block start l = ignore (Walk.run_from start job l) in
+  Reader.run { code; unit = 1; in_place = iteri_some f; block } s
 
 (* {2 Reductions} *)
 
-let count_all f s =
-  let total = ref 0 in
-  let some _ s n = Seq_work.count_some f total s n 0 in
-  use (Machine.code_of f) s ~some (fun ~start:_ l -> total := !total + List.count f l);
-  !total
+let rec count_some f total s n count =
+  if n = 0 then begin
+    total := !total + count;
+    Some s
+  end
+  else
+    match s () with
+    | Nil ->
+      total := !total + count;
+      None
+    | Cons (x, s) -> count_some f total s (n - 1) (if f x then count + 1 else count)
 
 let count f s =
-  match s () with
-  | Nil -> 0
-  | Cons (x, rest) -> (
-    let before = Reader.part_of () in
-    match rest () with
-    | Nil -> Bool.to_int (f x)
-    | more -> count_all f (Reader.put_back x (fun () -> more))
-    | exception exn -> count_all f (Reader.put_back x (Reader.failing exn ~before)))
+  let total = ref 0 in
+  let in_place _ s n = count_some f total s n 0 in
+  let block _ l = total := !total + List.count f l in
+  Reader.run { code = Machine.code_of f; unit = 1; in_place; block } s;
+  !total
 
-let reduce_keyed code op s =
-  let nodes = ref [] in
-  let block ~start l =
-    nodes := L.fold_left (Tally.append op) !nodes (List_work.tallies start code op l)
+type 'a state = {
+  mutable at : int;  (** the number of the leaf *)
+  mutable last : int;  (** beyond the last leaf of this stretch *)
+  mutable nodes : 'a Tally.nodes;
+}
+
+let end_leaf t op acc =
+  t.nodes <- Tally.push op t.at 0 acc t.nodes;
+  t.at <- t.at + 1
+
+(* [acc] is what the leaf has come to, which lacks [more] elements. *)
+let rec fold_leaf t op acc s more =
+  if more = 0 then begin
+    end_leaf t op acc;
+    fold_leaves t op s
+  end
+  else
+    match s () with
+    | Nil ->
+      end_leaf t op acc;
+      None
+    | Cons (x, s) -> fold_leaf t op (op acc x) s (more - 1)
+
+and fold_leaves t op s =
+  if t.at = t.last then Some s
+  else match s () with Nil -> None | Cons (x, s) -> fold_leaf t op x s (Tally.run - 1)
+
+let reduce_by code op s =
+  let t = { at = 0; last = 0; nodes = Nothing } in
+  let in_place start s n =
+    t.at <- start / Tally.run;
+    t.last <- (start + n) / Tally.run;
+    fold_leaves t op s
   in
-  use ~unit:Tally.run code s ~some:(Seq_work.tally_some op nodes) block;
-  Tally.total op !nodes
+  let block start l =
+    t.nodes <- L.fold_left (Tally.append op) t.nodes (List_work.tallies start code op l)
+  in
+  Reader.run { code; unit = Tally.run; in_place; block } s;
+  Tally.total op t.nodes
 
-let fold_all op init s = Option.get (reduce_keyed (Machine.code_of op) op (cons init s))
-
-let fold op init s =
-  match s () with
-  | Nil -> init
-  | Cons (x, rest) -> (
-    let before = Reader.part_of () in
-    match rest () with
-    | Nil -> op init x
-    | more -> fold_all op init (Reader.put_back x (fun () -> more))
-    | exception exn -> fold_all op init (Reader.put_back x (Reader.failing exn ~before)))
-
-let reduce_all pick f s = reduce_keyed (Machine.code_of f) (pick f) s
-
-let reduce_by pick f s =
-  match s () with
-  | Nil -> None
-  | Cons (x, rest) -> (
-    let before = Reader.part_of () in
-    match rest () with
-    | Nil -> Some x
-    | more -> reduce_all pick f (Reader.put_back x (fun () -> more))
-    | exception exn -> reduce_all pick f (Reader.put_back x (Reader.failing exn ~before)))
-
-let reduce op s = reduce_by Fun.id op s
-let min cmp s = reduce_by Leaves.least cmp s
-let max cmp s = reduce_by Leaves.greatest cmp s
+let fold op init s = Option.get (reduce_by (Machine.code_of op) op (cons init s))
+let reduce op s = reduce_by (Machine.code_of op) op s
+let min cmp s = reduce_by (Machine.code_of cmp) (Leaves.least cmp) s
+let max cmp s = reduce_by (Machine.code_of cmp) (Leaves.greatest cmp) s
 
 let histogram ~bins f s =
-  let t = Groups.tables "Seq" ~bins in
-  let add table (s, n) =
-    let add x = Groups.add t table (f x) in
-    Seq_work.iter_some add s n
-  in
-  let some _ s n = Groups.with_table t add (s, n) in
-  let job = List_work.(job (Machine.code_of f) source (histogram_piece t f)) in
-  use (Machine.code_of f) s ~some (fun ~start:_ l -> ignore (Walk.run_from 0 job l));
+  let t = Groups.tables "Seq" ~bins and code = Machine.code_of f in
+  let add table (s, n) = iter_some (fun x -> Groups.add t table (f x)) s n in
+  let job = List_work.(job code source (histogram_piece t f)) in
+  let in_place _ s n = Groups.with_table t add (s, n) in
+  let block _ l = ignore (Walk.run_from 0 job l) in
+  Reader.run { code; unit = 1; in_place; block } s;
   Groups.total t
 
 (* {2 Searches} *)

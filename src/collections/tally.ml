@@ -6,30 +6,41 @@
    piece may begin at any leaf: it combines what it has both sides of, and the rest is done when
    the pieces are put together, in the same tree. *)
 
-open Muster_core
+module Context = Muster_core.Context
+module Outcome = Muster_core.Outcome
 
-let run = 4
+let run = 16
 
-type 'a node = { at : int;  (** its first leaf *) rank : int; value : 'a }
+(* The last one first. *)
+type 'a nodes =
+  | Nothing
+  | Node of { at : int;  (** its first leaf *) rank : int; value : 'a; before : 'a nodes }
 
-type 'a t = { nodes : 'a node list; failure : Outcome.failure option }
-(** The last node first; what stopped it, if anything did. *)
+type 'a t = { nodes : 'a nodes; failure : Outcome.failure option }
+(** What a piece came to, and what stopped it, if anything did. *)
 
-let rec push f node = function
-  | left :: nodes when left.rank = node.rank && (left.at lsr left.rank) land 1 = 0 ->
-    push f { at = left.at; rank = left.rank + 1; value = f left.value node.value } nodes
-  | nodes -> node :: nodes
+let rec push f at rank value = function
+  | Node left when left.rank = rank && (left.at lsr rank) land 1 = 0 ->
+    push f left.at (rank + 1) (f left.value value) left.before
+  | before -> Node { at; rank; value; before }
+
+let rec push_all f nodes = function
+  | Nothing -> nodes
+  | Node { at; rank; value; before } -> push f at rank value (push_all f nodes before)
 
 (* Puts a piece to what lies left of it; raises the first failure. *)
 let append f nodes { nodes = more; failure } =
-  let nodes = Stdlib.List.fold_right (push f) more nodes in
+  let nodes = push_all f nodes more in
   Option.iter Context.rethrow failure;
   nodes
 
+let rec total_with f right = function
+  | Nothing -> right
+  | Node { value; before; _ } -> total_with f (f value right) before
+
 let total f = function
-  | [] -> None
-  | last :: nodes ->
-    Some (Stdlib.List.fold_left (fun right left -> f left.value right) last.value nodes)
+  | Nothing -> None
+  | Node { value; before; _ } -> Some (total_with f value before)
 
 (* The value of pieces in order, if there is an element; raises the leftmost failure. *)
-let value f tallies = total f (Stdlib.List.fold_left (append f) [] tallies)
+let value f tallies = total f (Stdlib.List.fold_left (append f) Nothing tallies)

@@ -233,17 +233,22 @@ let same_bits () =
   in
   Theirs.iter check [ 2; 5; 100; 5_001; 20_000 ]
 
-(* Runs of four from left to right; two trees of one height become one; what is left, from the right. *)
+(* Runs of 16 from left to right; two trees of one height become one; the others, from the right. *)
 let bracketed op l =
   let rec merge = function
     | (right, rank) :: (left, rank') :: trees when rank = rank' ->
       merge ((op left right, rank + 1) :: trees)
     | trees -> trees
   in
+  let rec leaf acc more = function
+    | x :: l when more > 0 -> leaf (op acc x) (more - 1) l
+    | l -> (acc, l)
+  in
   let rec leaves trees = function
-    | x1 :: x2 :: x3 :: x4 :: l -> leaves (merge ((op (op (op x1 x2) x3) x4, 0) :: trees)) l
-    | x :: l -> (Theirs.fold_left op x l, -1) :: trees
     | [] -> trees
+    | x :: l ->
+      let value, l = leaf x 15 l in
+      leaves (merge ((value, 0) :: trees)) l
   in
   match leaves [] l with
   | [] -> None

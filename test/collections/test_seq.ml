@@ -172,25 +172,7 @@ let endless () =
       [ 0; 1; 20; 300; 20_000 ]
   done
 
-(* The first two are looked at first: a sequence of one is the stdlib's matter. *)
-let alone_in_turn () =
-  let in_turn what slow use =
-    let forced = Atomic.make 0 and i = ref (-1) in
-    let f () =
-      spin slow;
-      incr i;
-      let most = max 2 (!i + 1) in
-      if Atomic.get forced > most then failf "%s: %d forced at %d" what (Atomic.get forced) !i
-    in
-    run_on 1 (fun () -> use f (Theirs.take 100 (watched forced)))
-  in
-  let all slow =
-    in_turn "iter" slow (fun f s -> Ours.iter (fun _ -> f ()) s);
-    in_turn "iteri" slow (fun f s -> Ours.iteri (fun _ _ -> f ()) s)
-  in
-  List.iter all [ 0; 0; 10_000; 10_000 ]
-
-(* Also where nobody else reads, and whatever was remembered. *)
+(* Whatever was remembered. *)
 let alone_in_time () =
   let slow _ = Unix.sleepf 0.002 in
   run_on 1 @@ fun () ->
@@ -253,26 +235,6 @@ let same_bits () =
   in
   List.iter check [ 1; 2; 5; 17; 100; 5_001; 20_000 ]
 
-let is_positive n = n > 0
-
-let no_more_allocation () =
-  let check s =
-    let same what ours theirs = allocates_no_more what (fun () -> ours s) (fun () -> theirs s) in
-    let some _ x = Some x in
-    let reduced theirs s = Theirs.fold_left theirs None s in
-    same "fold" (fun s -> Ours.fold ( + ) 0 s) (fun s -> Theirs.fold_left ( + ) 0 s);
-    same "count"
-      (fun s -> Ours.count is_positive s)
-      (fun s -> Theirs.fold_left (fun n x -> n + Bool.to_int (is_positive x)) 0 s);
-    same "reduce" (fun s -> Ours.reduce ( + ) s) (reduced some);
-    same "min" (fun s -> Ours.min Int.compare s) (reduced some);
-    same "max" (fun s -> Ours.max Int.compare s) (reduced some);
-    same "iter" (fun s -> Ours.iter ignore s) (fun s -> Theirs.iter ignore s);
-    same "iteri" (fun s -> Ours.iteri (fun _ _ -> ()) s) (fun s -> Theirs.iteri (fun _ _ -> ()) s)
-  in
-  check Theirs.empty;
-  check (Theirs.return 4)
-
 let shared () =
   let s = Theirs.take 100 (Theirs.ints 0) in
   takes_two_domains "iter" (fun meet -> Ours.iter (fun _ -> meet ()) s);
@@ -301,12 +263,10 @@ let () =
         [
           case "each is forced once, in order" forces_once_in_order;
           case "an endless one can be left" endless;
-          case "nothing is read ahead in a pool of one" alone_in_turn;
-          case "deadlines are noticed there" alone_in_time;
+          case "deadlines are noticed in a pool of one" alone_in_time;
           case "what is lazy stays lazy" stays_lazy;
           case "bad arguments" bad_arguments;
           case "sums of floats have the same bits" same_bits;
-          case "no or one element: no more allocation" no_more_allocation;
           case "shared by two domains" shared;
         ] );
     ]
