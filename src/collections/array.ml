@@ -166,7 +166,7 @@ let reduce_by code op a =
   match length a with 0 -> None | 1 -> Some (unsafe_get a 0) | _ -> Some (reduce_keyed code op a)
 
 let reduce op a = reduce_by (code op) op a
-let scan = Scan.parallel_scan
+let scan = Muster_loop.Scan.parallel_scan
 let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
 let max cmp a = reduce_by (code cmp) (Leaves.greatest cmp) a
 
@@ -387,9 +387,8 @@ let without_equals cmp sorted =
 
 let sort_uniq cmp a =
   let sorted = copy a in
-  let n = Merge_sort.unique cmp sorted in
-  let sorted = if n < length a then sub sorted 0 n else sorted in
-  if n > Merge_sort.long then without_equals cmp sorted else sorted
+  sort cmp sorted;
+  if length a < 2 then sorted else without_equals cmp sorted
 
 (* {2 Groups} *)
 

@@ -35,38 +35,16 @@ let settled list =
   Compat.hang last [];
   { first; last }
 
-(* A part of a long list, if [index], which is its place there, says so. *)
-let settle ~index chain = if index < long || chain.first = [] then chain else settled chain.first
-
+(* [index] is the list's place in the result. *)
 let of_list ~index list =
   if index < long || list = [] then { first = list; last = last_of list } else settled list
 
-(* {2 One cell after the other}
-
-   Appending at a loop's own pace: begin with a [Compat.hook]. *)
-
-let[@inline] add last y =
-  let cell = [ y ] in
-  Compat.hang last cell;
-  cell
-
-(* What hangs on [hook], down to [last]. *)
-let from hook last = if hook == last then empty else { first = List.tl hook; last }
-
-(* What was kept in reverse, in order again; and what comes before more of it: the last cell. *)
-let of_reversed = function
+let of_reversed ~index = function
   | [] -> empty
   | x :: before ->
     let last = [ x ] in
-    { first = List.rev_append before last; last }
+    let first = List.rev_append before last in
+    if index < long then { first; last } else settled first
 
-let hang_reversed hook reversed =
-  match of_reversed reversed with
-  | { first = []; _ } -> hook
-  | { first; last } ->
-    Compat.hang hook first;
-    last
-
-(* {2 Where lists of that length are shared although it costs} *)
-
+(* Lists of that length are shared although it costs: all workers collect them, too. *)
 let far = 1 lsl 16

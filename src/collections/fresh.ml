@@ -46,7 +46,6 @@ let build_at_once n value rest =
 (* [n] elements, at least 1: [value i] is that of index [i], and [rest a lo hi] puts those of
    [lo] to [hi] into [a]. *)
 let build code n value rest =
-  let cost = Site.cost code in
-  if Loop.is_tiny cost n then build_at_once n value rest
+  if Adaptive.is_trusted code ~n then build_at_once n value rest
   else if n <= short then build_racing code n value rest
   else build_long code n value rest

@@ -1,7 +1,8 @@
 (* Where reductions are cut: by the length alone, so that what they compute does not depend on how
    many workers there are. *)
 
-open Muster_loop
+module Adaptive = Muster_loop.Adaptive
+module Reduce = Muster_loop.Reduce
 module Array = Stdlib.Array
 
 (* A leaf is a loop, and a branch of the tree costs as much as some turns of it. *)
@@ -23,7 +24,7 @@ let reduce ~code n leaf op =
   else
     let size = Int.max shortest (((n - 1) / most) + 1) in
     let last = (n - 1) / size in
-    if Loop.is_tiny (Site.cost code) n then plain leaf op size n 0 last
+    if Adaptive.is_trusted code ~n then plain leaf op size n 0 last
     else Reduce.over ~code ~per_leaf:size ~last (bounds leaf size n) op
 
 (* Of equal ones the leftmost. *)

@@ -131,54 +131,36 @@ let to_array l =
   L.iteri (fun i x -> Compat.set_fresh a i x) l;
   a
 
-let by_array cmp l =
+(* A short list is sorted as the stdlib does, if the first comparison is as short as it was. *)
+let sort_in_place in_place cmp l code cost n =
+  let since = Machine.ticks () in
+  (match l with x :: y :: _ -> ignore (cmp x y) | _ -> ());
+  if Machine.ticks () - since > Tuning.min_shared / 16 then None
+  else begin
+    let made = in_place cmp l in
+    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
+    Some made
+  end
+
+let sort_by in_place by_array cmp = function
+  | ([] | [ _ ]) as l -> l
+  | l -> (
+    let code = Machine.code_of cmp and n = Merge_sort.comparisons (L.length l) in
+    let cost = Site.cost code in
+    let estimate = Site.estimate cost n in
+    if estimate < Tuning.min_shared && Site.is_trusted () then in_place cmp l
+    else if estimate >= Tuning.min_moved then by_array cmp l
+    else
+      match sort_in_place in_place cmp l code cost n with
+      | Some made -> made
+      | None -> by_array cmp l)
+
+let sort_by_array cmp l =
   let a = to_array l in
   Merge_sort.sort cmp a;
   of_array a
 
-(* Four at a time: beside a short sort the stdlib's [length] is felt. *)
-let rec elements n = function _ :: _ :: _ :: _ :: l -> elements (n + 4) l | l -> n + L.length l
-
-(* Comparisons that are remembered as short are tried on the first two elements: [None] if they are long now. [after] is told
-   what sorting took. *)
-let tried sort cmp l code n ~after =
-  let since = Machine.ticks () in
-  (match l with x :: y :: _ -> ignore (cmp x y) | _ -> ());
-  let ticks = Machine.ticks () - since in
-  if Loop.is_long ticks n then begin
-    ignore (Site.learn code ~ticks ~iterations:1);
-    None
-  end
-  else begin
-    let made = sort cmp l in
-    after ~ticks:(Machine.ticks () - since);
-    Some made
-  end
-
-(* A hundred ints or short strings are, on most machines. *)
-let tiny = 4 * Walk.trial
-
-(* What is sorted by all is copied twice, and arrays of blocks take 1.2 to 1.3 of the time that lists take. *)
-let worth = 2 * Walk.worth
-
-let in_place sort by_array cmp l code n ~after =
-  match tried sort cmp l code n ~after with Some made -> made | None -> by_array cmp l
-
-let sort_by sort by_array cmp = function
-  | ([] | [ _ ]) as l -> l
-  | l ->
-    let code = Machine.code_of cmp in
-    let cost = Site.cost code and n = Merge_sort.comparisons (elements 0 l) in
-    let estimate = Site.estimate cost n in
-    if estimate < tiny && Site.is_trusted () then sort cmp l
-    else if estimate < worth then
-      in_place sort by_array cmp l code n ~after:(Site.confirm code cost ~iterations:n)
-    else if estimate < 2 * worth && Site.is_turn_alone () then
-      let after ~ticks = Site.remember code (Site.cost_of ~ticks ~iterations:n) in
-      in_place sort by_array cmp l code n ~after
-    else by_array cmp l
-
-let stable_sort cmp l = sort_by L.stable_sort by_array cmp l
+let stable_sort cmp l = sort_by L.stable_sort sort_by_array cmp l
 let sort = stable_sort
 let fast_sort = stable_sort
 let unique_by_array cmp l = of_array (Array.sort_uniq cmp (to_array l))
@@ -186,18 +168,17 @@ let unique_by_array cmp l = of_array (Array.sort_uniq cmp (to_array l))
 (* The stdlib's does so from OCaml 5.4 on. *)
 let keeps_first = Sys.ocaml_release.major > 5 || Sys.ocaml_release.minor >= 4
 
-let sort_uniq cmp = function
-  | ([] | [ _ ]) as l -> l
-  | l when keeps_first -> sort_by L.sort_uniq unique_by_array cmp l
-  | l -> unique_by_array cmp l
+let sort_uniq cmp l =
+  sort_by (if keeps_first then L.sort_uniq else unique_by_array) unique_by_array cmp l
 
-(* No longer than what is not scanned in parallel. *)
-let scan op = function
-  | [] -> []
-  | x :: l when L.compare_length_with l Scan.one_block < 0 ->
-    Context.check_if_any ();
-    List_scan.alone op x l
-  | l -> List_scan.blocks op l (L.length l)
+let scan_by_array op l = of_array (Scan.parallel_scan op (to_array l))
+
+(* Short ones are scanned in one block by arrays, too (Scan). *)
+let scan op l =
+  let is_block = L.compare_length_with l Scan.one_block <= 0 in
+  if is_block && Walk.is_short (Machine.code_of op) then List_work.prefixes op l
+  else if is_empty l then []
+  else scan_by_array op l
 
 let group_by key = function
   | [] -> []

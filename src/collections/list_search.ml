@@ -7,18 +7,8 @@ open List_work
 
 type 'b event = Found of 'b | Failed of Outcome.failure
 
-(* Who always finds something at the first elements would learn nothing at the ends of pieces: an element takes no
-   longer than those before the hit, and it. *)
-let learn_at_hit (p : _ Walk.piece) =
-  if p.since <> 0 then begin
-    let ticks = Machine.ticks () - p.since and cost = Site.cost p.code in
-    if cost <> Site.unknown && Site.cost_of ~ticks ~iterations:1 < cost then
-      ignore (Site.learn p.code ~ticks ~iterations:1)
-  end
-
 (* A piece ends with the first thing that happens in it. *)
 let note first (p : _ Walk.piece) event =
-  (match event with Found _ -> learn_at_hit p | Failed _ -> ());
   Leftmost.note first p.start event;
   Walk.reach p [] 0
 
@@ -40,8 +30,8 @@ let search_by walk code look f =
   match Leftmost.get first with Some (Found v) -> Some v | Some (Failed _) | None -> None
 
 let search code look f l =
-  if Walk.begins_short code then
-    let p = Walk.beginning source ~code ~unit:1 0 l in
+  if Walk.is_short code then
+    let p = Walk.front source ~code ~unit:1 l in
     match look f p l p.left with
     | None when not (Walk.is_over p) -> search_by (fun job -> Walk.go_on job p) code look f
     | found -> found

@@ -9,17 +9,15 @@ let source = Walk.{ skip; is_end = (function [] -> true | _ -> false) }
 let never _ = false
 let nothing = Leftmost.create ()
 
-let job ?(unit = 1) ?(made = 0) ?(found = never) ?(kept = nothing) code source work =
-  Walk.{ source; work; code; unit; made; failures = Leftmost.create (); found; kept }
+let job ?(unit = 1) ?(found = never) ?(kept = nothing) code source work =
+  Walk.{ source; work; code; unit; failures = Leftmost.create (); found; kept }
 
 let ended = Walk.ended
-let a_cell = Walk.a_cell
-let front code l = Walk.front source ~code ~unit:1 ~made:a_cell 0 l
 
 (* [work] and [f] are not put together before they have to be: what is short would notice. *)
 let run_as job ~unit code work f l =
   if Walk.is_short code then
-    let p = Walk.front source ~code ~unit ~made:0 0 l in
+    let p = Walk.front source ~code ~unit l in
     let r = work f p in
     if Walk.is_over p then [ r ] else r :: fst (Walk.go_on (job code work f) p)
   else fst (Walk.run_long 0 (job code work f) l)
@@ -36,17 +34,17 @@ let chain work f (p : _ Walk.piece) =
   if p.start = 0 && Walk.is_over p then Chain.whole made else Chain.of_list ~index:p.start made
 
 let run_chains walk code source work from =
-  let chains, rest = walk 0 (job ~made:a_cell code source work) from in
+  let chains, rest = walk 0 (job code source work) from in
   (Chain.join chains, rest)
 
 (* [chain] is [work]'s. *)
 let make code work chain f l =
   if Walk.is_short code then begin
-    let p = front code l in
+    let p = Walk.front source ~code ~unit:1 l in
     let made = work f p in
     if Walk.is_over p then made
     else
-      let more = fst (Walk.go_on (job ~made:a_cell code source (chain f)) p) in
+      let more = fst (Walk.go_on (job code source (chain f)) p) in
       Chain.join (Chain.of_list ~index:0 made :: more)
   end
   else fst (run_chains Walk.run_long code source (chain f) l)
@@ -185,36 +183,18 @@ let concat_map_piece f (p : _ Walk.piece) =
 
 let concat_map_chain f p = chain concat_map_piece f p
 
-(* Two results at once: the compiler links but one. So each cell is hung on the one before it, which is a store
-   with a barrier; a few elements are faster kept in reverse first ([ys], [ns]). *)
-let part_many f (p : _ Walk.piece) ys ns l n =
-  let yes = Compat.hook () and no = Compat.hook () in
-  let made hook last = Chain.(settle ~index:p.start (from hook last)) in
-  let rec go last last' l n =
-    match l with
-    | x :: l when n > 0 ->
-      if f x then go (Chain.add last x) last' l (n - 1) else go last (Chain.add last' x) l (n - 1)
-    | l -> ( match ended p l n with 0 -> (made yes last, made no last') | n -> go last last' l n)
-  in
-  go (Chain.hang_reversed yes ys) (Chain.hang_reversed no ns) l n
-
-let rec part_few f p ys ns l n =
+(* Two results at once: the compiler links but one, so both are made in reverse first, as the
+   stdlib does. *)
+let rec part_from f (p : _ Walk.piece) ys ns l n =
   match l with
-  | x1 :: x2 :: l when n >= 2 ->
-    if f x1 then
-      if f x2 then part_few f p (x2 :: x1 :: ys) ns l (n - 2)
-      else part_few f p (x1 :: ys) (x2 :: ns) l (n - 2)
-    else if f x2 then part_few f p (x2 :: ys) (x1 :: ns) l (n - 2)
-    else part_few f p ys (x2 :: x1 :: ns) l (n - 2)
   | x :: l when n > 0 ->
-    if f x then part_few f p (x :: ys) ns l (n - 1) else part_few f p ys (x :: ns) l (n - 1)
+    if f x then part_from f p (x :: ys) ns l (n - 1) else part_from f p ys (x :: ns) l (n - 1)
   | l -> (
     match ended p l n with
-    | 0 -> (Chain.of_reversed ys, Chain.of_reversed ns)
-    | n -> part_many f p ys ns l n)
+    | 0 -> (Chain.of_reversed ~index:p.start ys, Chain.of_reversed ~index:p.start ns)
+    | n -> part_from f p ys ns l n)
 
-let partition_piece f (p : _ Walk.piece) =
-  (if p.left <= Walk.few then part_few else part_many) f p [] [] p.rest p.left
+let partition_piece f (p : _ Walk.piece) = part_from f p [] [] p.rest p.left
 
 (* {2 Effects and counts} *)
 
@@ -316,3 +296,17 @@ let tallies first code op l =
 
 let reduce_keyed code op l =
   Tally.value op (run_as tally_job ~unit:Tally.run code tally_piece (reduction op) l)
+
+(* {2 Prefixes} *)
+
+let prefixes op = function
+  | [] -> []
+  | x :: l ->
+    let[@tail_mod_cons] rec go acc l =
+      match l with
+      | [] -> []
+      | x :: l ->
+        let acc = op acc x in
+        acc :: go acc l
+    in
+    x :: go x l

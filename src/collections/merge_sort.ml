@@ -17,8 +17,16 @@
    disjoint, for a node whose half has failed does not merge; so the failure of the smallest index is
    the same whoever runs what. *)
 
-open Muster_core
-open Muster_loop
+module Compat = Muster_core.Compat
+module Context = Muster_core.Context
+module Fork = Muster_core.Fork
+module Leftmost = Muster_core.Leftmost
+module Machine = Muster_core.Machine
+module Outcome = Muster_core.Outcome
+module Pool = Muster_core.Pool
+module Adaptive = Muster_loop.Adaptive
+module Site = Muster_loop.Site
+module Tuning = Muster_loop.Tuning
 module Array = Stdlib.Array
 
 (* Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at
@@ -33,13 +41,12 @@ type 'a job = {
   failures : Outcome.failure Leftmost.t;
   code : int;  (** of [cmp], to remember what a call costs (Site) *)
   mutable grain : int;  (** a node so small does not fork *)
-  since : int;  (** when a sort began that its caller tries alone; else 0 *)
+  mutable trial : Adaptive.trial option;  (** of a sort that its caller does alone so far *)
 }
 
-(* Ranges that are sorted by insertion, arrays that are merged with branches, runs that are merged without a cut: up
-   to these lengths. *)
+(* Ranges of this length are sorted by insertion; runs of this length are merged without a cut. *)
 let tiny = 8
-let short = 128
+
 let long = 2048
 let rec log2_from l n = if n <= 1 then l else log2_from (l + 1) (n lsr 1)
 let comparisons n = n * Int.max 1 (log2_from 0 n)
@@ -84,7 +91,7 @@ let move_runs m i j d =
 (* Which run is next is computed, not branched on: a processor guesses half of such branches
    wrong, which costs more than all the rest of a step. [left] is -1 where the left run's
    element is not the greater one, else 0. *)
-let merge_by_value job m =
+let merge_runs job m =
   let cmp = job.cmp and { src; dst; i1; j1; _ } = m in
   let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
   try
@@ -100,45 +107,6 @@ let merge_by_value job m =
   with exn ->
     note job (m.at + size m) exn;
     move_runs m !i !j !d
-
-(* But the few branches of a short array it learns, where there is some order or a program sorts the same again and
-   again: 100 elements then take 0.7 to 0.9 of the time of the above, and 1.15 where there is nothing to learn.
-
-   [x] and [y] are the elements [i] and [j]. *)
-let merge_by_branch job m =
-  let cmp = job.cmp and { src; dst; i1; j1; _ } = m in
-  let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
-  let x = ref (get src !i) and y = ref (get src !j) in
-  try
-    while
-      if cmp !x !y <= 0 then begin
-        set dst !d !x;
-        incr d;
-        incr i;
-        !i < i1
-        &&
-        (x := get src !i;
-         true)
-      end
-      else begin
-        set dst !d !y;
-        incr d;
-        incr j;
-        !j < j1
-        &&
-        (y := get src !j;
-         true)
-      end
-    do
-      ()
-    done;
-    move_runs m !i !j !d
-  with exn ->
-    note job (m.at + size m) exn;
-    move_runs m !i !j !d
-
-let merge_runs job m =
-  if Array.length job.own <= short then merge_by_branch job m else merge_by_value job m
 
 (* [f x] and [f y]. A fork may raise, too: where the task is cancelled. What has not begun by then
    is moved instead. *)
@@ -185,21 +153,19 @@ and merge_halves job m left k =
   let move m = move_runs m m.i0 m.j0 m.at in
   both job (m.at + size m) (merge job) move first last
 
-(* Runs that do not overlap, in the order in which they are to be moved: of ascending input, and of descending.
-   Where their ends compare as [equal] they may touch. *)
-let apart cmp ~equal ({ src; i0; i1; j0; j1; _ } as m) =
-  if cmp (get src (i1 - 1)) (get src j0) <= equal then Some m
-  else if cmp (get src (j1 - 1)) (get src i0) < 0 then
-    Some { m with i0 = j0; i1 = j1; j0 = i0; j1 = i1 }
-  else None
-
-let merge job m =
-  match apart job.cmp ~equal:0 m with
+(* Runs that do not overlap are moved: of ascending input, and of descending. *)
+let merge job ({ src; i0; i1; j0; j1; _ } as m) =
+  let cmp = job.cmp in
+  match
+    if cmp (get src (i1 - 1)) (get src j0) <= 0 then move_runs m i0 j0 m.at
+    else if cmp (get src (j1 - 1)) (get src i0) < 0 then
+      move_runs { m with i0 = j0; i1 = j1; j0 = i0; j1 = i1 } j0 i0 m.at
+    else merge job m
+  with
+  | () -> ()
   | exception exn ->
     note job (m.at + size m) exn;
-    move_runs m m.i0 m.j0 m.at
-  | Some m -> move_runs m m.i0 m.j0 m.at
-  | None -> merge job m
+    move_runs m i0 j0 m.at
 
 (* {2 Nodes} *)
 
@@ -208,29 +174,29 @@ type range = { lo : int; hi : int; flip : bool }
 let move_range job { lo; hi; flip } = move job.own lo (target job flip) lo (hi - lo)
 
 (* A node of cheap comparisons should last longer than a fork with a steal. *)
-let grain_for cost = if Site.estimate cost 64 >= Loop.worth then tiny else 64
+let grain_for cost = if Site.estimate cost 64 >= Tuning.min_shared then tiny else 64
 
-(* The leftmost node that does not fork tells what a comparison costs. If the whole is too short to share, that is
-   remembered exactly: else what was once a little too much would stay so ([Site.learn]). *)
+(* The leftmost node that does not fork tells what a comparison costs. *)
 let measured node job range =
   if range.lo > 0 || range.hi > job.grain then node job range
   else begin
     let since = Machine.ticks () in
-    let made = node job range in
+    node job range;
     let ticks = Machine.ticks () - since in
-    let cost = Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)) in
-    if Site.estimate cost (comparisons (Array.length job.own)) < Loop.worth then
-      Site.remember job.code cost;
-    made
+    ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)))
   end
 
-(* The caller sorts the first [sorted] elements alone, as comparisons are remembered as short. If they are not, what
-   follows forks. No overflow: neither factor is larger than 2^30. *)
+(* The caller has sorted the first elements alone. If sharing pays now, what follows forks. *)
 let look_back job ~sorted =
-  let bounded = Int.min (1 lsl 30) and n = Array.length job.own in
-  let ticks = Machine.ticks () - job.since in
-  if bounded ticks * bounded n >= Loop.worth_moving * sorted then
-    job.grain <- grain_for (Site.learn job.code ~ticks ~iterations:(comparisons sorted))
+  match job.trial with
+  | None -> ()
+  | Some trial -> (
+    match Adaptive.pays trial (comparisons sorted) with
+    | false -> ()
+    | true ->
+      job.trial <- None;
+      job.grain <- grain_for (Site.cost job.code)
+    | exception exn -> note job sorted exn)
 
 let rec node job ({ lo; hi; flip } as range) =
   if stopped job lo then move_range job range
@@ -246,147 +212,35 @@ let rec node job ({ lo; hi; flip } as range) =
 and halves job left right =
   if right.hi - left.lo <= job.grain then begin
     node job left;
-    if left.lo = 0 && job.since <> 0 then look_back job ~sorted:left.hi;
+    if left.lo = 0 then look_back job ~sorted:left.hi;
     node job right
   end
   else both job right.hi (measured node job) (move_range job) left right
-
-(* {2 Without equals}
-
-   Of equal elements the right one is dropped by the first merge that meets both, so that few different ones
-   stay few, as in the stdlib's. Merges that are cut keep them: nobody knows beforehand where the second part
-   will begin. Nothing is completed after an exception, as nobody else has the array. *)
-
-(* Both count what they leave, from the beginning of the range on. *)
-let insertion_unique job lo hi flip =
-  let { cmp; own = src; _ } = job and dst = target job flip in
-  let rec place e hole last =
-    let c = if hole = lo then -1 else cmp (get dst (hole - 1)) e in
-    if c > 0 then place e (hole - 1) last
-    else if c = 0 && hole > lo then last
-    else begin
-      for i = last downto hole + 1 do
-        set dst i (get dst (i - 1))
-      done;
-      set dst hole e;
-      last + 1
-    end
-  in
-  let rec from i last = if i = hi then last - lo else from (i + 1) (place (get src i) last last) in
-  from lo lo
-
-(* As [merge_by_value]; of two equal ones both have had their turn. *)
-let merge_unique cmp ({ src; dst; i1; j1; _ } as m) =
-  let i = ref m.i0 and j = ref m.j0 and d = ref m.at in
-  while !i < i1 && !j < j1 do
-    let c = cmp (get src !i) (get src !j) in
-    let left = (c lor (c - 1)) asr (Sys.int_size - 1) and right = lnot c asr (Sys.int_size - 1) in
-    set dst !d (get src (!j + ((!i - !j) land left)));
-    i := !i - left;
-    j := !j - right;
-    incr d
-  done;
-  move_runs m !i !j !d;
-  !d - m.at + i1 - !i + j1 - !j
-
-let join_unique job m =
-  if size m <= long then
-    match apart job.cmp ~equal:(-1) m with
-    | Some m ->
-      move_runs m m.i0 m.j0 m.at;
-      size m
-    | None -> merge_unique job.cmp m
-  else begin
-    let failures = Leftmost.create () in
-    merge { job with failures } m;
-    Context.reraise failures;
-    size m
-  end
-
-let rec node_unique job ({ lo; hi; flip } as range) =
-  if stopped job lo then raise Promise.Skipped
-  else if hi - lo <= tiny then insertion_unique job lo hi flip
-  else
-    let mid = lo + ((hi - lo) / 2) in
-    let left, right = halves_unique job range mid in
-    let src = target job (not flip) and dst = target job flip in
-    join_unique job { src; dst; i0 = lo; i1 = lo + left; j0 = mid; j1 = mid + right; at = lo }
-
-and halves_unique job { lo; hi; flip } mid =
-  let first = { lo; hi = mid; flip = not flip } and other = { lo = mid; hi; flip = not flip } in
-  if hi - lo > job.grain then
-    let half range =
-      let note = Leftmost.note job.failures (range.hi - 1) in
-      Outcome.on_failure (fun () -> measured node_unique job range) note
-    in
-    Fork.both (fun () -> half first) (fun () -> half other)
-  else
-    let left = node_unique job first in
-    if lo = 0 && job.since <> 0 then look_back job ~sorted:mid;
-    (left, node_unique job other)
 
 (* {2 Whole arrays} *)
 
 let all own = { lo = 0; hi = Array.length own; flip = false }
 
-let make_job ?(since = 0) cmp own ~code ~grain =
+let make_job ?trial cmp own ~grain =
   let scratch = Compat.make_blank (Array.length own) ~like:(get own 0) in
-  { cmp; own; scratch; failures = Leftmost.create (); code; grain; since }
-
-let tiny_job cmp own =
-  let failures = Leftmost.create () in
-  { cmp; own; scratch = own; failures; code = 0; grain = tiny; since = 0 }
-
-(* A function that sorts only so few would stay unknown, and its lists would come as arrays for ever. *)
-let sort_tiny cmp own =
-  let n = Array.length own in
-  if n > 1 then begin
-    let job = tiny_job cmp own and code = Machine.code_of cmp in
-    if Site.cost code <> Site.unknown then insertion job 0 n false
-    else begin
-      let since = Machine.ticks () in
-      insertion job 0 n false;
-      ignore (Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:(comparisons n))
-    end;
-    Context.reraise job.failures
-  end
+  let code = Machine.code_of cmp in
+  { cmp; own; scratch; failures = Leftmost.create (); code; grain; trial }
 
 let raising job run = Context.raising (fun () -> Leftmost.get job.failures) run
 
-(* Too short to share. *)
-let alone node cmp own ~code =
-  let job = make_job cmp own ~code ~grain:(Array.length own) in
-  let made = node job (all own) in
-  Context.reraise job.failures;
-  made
+let alone ?trial cmp own =
+  let job = make_job ?trial cmp own ~grain:(Array.length own) in
+  raising job (fun () -> node job (all own));
+  Option.iter Adaptive.finish job.trial
 
-(* The same, if it is; [after] is told what it took. *)
-let tried node cmp own ~code ~after =
-  let since = Machine.ticks () and grain = Array.length own in
-  let job = make_job cmp own ~code ~grain ~since in
-  let made = raising job (fun () -> node job (all own)) in
-  if job.grain = grain then after ~ticks:(Machine.ticks () - since);
-  made
-
-let shared node cmp own ~code cost =
-  let job = make_job cmp own ~code ~grain:(grain_for cost) in
+let shared cmp own =
+  let job = make_job cmp own ~grain:(grain_for (Site.cost (Machine.code_of cmp))) in
   let run () = measured node job (all own) in
   raising job (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
 
-let whole node cmp own =
-  let code = Machine.code_of cmp and iterations = comparisons (Array.length own) in
-  let cost = Site.cost code in
-  let estimate = Site.estimate cost iterations in
-  if estimate < Loop.worth then
-    if estimate < Loop.tiny && Site.is_trusted () then alone node cmp own ~code
-    else tried node cmp own ~code ~after:(Site.confirm code cost ~iterations)
-  else if estimate < 2 * Loop.worth && Site.is_turn_alone () then
-    let after ~ticks = Site.remember code (Site.cost_of ~ticks ~iterations) in
-    tried node cmp own ~code ~after
-  else shared node cmp own ~code cost
-
-let sort cmp own = if Array.length own <= tiny then sort_tiny cmp own else whole node cmp own
-
-let unique cmp own =
-  if Array.length own <= tiny then insertion_unique (tiny_job cmp own) 0 (Array.length own) false
-  else whole node_unique cmp own
+let sort cmp own =
+  let n = comparisons (Array.length own) and code = Machine.code_of cmp in
+  if Array.length own < 2 then ()
+  else if Adaptive.is_trusted code ~n then alone cmp own
+  else if Site.cost code = Site.unknown || Adaptive.is_shared_at_once code ~n then shared cmp own
+  else alone ~trial:(Adaptive.start code ~n) cmp own

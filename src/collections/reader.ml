@@ -7,7 +7,7 @@
 module Context = Muster_core.Context
 module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
-module Loop = Muster_loop.Loop
+module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
 
 (* Elements. The first block has two leaves of reductions, and the longest should stay in a cache. *)
@@ -73,7 +73,7 @@ let run c s =
       let next = run_block c s start size in
       continue next (start + size) (2 * size) (Machine.ticks ())
     else begin
-      Loop.look_up_between_chunks ();
+      Adaptive.checkpoint ();
       let next = c.in_place start s size in
       let now = Machine.ticks () in
       confirm c next size cost (now - since);

@@ -86,3 +86,17 @@ let longest_block = 1024
 (* Elements of an array whose memory all workers touch first. Half a megabyte: some 100 us for one
    worker, where a region takes a few, or 25 for each worker that sleeps. *)
 let first_touch = 1 lsl 16
+
+(* {2 Lists} *)
+
+(* To walk past so many elements takes so long, in ticks. A function that takes no longer gains
+   nothing from a second worker, which waits for the same cells. *)
+let walked = 1000
+
+let walk = Machine.ticks_of_us 5
+
+(* The first elements of a list are done without a look if they are trusted to take less. *)
+let short = min_shared / 4
+
+(* Elements of a piece: longer ones would do the caches no good. *)
+let longest_piece = 4096

@@ -265,16 +265,6 @@ let counted sort cmp input =
   Atomic.get calls
 
 (* The fewer different ones there are, the less there is to do. *)
-let calls_of_few () =
-  let check distinct =
-    let l = List.init 100_000 (fun i -> i * 7919 mod 100_003 mod distinct) in
-    let theirs = counted List.sort_uniq Int.compare l in
-    let ours = run_on 2 (fun () -> counted Muster.List.sort_uniq Int.compare l) in
-    if 2 * ours > 3 * theirs then
-      failf "%d different: %d calls, where the stdlib's makes %d" distinct ours theirs
-  in
-  List.iter check [ 1; 16; 3_000; 100_003 ]
-
 let number_of_calls () =
   let n = 100_000 in
   let calls = Atomic.make 0 in
@@ -375,56 +365,19 @@ let short_again () =
     Int.compare a b
   in
   let code = Machine.code_of cmp and calls = Muster_collections.Merge_sort.comparisons n in
-  let is_short () = Site.estimate (Site.cost code) calls < Loop.worth in
+  let is_short () = Site.estimate (Site.cost code) calls < Muster_loop.Tuning.min_shared in
   let rec sort_until ~short tries =
     Ours.sort cmp (Theirs.init n (fun i -> i * 7 mod n));
     if is_short () <> short && tries > 0 then sort_until ~short (tries - 1)
   in
   with_domains 2 @@ fun pool ->
   Muster.Pool.run pool (fun () ->
-      ticks := 14 * Loop.worth / (10 * calls);
+      ticks := 14 * Muster_loop.Tuning.min_shared / (10 * calls);
       sort_until ~short:false 1000;
       check_bool "too long at first" false (is_short ());
-      ticks := 9 * Loop.worth / (10 * calls);
+      ticks := 9 * Muster_loop.Tuning.min_shared / (10 * calls);
       sort_until ~short:true 1000;
       check_bool "short afterwards" true (is_short ()))
-
-(* What is hardly worth sharing is tried alone now and then. Where it is shared, the first comparison meets one of the
-   other worker's, which is awake. *)
-let alone_now_and_then () =
-  let n = 100 and caller = ref (Domain.self ()) and others = Atomic.make 0 in
-  let first = ref false and alone = ref 0 in
-  let wait_for_another () =
-    let since = Machine.ticks () in
-    while Atomic.get others = 0 && Machine.ticks () - since < Machine.ticks_of_us 20_000 do
-      Domain.cpu_relax ()
-    done;
-    if Atomic.get others = 0 then incr alone
-  in
-  let cmp a b =
-    if Domain.self () <> !caller then Atomic.incr others
-    else if !first then begin
-      first := false;
-      wait_for_another ()
-    end;
-    Int.compare a b
-  in
-  let code = Machine.code_of cmp and calls = Muster_collections.Merge_sort.comparisons n in
-  let sort pool =
-    Muster.Team.broadcast pool ignore;
-    Site.remember code (Site.cost_of ~ticks:(14 * Loop.worth / 10) ~iterations:calls);
-    Atomic.set others 0;
-    caller := Domain.self ();
-    first := true;
-    Ours.sort cmp (Theirs.init n (fun i -> i * 7 mod n))
-  in
-  with_domains 2 @@ fun pool ->
-  Muster.Pool.run pool (fun () ->
-      for _ = 1 to 64 do
-        sort pool
-      done);
-  check_bool "some are alone" true (!alone > 0);
-  if not flipped then check_bool "most are shared" true (!alone < 32)
 
 let () =
   Alcotest.run "sort"
@@ -450,11 +403,9 @@ let () =
       ( "cost",
         [
           case "number of comparisons" number_of_calls;
-          case "fewer of few different ones" calls_of_few;
           case "sort_uniq of a short list" short_ones;
           case "no or one element: no more allocation" no_more_allocation;
           case "shared by two domains" shared;
           case "short again" short_again;
-          case "alone now and then" alone_now_and_then;
         ] );
     ]
