@@ -182,26 +182,29 @@ let is_worth_sharing (p : _ piece) =
   && (not (Place.owned w && Place.alone w))
   && not (p.source.is_end (p.source.skip (Site.fitting Tuning.min_moved cost) p.rest))
 
-(* [k] elements are done where the piece ends. *)
-let rec more_in_place ~may_share trial k (p : _ piece) =
+(* [k] elements are done where the piece ends. A chunk of many may be long by chance, as its worker
+   was interrupted: so [doubted], another one has to confirm it. *)
+let rec more_in_place ~may_share ~doubted trial k (p : _ piece) =
   let pays = Adaptive.pays trial (k - p.left) in
   if p.source.is_end p.rest then begin
     Adaptive.finish trial;
     0
   end
-  else if pays && may_share && is_worth_sharing p then 0
-  else begin
-    if pays then Adaptive.checkpoint ();
-    let n = whole p.unit (Adaptive.next trial) in
-    give p n (more_in_place ~may_share trial (k + n))
-  end
+  else
+    let is_sure = doubted || Adaptive.next trial <= Site.sample in
+    if pays && may_share && is_sure && is_worth_sharing p then 0
+    else begin
+      if pays then Adaptive.checkpoint ();
+      let n = whole p.unit (Adaptive.next trial) in
+      give p n (more_in_place ~may_share ~doubted:pays trial (k + n))
+    end
 
 (* Nobody counts how many elements there are. *)
 let start code = Adaptive.start code ~n:max_int
 
 let in_place ~may_share job from first =
   let p = of_job job first from job.unit None in
-  p.refill <- Some (more_in_place ~may_share (start job.code) job.unit);
+  p.refill <- Some (more_in_place ~may_share ~doubted:false (start job.code) job.unit);
   let r = job.work p in
   (r, p)
 
@@ -239,7 +242,7 @@ let is_short code = Site.estimate (Site.cost code) few < Tuning.short && Site.is
 
 let begin_trial (p : _ piece) =
   if p.source.is_end p.rest then 0
-  else give p p.unit (more_in_place ~may_share:true (start p.code) p.unit)
+  else give p p.unit (more_in_place ~may_share:true ~doubted:false (start p.code) p.unit)
 
 let front source ~code ~unit from = piece source ~code ~unit 0 from few (Some begin_trial)
 
