@@ -95,21 +95,32 @@ let totals name results =
     (sum (fun a -> a.count.orders) answers)
     (seconds_of answers)
 
+let is_exhausted r = match r.answer with Some a -> a.count.ending = Exhausted | None -> false
 let is_well r = match r.answer with Some a -> a.count.ending <> Cut | None -> false
+let of_suite results (suite, _) = List.filter (fun r -> r.job.suite = suite) results
 
-let run suites =
+let check suites =
   let begun = Unix.gettimeofday () in
   let jobs_of (suite, models) = List.map (fun model -> { suite; model }) models in
   let jobs = List.concat_map jobs_of suites in
   let at_once = Domain.recommended_domain_count () in
   let results = run_all ~tell ~at_once [] jobs [] in
   print_newline ();
-  let of_suite (suite, _) = List.filter (fun r -> r.job.suite = suite) results in
-  List.iter (fun suite -> totals (fst suite) (of_suite suite)) suites;
+  List.iter (fun suite -> totals (fst suite) (of_suite results suite)) suites;
   totals "all" results;
   let answers = List.filter_map (fun r -> r.answer) results in
   Printf.printf "%.0f s of wall time, %d at a time, at most %d MB in one\n"
     (Unix.gettimeofday () -. begun)
     at_once
     (List.fold_left (fun most a -> max most a.megabytes) 0 answers);
-  if not (List.for_all is_well results) then exit 1
+  results
+
+let run suites = if not (List.for_all is_well (check suites)) then exit 1
+
+(* As one test for each suite, in the words that tools/test counts. *)
+let run_as_tests suites =
+  let results = check suites in
+  let is_passed suite = List.for_all is_exhausted (of_suite results suite) in
+  let passed, failed = List.partition is_passed suites in
+  Printf.printf "%d passed, %d failed\n" (List.length passed) (List.length failed);
+  if failed <> [] then exit 1
