@@ -1,8 +1,17 @@
 (* Each function is the user's function in a tight loop over a chunk (Chunks), and fewer than two
    elements are left to the stdlib. *)
 
-open Muster_core
-open Muster_loop
+module Compat = Muster_core.Compat
+module Machine = Muster_core.Machine
+module Chunks = Muster_loop.Chunks
+module Pages = Muster_loop.Pages
+module Reduce = Muster_loop.Reduce
+module Fresh = Muster_collections_engine.Fresh
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module Merge_sort = Muster_collections_engine.Merge_sort
+module Pieces = Muster_collections_engine.Pieces
+module Select = Muster_collections_engine.Select
 include Stdlib.Array
 module List = Stdlib.List
 
@@ -73,7 +82,7 @@ let mapi_inplace f a =
           Compat.replace a i (f i (unsafe_get a i))
         done)
 
-(* Here, and where it is asked for an element, there is no function of the user's: so none is called. *)
+(* [combine], [split] and [mem] have no function of the user's to call. *)
 let[@inline never] combine_chunk a b r lo hi =
   for i = lo to hi do
     put r i (unsafe_get a i, unsafe_get b i)
@@ -107,7 +116,7 @@ let split a =
 
 (* {2 Effects} *)
 
-(* Four a turn, as around short calls the loop itself is felt; more so in these, which make nothing, than in those that do. *)
+(* Four a turn, as around short calls that make nothing the loop itself is felt. *)
 let[@inline never] iter_chunk f a lo hi =
   let i = ref lo in
   while hi - !i >= 3 do

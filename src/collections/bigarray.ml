@@ -4,8 +4,15 @@
    call of C. So each operation asks for both once, and takes functions that read and write
    elements of that kind. The layout is no matter: a view of the array counts from 0. *)
 
-open Muster_core
-open Muster_loop
+module Machine = Muster_core.Machine
+module Chunks = Muster_loop.Chunks
+module Loop = Muster_loop.Loop
+module Scan = Muster_loop.Scan
+module Fresh = Muster_collections_engine.Fresh
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module Merge_sort = Muster_collections_engine.Merge_sort
+module Select = Muster_collections_engine.Select
 include Stdlib.Bigarray
 
 module Array1 = struct

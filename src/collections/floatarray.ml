@@ -1,7 +1,13 @@
 (* As Array, over unboxed floats: results need no first element to be made. *)
 
-open Muster_core
-open Muster_loop
+module Machine = Muster_core.Machine
+module Chunks = Muster_loop.Chunks
+module Scan = Muster_loop.Scan
+module Fresh = Muster_collections_engine.Fresh
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module Merge_sort = Muster_collections_engine.Merge_sort
+module Select = Muster_collections_engine.Select
 module Std = Stdlib.Float.Array
 include Std
 module List = Stdlib.List

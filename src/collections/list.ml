@@ -1,9 +1,18 @@
 (* Each function is a work (List_work) over pieces of the list (Walk); fewer than two elements
    are left to the stdlib. *)
 
-open Muster_core
-open Muster_loop
-open List_work
+module Compat = Muster_core.Compat
+module Machine = Muster_core.Machine
+module Scan = Muster_loop.Scan
+module Site = Muster_loop.Site
+module Tuning = Muster_loop.Tuning
+module Chain = Muster_collections_engine.Chain
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module List_search = Muster_collections_engine.List_search
+module List_work = Muster_collections_engine.List_work
+module Merge_sort = Muster_collections_engine.Merge_sort
+module Walk = Muster_collections_engine.Walk
 module A = Stdlib.Array
 module L = Stdlib.List
 include Stdlib.List
@@ -12,17 +21,17 @@ include Stdlib.List
 
 let map f = function
   | ([] | [ _ ]) as l -> L.map f l
-  | l -> make (Machine.code_of f) map_piece map_chain f l
+  | l -> List_work.(make (Machine.code_of f) map_piece f l)
 
 let mapi f = function
   | ([] | [ _ ]) as l -> L.mapi f l
-  | l -> make (Machine.code_of f) mapi_piece mapi_chain f l
+  | l -> List_work.(make (Machine.code_of f) mapi_piece f l)
 
 let map2 f a b =
   match (a, b) with
   | ([] | [ _ ]), _ | _, ([] | [ _ ]) -> L.map2 f a b
   | _ -> (
-    match run_chains Walk.run_from (Machine.code_of f) pairs (chain map2_piece f) (a, b) with
+    match List_work.(make_from (Machine.code_of f) pairs (map2_piece f) (a, b)) with
     | made, ([], []) -> made
     | _ -> invalid_arg "List.map2")
 
@@ -33,45 +42,42 @@ let init n f =
   else
     let skip k i = if k < n - i then i + k else n in
     let source = Walk.{ skip; is_end = Int.equal n } in
-    fst
-      (run_chains Walk.run_from (Machine.code_of f) source
-         (chain (fun f p -> init_piece f n p) f)
-         0)
+    fst (List_work.make_from (Machine.code_of f) source (List_work.init_piece f n) 0)
 
 (* {2 iter} *)
 
 let iter f = function
   | ([] | [ _ ]) as l -> L.iter f l
-  | l -> ignore (run (Machine.code_of f) iter_piece f l)
+  | l -> ignore (List_work.(run (Machine.code_of f) iter_piece f l))
 
 let iteri f = function
   | ([] | [ _ ]) as l -> L.iteri f l
-  | l -> ignore (run (Machine.code_of f) iteri_piece f l)
+  | l -> ignore (List_work.(run (Machine.code_of f) iteri_piece f l))
 
 (* {2 filter} *)
 
 let filter f = function
   | ([] | [ _ ]) as l -> L.filter f l
-  | l -> make (Machine.code_of f) filter_piece filter_chain f l
+  | l -> List_work.(make (Machine.code_of f) filter_piece f l)
 
 let find_all = filter
 
 let filteri f = function
   | ([] | [ _ ]) as l -> L.filteri f l
-  | l -> make (Machine.code_of f) filteri_piece filteri_chain f l
+  | l -> List_work.(make (Machine.code_of f) filteri_piece f l)
 
 let filter_map f = function
   | ([] | [ _ ]) as l -> L.filter_map f l
-  | l -> make (Machine.code_of f) filter_map_piece filter_map_chain f l
+  | l -> List_work.(make (Machine.code_of f) filter_map_piece f l)
 
 let concat_map f = function
   | ([] | [ _ ]) as l -> L.concat_map f l
-  | l -> make (Machine.code_of f) concat_map_piece concat_map_chain f l
+  | l -> List_work.(make (Machine.code_of f) concat_map_piece f l)
 
 let partition f = function
   | ([] | [ _ ]) as l -> L.partition f l
   | l ->
-    let chains = run (Machine.code_of f) partition_piece f l in
+    let chains = List_work.(run (Machine.code_of f) partition_piece f l) in
     (Chain.join (L.map fst chains), Chain.join (L.map snd chains))
 
 (* {2 Searches} *)
@@ -99,24 +105,24 @@ let memq x = function ([] | [ _ ]) as l -> L.memq x l | l -> List_search.memq x 
 let count f = function
   | [] -> 0
   | [ x ] -> Bool.to_int (f x)
-  | l -> L.fold_left ( + ) 0 (run (Machine.code_of f) count_piece f l)
+  | l -> L.fold_left ( + ) 0 (List_work.(run (Machine.code_of f) count_piece f l))
 
 (* {2 Reductions} *)
 
 let reduce op = function
   | [] -> None
   | [ x ] -> Some x
-  | l -> reduce_keyed (Machine.code_of op) op l
+  | l -> List_work.reduce (Machine.code_of op) op l
 
 let fold op init = function
   | [] -> init
   | [ x ] -> op init x
-  | l -> Option.get (reduce_keyed (Machine.code_of op) op (init :: l))
+  | l -> Option.get (List_work.reduce (Machine.code_of op) op (init :: l))
 
 let extreme pick cmp = function
   | [] -> None
   | [ x ] -> Some x
-  | l -> reduce_keyed (Machine.code_of cmp) (pick cmp) l
+  | l -> List_work.reduce (Machine.code_of cmp) (pick cmp) l
 
 let min cmp l = extreme Leaves.least cmp l
 let max cmp l = extreme Leaves.greatest cmp l
@@ -188,5 +194,5 @@ let group_by key = function
 
 let histogram ~bins f l =
   let t = Groups.tables "List" ~bins in
-  if not (is_empty l) then ignore (run (Machine.code_of f) (histogram_piece t) f l);
+  if not (is_empty l) then ignore (List_work.(run (Machine.code_of f) (histogram_piece t) f l));
   Groups.total t

@@ -1,6 +1,12 @@
-(* What makes a sequence stays the stdlib's, and lazy; so do the searches, which force no more than
-   they need. What uses a sequence up is a consumer (Reader). *)
+(* Functions that make a sequence stay the stdlib's, and lazy; so do the searches, which force no
+   more than they need. A function that uses a sequence up is a consumer (Reader). *)
 
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module List_work = Muster_collections_engine.List_work
+module Reader = Muster_collections_engine.Reader
+module Tally = Muster_collections_engine.Tally
+module Walk = Muster_collections_engine.Walk
 module Machine = Muster_core.Machine
 module L = Stdlib.List
 include Stdlib.Seq
@@ -84,7 +90,7 @@ and fold_leaves t op s =
   else match s () with Nil -> None | Cons (x, s) -> fold_leaf t op x s (Tally.run - 1)
 
 let reduce_by code op s =
-  let t = { at = 0; last = 0; nodes = Nothing } in
+  let t = { at = 0; last = 0; nodes = Tally.none } in
   let in_place start s n =
     t.at <- start / Tally.run;
     t.last <- (start + n) / Tally.run;

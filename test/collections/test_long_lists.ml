@@ -184,49 +184,6 @@ let alone_and_known () =
       known "a list" (fun body -> Ours.iter body l);
       known "a sequence" (fun body -> Muster.Seq.iter body (Theirs.to_seq l)))
 
-(* {2 What is hardly more than the walk}
-
-   The elements are numbers, and both the walk past one and the work on it spin for so many turns. The pieces' results tell in
-   how many it was done. *)
-
-module Walk = Muster_collections.Walk
-
-let rec spin k = if k > 0 then spin (k - 1)
-
-let pieces ~walk ~work n =
-  let rec skip k i =
-    if k = 0 || i = n then i
-    else begin
-      spin (Sys.opaque_identity walk);
-      skip (k - 1) (i + 1)
-    end
-  in
-  let body _ = spin (Sys.opaque_identity work) in
-  let rec each p i left =
-    if left > 0 && i < n then begin
-      body i;
-      each p (i + 1) (left - 1)
-    end
-    else match Walk.ended p i left with 0 -> () | left -> each p i left
-  in
-  let job () =
-    Muster_collections.List_work.job
-      (Muster_core.Machine.code_of body)
-      Walk.{ skip; is_end = Int.equal n }
-      (fun (p : _ Walk.piece) -> each p p.rest p.left)
-  in
-  let count () = Theirs.length (fst (Walk.run_from 0 (job ()) 0)) in
-  ignore (count ());
-  Theirs.init 9 (fun _ -> count ())
-
-let walks_stay () =
-  on_domains 2 (fun () ->
-      let times test counts = Theirs.length (Theirs.filter test counts) in
-      let stayed = pieces ~walk:200 ~work:220 20_000 in
-      if times (fun n -> n <= 2) stayed < 5 then Alcotest.fail "what the walk takes was shared";
-      let shared = pieces ~walk:2 ~work:220 20_000 in
-      if times (fun n -> n > 2) shared < 5 then Alcotest.fail "what the work takes was not shared")
-
 let () =
   let case name f = Alcotest.test_case name `Quick f in
   Alcotest.run "long lists"
@@ -244,6 +201,5 @@ let () =
           case "are not promoted" few_promoted;
           case "short bodies that become slow" grown_slow;
           case "a pool of one remembers" alone_and_known;
-          case "what is hardly more than the walk stays" walks_stay;
         ] );
     ]

@@ -364,7 +364,7 @@ let short_again () =
     done;
     Int.compare a b
   in
-  let code = Machine.code_of cmp and calls = Muster_collections.Merge_sort.comparisons n in
+  let code = Machine.code_of cmp and calls = Muster_collections_engine.Merge_sort.comparisons n in
   let is_short () = Site.estimate (Site.cost code) calls < Muster_loop.Tuning.min_shared in
   let rec sort_until ~short tries =
     Ours.sort cmp (Theirs.init n (fun i -> i * 7 mod n));

@@ -1,21 +1,24 @@
 (* A parallel merge sort with a parallel merge.
 
-   Two arrays of the same length, the user's and a scratch one. A node sorts a range of both:
-   what lies in the user's array ends, sorted, in the user's or, flipped, in the scratch array.
+   Two arrays of the same length, the user's and a scratch one. A node sorts a range of both: the
+   elements in the user's array end, sorted, in the user's or, flipped, in the scratch array.
    Its halves end in the other one of the two, so that the merge is the only move.
 
    A long merge is cut in the middle of its output; where that cuts the two runs is found by
    binary search (S. Akl and N. Santoro, "Optimal parallel merging and sorting without memory
    conflicts", 1987; "merge path": S. Odeh, O. Green, Z. Mwassi, O. Shmueli and Y. Birk, 2012).
 
-   Forks cost next to nothing where nobody is idle (Fork), so nodes are small. What is cut where
-   depends on the length alone.
+   Forks cost next to nothing where nobody is idle (Fork), so nodes are small. The cuts depend
+   on the length alone.
 
    If the comparison raises, the range it was working on is completed without comparing: a node
    always leaves all its elements in the array it was asked to leave them in. Failures are noted
-   at the last index of their range, right of which nothing is compared any more. Ranges that fail are
-   disjoint, for a node whose half has failed does not merge; so the failure of the smallest index is
-   the same whoever runs what. *)
+   at the last index of their range, right of which nothing is compared any more. Ranges that fail
+   are disjoint, for a node whose half has failed does not merge; so the failure of the smallest
+   index is the same on any workers.
+
+   Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at every
+   step. So elements are read without a check. *)
 
 module Compat = Muster_core.Compat
 module Context = Muster_core.Context
@@ -29,8 +32,6 @@ module Site = Muster_loop.Site
 module Tuning = Muster_loop.Tuning
 module Array = Stdlib.Array
 
-(* Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at
-   every step. *)
 let get = Array.unsafe_get
 let[@inline] set a i v = Compat.replace a i v
 
@@ -108,8 +109,8 @@ let merge_runs job m =
     note job (m.at + size m) exn;
     move_runs m !i !j !d
 
-(* [f x] and [f y]. A fork may raise, too: where the task is cancelled. What has not begun by then
-   is moved instead. *)
+(* [f x] and [f y]. A fork may raise, too: where the task is cancelled. A half that has not
+   begun by then is moved instead. *)
 let both job hi f move x y =
   let x_begun = ref false and y_begun = ref false in
   let left () =
@@ -186,7 +187,7 @@ let measured node job range =
     ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)))
   end
 
-(* The caller has sorted the first elements alone. If sharing pays now, what follows forks. *)
+(* The caller has sorted the first elements alone. If sharing pays now, the others are shared. *)
 let look_back job ~sorted =
   match job.trial with
   | None -> ()

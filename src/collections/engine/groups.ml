@@ -1,7 +1,10 @@
 (* Elements by key, and how many of each. *)
 
-open Muster_core
-open Muster_loop
+module Machine = Muster_core.Machine
+module Place = Muster_core.Place
+module Chunks = Muster_loop.Chunks
+module Loop = Muster_loop.Loop
+module Reduce = Muster_loop.Reduce
 module Array = Stdlib.Array
 module List = Stdlib.List
 

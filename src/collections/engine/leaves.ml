@@ -1,5 +1,5 @@
-(* Where reductions are cut: by the length alone, so that what they compute does not depend on how
-   many workers there are. *)
+(* Where reductions are cut: by the length alone, so that their result does not depend on the number
+   of workers. *)
 
 module Adaptive = Muster_loop.Adaptive
 module Reduce = Muster_loop.Reduce
@@ -10,7 +10,8 @@ let shortest = 32
 let most = 512
 let[@inline] bounds leaf size n b = leaf (b * size) (Int.min n ((b + 1) * size) - 1)
 
-(* [Reduce.tree_of], without a closure around each leaf: a hundred sums take 0.8 to 0.95 of its time. *)
+(* [Reduce.over], without a closure around each leaf: a hundred sums take 0.8 to 0.95 of its
+   time. *)
 let rec plain leaf op size n a b =
   if a = b then bounds leaf size n a
   else

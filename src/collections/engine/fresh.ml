@@ -2,16 +2,18 @@
    an array of floats.
 
    In a short one each element may be a job of its own, so none is computed before the others:
-   whoever has an element first makes the array. Two at once make two, of which one is dropped.
+   the worker that has an element first makes the array. Two at once make two, and drop one.
    A long one is made with its first element, by all workers (Pages). *)
 
-open Muster_core
-open Muster_loop
+module Compat = Muster_core.Compat
+module Adaptive = Muster_loop.Adaptive
+module Chunks = Muster_loop.Chunks
+module Pages = Muster_loop.Pages
 module Array = Stdlib.Array
 
 type 'a t = { n : int; made : 'a array Atomic.t  (** empty until it is there *) }
 
-(* Two arrays of that length cost less than what a loop must cost to be shared. *)
+(* Two arrays of that length cost less than the shortest loop that is shared. *)
 let short = 1024
 let[@inline] put a i v = Compat.set_fresh a i v
 
@@ -36,7 +38,7 @@ let build_long code n value rest =
 
 (* {2 Tiny ones}
 
-   Those go to nobody else, by what is remembered. *)
+   They stay with their caller. *)
 
 let build_at_once n value rest =
   let made = Compat.make_fresh n (value 0) in

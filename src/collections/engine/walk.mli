@@ -27,7 +27,8 @@ val ended : 's piece -> 's -> int -> int
     The work on it goes on until that is 0. *)
 
 val reach : 's piece -> 's -> int -> unit
-(** [reach p rest left] tells where work is that must not be given more: at an end, if it is over. *)
+(** [reach p rest left] tells where work is that must not be given more: at an end, if it is
+    over. *)
 
 val is_over : 's piece -> bool
 (** Whether the work on a piece, now over, has come to the end. *)
@@ -42,14 +43,14 @@ type ('s, 'r) job = {
   failures : Muster_core.Outcome.failure Muster_core.Leftmost.t;
   found : int -> bool;  (** whether all is over, left of this index *)
   kept : Muster_core.Outcome.failure Muster_core.Leftmost.t;
-      (** failures that results tell of: the leftmost is raised where a cancellation comes instead of
-          the results *)
+      (** failures that results tell of: the leftmost is raised where a cancellation comes instead
+          of the results *)
 }
 
 val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's
-(** [run_from first job s] does the work of [job] on pieces that make up [s], whose first element has
-    the index [first], a multiple of [unit]. The result is the results in order, and where the last
-    piece ended. Pieces for which [found] holds may be left out.
+(** [run_from first job s] does the work of [job] on pieces that make up [s], whose first element
+    has the index [first], a multiple of [unit]. The result is the results in order, and where the
+    last piece ended. Pieces for which [found] holds may be left out.
 
     {b Raises} the exception of the leftmost piece that raises.
     {b Order}: all pieces happen before the return. *)

@@ -1,7 +1,7 @@
 (* Lists that are made from the front and then linked: a list and its last cell, both empty if it
    has none. Linking writes that cell, which nobody else has seen yet; nothing is copied. *)
 
-open Muster_core
+module Compat = Muster_core.Compat
 module List = Stdlib.List
 
 type 'a t = { first : 'a list; last : 'a list }
@@ -23,8 +23,8 @@ let join = function [ chain ] -> chain.first | chains -> (List.fold_left link em
 (* {2 Long ones}
 
    Most of a list that is longer than a minor heap has to leave that heap. Where several domains
-   collect, each cell's copy takes a compare-and-set; so a piece is copied at once, by its maker. Lists
-   that are shorter may be needed no more before a collection. *)
+   collect, each cell's copy takes a compare-and-set; so a piece is copied at once, by its maker.
+   Lists that are shorter may be needed no more before a collection. *)
 
 let long = 1 lsl 18
 let rec last_of = function [] -> [] | [ _ ] as last -> last | _ :: list -> last_of list
@@ -45,6 +45,3 @@ let of_reversed ~index = function
     let last = [ x ] in
     let first = List.rev_append before last in
     if index < long then { first; last } else settled first
-
-(* Lists of that length are shared although it costs: all workers collect them, too. *)
-let far = 1 lsl 16

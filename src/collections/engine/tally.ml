@@ -1,4 +1,4 @@
-(* Reductions of what comes piece by piece, whose bracketing depends on the length alone.
+(* Reductions of elements that come piece by piece, whose bracketing depends on the length alone.
 
    Runs of [run] elements are combined from left to right and are the leaves of a binary tree that
    grows as a binary counter does: two neighbours of one rank become one of the next, if the left
@@ -16,8 +16,10 @@ type 'a nodes =
   | Nothing
   | Node of { at : int;  (** its first leaf *) rank : int; value : 'a; before : 'a nodes }
 
+let none = Nothing
+
 type 'a t = { nodes : 'a nodes; failure : Outcome.failure option }
-(** What a piece came to, and what stopped it, if anything did. *)
+(** A piece's nodes, and the failure that stopped it. *)
 
 let rec push f at rank value = function
   | Node left when left.rank = rank && (left.at lsr rank) land 1 = 0 ->
@@ -28,7 +30,7 @@ let rec push_all f nodes = function
   | Nothing -> nodes
   | Node { at; rank; value; before } -> push f at rank value (push_all f nodes before)
 
-(* Puts a piece to what lies left of it; raises the first failure. *)
+(* Puts a piece to the nodes left of it; raises the first failure. *)
 let append f nodes { nodes = more; failure } =
   let nodes = push_all f nodes more in
   Option.iter Context.rethrow failure;

@@ -1,8 +1,9 @@
 (* Results of any length for each element: every chunk makes an array, and these are joined in
    the order of the chunks. *)
 
-open Muster_core
-open Muster_loop
+module Compat = Muster_core.Compat
+module Place = Muster_core.Place
+module Chunks = Muster_loop.Chunks
 module Array = Stdlib.Array
 module List = Stdlib.List
 

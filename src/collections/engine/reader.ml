@@ -10,7 +10,8 @@ module Outcome = Muster_core.Outcome
 module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
 
-(* Elements. The first block has two leaves of reductions, and the longest should stay in a cache. *)
+(* Elements. The first block has two leaves of reductions, and the longest should stay in a
+   cache. *)
 let first_block = 2 * Tally.run
 let longest_block = 4096
 
@@ -34,7 +35,7 @@ type 'a block = {
   next : 'a Stdlib.Seq.t option;
   failure : Outcome.failure option;
 }
-(** Elements read; what comes after, unless that is the end or a failure. *)
+(** Elements read; then the rest, unless that is the end or a failure. *)
 
 (* If reading is told of a cancellation, so is what is done with the elements before: as code that
    cleans up it might wait for ever. *)
@@ -60,7 +61,7 @@ let run_block c s start size =
   Option.iter Context.rethrow failure;
   next
 
-(* At the end [n] may be more than there were: so only what has become dear is learnt. *)
+(* At the end [n] may be more than there were: so only a cost that has grown is learnt. *)
 let confirm c next n cost ticks =
   if Option.is_some next || ticks > n * short then Site.confirm c.code cost ~ticks ~iterations:n
 

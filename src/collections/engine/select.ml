@@ -5,8 +5,8 @@
    half of the time: every index is written down, and the next one over it unless it was
    chosen. *)
 
-open Muster_core
-open Muster_loop
+module Machine = Muster_core.Machine
+module Chunks = Muster_loop.Chunks
 module Array = Stdlib.Array
 module Bytes = Stdlib.Bytes
 

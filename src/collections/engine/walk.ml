@@ -47,10 +47,9 @@ type ('s, 'r) job = {
 let whole unit n = unit * Int.max 1 ((n + unit - 1) / unit)
 let over job index = Leftmost.stops job.failures index || job.found index
 
-let piece source ~code ~unit start rest left refill =
+let of_job (job : _ job) start rest left refill =
+  let { source; code; unit; _ } : _ job = job in
   { rest; left; start; next = start + left; refill; source; code; unit }
-
-let of_job (job : _ job) = piece job.source ~code:job.code ~unit:job.unit
 
 let give (p : _ piece) n refill =
   p.left <- n;
@@ -244,7 +243,9 @@ let begin_trial (p : _ piece) =
   if p.source.is_end p.rest then 0
   else give p p.unit (more_in_place ~may_share:true ~doubted:false (start p.code) p.unit)
 
-let front source ~code ~unit from = piece source ~code ~unit 0 from few (Some begin_trial)
+let front source ~code ~unit from =
+  let refill = Some begin_trial in
+  { rest = from; left = few; start = 0; next = few; refill; source; code; unit }
 
 let run_from first job from =
   if is_short job.code then begin

@@ -1,0 +1,13 @@
+(** Where reductions of arrays are cut: by the length alone, so that the result does not depend on
+    the number of workers. *)
+
+val shortest : int
+(** Up to this length there is one leaf. *)
+
+val reduce : code:int -> int -> (int -> int -> 'a) -> ('a -> 'a -> 'a) -> 'a
+(** [reduce ~code n leaf op], of [n] elements, at least 1: [leaf lo hi] reduces these. *)
+
+val least : ('a -> 'a -> int) -> 'a -> 'a -> 'a
+(** The lesser of two; the left one, if they are equal. *)
+
+val greatest : ('a -> 'a -> int) -> 'a -> 'a -> 'a

@@ -1,0 +1,12 @@
+(** Runs a function over a sequence: in place where it is cheap, else in blocks. *)
+
+type 'a consumer = {
+  code : int;
+  unit : int;  (** stretches and blocks begin at multiples of it *)
+  in_place : int -> 'a Stdlib.Seq.t -> int -> 'a Stdlib.Seq.t option;
+  block : int -> 'a list -> unit;
+}
+(** [in_place start s n] consumes [n] elements, and is what comes after them unless that is the end.
+    [block start l] consumes a block. [start] is the index of the first element. *)
+
+val run : 'a consumer -> 'a Stdlib.Seq.t -> unit
