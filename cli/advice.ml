@@ -90,7 +90,7 @@ let idle =
   Printf.sprintf
     "A worker without work sleeps after 60 us; its domain ends after %d ms, and another starts on \
      use."
-    Worker.patience_ms
+    Sleep.idle_ms
 
 (* {2 Warnings} *)
 

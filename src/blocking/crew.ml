@@ -49,7 +49,7 @@ type state = Away | Here of { waiting : job list; idle : hand list; hands : int 
 let state = Atomic.make Away
 let none = ignore
 
-(* How long an idle thread stays, like an idle worker's domain (Worker.patience_ms). *)
+(* How long an idle thread stays, like an idle worker's domain (Sleep.idle_ms). *)
 let patience_ms = 150
 let foreman = Sleeper.create ()
 

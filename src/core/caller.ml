@@ -10,7 +10,6 @@
 
 open Place
 open Publish
-open Find
 open Run
 open Worker
 
@@ -147,7 +146,7 @@ let try_enter pool =
         raise exn)
 
 let something_is_left pool =
-  (not (Inbox.is_empty pool.inbox)) || some_deque_has_work pool
+  (not (Inbox.is_empty pool.inbox)) || Sleep.some_deque_has_work pool
 
 (* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
 let keeps_time pool = Atomic.get pool.suspended > 0 && Timer.are_set ()
@@ -164,7 +163,7 @@ let rec finish_up w =
   Deque.sweep w.deque;
   let pool = w.pool in
   if Atomic.get pool.residents = 0 && something_is_left pool then begin
-    ask_for_one pool;
+    Sleep.ask_for_one pool;
     if Atomic.get pool.residents > 0 then finish_up w
     else as_host w (fun w -> work w ~on_top:true ~until:(fun () -> not (something_is_left pool)))
   end
@@ -182,7 +181,7 @@ let tell_of_leave w () =
   let pool = w.pool in
   (* The last resident may have left meanwhile, in the belief that this caller was there. *)
   if Atomic.get pool.residents = 0 && (something_is_left pool || keeps_time pool) then
-    ask_for_one pool;
+    Sleep.ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if not (Mailbox.is_idle w.mailbox) then Parking.wake_all pool.parking;
   if Atomic.get pool.closing then announce_leave pool

@@ -25,7 +25,7 @@
      order only grows, and what is in the slot now is what lies at that index now.
 
    Order. The slot is written before the ends, the ends are read before the slot: what the owner did before a push is
-   visible to who gets the entry. [push] ends with a fence; [push_to_spare] leaves it to those who
+   visible to who gets the entry. [push] ends with a fence; [push_unfenced] leaves it to those who
    need one (Place.unfenced).
 
    A signal's handler or a finaliser may run in the midst of an operation where something is allocated or a loop turns
@@ -45,8 +45,6 @@ and 'a own = {
 }
 
 (* {2 The word} *)
-
-type ends = int
 
 let bits = 28
 let field = (1 lsl bits) - 1
@@ -148,13 +146,15 @@ let rec push d x =
     push d x
   end
 
-let[@inline] has_spare d = d.own.spare > 0
-
-let[@inline] push_to_spare d x =
+let[@inline] push_unfenced d x =
   let own = d.own and e = Atomic.get d.ends in
-  own.spare <- own.spare - 1;
-  Compat.store (own_slot own (bottom e)) x;
-  Compat.store_int d.ends (e + one_entry)
+  own.spare > 0
+  && begin
+    own.spare <- own.spare - 1;
+    Compat.store (own_slot own (bottom e)) x;
+    Compat.store_int d.ends (e + one_entry);
+    true
+  end
 
 let[@inline] newest d e =
   if size_of e = 0 then d.empty else Atomic.get (own_slot d.own (bottom e - 1))
@@ -164,16 +164,6 @@ let[@inline] without_newest d e =
   Compat.store_int d.ends (e - one_entry)
 
 let[@inline] peek d = newest d (Atomic.get d.ends)
-let[@inline] ends d = Atomic.get d.ends
-
-(* The ring comes round: beyond the ends is what was popped. *)
-let[@inline] nth_newest d e n = Atomic.get (own_slot d.own (bottom e - 1 - n))
-
-let[@inline] forget d e n =
-  let n = if n > size_of e then size_of e else n in
-  d.own.spare <- d.own.spare + n;
-  Compat.store_int d.ends (e - (n * one_entry))
-
 (* A thief that came late may have taken the newest entry and left others below it. *)
 let rec pop d =
   let e = Atomic.get d.ends in
@@ -191,6 +181,15 @@ let rec pop d =
 let[@inline] drop d x =
   let e = Atomic.get d.ends in
   if size_of e > 0 && newest d e == x then without_newest d e
+
+(* A thief has taken what was in an empty slot, or is about to. *)
+let rec drop_stale d ~is_live =
+  let e = Atomic.get d.ends in
+  let x = newest d e in
+  if x != d.empty && not (is_live x) then begin
+    without_newest d e;
+    drop_stale d ~is_live
+  end
 
 (* What was popped, the newest last. *)
 let rec sweep d =

@@ -19,13 +19,10 @@ val push : 'a t -> 'a -> unit
 (** Puts an entry at the bottom. One atomic write. What the owner did before is visible to the
     thief that receives the entry. *)
 
-val has_spare : 'a t -> bool
-(** Whether there is a slot of which the owner knows that nobody else needs it. *)
-
-val push_to_spare : 'a t -> 'a -> unit
-(** {!push} into such a slot, if {!has_spare} has just said that there is one: nothing allocated,
-    no loop since. Without an atomic write: later reads of the owner's may come before others see
-    the entry. *)
+val push_unfenced : 'a t -> 'a -> bool
+(** {!push} without an atomic write: later reads of the owner's may come before others see the
+    entry. False, and nothing is pushed, if there is no slot of which the owner knows that it is
+    free. *)
 
 val pop : 'a t -> 'a
 (** Takes the newest entry back, or [empty]. Two loads and a plain store: a thief may receive the
@@ -40,18 +37,8 @@ val drop : 'a t -> 'a -> unit
 val size : 'a t -> int
 (** Entries between the ends; stale ones count, and for a moment some that thieves have taken. *)
 
-type ends
-(** Where the ends are, which holds until the owner's code allocates something or goes round a
-    loop: a signal's handler may push and pop then. *)
-
-val ends : 'a t -> ends
-val size_of : ends -> int
-
-val nth_newest : 'a t -> ends -> int -> 'a
-(** From 0. Where there are not so many, [empty] or anything that has been there. *)
-
-val forget : 'a t -> ends -> int -> unit
-(** Pops so many of the newest, or as many as there are. *)
+val drop_stale : 'a t -> is_live:('a -> bool) -> unit
+(** Pops the newest entries until one is live. [is_live] allocates nothing and has no loop. *)
 
 val sweep : 'a t -> unit
 (** Lets go of entries that were popped, so that they can be collected. *)

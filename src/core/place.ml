@@ -106,7 +106,7 @@ and pool = {
   refused : int Atomic.t;  (** when there was no domain to be had, in ns; 0 otherwise *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
-  counted_on : bool Atomic.t;  (** has had tasks that may count on residents ({!Publish.promised}) *)
+  counted_on : bool Atomic.t;  (** has had tasks that may count on residents ({!Sleep.promised}) *)
   promised : int;  (** residents that its creator promises to such tasks, whatever the machine does *)
   minor_heap : int option;  (** {!Heap.choice} *)
   regulars : int;  (** places that were made with the pool: one caller's and the residents' *)

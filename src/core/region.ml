@@ -105,7 +105,7 @@ let may_yet_come pool =
 let rec summon ?(tries = 20) pool v =
   Atomic.get v.owner <> 0
   || begin
-    need pool (Atomic.get pool.size - 1) ~ms:100;
+    Sleep.need pool (Atomic.get pool.size - 1) ~ms:100;
     let before = Atomic.get pool.residents in
     pool.hire pool;
     if Atomic.get v.owner <> 0 || Atomic.get pool.residents > before then summon pool v

@@ -21,7 +21,7 @@ let nothing_left pool =
 let may_close pool =
   Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
 
-let leaves_at_once w = Staff.dismissed w && not (Find.inbox_has_work w)
+let leaves_at_once w = Staff.dismissed w && not (Search.inbox_has_work w)
 
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
 let is_timekeeper w = Atomic.get w.pool.residents = 1 && Caller.keeps_time w.pool
@@ -56,7 +56,7 @@ let serve w () =
   Dla.within (fun () -> serve_pool ~takes_signals:true w)
 
 (* Whether some caller is in the pool that does what is left while it waits. Those do not whose
-   domain works for another thread (Find.stands_back), or who work in another pool. *)
+   domain works for another thread (Search.stands_back), or who work in another pool. *)
 let is_visited pool =
   let helps v =
     (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain && not (Atomic.get v.away)
@@ -81,8 +81,8 @@ let call_another pool =
     || (not (Inbox.is_empty pool.inbox))
     || Caller.keeps_time pool
   in
-  if Atomic.get pool.residents = 0 && waits_for_a_resident () then ask_for_one pool
-  else if Atomic.get pool.counted_on && a_task_waits pool then wake_for_work pool
+  if Atomic.get pool.residents = 0 && waits_for_a_resident () then Sleep.ask_for_one pool
+  else if Atomic.get pool.counted_on && Sleep.a_task_waits pool then Sleep.wake_for_work pool
 
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one, for output
    that cannot be written) is no matter of who joins it. *)
@@ -222,7 +222,7 @@ let refused = "no domain started"
 
 let note_hire pool =
   let why =
-    if still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
+    if Sleep.still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
   in
   Staff.decide ~pool started why
 
@@ -240,7 +240,7 @@ let hire_now pool =
   if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
   else begin
     let allowed = Atomic.get pool.allowed in
-    let wanted = Int.max allowed (still_needed pool) in
+    let wanted = Int.max allowed (Sleep.still_needed pool) in
     if Atomic.get pool.residents < wanted && not (may_close pool) then
       match hire_first pool ~upto:(Int.min wanted (pool.regulars - 1)) with
       | Hired -> note_hire pool
@@ -256,4 +256,4 @@ let hire_now pool =
 (* Where there is no domain to be had, nobody tries for a while (Staff.try_again), unless one must be there. *)
 let hire_one pool =
   Staff.try_again pool;
-  if Atomic.get pool.refused = 0 || still_needed pool > 0 then hire_now pool
+  if Atomic.get pool.refused = 0 || Sleep.still_needed pool > 0 then hire_now pool

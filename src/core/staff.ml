@@ -140,7 +140,7 @@ let share_all ~cpus =
         | Random seed -> draw seed (most pool + 1)
         | On | Off -> share ~cpus ~callers ~pools ~rank mine
       in
-      let allowed = Int.min (most pool) (Int.max (still_needed pool) share) in
+      let allowed = Int.min (most pool) (Int.max (Sleep.still_needed pool) share) in
       set_allowed pool allowed ~tell:(tell_of_share pool ~cpus ~callers ~pools)
     in
     List.iteri give (if in_use = [] then bound else in_use);
@@ -290,7 +290,7 @@ let dismissed w =
   w.resident
   && w.index > Atomic.get w.pool.allowed
   && (not (Atomic.get w.pool.closing))
-  && w.index > still_needed w.pool
+  && w.index > Sleep.still_needed w.pool
 
 (* Who is dismissed, and yet looks, is about to sleep. *)
 let runnable_beside w =
@@ -300,8 +300,8 @@ let runnable_beside w =
 (* A pool's share may have grown, or shrunk, since its last task was published, and nobody may publish or steal another. *)
 let hire_for_what_waits pool =
   let is_short = Atomic.get pool.residents < Atomic.get pool.allowed in
-  if (is_short || is_watch_missing pool) && a_task_waits pool then
-    kept_open pool (fun () -> if not (Atomic.get pool.closing) then hire_for_work pool)
+  if (is_short || Sleep.is_watch_missing pool) && Sleep.a_task_waits pool then
+    kept_open pool (fun () -> if not (Atomic.get pool.closing) then Sleep.hire_for_work pool)
 
 (* Workers of pools that insist on their number note that they have looked, too: a look goes over all open pools. *)
 let look w =
@@ -395,7 +395,7 @@ let has_room pool =
     | _ -> false
   in
   (not (is_bound pool))
-  || still_needed pool > Atomic.get pool.residents
+  || Sleep.still_needed pool > Atomic.get pool.residents
   || mode <> On
   || not (often_halted () && crowded 2)
 

@@ -5,8 +5,8 @@
 
    - the inbox of every pool, which only residents serve;
    - the deques of a pool that has fewer residents at work than it promises its tasks
-     ([Publish.promised]);
-   - the deques of a pool in which a worker sleeps that stands back ([Find.stands_back]).
+     ([Sleep.promised]);
+   - the deques of a pool in which a worker sleeps that stands back ([Search.stands_back]).
 
    A task is stuck if it is the oldest of its deque or inbox at two looks, [period_ms] apart, and
    - the process used no CPU in between: everybody waits; or
@@ -16,7 +16,7 @@
      there for as long as the workers compute, and a domain beyond the CPUs holds up all of them
      at each collection.
 
-   The watchdog then calls one more resident, be it a dismissed one, for a while ([Publish.need]).
+   The watchdog then calls one more resident, be it a dismissed one, for a while ([Sleep.need]).
    If no resident can come, a thread of its own enters the pool as a caller and does what it
    finds.
 
@@ -86,17 +86,17 @@ let is_calm ~before now = now.collections - before.collections <= 1
 
 let is_short (pool : P.pool) =
   Atomic.get pool.counted_on
-  && Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < Publish.promised pool
+  && Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < Sleep.promised pool
 
 let stands_back_asleep (w : P.t) =
-  P.is_taken w && Parking.is_asleep w.pool.parking w.index && Find.stands_back w
+  P.is_taken w && Parking.is_asleep w.pool.parking w.index && Search.stands_back w
 
 let has_stand_back (pool : P.pool) = Array.exists stands_back_asleep (P.workers pool)
 
 let oldest_tasks (pool : P.pool) =
   let in_deques =
     if is_short pool || has_stand_back pool then
-      List.map Publish.oldest_ready (Array.to_list (P.workers pool))
+      List.map Sleep.oldest_ready (Array.to_list (P.workers pool))
     else []
   in
   List.filter (fun task -> task != P.none) (Inbox.oldest pool.inbox :: in_deques)
@@ -126,7 +126,7 @@ let waits_since w now =
 let relieve pool () =
   let until = Machine.now () + relief_ns in
   let rec serve w =
-    if Machine.now () < until && Worker.execute_next w Find.find_what_is_stuck then serve w
+    if Machine.now () < until && Worker.execute_next w Search.find_what_is_stuck then serve w
   in
   match Caller.try_enter pool with Some visit -> Caller.visiting visit serve | None -> ()
 
@@ -134,10 +134,10 @@ let relieve pool () =
 let help w ~ms now =
   let { P.residents; size; _ } = w.pool in
   let before = Atomic.get residents in
-  let most = Int.max (Publish.promised w.pool) (Atomic.get size - 1) in
+  let most = Int.max (Sleep.promised w.pool) (Atomic.get size - 1) in
   let call () =
-    if Publish.a_task_waits w.pool then begin
-      Publish.need w.pool (Int.max 1 (Int.min most (before + 1))) ~ms;
+    if Sleep.a_task_waits w.pool then begin
+      Sleep.need w.pool (Int.max 1 (Int.min most (before + 1))) ~ms;
       w.pool.hire w.pool
     end
   in

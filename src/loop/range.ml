@@ -2,7 +2,7 @@ module Machine = Muster_core.Machine
 module Place = Muster_core.Place
 module Context = Muster_core.Context
 module Outcome = Muster_core.Outcome
-module Publish = Muster_core.Publish
+module Sleep = Muster_core.Sleep
 
 type job = {
   run : int -> int -> unit;
@@ -61,7 +61,7 @@ let is_worth_waking rest cost ~whole =
   rest >= Tuning.min_waking && not (whole && cost = Site.unknown)
 
 (* The half that was handed out may still be there: is anybody awake to take it? *)
-let remind (w : Place.t) rest = if rest >= Tuning.min_waking then Publish.wake_for_work w.pool
+let remind (w : Place.t) rest = if rest >= Tuning.min_waking then Sleep.wake_for_work w.pool
 
 let rec sweep job guess lo hi =
   let mine = { ticks = 0; iterations = 0 } in
@@ -137,7 +137,7 @@ let wake_for_row (w : Place.t) rest =
     row.work <- row.work + rest;
     if row.work >= Tuning.min_waking then begin
       row.work <- 0;
-      Publish.wake_for_work w.pool
+      Sleep.wake_for_work w.pool
     end
   end
 

@@ -108,7 +108,7 @@ let parking_unfenced () =
   let open Core.Deque in
   let deque = create ~capacity:4 (-1) in
   let push deque x =
-    if Core.Machine.can_fence_others && has_spare deque then push_to_spare deque x else push deque x
+    if not (Core.Machine.can_fence_others && push_unfenced deque x) then push deque x
   in
   publish_and_announce ~fence:fence_others ~push:(push deque)
     ~is_empty:(fun () -> is_empty deque)

@@ -46,8 +46,7 @@ let perform t = function
     Deque.push t.deque (t.pushed - 1)
   | Push_unfenced ->
     t.pushed <- t.pushed + 1;
-    if Deque.has_spare t.deque then Deque.push_to_spare t.deque (t.pushed - 1)
-    else Deque.push t.deque (t.pushed - 1)
+    if not (Deque.push_unfenced t.deque (t.pushed - 1)) then Deque.push t.deque (t.pushed - 1)
   | Pop -> ignore (pop t)
   | Drop -> drop t
   | Sweep -> Deque.sweep t.deque

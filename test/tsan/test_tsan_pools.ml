@@ -153,8 +153,8 @@ let refused_and_needed pool =
   let before _ = Atomic.set pool.Place.refused 1 in
   let ask _ =
     Staff.try_again pool;
-    Publish.need pool 1 ~ms:1;
-    check "needed" (Publish.still_needed pool <= 1)
+    Sleep.need pool 1 ~ms:1;
+    check "needed" (Sleep.still_needed pool <= 1)
   in
   race 500 ~before [ ask; ask ]
 

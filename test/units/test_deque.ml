@@ -22,7 +22,7 @@ let drop m x = if m.live <> [] && last m.live = x then take_newest m else m
 let steal m = match m.live with x :: live -> (x, { m with live }) | [] -> (nothing, m)
 
 let push_unfenced deque x =
-  if Deque.has_spare deque then Deque.push_to_spare deque x else Deque.push deque x
+  if not (Deque.push_unfenced deque x) then Deque.push deque x
 
 let step deque m op =
   let same what (expected, m) actual =

@@ -30,13 +30,13 @@ let check_awake (pool : Place.pool) i awake =
 let need_tells_the_dismissed () =
   let pool = make_pool ~residents:2 ~allowed:0 () in
   sleeps_aside pool 2;
-  Publish.need pool 2 ~ms:1000;
+  Sleep.need pool 2 ~ms:1000;
   check_awake pool 2 true
 
 let need_of_no_more_wakes_nobody () =
   let pool = make_pool ~residents:2 ~allowed:2 () in
   sleeps pool 2;
-  Publish.need pool 2 ~ms:1000;
+  Sleep.need pool 2 ~ms:1000;
   check_awake pool 2 false
 
 let inbox_wakes_the_dismissed () =
@@ -86,7 +86,7 @@ let passed_on_to_the_dismissed () =
   let pool = make_pool ~residents:2 ~allowed:1 () in
   Inbox.push pool.inbox nothing_to_do;
   sleeps_aside pool 2;
-  Worker.pass_on (Place.workers pool).(1);
+  Sleep.pass_on (Place.workers pool).(1);
   check_awake pool 2 true
 
 (* The one resident that may work is blocked, say in [Thread.join], until an item in the inbox is done. *)
@@ -116,7 +116,7 @@ let asks_if_one_is_missing () =
   Atomic.set pool.refused refused;
   Atomic.set pool.counted_on counted_on;
   Atomic.set pool.allowed allowed;
-  Publish.wake_for_work pool;
+  Sleep.wake_for_work pool;
   check_int "asks" (Bool.to_int (residents < allowed || refused <> 0)) !asked;
   check_int "is watched" (Bool.to_int (counted_on && allowed < 1)) !watches
 

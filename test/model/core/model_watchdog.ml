@@ -61,7 +61,7 @@ let leaving ?(residents = 0) name comes =
 
 (* Time passes while it looks. *)
 let looks t () =
-  let is_there () = Publish.a_task_waits t.pool in
+  let is_there () = Sleep.a_task_waits t.pool in
   if not (is_there ()) then Atomic.block is_there;
   let w = Watchdog.new_watch t.pool (Machine.now ()) in
   for _ = 1 to 2 do

@@ -71,9 +71,9 @@ let server pool i =
 
 (** Waits until there is something to steal, and runs it. *)
 let steal w =
-  let is_something () = Find.some_deque_has_work w.pool in
+  let is_something () = Sleep.some_deque_has_work w.pool in
   if not (is_something ()) then Atomic.block is_something;
-  let task = Find.steal w in
+  let task = Search.steal w in
   if task != none then Run.execute w ~records:false task
 
 (** One that does so, so many times. *)

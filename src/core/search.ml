@@ -1,48 +1,49 @@
-(* Where a worker finds work: the own deque, the others' deques, the inbox; every so often the
-   inbox, the oldest of the own deque or another's comes first. (The mailbox is not looked for:
-   Run.serve.)
+(* Where a worker finds work: its own deque, the others' deques, the inbox. Every so often the
+   inbox, the oldest of its own deque or another's deque comes first. (Run.serve looks at the
+   mailbox.)
 
    The inbox is for residents: an outside item can last for ever, and a caller has its own call to
    return to. A caller serves it only where there is no resident. A caller whose domain works for
    another thread stands back: what it took of others would wait for that thread. Where this
    leaves a task to nobody, the watchdog helps (Watchdog).
 
-   Who has taken a task says so in [found] at once, before anything at which an asynchronous
-   exception may strike: it is in no deque any more (Worker.execute_next). *)
+   A worker that takes a task says so in [found] at once, before anything at which an asynchronous
+   exception may strike: the task is in no deque any more (Worker.execute_next). *)
 
-open Place
-open Publish
+module P = Place
 
-let[@inline] keep w task ~records =
+let none = P.none
+
+let[@inline] keep (w : P.t) task ~records =
   w.own.found <- task;
   w.own.records <- Atomic.get records
 
-let steal_from w victim =
+let steal_from (w : P.t) (victim : P.t) =
   let task = Deque.steal victim.deque in
   if task != none then begin
     keep w task ~records:victim.backtrace;
-    rouse victim;
+    Publish.rouse victim;
     w.own.counts.steals <- w.own.counts.steals + 1;
-    (* Whoever finds something wakes the next one (Publish). *)
-    if not (Deque.is_empty victim.deque) then wake_for_work w.pool
+    (* A worker that finds something wakes the next one (Sleep). *)
+    if not (Deque.is_empty victim.deque) then Sleep.wake_for_work w.pool
   end
   else (* Its owner may have counted what had been taken before, and was back within the ends. *)
-    rouse victim;
+    Publish.rouse victim;
   task
 
-(* So often in a row, tasks of one victim: who waits for another's may do so in a way that the
-   pool does not see, while this one has always more. *)
+(* So often in a row a worker takes tasks of one victim: code may wait for another's in a way that
+   the pool does not see, while this victim has always more. *)
 let most_of_one = 8
 
 (* Turns to the victim that follows. *)
-let turn_away w =
+let turn_away (w : P.t) =
   let next = w.own.victim + 1 in
-  w.own.victim <- (if next < places_in_use w.pool then next else 0)
+  w.own.victim <- (if next < P.places_in_use w.pool then next else 0)
 
 (* Begins with the last victim that had something. *)
-let steal w =
-  let n = places_in_use w.pool in
-  let workers = workers w.pool in
+let steal (w : P.t) =
+  let n = P.places_in_use w.pool in
+  let workers = P.workers w.pool in
   let rec from left i =
     if left = 0 then none
     else
@@ -56,7 +57,7 @@ let steal w =
   in
   from n w.own.victim
 
-let take_from_inbox w =
+let take_from_inbox (w : P.t) =
   let task = Inbox.pop w.pool.inbox in
   if task != none then begin
     keep w task ~records:w.pool.inherited;
@@ -64,20 +65,18 @@ let take_from_inbox w =
   end;
   task
 
-let serves_inbox w = w.resident || Atomic.get w.pool.residents = 0
-let from_inbox w = if serves_inbox w then take_from_inbox w else none
+let serves_inbox (w : P.t) = w.resident || Atomic.get w.pool.residents = 0
+let from_inbox (w : P.t) = if serves_inbox w then take_from_inbox w else none
 
-(* A dismissed resident, or a caller whose domain works for another thread, takes nothing of
-   others. *)
-let stands_back w =
+let stands_back (w : P.t) =
   if w.resident then Staff.dismissed w
   else (not (Atomic.get w.on_domain)) && Atomic.get w.pool.residents > 0
 
-let pop w =
+let pop (w : P.t) =
   let task = Deque.pop w.deque in
   if task != none then begin
     keep w task ~records:w.backtrace;
-    if Deque.size w.deque <= low then rouse w
+    if Deque.size w.deque <= P.low then Publish.rouse w
   end;
   task
 
@@ -90,11 +89,11 @@ let from_deques w =
    outside, from the top of the deque, or from another's. *)
 let turns = 32
 
-let steal_own w =
+let steal_own (w : P.t) =
   let task = Deque.steal w.deque in
   if task != none then begin
     keep w task ~records:w.backtrace;
-    rouse w
+    Publish.rouse w
   end;
   task
 
@@ -102,7 +101,7 @@ let steal_elsewhere w =
   turn_away w;
   steal w
 
-let what_came_first w =
+let what_came_first (w : P.t) =
   let task =
     match w.own.turn / turns mod 3 with
     | 0 -> from_inbox w
@@ -111,43 +110,26 @@ let what_came_first w =
   in
   if task != none then task else from_deques w
 
-let from_where_it_is_due w =
+let from_where_it_is_due (w : P.t) =
   w.own.turn <- w.own.turn + 1;
   if w.own.turn mod turns = 0 then what_came_first w else from_deques w
 
 (* A caller that stands back takes its own tasks all the same. *)
-let find w =
+let find (w : P.t) =
   w.own.from_inbox <- false;
   let task =
     if not (stands_back w) then from_where_it_is_due w else if w.resident then none else pop w
   in
   if task != none then task else from_inbox w
 
-(* For a caller of the watchdog's own. *)
 let find_what_is_stuck w =
   let task = take_from_inbox w in
   if task != none then task else steal w
 
-let rec some_have_work workers n =
-  n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_have_work workers (n - 1))
+let inbox_has_work (w : P.t) = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
-let some_deque_has_work pool =
-  let n = places_in_use pool in
-  some_have_work (workers pool) n
-
-let rec some_have_several workers n ~found =
-  found > 1
-  || (n > 0 && some_have_several workers (n - 1) ~found:(found + Deque.size workers.(n - 1).deque))
-
-(* More than one, as far as one look can tell. *)
-let several_tasks_wait pool =
-  let n = places_in_use pool in
-  some_have_several (workers pool) n ~found:0
-
-let inbox_has_work w = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
-
-let has_work w =
+let has_work (w : P.t) =
   Mailbox.is_posted w.mailbox
-  || ((not (stands_back w)) && some_deque_has_work w.pool)
+  || ((not (stands_back w)) && Sleep.some_deque_has_work w.pool)
   || (not (w.resident || Deque.is_empty w.deque))
   || inbox_has_work w

@@ -1,0 +1,51 @@
+(** How a worker's tasks come into sight, and how a thread that is no worker hands its own in. *)
+
+(** {2 The quiet word of a place: see Place} *)
+
+val set_quiet : Place.t -> int -> unit
+
+val rouse : Place.t -> unit
+(** Makes the owner look at its deque at the next fork. By a thief, or by the owner. *)
+
+val hush : Place.t -> unit
+(** By the owner: the deque holds enough. *)
+
+val wants_tasks : Place.t -> bool
+(** Whether the owner should hand tasks out; if not, it is quiet afterwards. *)
+
+val watches_clock : Place.t -> bool
+(** Whether what runs there may have a deadline. *)
+
+val call_up : Place.t -> unit
+(** Makes the owner look up (Run.look) at the next fork, or between two chunks of a loop. *)
+
+(** {2 Tasks} *)
+
+val publish_backtrace : bool Atomic.t -> unit
+(** Whether the caller records backtraces, for a thief to take over. *)
+
+val offer : Place.t -> wake:bool -> Promise.any -> unit
+(** By the owner: puts a task into its deque, and wakes a worker. *)
+
+val offer_unfenced : Place.t -> Promise.any -> unit
+(** The same by the owner of a sealed place ([Place.seal]). *)
+
+val retract : Place.t -> Promise.any -> unit
+(** By the owner: takes the entry out again, if it is the newest. *)
+
+val send : Place.pool -> Promise.any -> unit
+(** Puts a task into the inbox, and wakes a resident. *)
+
+val submit : Place.pool -> Promise.any -> unit
+(** To the deque of the calling thread if it is a worker of that pool, else to the inbox. *)
+
+val drop_stale : Promise.any Deque.t -> unit
+(** By the owner: lets go of the newest entries whose tasks have begun or ended. *)
+
+(** {2 Leaving and closing} *)
+
+val announce_leave : Place.pool -> unit
+(** A worker or a caller has left: others may be able to leave now, or to finish closing. *)
+
+val kept_open : Place.pool -> (unit -> unit) -> unit
+(** Calls the function, during which the pool does not close. *)

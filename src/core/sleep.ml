@@ -1,0 +1,243 @@
+(* Who sleeps, who wakes whom, and when one more resident comes.
+
+   A worker is active, searching, or asleep.
+
+   - An active worker runs a task.
+   - A worker that finds nothing is counted in [searching]. It looks again for a while: some pauses
+     of the CPU, then [patience] with a yield to the kernel after each look.
+   - Then it announces its sleep (Parking), takes itself off [searching], looks once more, and
+     sleeps. A resident that nobody wakes for [idle_ms] leaves (Resident). A caller wakes every
+     [signal_ms], as a signal does not end its sleep by itself, and sleeps on.
+
+   A publisher wakes one sleeper, and only if nobody is searching: a searcher finds the task. When a
+   worker takes a task and more are left, it wakes the next one. So a burst of tasks wakes workers
+   one after the other, and a single task wakes one.
+
+   Nothing is lost between the two rules. The last worker to stop searching looks at all deques and
+   at the inbox after it has taken itself off the count, and wakes a sleeper for what it finds: a
+   publisher that still saw it searching published before that. It does so even if it stops for a
+   reason of its own, because it takes nothing from others, has to leave, or was struck by an
+   exception. A worker that was woken for a task and has no time for it wakes another ([pass_on]).
+
+   If nobody sleeps, the publisher asks for one more resident where one is missing: fewer are there
+   than the load controller allows. If the controller allows fewer than the pool's tasks may count
+   on, the publisher starts the watchdog instead (Watchdog).
+
+   Residents alone serve the inbox, so a sender wakes a resident. A dismissed resident sleeps aside,
+   where [Parking.wake_one] does not find it; it serves the inbox too, and is woken where no other
+   resident can be.
+
+   A task is published first, and then somebody is woken or hired: Parking and Resident have the
+   proofs that somebody sees it. *)
+
+module P = Place
+
+(* {2 What waits} *)
+
+let rec some_have_work (workers : P.t array) n =
+  n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_have_work workers (n - 1))
+
+let some_deque_has_work pool =
+  let n = P.places_in_use pool in
+  some_have_work (P.workers pool) n
+
+let rec some_have_several (workers : P.t array) n ~found =
+  found > 1
+  || (n > 0 && some_have_several workers (n - 1) ~found:(found + Deque.size workers.(n - 1).deque))
+
+(* More than one, as far as one look can tell. *)
+let several_tasks_wait pool =
+  let n = P.places_in_use pool in
+  some_have_several (P.workers pool) n ~found:0
+
+(* Stale entries may lie above it. *)
+let oldest_ready (v : P.t) = Deque.oldest_such Promise.is_ready v.deque
+
+let a_task_waits (pool : P.pool) =
+  (not (Inbox.is_empty pool.inbox))
+  || Array.exists (fun v -> oldest_ready v != P.none) (P.workers pool)
+
+(* {2 More residents} *)
+
+let still_needed (pool : P.pool) =
+  let needed = Atomic.get pool.needed in
+  if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
+
+(* Dismissed residents sleep aside: so all are woken. *)
+let need (pool : P.pool) residents ~ms =
+  let needed = still_needed pool in
+  let may_work = Int.max (Atomic.get pool.allowed) needed in
+  let residents = Int.max residents needed in
+  Atomic.set pool.needed residents;
+  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
+  let raised = Int.min residents (Atomic.get pool.size - 1) in
+  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised;
+  if residents > may_work then Parking.wake_all pool.parking
+
+let call_ms = 200
+
+let[@inline never] ask_for_one (pool : P.pool) =
+  need pool 1 ~ms:call_ms;
+  pool.hire pool
+
+let[@inline] is_one_missing (pool : P.pool) =
+  Atomic.get pool.residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0
+
+let hire_if_missing (pool : P.pool) = if is_one_missing pool then pool.hire pool
+let promised (pool : P.pool) = Int.max pool.promised (Int.min 1 (Atomic.get pool.size - 1))
+
+let[@inline] is_watch_missing (pool : P.pool) =
+  (not (Atomic.get P.is_watched))
+  && Atomic.get pool.counted_on
+  && Atomic.get pool.allowed < promised pool
+
+let[@inline] is_anybody_missing pool = is_one_missing pool || is_watch_missing pool
+let watch (pool : P.pool) = if not (Atomic.get P.is_watched) then pool.watch ()
+
+(* Where there is no CPU for the one that is missing, fewer may be allowed afterwards. *)
+let hire_for_work (pool : P.pool) =
+  hire_if_missing pool;
+  if is_watch_missing pool then pool.watch ()
+
+(* {2 Wakes} *)
+
+let wake_sleeper (pool : P.pool) =
+  if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
+
+let wake_for_work (pool : P.pool) =
+  if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
+
+(* A searching resident asks again when it has searched ([stop_searching]). *)
+let wake_for_inbox (pool : P.pool) =
+  if Atomic.get pool.residents = 0 then ask_for_one pool;
+  watch pool;
+  let { P.parking; _ } = pool and allowed = Atomic.get pool.allowed in
+  if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
+  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin
+    if Atomic.get pool.searching = 0 then hire_if_missing pool;
+    for i = allowed + 1 to Int.min (Atomic.get pool.reach) pool.regulars - 1 do
+      ignore (Parking.wake parking i)
+    done
+  end
+
+let stop_searching (w : P.t) =
+  let { P.parking; searching; inbox; _ } = w.pool in
+  if Atomic.fetch_and_add searching (-1) = 1 then begin
+    if not (w.resident || Inbox.is_empty inbox) then wake_for_inbox w.pool;
+    if Parking.sleepers parking > 0 && some_deque_has_work w.pool then
+      ignore (Parking.wake_one parking)
+  end
+
+let pass_on (w : P.t) =
+  if not (Inbox.is_empty w.pool.inbox) then wake_for_inbox w.pool
+  else if some_deque_has_work w.pool then ignore (Parking.wake_one w.pool.parking)
+
+(* A woken worker takes some task, and others may lie elsewhere: nobody was woken for those while
+   somebody was searching. *)
+let wake_next (w : P.t) = if several_tasks_wait w.pool then wake_for_work w.pool
+
+(* {2 The way to sleep} *)
+
+let patience = Machine.ticks_of_us 60
+let signal_ms = 20
+let idle_ms = 150
+
+(* Regions end, and the next one comes, within microseconds: while a worker yields it sees neither
+   for half a microsecond. A worker that reads nobody else's line but the one that it waits for
+   pauses longer, and longer still in a search that follows a region. *)
+let region_pauses (pool : P.pool) = 4 * pool.pauses
+let search_pauses (pool : P.pool) ~served = if served then 16 * pool.pauses else pool.pauses
+
+let rec spin_since ~found pauses since =
+  found ()
+  ||
+  if pauses > 0 then (
+    Domain.cpu_relax ();
+    spin_since ~found (pauses - 1) since)
+  else
+    Machine.ticks () - since < patience
+    &&
+    (Machine.yield ();
+     spin_since ~found 0 since)
+
+(* Whether something turned up before the patience ended. *)
+let spin ~found pauses = spin_since ~found pauses (Machine.ticks ())
+
+let rec sleep_as_caller (w : P.t) ~disturbed =
+  if not (Parking.sleep w.pool.parking w.index ~limit_ms:(Timer.at_most signal_ms)) then begin
+    ignore (Timer.look ());
+    if not (Atomic.get w.dormant) then Atomic.set w.dormant true;
+    if not (disturbed ()) then sleep_as_caller w ~disturbed
+  end
+
+(* Whether something ended the sleep before so many milliseconds were over. *)
+let nap (w : P.t) ms =
+  let limit_ms = Timer.at_most ms in
+  Parking.doze w.pool.parking w.index ~limit_ms || Timer.look () || limit_ms < ms
+
+(* A signal's handler or a finaliser that calls the library runs on top of this wait: it may have
+   slept here itself and so used up our announcement and wake-up, or done what we wait for. *)
+let disturbance (w : P.t) =
+  let counts = w.own.counts in
+  let { P.parks; tasks; _ } = counts in
+  fun () -> counts.parks <> parks || counts.tasks <> tasks
+
+let end_sleep (w : P.t) =
+  Parking.cancel w.pool.parking w.index;
+  if Atomic.get w.dormant then Atomic.set w.dormant false
+
+(* [found] is asked once more after the announcement: Parking has the proof. *)
+let park (w : P.t) ~announce ~found =
+  w.own.counts.parks <- w.own.counts.parks + 1;
+  let disturbed = disturbance w in
+  match
+    announce ();
+    if not (found () || disturbed ()) then begin
+      P.publish_counts w;
+      if w.resident then w.own.bored <- not (nap w idle_ms) else sleep_as_caller w ~disturbed
+    end
+  with
+  | () -> end_sleep w
+  | exception exn ->
+    end_sleep w;
+    raise exn
+
+(* For something of its own: it takes no tasks, so wakes for work are for others. *)
+let park_aside (w : P.t) ~found =
+  park w ~found ~announce:(fun () -> Parking.announce_aside w.pool.parking w.index)
+
+(* [stop] is called once, before the sleep. *)
+let spin_and_park (w : P.t) ~pauses ~until ~found ~stands_back ~stop ~settle =
+  let announce () =
+    if stands_back w then begin
+      Parking.announce_aside w.pool.parking w.index;
+      watch w.pool
+    end
+    else Parking.announce w.pool.parking w.index;
+    P.see_unfenced w.pool;
+    stop ()
+  in
+  if spin ~found pauses then stop ()
+  else begin
+    settle w;
+    park w ~announce ~found;
+    if until () then pass_on w else wake_next w
+  end
+
+(* An asynchronous exception strikes before the count or within [go]: nothing in between allocates,
+   and [Atomic.incr] would look for signals. *)
+let search (w : P.t) ~pauses ~until ~found ~stands_back ~settle =
+  let counted = ref true in
+  let stop () =
+    if !counted then begin
+      counted := false;
+      stop_searching w
+    end
+  in
+  let go () = spin_and_park w ~pauses ~until ~found ~stands_back ~stop ~settle
+  and give_up _ =
+    stop ();
+    pass_on w
+  in
+  ignore (Atomic.fetch_and_add w.pool.searching 1);
+  Outcome.on_failure go give_up

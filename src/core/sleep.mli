@@ -1,0 +1,75 @@
+(** How workers go to sleep, and whom a publisher wakes or calls: the policy above {!Parking}. *)
+
+(** {2 What waits} *)
+
+val some_deque_has_work : Place.pool -> bool
+
+val oldest_ready : Place.t -> Promise.any
+(** Of its deque; [Place.none] if there is none. *)
+
+val a_task_waits : Place.pool -> bool
+
+(** {2 More residents} *)
+
+val need : Place.pool -> int -> ms:int -> unit
+(** Allows so many residents for the next [ms] milliseconds, whatever the load. *)
+
+val still_needed : Place.pool -> int
+(** How many {!need} allows at this moment, or 0. *)
+
+val ask_for_one : Place.pool -> unit
+(** Even where the caller is the only worker: something has come that no caller waits for. *)
+
+val promised : Place.pool -> int
+(** Residents on which the pool's tasks of [async] may count, whatever the load. *)
+
+val is_watch_missing : Place.pool -> bool
+(** Whether tasks may wait for each other unseen, as fewer residents are allowed than promised. *)
+
+val is_anybody_missing : Place.pool -> bool
+(** That, or a resident that would be allowed. *)
+
+val hire_for_work : Place.pool -> unit
+(** Gets what is missing. *)
+
+(** {2 Wakes} *)
+
+val wake_sleeper : Place.pool -> unit
+(** Unless somebody is searching. *)
+
+val wake_for_work : Place.pool -> unit
+(** After a task was put into a deque: wakes a sleeper, or gets what is missing. *)
+
+val wake_for_inbox : Place.pool -> unit
+(** After a task was put into the inbox. *)
+
+val pass_on : Place.t -> unit
+(** By a worker that was woken for a task and has no time for it. *)
+
+(** {2 The way to sleep} *)
+
+val signal_ms : int
+(** How often a thread of the program's own wakes to handle signals. *)
+
+val idle_ms : int
+(** How long a resident sleeps before it leaves. *)
+
+val region_pauses : Place.pool -> int
+val search_pauses : Place.pool -> served:bool -> int
+
+val spin : found:(unit -> bool) -> int -> bool
+(** Looks for a while, with so many pauses first; whether something was found. *)
+
+val park_aside : Place.t -> found:(unit -> bool) -> unit
+(** Sleeps until it is woken, or [found] holds, for something of its own. *)
+
+val search :
+  Place.t ->
+  pauses:int ->
+  until:(unit -> bool) ->
+  found:(unit -> bool) ->
+  stands_back:(Place.t -> bool) ->
+  settle:(Place.t -> unit) ->
+  unit
+(** Spins until [found] holds; else calls [settle], and sleeps until it is woken or [found] holds.
+    A worker that stands back takes nothing of others; [until] ends its search for good. *)

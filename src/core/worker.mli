@@ -1,0 +1,40 @@
+(** The loop of a worker, and how code waits. *)
+
+val work : Place.t -> on_top:bool -> until:(unit -> bool) -> unit
+(** Runs tasks and shares, and sleeps where there are none, until [until] holds. [on_top]: of other
+    code of the calling thread, for whose sake it waits. *)
+
+val execute_next : Place.t -> (Place.t -> Promise.any) -> bool
+(** Runs the task that the function finds; whether there was one. *)
+
+val search : Place.t -> pauses:int -> until:(unit -> bool) -> unit
+(** Looks for something to do, and sleeps if there is nothing. *)
+
+(** {2 The waiting door: every wait for a promise comes through here} *)
+
+val wait : ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
+(** Returns when [ready] holds, and looks after each call of the waker that it registers. A task is
+    suspended meanwhile; other code of a worker runs tasks; any other thread sleeps. *)
+
+val help : Place.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
+(** {!wait} of code that cannot be suspended: its worker runs tasks on top of it. *)
+
+val pause : Place.t -> found:(unit -> bool) -> unit
+(** Sleeps until the worker is woken, or [found] holds, and runs nothing meanwhile. *)
+
+val outside : int Atomic.t
+(** Threads that sleep outside all pools. *)
+
+(** {2 Asynchronous exceptions that strike where nobody can raise them} *)
+
+val stash : Place.pool -> exn -> unit
+(** For one that strikes a resident between tasks. *)
+
+val raise_later : exn -> unit
+(** For one that strikes a wait that has just ended: the caller raises it at its next wait. *)
+
+val raise_anywhere : exn -> unit
+(** For one that strikes a thread of Muster's own. *)
+
+val leave_stray : Place.pool -> exn -> unit
+val take_stray : Place.pool -> unit
