@@ -112,7 +112,6 @@ let bring_context w ~outer =
 let come_in w ~outer ~part_of ~strand =
   w.own.strand <- strand;
   Machine.free_stacks_at_end ();
-  Machine.note_own_signals ();
   let shown = show w in
   if Atomic.get w.away then come_back w;
   arrive w;

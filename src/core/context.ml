@@ -11,12 +11,8 @@
    At a checkpoint (a fork, an await, between chunks, [check]) the strand asks whether it is stopped, and its
    worker whether others are missing that could be there (Staff). One flag, [attention], tells that neither can be.
 
-   A signal's handler, or a finaliser, runs in the midst of a strand and is no part of it: if it were
-   told of a cancellation, [Cancelled] would come out of it at any point of the strand. The runtime
-   calls handlers and finalisers from C. [own.base] is the call from C in which the strand began; if
-   the innermost call from C is another one, and a handler's or a finaliser's, the code is part of
-   nothing. These may wait, and other strands begin on top of them, which call C that calls OCaml: so
-   there have to be more of them than when the strand began ([own.depth]).
+   Code in a signal's handler or a finaliser belongs to the task that it interrupts: a cancellation that it is told of
+   comes out of it as any asynchronous exception would.
 
    A strand is told once. From then on it is [uncancelled], so that the code which cleans up may
    fork and wait, until whoever switched puts the context back. Where [Cancelled] leaves a call
@@ -39,29 +35,22 @@ let note_stops () = attend stops true
 
 let here () = owned_place ()
 
-let[@inline never] is_interruption w =
-  Machine.callback () <> w.own.base && Machine.interruptions () > w.own.depth
-
 (* What the running code is a part of, and what the tasks get that it starts. *)
-let[@inline] context w =
-  let context = w.own.context in
-  if context == uncancelled || not (is_interruption w) then context else uncancelled
-
-let[@inline] home w =
-  if w.own.home == w.pool.home || not (is_interruption w) then w.own.home else w.pool.home
+let[@inline] context w = w.own.context
+let[@inline] home w = w.own.home
 
 let is_stopped w =
   Atomic.get attention <> 0
   &&
   let context = w.own.context in
-  context != uncancelled && Promise.is_stopped context && not (is_interruption w)
+  context != uncancelled && Promise.is_stopped context
 
 let shield w =
   w.own.context <- uncancelled;
   w.own.home <- w.pool.home
 
 let tell w =
-  Promise.keep_no_longer (w.own.context);
+  Promise.keep_no_longer w.own.context;
   shield w
 
 let[@inline never] deliver w =
@@ -109,18 +98,14 @@ type t = {
   context : Promise.any;
   home : Promise.home;
   number : int;  (** who it is (Strand) *)
-  base : int;  (** 0: where it goes on *)
-  depth : int;  (** as of [base] *)
   checked : bool;
 }
 
-(* The strand that was there when an interruption came gets its own base back. *)
 let capture (w : Place.t) =
-  let { context; home; strand; base; depth; checked; _ } = w.own in
-  let base = if base = Machine.callback () then 0 else base in
-  { context; home; number = strand; base; depth; checked }
+  let { context; home; strand; checked; _ } = w.own in
+  { context; home; number = strand; checked }
 
-let starting context home = { context; home; number = 0; base = 0; depth = 0; checked = false }
+let starting context home = { context; home; number = 0; checked = false }
 let none w = starting uncancelled w.pool.home
 let is_plain (w : Place.t) = w.own.context == uncancelled && w.own.home == w.pool.home
 
@@ -129,12 +114,8 @@ let heed_clock w = if watches_clock w then set_quiet w 0
 
 (* ... or if it was stopped meanwhile. For the strand that was there all the while: its number stays, which it
    may have drawn since. *)
-let[@inline] restore_own w { context; home; base; depth; checked; _ } =
+let[@inline] restore_own w { context; home; checked; _ } =
   w.own.checked <- checked;
-  if base <> 0 then begin
-    w.own.base <- base;
-    w.own.depth <- depth
-  end;
   if w.own.home != home then w.own.home <- home;
   if w.own.context != context then begin
     w.own.context <- context;
@@ -144,16 +125,6 @@ let[@inline] restore_own w { context; home; base; depth; checked; _ } =
 let restore w strand =
   w.own.strand <- strand.number;
   restore_own w strand
-
-let set_base w base =
-  w.own.base <- base;
-  w.own.depth <- Machine.interruptions ()
-
-(* What [w] runs now, instead of what it ran. *)
-let switch w strand =
-  let base = Machine.callback () in
-  if w.own.base <> base then set_base w base;
-  restore w strand
 
 let keep_for restore =
   let strand = Option.map capture (here ()) in
@@ -187,11 +158,10 @@ let raising failure run =
     Outcome.raise told
 
 (* What code gets that begins as a part of what the caller is a part of. *)
-let inherited w = if is_plain w || is_interruption w then none w else capture w
+let inherited w = if is_plain w then none w else capture w
 
 (* Of one that may come from another pool: its tasks belong to this one. *)
 let enter w { context; home; _ } =
-  set_base w (Machine.callback ());
   w.own.context <- context;
   w.own.home <-
     (if home.lineage == Promise.Alone then w.pool.home

@@ -35,15 +35,6 @@ external set_minor_heap : words:int -> unit = "muster_set_minor_heap"
 external free_stacks : keep:int -> unit = "muster_free_stacks" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
-external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callback_untagged"
-[@@noalloc]
-
-external interruptions : unit -> int = "muster_interruptions" [@@noalloc]
-external note_own_signals : unit -> unit = "muster_note_own_signals" [@@noalloc]
-external watch_finalisers : unit -> unit = "muster_watch_finalisers" [@@noalloc]
-
-let () = watch_finalisers ()
-
 external look_up_every : int -> int -> unit = "muster_look_up_every"
 [@@noalloc]
 (** Place of a worker in domain-local storage, or -1; ticks. *)

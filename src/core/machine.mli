@@ -98,20 +98,6 @@ val note_signals : unit -> unit
 val usual_signals : unit -> unit
 (** Takes the usual signals, whatever the thread inherited. *)
 
-external callback : unit -> (int[@untagged]) = "muster_callback" "muster_callback_untagged"
-[@@noalloc]
-(** The innermost call of OCaml by C on the calling thread, as a number: the same as long as OCaml
-    code runs that C has not called meanwhile. About 2 ns. *)
-
-val interruptions : unit -> int
-(** How many signals' handlers and finalisers that call may be on top of. Counts one too many for each
-    signal which the thread has blocked since it first came here and somebody handles; and none of a
-    handler on Windows. Some us; 2 ns in the call in which the thread first came. *)
-
-val note_own_signals : unit -> unit
-(** Notes which signals the calling thread blocks, if this is its first call. A handler is told from
-    other code by what it blocks beyond these. *)
-
 val spawn : ?noted:(unit Domain.t -> unit) -> (unit -> unit) -> unit Domain.t
 (** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a
     handler would strike before the domain has set up its storage. The caller takes none until [noted] was called

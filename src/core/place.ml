@@ -47,8 +47,6 @@ and own = {
   mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
   mutable context : Promise.any;  (** what its code is a part of (Context) *)
   mutable home : Promise.home;  (** of the tasks that it starts *)
-  mutable base : int;  (** the call by C in which that code began (Context), ... *)
-  mutable depth : int;  (** ... and how many interruptions it began on top of *)
   mutable checked : bool;
       (** was at a checkpoint, away or took a lock since its innermost deadline was set *)
   mutable filling : bool;  (** hands out tasks until [high] *)
@@ -151,8 +149,6 @@ let make_own home index =
       handled = false;
       context = uncancelled;
       home;
-      base = 0;
-      depth = 0;
       checked = false;
       filling = true;
       seal = -1;

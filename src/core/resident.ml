@@ -36,7 +36,6 @@ let may_leave w () =
 let rec serve_pool ?(takes_signals = false) w =
   match
     if takes_signals then Machine.usual_signals ();
-    Machine.note_own_signals ();
     Worker.work w ~on_top:false ~until:(may_leave w);
     Uncaught.collect ();
     Machine.block_signals ()
@@ -163,8 +162,6 @@ let work_as_resident w ~before =
   w.own.looked_at <- 0;
   Atomic.set w.owner (Machine.thread_id ());
   Compat.set here w;
-  w.own.base <- Machine.callback ();
-  w.own.depth <- 0;
   surely w.pool move_in w ();
   surely w.pool serve w ();
   surely w.pool note_others w before;

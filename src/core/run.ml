@@ -116,7 +116,7 @@ let aside w ~handled ~records strand f x =
   w.own.handled <- handled;
   w.own.nested <- nested + 1;
   Machine.record_backtrace records;
-  Context.switch w strand;
+  Context.restore w strand;
   match f x with
   | () -> put_back ()
   | exception exn ->
@@ -136,27 +136,30 @@ let refuse_endless w =
 
 let in_fiber = Compat.fibers handler (fun p -> ignore (Promise.run p))
 
-(* A task that the strand on [w] awaits and nobody has begun, of the same home: on top of that strand, in a fiber of its
-   own. If the task waits, it alone is suspended. What [aside] does, in fewer steps: the await is a checkpoint afterwards. *)
-let[@inline] put_back_after w ~handled ~strand ~nested context =
-  let w = Context.place_after w in
-  w.own.nested <- nested;
-  w.own.handled <- handled;
-  w.own.strand <- strand;
-  w.own.context <- context
+let[@inline] put_back_after w (before : Context.t) ~handled ~nested =
+  let { own; _ } = Context.place_after w in
+  own.nested <- nested;
+  own.handled <- handled;
+  own.checked <- before.checked;
+  own.strand <- before.number;
+  if own.home != before.home then own.home <- before.home;
+  own.context <- before.context
 
+(* A task that the strand on [w] awaits and nobody has begun, of the same home: on top of that strand, in a fiber of its
+   own. If the task waits, it alone is suspended, perhaps in the midst of a scope of its own. What [aside] does, in fewer
+   steps: the await is a checkpoint afterwards. *)
 let on_top w p =
   refuse_endless w;
-  let { handled; strand; context; nested; _ } = w.own in
+  let { handled; nested; _ } = w.own and before = Context.capture w in
   w.own.nested <- nested + 1;
   w.own.stale <- true;
   w.own.handled <- true;
   w.own.strand <- 0;
   w.own.context <- p;
   match in_fiber p with
-  | () -> put_back_after w ~handled ~strand ~nested context
+  | () -> put_back_after w before ~handled ~nested
   | exception exn ->
-    put_back_after w ~handled ~strand ~nested context;
+    put_back_after w before ~handled ~nested;
     raise exn
 
 (* Those of [nowhere] know what they are a part of themselves (Context.carry). *)

@@ -82,7 +82,7 @@ let fail s failure =
 let inside s w ~failed f =
   let before = Context.capture w in
   let mine =
-    { before with context = Promise.any s.promise; home = s.home; base = 0; checked = false }
+    { before with context = Promise.any s.promise; home = s.home; checked = false }
   in
   let restore before () = Option.iter (fun w -> Context.restore_own w before) (Context.here ()) in
   let put_back () = Outcome.firmly restore before () in
@@ -92,7 +92,7 @@ let inside s w ~failed f =
   in
   let end_it () = Outcome.finally put_back () wait_for_all in
   match
-    Context.switch w mine;
+    Context.restore w mine;
     f s
   with
   | result ->

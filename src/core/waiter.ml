@@ -54,9 +54,8 @@ let rec grant_each waiters () =
 let grant_all waiters = Outcome.firmly grant_each waiters ()
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
-   lost: the wait returns, and the exception is raised later (Worker.raise_later). Not [Cancelled],
-   which is dropped: it was raised by a handler's own await. Or, where a handler cannot be told from
-   the strand (Machine.interruptions), it was the strand's own, which then is told again.
+   lost: the wait returns, and the exception is raised later (Worker.raise_later). Not [Cancelled]: that came out of a
+   signal's handler in this wait, and was the strand's own, which is told again.
 
    If not, [w] is dead: nobody grants it to one who is gone. *)
 let until_over w go =

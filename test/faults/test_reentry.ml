@@ -119,62 +119,29 @@ let cancel_things () =
   check_bool "own deadline" true
     (raises Task.Deadline_exceeded (fun () -> Task.with_deadline 0.0002 endless))
 
-let here () = (Thread.id (Thread.self ()), (Domain.self () :> int))
-let target = Atomic.make (0, 0)
-let hits = Atomic.make 0
-
-let interruption () =
-  cancel_things ();
-  if Atomic.get target = here () then Atomic.incr hits
-
-let compute_until_interrupted n ~interrupt =
+(* Code in a handler or a finaliser belongs to the task that it interrupts. *)
+let told_in ~interrupt pool =
   let limit = Unix.gettimeofday () +. 20. in
-  Atomic.set target (here ());
-  Atomic.set hits 0;
-  while Atomic.get hits < n && Unix.gettimeofday () < limit do
-    interrupt ();
-    ignore (Sys.opaque_identity (List.init 100 ref))
-  done;
-  check_bool "interrupted" true (Atomic.get hits >= n)
-
-(* Where somebody else has begun it, the caller is told while it waits. *)
-let await_to_its_end t = try Task.await t with Task.Cancelled -> Task.await t
-
-(* The last one's code is not what the worker began, either, and yet part of the scope. *)
-let ways =
-  [
-    ("the code of a scope", fun _ f -> f ());
-    ("a task", fun s f -> await_to_its_end (Task.fork s f));
-    ("a task in place", fun _ f -> await_to_its_end (Task.async f));
-    ("below C", fun _ f -> call_through_c f);
-  ]
-
-let when_cancelled ~interrupt pool =
-  let one (name, call) =
-    let through = ref false in
-    let body s =
-      call s (fun () ->
-          Task.cancel_scope s;
-          compute_until_interrupted 3 ~interrupt;
-          through := true;
-          Task.check ())
-    in
-    check_bool (name ^ " is told") true (raises Task.Cancelled (fun () -> Task.scope body));
-    check_bool (name ^ " is told when it asks") true !through
+  let until_told s =
+    Task.cancel_scope s;
+    while Unix.gettimeofday () < limit do
+      interrupt ();
+      ignore (Sys.opaque_identity (List.init 100 ref))
+    done
   in
-  Pool.run pool (fun () -> List.iter one ways);
+  Pool.run pool (fun () ->
+      check_bool "told" true (raises Task.Cancelled (fun () -> Task.scope until_told)));
   is_usable pool
 
 let handler_when_cancelled pool =
-  let before = Sys.signal Sys.sigusr1 (Signal_handle (fun _ -> interruption ())) in
-  let interrupt () = Unix.kill (Unix.getpid ()) Sys.sigusr1 in
+  let before = Sys.signal Sys.sigusr1 (Signal_handle (fun _ -> Task.check ())) in
   Fun.protect
-    (fun () -> when_cancelled ~interrupt pool)
+    (fun () -> told_in pool ~interrupt:(fun () -> Unix.kill (Unix.getpid ()) Sys.sigusr1))
     ~finally:(fun () -> Sys.set_signal Sys.sigusr1 before)
 
 let finaliser_when_cancelled pool =
-  when_cancelled pool ~interrupt:(fun () ->
-      Gc.finalise (fun _ -> interruption ()) (ref (Atomic.get ran));
+  told_in pool ~interrupt:(fun () ->
+      Gc.finalise (fun _ -> Task.check ()) (ref (Atomic.get ran));
       Gc.full_major ())
 
 (* A thread that was started in a handler has inherited what that blocks, and is none. *)

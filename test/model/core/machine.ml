@@ -12,8 +12,6 @@ let wait_until holds = if not (holds ()) then Atomic.block holds
 let yield = ignore
 let backtrace_status () = false
 let record_backtrace = ignore
-let callback () = 0
-let interruptions () = 0
 
 (* No patience: who finds nothing at the first look goes to sleep. *)
 let ticks () = 1
@@ -109,6 +107,5 @@ let spawn ?(noted = ignore) f =
 let start_thread _ = true
 let free_stacks ~keep:_ = ()
 let free_stacks_at_end = ignore
-let note_own_signals = ignore
 
 let sleep_ms ms = ignore (Sleeper.sleep (Sleeper.create ()) ms)
