@@ -418,7 +418,7 @@ let () =
     ignore (Pool.default ())
   in
   Thread.join (Thread.create make_default ());
-  Alcotest.run "strikes"
+  Alcotest.run "asynchronous exceptions"
     [
       ( "anywhere",
         [

@@ -198,7 +198,7 @@ let killed_by_signal (child : Child.t) = child.status = WSIGNALED Sys.sigint
 let caught_break (child : Child.t) = child.status = WEXITED 0 && contains child.output ~sub:"break"
 
 let () =
-  Alcotest.run "waiting"
+  Alcotest.run "idle"
     [
       ( "CPU",
         [

@@ -333,7 +333,7 @@ let woken_from_outside_by_all () =
     if List.length (Atomic.get seen) < 2 then failf "one resident has done it all")
 
 let () =
-  Alcotest.run "sharing"
+  Alcotest.run "shared pools"
     [
       ( "one pool",
         [

@@ -463,7 +463,7 @@ let left_over () =
   check_int "ran" 10 (Atomic.get ran)
 
 let () =
-  Alcotest.run "crowd"
+  Alcotest.run "many callers"
     [
       ( "one more caller",
         [

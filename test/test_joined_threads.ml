@@ -84,7 +84,7 @@ let cancelled_across_pools pool =
   check_bool "went on" false !went_on
 
 let () =
-  Alcotest.run "joins"
+  Alcotest.run "joined threads"
     [
       ( "a thread that its resident joins",
         [
