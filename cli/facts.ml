@@ -66,14 +66,17 @@ let try_out () =
   done
 
 let sight ~affinity =
-  let online = Staff.online in
+  let online = Load.online in
   {
     run_queue_wait = Machine.run_queue_wait () >= 0;
     runnable = (match Machine.runnable () with -1 -> None | threads -> Some threads);
     online;
     whole_machine = affinity = online;
-    governor = (match Staff.mode with On -> On | Off -> Off | Random _ -> Random);
-    ignored_governor = Staff.ignored_mode;
+    governor = (match Load.mode with
+      | _ when Option.is_some Flips.draw -> Random
+      | On -> On
+      | Off -> Off);
+    ignored_governor = Load.ignored_mode;
   }
 
 let worker_heaps pool =
@@ -81,7 +84,7 @@ let worker_heaps pool =
   let note worker =
     (* A domain that starts for this call would take its heap after it. *)
     let place = Place.current () in
-    if place.resident then Staff.settle_heap place;
+    if place.resident then Load.settle_heap place;
     words.(worker) <- minor_heap ()
   in
   Muster.Team.broadcast pool note;

@@ -9,7 +9,7 @@
    Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up,
    so that a fork which looks at nothing but its worker's first word looks at the context too.
    At a checkpoint (a fork, an await, between chunks, [check]) the strand asks whether it is stopped, and its
-   worker whether others are missing that could be there (Staff). One flag, [attention], tells that neither can be.
+   worker whether others are missing that could be there (Load). One flag, [attention], tells that neither can be.
 
    Code in a signal's handler or a finaliser belongs to the task that it interrupts: a cancellation that it is told of
    comes out of it as any asynchronous exception would.
@@ -59,7 +59,7 @@ let[@inline never] deliver w =
 
 let[@inline never] look_at w =
   let reasons = Atomic.get attention in
-  if reasons land shortage <> 0 && w.index >= 0 then Staff.look_if_short w;
+  if reasons land shortage <> 0 && w.index >= 0 then Load.look_if_short w;
   if reasons land stops <> 0 then begin
     w.own.checked <- true;
     ignore (Timer.look ());
@@ -80,7 +80,6 @@ let[@inline] check_if_any () = if Atomic.get attention <> 0 then look_here ()
 
 let check () =
   ignore (Timer.look ());
-  if Atomic.get attention land shortage <> 0 then Staff.look_from_outside ();
   Option.iter check_at (here ())
 
 let get () = match here () with Some w -> context w | None -> uncancelled

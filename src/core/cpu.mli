@@ -11,8 +11,9 @@ val available : unit -> int
     - {b Domains} any may call it. *)
 
 val available_now : before:int -> int
-(** {!available}, for who had [before] at the last look: that is not exceeded where the files cannot be
-    opened any more, as by a process that has too many of others open. Raises, Cost and Domains as there. *)
+(** {!available}, for who had [before] at the last look: that is not exceeded where the files
+    cannot be opened any more, as by a process that has too many of others open. Raises, Cost and
+    Domains as there. *)
 
 val affinity : unit -> int
 (** CPUs that the calling thread may be scheduled on ([taskset], cpusets); all CPUs of the
@@ -29,7 +30,8 @@ val runtime_limit : unit -> int
 (** {1 Where the numbers come from} *)
 
 val parameters : (string -> string option) -> string option
-(** The settings that the runtime heeds, in that environment: [OCAMLRUNPARAM], else [CAMLRUNPARAM]. *)
+(** The settings that the runtime heeds, in that environment: [OCAMLRUNPARAM], else
+    [CAMLRUNPARAM]. *)
 
 type reading = { file : string; cpus : float option }
 (** What one cgroup's file says; [None] is no limit. *)

@@ -1,16 +1,13 @@
-(* How many of the CPUs it may use the process leaves to others: [lent].
-
-   Every minor collection stops all domains, so one that the machine does not run holds up all
-   the others: a worker beside a busy neighbour costs more than it gives. The rule, a pure
-   function from state and sample to state, so that recorded traces can be played to it:
+(* Every minor collection stops all domains, so one that the machine does not run holds up all
+   the others: a worker beside a busy neighbour costs more than it gives. The rule:
 
    down   A worker has waited in the kernel's run queue since it last looked, for [telling], or for
           [noticed] and not for the first time within [window]; and more threads want to run than
           there are CPUs: lend as many CPUs as threads are too many. The first condition alone
           would heed what a CPU's other threads do for a moment; the second alone, threads that
           do us no harm.
-   rare   Where collections are rare (Halts), whoever waits holds up nobody: lend nothing, and take
-          back what was lent.
+   rare   Where collections are rare (Collection_rate), a worker that waits holds up nobody: lend
+          nothing, and take back what was lent.
    up     Fewer threads want to run than there are CPUs, at every look for [patience]: take back
           as many as were free. After a pause without looks, at once.
    blind  Where the machine's number of runnable threads is unknown, or says nothing about the
@@ -35,7 +32,7 @@ type t = {
 type sample = {
   now : int;
   waited : int;  (** in the run queue, since this worker's last look *)
-  often_halted : bool;  (** by collections, so that who waits holds up the others (Halts) *)
+  often_halted : bool;  (** by collections, so that a worker that waits holds up the others *)
   runnable : int option;  (** threads of the whole machine that run or could *)
 }
 (** Times in ns. *)

@@ -46,9 +46,9 @@ val fit : chosen:int option -> workers:int -> tell:(int -> float -> unit) -> uni
     enough survived: then [tell words survived]. *)
 
 val give_back : chosen:int option -> unit
-(** For a caller that leaves its outermost pool. Its heap becomes what it was, if the caller allocated in
-    pools for 100 ms or more: that costs a collection and new pages, which short visits would not be
-    worth. *)
+(** For a caller that leaves its outermost pool. Its heap becomes what it was, if the caller
+    allocated in pools for 100 ms or more: that costs a collection and new pages, which short
+    visits would not be worth. *)
 
 (** {2 For tests} *)
 

@@ -14,7 +14,7 @@
 
 type t = {
   mutable quiet : int;  (** first: see Compat.first_word *)
-  look : int Atomic.t;  (** second: gc_hooks.c sets it. 1 = time to look up (Staff) *)
+  look : int Atomic.t;  (** second: gc_hooks.c sets it. 1 = time to look up (Load) *)
   collected : int Atomic.t;  (** third: gc_hooks.c counts minor collections here, ... *)
   collecting : int Atomic.t;  (** ... fourth: and the ticks they took (Machine) *)
   index : int;
@@ -27,7 +27,7 @@ type t = {
   unfenced : bool Atomic.t;  (** its owner publishes without fences ({!Place.see_unfenced}) *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another thread *)
-  dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Staff) *)
+  dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Load) *)
   domains : joinable list Atomic.t;
       (** the resident's, and those before it that nobody has joined *)
   own : own;
@@ -62,9 +62,6 @@ and own = {
   mutable looked_at : int;  (** in ticks; 0: not since it came *)
   mutable watched : int;  (** forks that looked at the clock, and ... *)
   mutable watched_since : int;  (** ... when so many had, in ticks (Publish.forks_densely) *)
-  mutable points : int;  (** checkpoints while its pool is short of workers, ... *)
-  mutable points_since : int;  (** ... when it had passed so many, in ticks, and ... *)
-  mutable dense : bool;  (** ... whether they follow each other densely (Staff.is_time) *)
   mutable visitor : int;  (** the thread that was here last *)
   mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
   mutable numbers : int;  (** for strands; the next one *)
@@ -163,9 +160,6 @@ let make_own home index =
       looked_at = 0;
       watched = 0;
       watched_since = 0;
-      points = 0;
-      points_since = 0;
-      dense = false;
       visitor = 0;
       strand = 0;
       numbers = 0;
@@ -322,7 +316,7 @@ let rec change cell f =
 (* Why a checkpoint (Context) has to look further than at this: none, one or both of two reasons. *)
 let attention = Compat.padded (Atomic.make 0)
 let stops = 1 (* something was stopped, or has a deadline: from then on *)
-let shortage = 2 (* some pool has fewer workers than it would like to have (Staff) *)
+let shortage = 2 (* some pool has fewer workers than it would like to have (Load) *)
 
 let attend reason holds =
   let with_it seen = if holds then seen lor reason else seen land lnot reason in

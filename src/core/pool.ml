@@ -20,7 +20,7 @@ let push_atomic cell x = change cell (fun old -> x :: old)
 
 let forget pool =
   change open_pools (List.filter (fun p -> p != pool));
-  Staff.note_shortage ()
+  Load.note_shortage ()
 
 (* One that is closing stays in the list until all of its tasks have ended. *)
 let find name =
@@ -49,17 +49,17 @@ let check_create fn ~domains ~minor_heap_words =
   at_most "minor_heap_words" most_heap_words minor_heap_words
 
 let note_size (pool : t) ~least =
-  let size = Atomic.get pool.size and available = Atomic.get Staff.cpus in
+  let size = Atomic.get pool.size and available = Load.cpus () in
   let asked = if pool.wanted = max_int then "" else Printf.sprintf "%d asked for" pool.wanted in
   let why =
     if size < least then "the runtime gave no more domains"
     else if pool.insists then asked ^ ", ~oversubscribe"
     else if pool.wanted <= available then asked
     else
-      let usable = "the process may use " ^ Staff.plural available "CPU" in
+      let usable = "the process may use " ^ Load.plural available "CPU" in
       if asked = "" then usable else asked ^ ", " ^ usable
   in
-  Staff.decide ~pool (Staff.plural size "worker") why
+  Load.decide ~pool (Load.plural size "worker") why
 
 let set_heap (pool : t) words =
   Heap.set ~lasting:(pool.minor_heap <> None) words;
@@ -69,7 +69,7 @@ let set_heap (pool : t) words =
     else if pool.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
-  Staff.decide ~pool (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
+  Load.decide ~pool (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
 
 (* As many as the runtime can give; the size says how many that are. Nobody finds the pool before: who does may
    close it. [cpus]: what its size was chosen for. *)
@@ -77,7 +77,7 @@ let staff (pool : t) ~size ~cpus =
   Atomic.set pool.size size;
   Atomic.set pool.reach size;
   Atomic.set pool.allowed (size - 1);
-  let has_room = size = 1 || Staff.has_room pool in
+  let has_room = size = 1 || Load.has_room pool in
   if has_room then begin
     let rec from i = if i < size && spawn pool (workers pool).(i) = Hired then from (i + 1) else i in
     let hired = from 1 in
@@ -85,10 +85,10 @@ let staff (pool : t) ~size ~cpus =
     Atomic.set pool.allowed (hired - 1)
   end;
   push_atomic open_pools pool;
-  if Atomic.get Staff.cpus <> cpus then Staff.resize pool;
-  if not has_room then Staff.lend_for (Machine.now ());
+  if Load.cpus () <> cpus then Load.resize pool;
+  if not has_room then Load.lend_for (Machine.now ());
   note_size pool ~least:size;
-  Staff.note_shortage ();
+  Load.note_shortage ();
   let w = (workers pool).(0) in
   if Place.alone w then set_quiet w 1
 
@@ -97,15 +97,15 @@ let staff (pool : t) ~size ~cpus =
 let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create "Pool.create" ~domains ~minor_heap_words;
   Machine.note_signals ();
-  Staff.refresh_cpus (Machine.now ());
-  Machine.look_up_every Place.index_in_state Staff.every;
+  Load.refresh_cpus (Machine.now ());
+  Machine.look_up_every Place.index_in_state Load.every;
   let wanted = Option.value domains ~default:max_int in
-  let cpus = Atomic.get Staff.cpus in
+  let cpus = Load.cpus () in
   let wanted = if oversubscribe && domains = None then cpus else wanted in
   let size = choose_size ~oversubscribe ~cpus wanted in
   let number = Atomic.fetch_and_add pools_made 1 in
   let name = match name with Some n -> n | None -> Printf.sprintf "pool-%d" number in
-  let most = if oversubscribe then size else Int.min wanted (Int.max size Staff.online) in
+  let most = if oversubscribe then size else Int.min wanted (Int.max size Load.online) in
   let regulars = Int.min (Int.max 2 (Int.max most (promised + 1))) (Cpu.runtime_limit ()) in
   let pauses = if size > cpus then 0 else 10 in
   let pool =

@@ -26,7 +26,7 @@ let forks_densely (w : P.t) =
   w.own.watched_since - since < dense
 
 (* So does a worker of a pool that is short of workers: it may be the first to see that the pool
-   need not be (Staff). *)
+   need not be (Load). *)
 let keeps_looking (w : P.t) = watches_clock w || P.is_short w.pool
 
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has

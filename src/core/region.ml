@@ -299,7 +299,6 @@ let count w = w.own.counts.regions <- w.own.counts.regions + 1
 
 let run ?(to_the_end = false) w ~revoke ~workers share =
   Context.check_at w;
-  Staff.look_if_alone w;
   let report = Mailbox.report () in
   let share = Context.carry w share and backtrace = Machine.backtrace_status () in
   count w;

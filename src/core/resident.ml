@@ -21,7 +21,7 @@ let nothing_left pool =
 let may_close pool =
   Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
 
-let leaves_at_once w = Staff.dismissed w && not (Search.inbox_has_work w)
+let leaves_at_once w = Load.is_over_budget w && not (Search.inbox_has_work w)
 
 (* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
 let is_timekeeper w = Atomic.get w.pool.residents = 1 && Caller.keeps_time w.pool
@@ -64,9 +64,9 @@ let is_visited pool =
 
 let note_leave w =
   let what = "a domain ended" in
-  if w.own.bored then Staff.decide ~pool:w.pool what "it had nothing to do for 150 ms"
+  if w.own.bored then Load.decide ~pool:w.pool what "it had nothing to do for 150 ms"
   else if not (Atomic.get w.pool.closing) then
-    Staff.decide ~pool:w.pool what "there is no CPU for it"
+    Load.decide ~pool:w.pool what "there is no CPU for it"
 
 (* An asynchronous exception may strike who hires while the domain begins. One compare-and-set from [Called] decides:
    the domain's, and it works, or that of who hires, and it goes home. *)
@@ -221,20 +221,20 @@ let note_hire pool =
   let why =
     if Sleep.still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
   in
-  Staff.decide ~pool started why
+  Load.decide ~pool started why
 
 (* Once for all tries in a row. *)
 let note_refusal pool =
-  let is_of_hiring (it : Staff.decision) =
+  let is_of_hiring (it : Load.decision) =
     it.pool = Some pool.number && (it.what = started || it.what = refused)
   in
-  match List.find_opt is_of_hiring (Atomic.get Staff.decisions) with
+  match List.find_opt is_of_hiring (Atomic.get Load.decisions) with
   | Some { what; _ } when what = refused -> ()
-  | _ -> Staff.decide ~pool refused "OCaml has as many as it can, or the system has no thread"
+  | _ -> Load.decide ~pool refused "OCaml has as many as it can, or the system has no thread"
 
 let hire_now pool =
-  Staff.refresh_cpus ~files:false (Machine.now ());
-  if not (Staff.has_room pool) then Staff.lend_for (Machine.now ())
+  Load.refresh_cpus ~files:false (Machine.now ());
+  if not (Load.has_room pool) then Load.lend_for (Machine.now ())
   else begin
     let allowed = Atomic.get pool.allowed in
     let wanted = Int.max allowed (Sleep.still_needed pool) in
@@ -246,11 +246,11 @@ let hire_now pool =
         let there = Int.min allowed (Atomic.get pool.residents) in
         Atomic.set pool.refused (Machine.now ());
         ignore (Atomic.compare_and_set pool.allowed allowed there);
-        Staff.note_shortage ();
+        Load.note_shortage ();
         note_refusal pool
   end
 
-(* Where there is no domain to be had, nobody tries for a while (Staff.try_again), unless one must be there. *)
+(* Where there is no domain to be had, nobody tries for a while (Load.try_again), unless one must be there. *)
 let hire_one pool =
-  Staff.try_again pool;
+  Load.try_again pool;
   if Atomic.get pool.refused = 0 || Sleep.still_needed pool > 0 then hire_now pool

@@ -183,7 +183,7 @@ let execute w ~records p =
 
 let step_aside w =
   if
-    Staff.dismissed w
+    Load.is_over_budget w
     && w.own.handled
     && not (w.own.from_inbox || w.own.in_share)
   then
@@ -192,7 +192,7 @@ let step_aside w =
 
 let look w =
   Uncaught.collect ();
-  Staff.look w;
+  Load.look w;
   ignore (Timer.look ())
 
 let look_up_now w =
@@ -200,7 +200,7 @@ let look_up_now w =
   step_aside w
 
 let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
-let look_up_if_due w = if Staff.is_due w then look_up_now w
+let look_up_if_due w = if Load.is_due w then look_up_now w
 
 (* An asynchronous exception that comes as one is noted is raised afterwards. *)
 let note (report : Mailbox.report) index exn =

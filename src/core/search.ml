@@ -69,7 +69,7 @@ let serves_inbox (w : P.t) = w.resident || Atomic.get w.pool.residents = 0
 let from_inbox (w : P.t) = if serves_inbox w then take_from_inbox w else none
 
 let stands_back (w : P.t) =
-  if w.resident then Staff.dismissed w
+  if w.resident then Load.is_over_budget w
   else (not (Atomic.get w.on_domain)) && Atomic.get w.pool.residents > 0
 
 let pop (w : P.t) =

@@ -1,4 +1,4 @@
-(* What a pool did, what it does now, and why: its own figures, the process's budget (Staff)
+(* What a pool did, what it does now, and why: its own figures, the process's budget (Load)
    and the collector's (Machine). Each figure is right for itself; together they are of no one
    moment. *)
 
@@ -35,7 +35,7 @@ let callers (pool : pool) = Int.max 1 (count_places pool is_visitor)
 (* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
 let allowed (pool : pool) ~usable =
   let all = callers pool + Atomic.get pool.allowed in
-  if Staff.is_bound pool && Staff.visitors pool = 0 then Int.min all (Int.max 1 usable) else all
+  if Load.is_bound pool && Load.callers pool = 0 then Int.min all (Int.max 1 usable) else all
 
 let heaps (pool : pool) =
   let of_place w =
@@ -48,13 +48,13 @@ let heaps (pool : pool) =
 
 let decisions (pool : pool) =
   let now = Machine.now () in
-  let tell { Staff.at; what; why; _ } =
+  let tell { Load.at; what; why; _ } =
     { seconds_ago = float (Int.max 0 (now - at)) /. 1e9; what; why }
   in
-  let concerns { Staff.pool = whose; _ } =
+  let concerns { Load.pool = whose; _ } =
     match whose with None -> true | Some number -> number = pool.number
   in
-  List.rev_map tell (List.filter concerns (Atomic.get Staff.decisions))
+  List.rev_map tell (List.filter concerns (Atomic.get Load.decisions))
 
 let publish_own (pool : pool) =
   let w = current () in
@@ -68,7 +68,7 @@ let stats (pool : pool) =
   let sum part = Array.fold_left (fun n w -> n + part w) 0 (workers pool) in
   let total part = sum (fun w -> part (Atomic.get w.published)) in
   let size = Atomic.get pool.size in
-  let cpus = Atomic.get Staff.cpus and { Governor.lent; _ } = Atomic.get Staff.governor in
+  let cpus = Load.cpus () and { Governor.lent; _ } = Atomic.get Load.governor in
   {
     size;
     tasks = total (fun c -> c.tasks);

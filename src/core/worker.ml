@@ -8,8 +8,8 @@ module P = Place
 
 let settle (w : P.t) =
   Run.empty_mailbox w;
-  Staff.look_if_due w;
-  if w.resident then Staff.settle_heap w
+  Load.look_if_due w;
+  if w.resident then Load.settle_heap w
 
 let pause (w : P.t) ~found =
   if not (Sleep.spin ~found (Sleep.region_pauses w.pool)) then begin
@@ -115,7 +115,7 @@ let execute_next (w : P.t) next =
 let rec work (w : P.t) ~on_top ~until =
   if not (until ()) then begin
     let served = serve_row w ~on_top ~until row in
-    if Atomic.get w.look <> 0 then Run.look w else Staff.look_if_short w;
+    if Atomic.get w.look <> 0 then Run.look w else Load.look_if_short w;
     if not (execute_next w Search.find) then begin
       search w ~pauses:(Sleep.search_pauses w.pool ~served) ~until;
       raise_stray w

@@ -24,7 +24,7 @@ type run = { state : Governor.t; now : int; changes : (int * int) list }
 
 let start = { state = Governor.start; now = 0; changes = [ (0, 0) ] }
 
-(* A worker asks the governor only where Staff.look does. *)
+(* A worker asks the governor only where Load.look does. *)
 let observe ~blind state (sample : Governor.sample) =
   let runnable = if blind then None else sample.runnable in
   let waited = if sample.waited < Governor.noticed then 0 else sample.waited in
@@ -243,21 +243,21 @@ let fewer_cpus () =
 (* {1 Collections} *)
 
 (* So many in each of so many ns of the process's CPU time. *)
-let halts ?(cpus = 2) ?(running = cpus) ?(from = Halts.start) ~every n =
-  let step (t : Halts.t) i =
-    Halts.observe ~cpus ~running t ~cpu:(from.cpu + (i * every)) ~collections:(from.collections + i)
+let halts ?(cpus = 2) ?(running = cpus) ?(from = Collection_rate.start) ~every n =
+  let step (t : Collection_rate.t) i =
+    Collection_rate.observe ~cpus ~running t ~cpu:(from.cpu + (i * every)) ~collections:(from.collections + i)
   in
   List.fold_left step from (List.init n succ)
 
 let rare_collections_do_no_harm () =
   let rarely = halts ~every:(50 * ms) 10 in
-  check_bool "unknown" true Halts.start.often;
+  check_bool "unknown" true Collection_rate.start.often;
   check_bool "rarely" false rarely.often;
   check_bool "often, at once" true (halts ~from:rarely ~every:ms 5).often;
   check_bool "alone" false (halts ~running:1 ~every:(50 * ms) 10).often;
   check_bool "one of many workers" true (halts ~cpus:16 ~running:16 ~every:(50 * ms) 10).often;
   check_bool "one CPU" false (halts ~cpus:1 ~every:ms 200).often;
-  let unknown = Halts.observe ~cpus:2 ~running:2 rarely ~cpu:(-1) ~collections:1_000 in
+  let unknown = Collection_rate.observe ~cpus:2 ~running:2 rarely ~cpu:(-1) ~collections:1_000 in
   check_bool "no clock" true (unknown == rarely)
 
 let () =

@@ -152,7 +152,7 @@ let refused_and_needed pool =
   let open Core in
   let before _ = Atomic.set pool.Place.refused 1 in
   let ask _ =
-    Staff.try_again pool;
+    Load.try_again pool;
     Sleep.need pool 1 ~ms:1;
     check "needed" (Sleep.still_needed pool <= 1)
   in

@@ -4,7 +4,7 @@
 
 open Harness
 open Muster_core.Place
-module Staff = Muster_core.Staff
+module Load = Muster_core.Load
 module Heap = Muster_core.Heap
 module Pool = Muster.Pool
 module Task = Muster.Task
@@ -31,7 +31,7 @@ let needs_proc () = skip_unless (Sys.file_exists "/proc/self/task") "it takes Li
 let is_crowded () =
   let others_want_more () =
     Unix.sleepf 0.005;
-    match Staff.runnable () with Some n -> n >= Staff.online | None -> false
+    match Load.runnable () with Some n -> n >= Load.online | None -> false
   in
   let looks = List.init 20 (fun _ -> others_want_more ()) in
   List.length (List.filter Fun.id looks) >= 5
@@ -71,7 +71,7 @@ let fixed n f = Pool.with_ ~domains:n ~oversubscribe:true f
 (* Residents that each of the pools may have, the first having so many callers, and so on. *)
 let shares ~cpus callers =
   let pools = List.length callers and all = List.fold_left ( + ) 0 callers in
-  List.mapi (fun rank mine -> Staff.share ~cpus ~callers:all ~pools ~rank mine) callers
+  List.mapi (fun rank mine -> Load.share ~cpus ~callers:all ~pools ~rank mine) callers
 
 let check_shares ~cpus callers expected =
   check_equal (Printf.sprintf "%d CPUs" cpus) expected (shares ~cpus callers)
@@ -128,13 +128,13 @@ let fitting () =
 (* Of several domains. *)
 let newest_first () =
   let rec is_sorted = function
-    | (a : Staff.decision) :: (b :: _ as older) -> a.at >= b.at && is_sorted older
+    | (a : Load.decision) :: (b :: _ as older) -> a.at >= b.at && is_sorted older
     | _ -> true
   in
   let decide () =
     for i = 1 to 50_000 do
-      Staff.decide "nothing" "a test";
-      if i land 7 = 0 && not (is_sorted (Atomic.get Staff.decisions)) then failf "not in order"
+      Load.decide "nothing" "a test";
+      if i land 7 = 0 && not (is_sorted (Atomic.get Load.decisions)) then failf "not in order"
     done
   in
   let other = Domain.spawn decide in
@@ -269,11 +269,11 @@ let work_until_within seconds what condition =
   if not (condition ()) then failf "%s: not within %g s of work" what seconds
 
 let decided what =
-  List.exists (fun (d : Staff.decision) -> contains d.why ~sub:what) (Atomic.get Staff.decisions)
+  List.exists (fun (d : Load.decision) -> contains d.why ~sub:what) (Atomic.get Load.decisions)
 
 let makes_room_for_a_neighbour () =
   needs_two_cpus ();
-  skip_unless (Staff.runnable () <> None) "the machine's load cannot be seen";
+  skip_unless (Load.runnable () <> None) "the machine's load cannot be seen";
   attempt ~times:5 @@ fun () ->
   Pool.with_ @@ fun pool ->
   Pool.run pool @@ fun () ->
@@ -372,7 +372,7 @@ let children =
   ]
 
 let check_words ?(runtime = "") what name expected =
-  let child = Child.run ~env:[ ("OCAMLRUNPARAM", runtime) ] ~limit:60. "test_staff.exe" [ name ] in
+  let child = Child.run ~env:[ ("OCAMLRUNPARAM", runtime) ] ~limit:60. "test_load.exe" [ name ] in
   Child.check_success child;
   let at = String.rindex child.output ' ' + 1 in
   let words = String.sub child.output at (String.length child.output - at) in
@@ -429,15 +429,15 @@ let steps : (string * (Pool.t -> unit)) list =
 
 let is_taken_back step () =
   needs_two_cpus ();
-  skip_unless (Staff.runnable () <> None) "it takes Linux's /proc";
+  skip_unless (Load.runnable () <> None) "it takes Linux's /proc";
   attempt @@ fun () ->
   Pool.with_ ~domains:2 @@ fun pool ->
   Pool.run pool @@ fun () ->
-  Atomic.set Staff.governor { Muster_core.Governor.start with lent = Atomic.get Staff.cpus - 1 };
-  Staff.share_out ();
+  Atomic.set Load.governor { Muster_core.Governor.start with lent = Load.cpus () - 1 };
+  Load.share_out ();
   check_int "allowed" 0 (allowed pool);
   let stop = Unix.gettimeofday () +. 1. in
-  let lends () = (Atomic.get Staff.governor).lent > 0 in
+  let lends () = (Atomic.get Load.governor).lent > 0 in
   while lends () && Unix.gettimeofday () < stop do
     step pool
   done;
@@ -507,7 +507,7 @@ let other_caller_leaves step () =
 
 (* A thread in two pools is one caller, of the inner one. *)
 let nested_pools () =
-  let visitors pool = Staff.visitors (core pool) in
+  let visitors pool = Load.callers (core pool) in
   fixed 2 @@ fun outer ->
   Pool.run outer @@ fun () ->
   check_int "outer alone" 1 (visitors outer);
@@ -551,10 +551,10 @@ let watchdog_runs_what_is_waited_for () =
         ignore (Task.async ignore);
         residents pool = 1);
     let flag = Atomic.make false in
-    Staff.set_allowed (core pool) 0 ~tell:ignore;
+    Load.set_allowed (core pool) 0 ~tell:ignore;
     ignore (Task.async (fun () -> Atomic.set flag true));
     check_within 2. "the task has run" (fun () -> Atomic.get flag);
-    Staff.set_allowed (core pool) 1 ~tell:ignore
+    Load.set_allowed (core pool) 1 ~tell:ignore
   done
 
 (* The caller waits by a flag for many tasks, or for two that talk to each other: not each step waits for the
@@ -562,7 +562,7 @@ let watchdog_runs_what_is_waited_for () =
 let watchdog_goes_on () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
-  Staff.set_allowed (core pool) 0 ~tell:ignore;
+  Load.set_allowed (core pool) 0 ~tell:ignore;
   let steps = 200 in
   let left = Atomic.make steps in
   let tasks = List.init steps (fun _ -> Task.async (fun () -> Atomic.decr left)) in
@@ -587,7 +587,7 @@ let watchdog_goes_on () =
 let watchdog_goes_on_for_longer () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
-  Staff.set_allowed (core pool) 0 ~tell:ignore;
+  Load.set_allowed (core pool) 0 ~tell:ignore;
   let tasks = 60 in
   let left = Atomic.make tasks in
   let work () =
@@ -614,7 +614,7 @@ let watchdog_looks_at_every_caller () =
   in
   let other = Domain.spawn work in
   check_within 2. "the other one works" (fun () -> Atomic.get begun);
-  Staff.set_allowed (core pool) 0 ~tell:ignore;
+  Load.set_allowed (core pool) 0 ~tell:ignore;
   (* It has looked at each place many times. *)
   Unix.sleepf 0.5;
   Pool.run pool (fun () ->
@@ -628,8 +628,8 @@ let watchdog_looks_at_every_caller () =
   Domain.join other
 
 let allow pool n =
-  Staff.set_allowed (core pool) n ~tell:ignore;
-  Staff.note_shortage ()
+  Load.set_allowed (core pool) n ~tell:ignore;
+  Load.note_shortage ()
 
 let passing_checks flag () =
   Task.check ();
@@ -674,10 +674,10 @@ let outsider_hires_for_what_waits within () =
 let looks_are_seldom pool =
   Pool.run pool @@ fun () ->
   let w = current () in
-  check_within 2. "a look is due" (fun () -> Staff.is_due w);
+  check_within 2. "a look is due" (fun () -> Load.is_due w);
   check_within 2. "no other is, after it" (fun () ->
-      Staff.look w;
-      not (Staff.is_due w))
+      Load.look w;
+      not (Load.is_due w))
 
 let looks_of_all_are_seldom () =
   fixed 2 looks_are_seldom;
@@ -687,16 +687,16 @@ let looks_of_all_are_seldom () =
 let nobody_comes_after_close () =
   let over = Atomic.make false in
   let rec look_on pool =
-    Staff.look (current ());
+    Load.look (current ());
     if not (Atomic.get over) then look_on pool
   in
   let close_one i =
     let pool = Pool.create ~domains:3 ~oversubscribe:true () in
     let core = core pool in
     Pool.run pool (fun () ->
-        Staff.set_allowed core 0 ~tell:ignore;
+        Load.set_allowed core 0 ~tell:ignore;
         ignore (within 0.02 (fun () -> Atomic.get core.residents = 0));
-        Staff.set_allowed core 2 ~tell:ignore;
+        Load.set_allowed core 2 ~tell:ignore;
         let spin () =
           for _ = 1 to i mod 50 * 200 do
             Domain.cpu_relax ()
@@ -736,7 +736,7 @@ let look_hires_by_the_watchdog () =
 let in_another f = fixed 1 (fun other -> Pool.run other f)
 
 let run_tests () =
-  Alcotest.run "staff"
+  Alcotest.run "load"
     [
       ( "numbers",
         [

@@ -1,0 +1,100 @@
+(** The load controller: how many residents each pool may have at the moment. *)
+
+(** {1 Decisions} *)
+
+type decision = {
+  at : int;  (** ns *)
+  pool : int option;  (** its number; all pools, if none *)
+  what : string;
+  why : string;
+}
+
+val decisions : decision list Atomic.t
+(** The last 32, the newest first. *)
+
+val decide : ?pool:Place.pool -> string -> string -> unit
+(** [decide what why] notes a decision. *)
+
+val plural : int -> string -> string
+(** [plural 2 "CPU"] is ["2 CPUs"]. *)
+
+(** {1 The budget} *)
+
+(** [MUSTER_GOVERNOR]. *)
+type mode = On | Off
+
+val mode : mode
+
+val ignored_mode : string option
+(** What [MUSTER_GOVERNOR] says, if that is neither. *)
+
+val online : int
+(** CPUs of the machine. *)
+
+val cpus : unit -> int
+(** CPUs that the process may use, as of the last look. *)
+
+val governor : Governor.t Atomic.t
+(** Only tests write it elsewhere. *)
+
+val runnable : unit -> int option
+(** Threads of the machine that run or could, if that tells something about the process's CPUs. *)
+
+val is_bound : Place.pool -> bool
+(** Whether the pool's size follows the machine. *)
+
+val callers : Place.pool -> int
+(** Callers that work in the pool, and not in another one within it. *)
+
+val share : cpus:int -> callers:int -> pools:int -> rank:int -> int -> int
+(** [share ~cpus ~callers ~pools ~rank n] is how many residents a pool with [n] callers may have,
+    the [rank]th of so many [pools] in use, with so many [callers] in all. *)
+
+val share_out : unit -> unit
+(** Tells all pools how many residents they may have. *)
+
+val set_allowed : Place.pool -> int -> tell:(int -> unit) -> unit
+(** Sets how many residents the pool may have, and tells its workers. [tell] is called first if that
+    is another number. *)
+
+val resize : Place.pool -> unit
+(** Fits the pool's size to {!cpus}. *)
+
+val refresh_cpus : ?files:bool -> int -> unit
+(** [refresh_cpus now] looks how many CPUs the process may use, if it was bound to others, or,
+    unless [files] is false, a second has passed. *)
+
+val has_room : Place.pool -> bool
+(** Whether there is a CPU for one more resident, or it would do no harm without one. *)
+
+val lend_for : int -> unit
+(** [lend_for now]: there is no CPU for one more resident. *)
+
+val refusal_ns : int
+(** So long after a refused domain nobody asks for another. *)
+
+val try_again : Place.pool -> unit
+(** Allows residents again, that long after a refusal. *)
+
+val note_shortage : unit -> unit
+(** Notes for all checkpoints whether some pool has fewer workers than its size. *)
+
+(** {1 A worker looks}
+
+    By the owner of the slot. *)
+
+val every : int
+(** Ticks between two looks. *)
+
+val is_over_budget : Place.t -> bool
+(** Whether the worker is a resident that has to leave. *)
+
+val look : Place.t -> unit
+val is_due : Place.t -> bool
+val look_if_due : Place.t -> unit
+
+val look_if_short : Place.t -> unit
+(** {!look_if_due} where the pool has fewer workers than its size. *)
+
+val settle_heap : Place.t -> unit
+(** {!Heap.settle} for a worker of the pool. *)
