@@ -299,6 +299,7 @@ let count w = w.own.counts.regions <- w.own.counts.regions + 1
 
 let run ?(to_the_end = false) w ~revoke ~workers share =
   Context.check_at w;
+  if Atomic.get w.look <> 0 then Load.look w;
   let report = Mailbox.report () in
   let share = Context.carry w share and backtrace = Machine.backtrace_status () in
   count w;

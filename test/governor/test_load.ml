@@ -661,14 +661,6 @@ let caller_hires_for_what_waits () =
   check_within 2. "gone" (fun () -> residents pool = 0);
   look_hires_for_what_waits pool ~start:Task.async ~within:(fun f -> f ())
 
-(* A thread that is in no pool, or in another one: nobody else looks. *)
-let outsider_hires_for_what_waits within () =
-  fixed 4 @@ fun pool ->
-  allow pool 1;
-  check_within 2. "gone" (fun () -> residents pool <= 1);
-  let start f = Pool.run pool (fun () -> Task.async f) in
-  look_hires_for_what_waits pool ~start ~within
-
 (* A look goes over all pools: loops that took one at each chunk were several times as slow beside 100 idle
    pools. (A collection calls for one, or the machine takes 2 ms between the two.) *)
 let looks_are_seldom pool =
@@ -733,8 +725,6 @@ let look_hires_by_the_watchdog () =
     (Muster_core.Promise.any task);
   check_within 2. "begun" (passing_checks begun)
 
-let in_another f = fixed 1 (fun other -> Pool.run other f)
-
 let run_tests () =
   Alcotest.run "load"
     [
@@ -780,10 +770,7 @@ let run_tests () =
           case "goes on for longer" watchdog_goes_on_for_longer;
           case "looks at every caller" watchdog_looks_at_every_caller;
           case "is busy, and a look hires" caller_hires_for_what_waits;
-          case "is busy, and an outsider hires" (outsider_hires_for_what_waits (fun f -> f ()));
           case "was refused, and a look hires it" look_hires_by_the_watchdog;
-          case "is busy, and a caller of another pool hires"
-            (outsider_hires_for_what_waits in_another);
         ] );
       ( "looks",
         [
