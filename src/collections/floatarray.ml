@@ -24,33 +24,15 @@ let build code n chunk =
   r
 
 let[@inline never] init_chunk f r lo hi =
-  let i = ref lo in
-  while hi - !i >= 3 do
-    let j = !i in
-    unsafe_set r j (f j);
-    unsafe_set r (j + 1) (f (j + 1));
-    unsafe_set r (j + 2) (f (j + 2));
-    unsafe_set r (j + 3) (f (j + 3));
-    i := j + 4
-  done;
-  for j = !i to hi do
-    unsafe_set r j (f j)
+  for i = lo to hi do
+    unsafe_set r i (f i)
   done
 
 let init n f = if n < 2 then Std.init n f else build (code f) n (init_chunk f)
 
 let[@inline never] map_chunk f a r lo hi =
-  let i = ref lo in
-  while hi - !i >= 3 do
-    let j = !i in
-    unsafe_set r j (f (unsafe_get a j));
-    unsafe_set r (j + 1) (f (unsafe_get a (j + 1)));
-    unsafe_set r (j + 2) (f (unsafe_get a (j + 2)));
-    unsafe_set r (j + 3) (f (unsafe_get a (j + 3)));
-    i := j + 4
-  done;
-  for j = !i to hi do
-    unsafe_set r j (f (unsafe_get a j))
+  for i = lo to hi do
+    unsafe_set r i (f (unsafe_get a i))
   done
 
 let map f a = if length a < 2 then Std.map f a else build (code f) (length a) (map_chunk f a)
@@ -94,33 +76,15 @@ let map_from_array f a =
 (* {2 Effects} *)
 
 let[@inline never] iter_chunk f a lo hi =
-  let i = ref lo in
-  while hi - !i >= 3 do
-    let j = !i in
-    f (unsafe_get a j);
-    f (unsafe_get a (j + 1));
-    f (unsafe_get a (j + 2));
-    f (unsafe_get a (j + 3));
-    i := j + 4
-  done;
-  for j = !i to hi do
-    f (unsafe_get a j)
+  for i = lo to hi do
+    f (unsafe_get a i)
   done
 
 let iter f a = if length a < 2 then Std.iter f a else run f a (iter_chunk f a)
 
 let[@inline never] iteri_chunk f a lo hi =
-  let i = ref lo in
-  while hi - !i >= 3 do
-    let j = !i in
-    f j (unsafe_get a j);
-    f (j + 1) (unsafe_get a (j + 1));
-    f (j + 2) (unsafe_get a (j + 2));
-    f (j + 3) (unsafe_get a (j + 3));
-    i := j + 4
-  done;
-  for j = !i to hi do
-    f j (unsafe_get a j)
+  for i = lo to hi do
+    f i (unsafe_get a i)
   done
 
 let iteri f a = if length a < 2 then Std.iteri f a else run f a (iteri_chunk f a)

@@ -15,7 +15,7 @@
    have left than are counted, one pass drops all dead waiters. The waiters that have left pay for
    it. At rest the meeting is empty. *)
 
-open Muster_core
+module Waiter = Muster_core.Waiter
 
 type state =
   | Open of {

@@ -1,4 +1,5 @@
-open Muster_core
+module Task = Muster_core.Task
+module Waiter = Muster_core.Waiter
 
 type 'a t = 'a Port.t
 

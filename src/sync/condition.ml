@@ -5,7 +5,8 @@
 
    At rest the queue is empty, or holds dead waiters. *)
 
-open Muster_core
+module Outcome = Muster_core.Outcome
+module Waiter = Muster_core.Waiter
 
 type t = Waiter.t Fifo.t Atomic.t
 

@@ -2,7 +2,7 @@
    while the count is above 0. The call that takes it to 0 takes all waiters out in the same step,
    and grants them. Dead waiters (of cancelled tasks) need no care. At rest it is [opened]. *)
 
-open Muster_core
+module Waiter = Muster_core.Waiter
 
 type state = { left : int; waiters : Waiter.t Fifo.t }
 type t = state Atomic.t

@@ -12,7 +12,9 @@
 
    At rest it is Pending, Value or Failed. *)
 
-open Muster_core
+module Outcome = Muster_core.Outcome
+module Strand = Muster_core.Strand
+module Waiter = Muster_core.Waiter
 
 exception Undefined = Stdlib.Lazy.Undefined
 

@@ -32,7 +32,9 @@
 
    At rest: Free, or Held by a party that runs. *)
 
-open Muster_core
+module Outcome = Muster_core.Outcome
+module Strand = Muster_core.Strand
+module Waiter = Muster_core.Waiter
 
 type state = Free | Held of int | Busy of busy
 and busy = { holder : int; woken : bool; first : Waiter.t option; queue : Waiter.t Fifo.t }

@@ -14,7 +14,7 @@
 
    An offer without rivals needs no race: only its own acceptance grants its waiter. *)
 
-open Muster_core
+module Waiter = Muster_core.Waiter
 
 type race = int Atomic.t
 type t = Alone of Waiter.t | One_of of { race : race; number : int; waiter : Waiter.t }

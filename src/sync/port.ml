@@ -48,7 +48,7 @@
    Every loop goes round only because another party's step succeeded, or an offer has become
    void. *)
 
-open Muster_core
+module Outcome = Muster_core.Outcome
 
 type 'a t = {
   number : int;

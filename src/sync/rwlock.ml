@@ -10,7 +10,9 @@
    [writer] is the writer's number; [in_transit] until a writer that was let in has run. (It may
    be dead and its task do other things meanwhile, so its number would not do.) *)
 
-open Muster_core
+module Outcome = Muster_core.Outcome
+module Strand = Muster_core.Strand
+module Waiter = Muster_core.Waiter
 
 type entry = { writes : bool; waiter : Waiter.t }
 

@@ -31,7 +31,8 @@
    was. So it tries again where a channel has changed meanwhile. Else all cases failed in states
    that stood side by side. (A state never comes back.) *)
 
-open Muster_core
+module Task = Muster_core.Task
+module Waiter = Muster_core.Waiter
 
 type 'b case =
   | Receive : 'a Port.t * ('a option -> 'b) -> 'b case

@@ -11,7 +11,8 @@
 
    At rest: permits are in [Permits], or with the parties that acquired them. *)
 
-open Muster_core
+module Outcome = Muster_core.Outcome
+module Waiter = Muster_core.Waiter
 
 type state = Permits of int | Waiters of Waiter.t Fifo.t  (** not empty, and no permits *)
 type t = state Atomic.t
