@@ -55,8 +55,10 @@ type trial = {
 let unread = 0
 
 let start ?(min_rest = Tuning.min_moved) code ~n =
-  let at = if is_saturated () then unread else Machine.ticks () in
-  { code; n; min_rest; chunk = 1; seen = 0; at; checked = at; measured = 0; spent = 0 }
+  let saturated = is_saturated () in
+  let at = if saturated then unread else Machine.ticks () in
+  let chunk = if saturated then Tuning.max_unmeasured else 1 in
+  { code; n; min_rest; chunk; seen = 0; at; checked = at; measured = 0; spent = 0 }
 
 let next t = t.chunk
 
@@ -76,7 +78,7 @@ let check_if_due t now =
 let note t ~took ~iterations =
   t.measured <- t.measured + iterations;
   t.spent <- t.spent + took;
-  if took < Tuning.between_looks then t.chunk <- Int.max 1 (2 * iterations)
+  if took < Tuning.between_looks then t.chunk <- Tuning.chunk_growth * iterations
   else if took > 2 * Tuning.between_looks && iterations > 1 then t.chunk <- iterations / 2
 
 let pays_after t k now =
@@ -95,23 +97,17 @@ let pays_after t k now =
     false
   end
 
-(* The first look after a chunk that was not measured only reads the clock. *)
+(* The first look after iterations that were not measured only reads the clock. *)
 let pays t k =
-  if k < Tuning.max_unmeasured && is_saturated () then begin
-    t.chunk <- Int.max 1 (2 * (k - t.seen));
+  let now = Machine.ticks () in
+  if t.at <> unread then pays_after t k now
+  else begin
+    t.chunk <- 1;
     t.seen <- k;
-    t.at <- unread;
+    t.at <- now;
+    check_if_due t now;
     false
   end
-  else
-    let now = Machine.ticks () in
-    if t.at <> unread then pays_after t k now
-    else begin
-      t.seen <- k;
-      t.at <- now;
-      check_if_due t now;
-      false
-    end
 
 let rec alone_from t go k =
   if t.n - k <= t.chunk then begin

@@ -2,12 +2,13 @@
 
     Nobody knows beforehand what an iteration costs, and what is remembered of a function (Site) may
     be wrong for this call. So a loop that seems too short stays with its caller, who looks at the
-    clock after 1, 2, 4, 8 … iterations, and at least every few microseconds. Once the rest is worth
+    clock after 1, 4, 13, 40 … iterations, and at least every ten microseconds. Once the rest is worth
     it, the rest is shared. So a loop that was cheap so far and turns dear is shared at the latest
-    when it has taken twice the time after which sharing would have paid, or one iteration more.
+    when it has taken four times the time after which sharing would have paid, or one iteration more.
 
-    A worker that has offered enough already reads no clock in the first iterations: it only looks
-    whether that is still so. *)
+    A worker that has offered enough already looks at no clock in the first
+    {!Tuning.max_unmeasured} iterations: a loop below a loop that was handed out costs what its plain
+    twin costs. *)
 
 (** {2 Ranges} *)
 
@@ -52,11 +53,10 @@ val start : ?min_rest:int -> int -> n:int -> trial
 
 val pays : trial -> int -> bool
 (** [pays t k], after [k] iterations in all, tells whether the others are worth sharing; their cost
-    is remembered then. Call it after 1, 2, 4, 8 … iterations, and every {!next} iterations in the
-    long run. A checkpoint now and then, so it may raise. *)
+    is remembered then. A checkpoint now and then, so it may raise. *)
 
 val next : trial -> int
-(** The number of iterations until the next call of {!pays}: 1 at first. *)
+(** The iterations until {!pays} is to be called next. *)
 
 val finish : trial -> unit
 (** Remembers what the iterations took that were measured. *)
