@@ -110,15 +110,14 @@ let pays t k =
   end
 
 let rec alone_from t go k =
-  if t.n - k <= t.chunk then begin
+  let m = t.chunk in
+  if t.n - k <= m then begin
     if go k (t.n - k) then finish t;
     t.n
   end
-  else
-    let m = t.chunk in
-    if not (go k m) then t.n
-    else if pays t (k + m) then k + m
-    else alone_from t go (k + m)
+  else if not (go k m) then t.n
+  else if pays t (k + m) then k + m
+  else alone_from t go (k + m)
 
 let alone ?min_rest code ~n go =
   if n > 1 then alone_from (start ?min_rest code ~n) go 0
