@@ -141,7 +141,7 @@ let to_array l =
 let sort_in_place in_place cmp l code cost n =
   let since = Machine.ticks () in
   (match l with x :: y :: _ -> ignore (cmp x y) | _ -> ());
-  if Machine.ticks () - since > Tuning.min_shared / 16 then None
+  if Machine.ticks () - since > Tuning.long_comparison then None
   else begin
     let made = in_place cmp l in
     Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;

@@ -98,8 +98,17 @@ let walked = 1000
 
 let walk = Machine.ticks_of_us 5
 
-(* The first elements of a list are done without a look if they are trusted to take less. *)
+(* So many elements of a list are done without a look if they are trusted to take less than
+   [short]. *)
+let few = 128
+
 let short = min_shared / 4
+
+(* A list whose first comparison takes longer is sorted as an array, which can be shared. *)
+let long_comparison = min_shared / 16
+
+(* Elements of a sequence that take longer are worth to be read in blocks. *)
+let worth_a_block = Machine.ticks_of_us 1 / 10
 
 (* Elements of a piece: longer ones would do the caches no good. *)
 let longest_piece = 4096

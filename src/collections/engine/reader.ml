@@ -9,6 +9,7 @@ module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
+module Tuning = Muster_loop.Tuning
 
 (* Elements. The first block has two leaves of reductions, and the longest should stay in a
    cache. *)
@@ -17,9 +18,6 @@ let longest_block = 4096
 
 (* How many times longer the next stretch in place is. *)
 let growth = 4
-
-(* Elements that take longer are worth a block, in ticks. *)
-let short = Machine.ticks_of_us 1 / 10
 
 type 'a consumer = {
   code : int;
@@ -63,13 +61,14 @@ let run_block c s start size =
 
 (* At the end [n] may be more than there were: so only a cost that has grown is learnt. *)
 let confirm c next n cost ticks =
-  if Option.is_some next || ticks > n * short then Site.confirm c.code cost ~ticks ~iterations:n
+  if Option.is_some next || ticks > n * Tuning.worth_a_block then
+    Site.confirm c.code cost ~ticks ~iterations:n
 
 (* Unless the function was cheap a moment ago, it is tried on as few elements as can be. *)
 let run c s =
   let rec go s start size since =
     let cost = Site.cost c.code in
-    if Site.estimate cost 1 > short then
+    if Site.estimate cost 1 > Tuning.worth_a_block then
       let size = Int.max first_block size in
       let next = run_block c s start size in
       continue next (start + size) (2 * size) (Machine.ticks ())

@@ -236,8 +236,7 @@ let run_long first job from =
 
    Nearly all of its time is the user's function's: so it begins without a job. *)
 
-let few = 128
-let is_short code = Site.estimate (Site.cost code) few < Tuning.short && Site.is_trusted ()
+let is_short code = Site.estimate (Site.cost code) Tuning.few < Tuning.short && Site.is_trusted ()
 
 let begin_trial (p : _ piece) =
   if p.source.is_end p.rest then 0
@@ -245,11 +244,11 @@ let begin_trial (p : _ piece) =
 
 let front source ~code ~unit from =
   let refill = Some begin_trial in
-  { rest = from; left = few; start = 0; next = few; refill; source; code; unit }
+  { rest = from; left = Tuning.few; start = 0; next = Tuning.few; refill; source; code; unit }
 
 let run_from first job from =
   if is_short job.code then begin
-    let p = of_job job first from few (Some begin_trial) in
+    let p = of_job job first from Tuning.few (Some begin_trial) in
     let r = job.work p in
     let rs, last = go_on job p in
     (r :: rs, last)
