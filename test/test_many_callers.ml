@@ -322,20 +322,6 @@ let told_once () =
   late "an inner scope" (cleans_up (fun () -> Task.scope (fun _ -> never ())));
   late "an inner pool" (fun () -> cleans_up (fun () -> Pool.run (Pool.default ()) never) ())
 
-(* As what cleans up, the function might wait for ever. *)
-let sequences () =
-  let calls = ref 0 in
-  let stopped s () =
-    Task.cancel_scope s;
-    Task.check ();
-    Stdlib.Seq.Nil
-  in
-  let iterate s =
-    Muster.Seq.iter (fun _ -> incr calls) (fun () -> Stdlib.Seq.Cons (1, stopped s))
-  in
-  check_raises "scope" Task.Cancelled (fun () -> Task.scope iterate);
-  check_int "calls for the first" 0 !calls
-
 let hooks () =
   let hooked = ref false in
   let hook () =
@@ -479,7 +465,6 @@ let () =
           case "innermost pool" innermost;
           crowd_case "back through another pool" back;
           crowd_case "told once" (in_it told_once);
-          crowd_case "sequences" (in_it sequences);
           crowd_case "hooks" (in_it hooks);
           crowd_case "checkpoints" (fun pool -> in_it (fun () -> checkpoints pool) pool);
           crowd_case "long loops" (fun pool -> in_it (fun () -> long_loops pool) pool);

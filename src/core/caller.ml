@@ -169,6 +169,7 @@ let rec finish_up w =
 
 (* May be done twice. *)
 let pack_up { w; outer; shown } () =
+  w.own.handled <- false;
   serve w;
   Deque.sweep w.deque;
   publish_counts w;
@@ -207,15 +208,6 @@ let leave_after visit result =
     leave visit;
     raise exn
 
-(* Without the handler that would let [f] suspend. *)
-let visiting visit f =
-  match as_host visit.w f with
-  | result -> leave_after visit result
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    leave_after visit ();
-    Context.rethrow failure
-
 (* An entry that an exception has left behind counts for nobody who waits. *)
 let waiting_for p wait =
   let over = Atomic.make false in
@@ -232,17 +224,42 @@ let waiting_for p wait =
 
 let wait_as w p = waiting_for p (help w)
 
-(* [f] is the caller's strand, though it may go on elsewhere. *)
-let in_fiber_to_end f w =
-  let strand = w.own.strand in
-  let f () =
-    w.own.strand <- strand;
-    f ()
-  in
-  let p = Promise.(make nowhere (Context.carry w f)) in
-  execute w ~records:(Machine.backtrace_status ()) (Promise.any p);
-  wait_as w p;
+(* {2 The caller's fiber}
+
+   [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the thread goes on with the
+   place's loop, and any worker may go on with the fiber. The thread returns when that has ended. What strikes the thread
+   meanwhile (Ctrl-C) is raised where the fiber waits. One more, while the one before has yet to be raised, ends the
+   call, and the fiber goes on by itself. *)
+
+let rec await_fiber w call p =
+  match if not (Promise.is_done p) then wait_as w p with
+  | () -> ()
+  | exception exn -> pass_strike_on w call p (Outcome.caught exn)
+
+and pass_strike_on w call p failure =
+  if Promise.claim p || not (strike call failure) then Outcome.raise failure;
+  await_fiber w call p
+
+let in_fiber f w =
+  let call = call w and p = Promise.(make nowhere (fun () -> f w)) in
+  w.own.handled <- true;
+  w.own.counts.tasks <- w.own.counts.tasks + 1;
+  (match
+     in_fiber_under (handler_of_call call) p;
+     if not (Promise.is_done p) then wait_as w p
+   with
+  | () -> ()
+  | exception exn -> pass_strike_on w call p (Outcome.caught exn));
+  Option.iter Outcome.raise (take_strike call);
   Promise.result p
+
+let visiting visit f =
+  match as_host visit.w (in_fiber f) with
+  | result -> leave_after visit result
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    leave_after visit ();
+    Context.rethrow failure
 
 let refuse_or_send fn pool task =
   kept_open pool (fun () ->
@@ -276,13 +293,12 @@ let again w f =
   let put_all_back () = Outcome.firmly put_back () () in
   telling_caller (fun () ->
       Outcome.finally put_all_back () (fun () ->
-          w.own.handled <- false;
           w.own.strand <- me;
           bring_context w ~outer:part_of;
           if owned before then Compat.set here w;
           leave_for_another outer;
           if was_away then come_back w;
-          as_host w f))
+          as_host w (in_fiber f)))
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =

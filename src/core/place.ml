@@ -30,6 +30,7 @@ type t = {
   dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Load) *)
   domains : joinable list Atomic.t;
       (** the resident's, and those before it that nobody has joined *)
+  left : Promise.any Atomic.t;  (** for its thread, which sleeps: the fiber that goes on ([Run.leave_to]) *)
   own : own;
   published : counts Atomic.t;  (** as of the owner's last pause *)
 }
@@ -187,6 +188,7 @@ let make pool index =
       backtrace = Compat.padded (Atomic.make false);
       unfenced = Compat.padded (Atomic.make false);
       away = Compat.padded (Atomic.make false);
+      left = Atomic.make none;
       own = make_own pool.home index;
       published = Compat.padded (Atomic.make (zero ()));
     }

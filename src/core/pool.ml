@@ -210,7 +210,7 @@ let rec with_current ~in_place f =
     with_worker ~if_closed "Pool.run" (current ()) ~in_place f
 
 let run pool f =
-  if inside pool then f () else with_worker "Pool.run" pool ~in_place:f (in_fiber_to_end f)
+  if inside pool then f () else with_worker "Pool.run" pool ~in_place:f (fun _ -> f ())
 
 let with_ ?name ?domains ?oversubscribe f =
   check_create "Pool.with_" ~domains ~minor_heap_words:None;

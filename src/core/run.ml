@@ -7,12 +7,37 @@
 open Place
 open Publish
 
+(* What strikes a caller's thread while its fiber waits, or goes on elsewhere: it is raised where the fiber waits, at once
+   or the next time (Caller). Both write one and then read the other, so one of them sees that both are there. *)
+type call = {
+  caller : Place.t;  (** where its thread is *)
+  struck : Outcome.failure option Atomic.t;
+  waits : (unit -> unit) Atomic.t;  (** goes on with the fiber, if it still waits there *)
+}
+
+let call caller = { caller; struck = Atomic.make None; waits = Atomic.make ignore }
+
+(* Of fibers that are no callers': nobody strikes it. *)
+let no_call = call nobody
+
+(* Whether it will be raised there: not if the one before it has yet to be. *)
+let strike call failure =
+  Atomic.compare_and_set call.struck None (Some failure)
+  && begin
+    (Atomic.get call.waits) ();
+    true
+  end
+
+let take_strike call =
+  match Atomic.get call.struck with None -> None | Some _ -> Atomic.exchange call.struck None
+
 (* [given_up] takes what is left of the strand. It is there before the effect is performed: where something
    is allocated an asynchronous exception may strike, and between [perform] and [given_up] it would lose the
    strand. (So it may where a partial application is called: that begins with a look for signals.) *)
 type suspension = {
   host : pool;
   register : Promise.waker -> unit;
+  call : call ref;  (** the handler's *)
   given_up : ((unit, unit) Effect.Deep.continuation -> unit) option;
 }
 
@@ -34,21 +59,25 @@ let go_on_late w =
 
 let[@inline] free_mailbox w = if w.own.in_share then go_on_late w
 
-let raise_at k exn =
-  let failure = Outcome.caught exn in
+let raise_failure_at k (failure : Outcome.failure) =
   Effect.Deep.discontinue_with_backtrace k failure.exn failure.backtrace
+
+let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
 let count_suspended pool n = ignore (Atomic.fetch_and_add pool.suspended n)
 
 (* What goes on with the strand, as an entry for a deque. Where an exception strikes before the strand
    goes on, it is raised where the strand waits. *)
-let rest_of pool k =
+let rest_of pool call k =
   let put_back = Context.keep () and records = Machine.backtrace_status () in
   let rest () =
     count_suspended pool (-1);
     Machine.record_backtrace records;
     match put_back () with
-    | () -> Effect.Deep.continue k ()
+    | () -> (
+      match take_strike call with
+      | None -> Effect.Deep.continue k ()
+      | Some failure -> raise_failure_at k failure)
     | exception exn ->
       put_back ();
       raise_at k exn
@@ -62,18 +91,38 @@ let resume pool rest =
   let wake () = Outcome.firmly submit pool rest in
   wake
 
+(* To the sleeping thread of that place, which is woken, and goes on with it unless somebody steals it first; whether it
+   sleeps. It looks for [left] after each sleep (Sleep.take_left). *)
+let leave_to w rest =
+  Atomic.compare_and_set w.left none rest
+  && (Parking.wake w.pool.parking w.index || not (Atomic.compare_and_set w.left rest none))
+
+(* A caller's thread that is awake runs something else meanwhile. *)
+let go_on { caller; _ } rest = if not (leave_to caller rest) then submit caller.pool rest
+
+let resume_call call rest =
+  let wake () = Outcome.firmly go_on call rest in
+  wake
+
 (* A share that suspends (it runs in a fiber: [run_share_on_top]) frees its worker's mailbox before
    anybody can go on with it.
 
    An exception that strikes here is the strand's, unless somebody goes on with that already. *)
-let suspend pool register k =
+let suspend pool register call k =
   match
     Option.iter free_mailbox (owned_place ());
-    rest_of pool k
+    rest_of pool call k
   with
   | exception exn -> raise_at k exn
   | rest -> (
-    match register (resume pool rest) with
+    match
+      let resume = if call == no_call then resume pool rest else resume_call call rest in
+      if call != no_call then begin
+        Atomic.set call.waits resume;
+        if Option.is_some (Atomic.get call.struck) then resume ()
+      end;
+      register resume
+    with
     | () -> ()
     | exception exn ->
       if not (Promise.claim rest) then raise exn;
@@ -81,14 +130,25 @@ let suspend pool register k =
       raise_at k exn)
 
 let suspension host register =
-  let given_up k = suspend host register k in
-  { host; register; given_up = Some given_up }
+  let call = ref no_call in
+  let given_up k = suspend host register !call k in
+  { host; register; call; given_up = Some given_up }
 
 let handler =
   let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
     match eff with Suspend { given_up; _ } -> given_up | _ -> None
   in
   Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
+
+let handler_of_call mine =
+  let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
+    match eff with
+    | Suspend { call; given_up; _ } ->
+      call := mine;
+      given_up
+    | _ -> None
+  in
+  { handler with effc }
 
 (* One that notes the first wait, before anybody can end it. *)
 let noting waited =
@@ -134,6 +194,7 @@ let refuse_endless w =
   if nested land (depth_between_looks - 1) = 0 && nested > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
+let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
 let in_fiber = Compat.fibers handler (fun p -> ignore (Promise.run p))
 
 let[@inline] put_back_after w (before : Context.t) ~handled ~nested =

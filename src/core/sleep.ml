@@ -182,8 +182,19 @@ let disturbance (w : P.t) =
   let { P.parks; tasks; _ } = counts in
   fun () -> counts.parks <> parks || counts.tasks <> tasks
 
+(* What was left for the sleeper (Run.leave_to) is its next task, unless it sleeps within another: then it is a thief's. *)
+let take_left (w : P.t) =
+  if Atomic.get w.left != P.none then begin
+    let rest = Atomic.exchange w.left P.none in
+    if rest != P.none then begin
+      Deque.push w.deque rest;
+      wake_for_work w.pool
+    end
+  end
+
 let end_sleep (w : P.t) =
   Parking.cancel w.pool.parking w.index;
+  take_left w;
   if Atomic.get w.dormant then Atomic.set w.dormant false
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)

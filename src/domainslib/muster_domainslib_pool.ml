@@ -97,7 +97,7 @@ let rec leave t visit =
   else if less.last_closes && less.inside = [] && not (Atomic.get t.torn_down) then tear_down t
 
 let enter t f =
-  Caller.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (Caller.in_fiber_to_end f)
+  Caller.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (fun _ -> f ())
 
 let run t f =
   check t;

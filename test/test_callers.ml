@@ -1,0 +1,143 @@
+(* Calls from outside the pool, one branch of which waits, and goes on before another can end. Each kind of call, from each
+   kind of caller, woken in each way, on 1, 2 and 4 workers, beside a process that uses a CPU: each ends. *)
+
+open Harness
+module Task = Muster.Task
+
+(* {2 What ends a wait} *)
+
+let shortly = 0.002
+
+let message () =
+  let chan = Muster.Chan.unbounded () in
+  let send () =
+    Thread.delay shortly;
+    Muster.Chan.send chan ()
+  in
+  let thread = Thread.create send () in
+  Muster.Chan.recv chan;
+  Thread.join thread
+
+let deadline () =
+  let never () = Muster.Latch.await (Muster.Latch.create 1) in
+  try Task.with_deadline shortly never with Task.Deadline_exceeded -> ()
+
+let blocking () = Task.blocking (fun () -> Unix.sleepf shortly)
+let await () = Task.await (Task.async blocking)
+
+let wakers =
+  [ ("blocking", blocking); ("message", message); ("deadline", deadline); ("await", await) ]
+
+(* {2 Calls}
+
+   [wait] returns after a while. What [until] does ends only when the code after [wait] has said so. *)
+
+let until flag =
+  while not (Atomic.get flag) do
+    Task.check ()
+  done
+
+let two_branches call wait =
+  let flag = Atomic.make false in
+  let first () =
+    wait ();
+    Atomic.set flag true
+  in
+  call first (fun () -> until flag)
+
+let by_index first second i = if i = 0 then first () else second ()
+let both = two_branches (fun f g -> ignore (Muster.both f g))
+
+let parallel_for =
+  two_branches (fun f g -> Muster.parallel_for ~grain:1 ~start:0 ~finish:1 (by_index f g))
+
+let map = two_branches (fun f g -> ignore (Muster.Array.map (by_index f g) [| 0; 1 |]))
+let all = two_branches (fun f g -> ignore (Task.all [ f; g ]))
+let first wait = Task.first [ wait; (fun () -> until (Atomic.make false)) ]
+
+let scope wait =
+  let endless s =
+    ignore (Task.fork s (fun () -> until (Atomic.make false)));
+    wait ();
+    Task.cancel_scope s
+  in
+  try Task.scope endless with Task.Cancelled -> ()
+
+let fork =
+  two_branches (fun f g ->
+      Task.scope (fun s ->
+          let task = Task.fork s g in
+          f ();
+          Task.await task))
+
+let with_deadline =
+  two_branches (fun f g ->
+      Task.with_deadline 60. (fun () ->
+          let task = Task.async g in
+          f ();
+          Task.await task))
+
+let calls =
+  [
+    ("both", both);
+    ("parallel_for", parallel_for);
+    ("Array.map", map);
+    ("all", all);
+    ("first", first);
+    ("scope", scope);
+    ("fork", fork);
+    ("with_deadline", with_deadline);
+  ]
+
+(* {2 Callers} *)
+
+let callers = [ ("main program", fun f -> f ()); ("thread", in_thread); ("domain", in_domain) ]
+
+(* [f] with a default pool of so many workers. *)
+let with_default workers f =
+  let open Muster_core.Pool in
+  let before = Atomic.get default_pool in
+  let pool = create ~domains:workers ~oversubscribe:true () in
+  let finally () =
+    Atomic.set default_pool before;
+    close pool
+  in
+  Atomic.set default_pool (Some pool);
+  Fun.protect f ~finally
+
+let beside_a_busy_process f =
+  let null = Unix.openfile "/dev/null" [ Unix.O_RDWR ] 0 in
+  let arguments = [| "sh"; "-c"; "while :; do :; done" |] in
+  let busy = Unix.create_process "sh" arguments null null null in
+  let finally () =
+    Unix.kill busy Sys.sigkill;
+    ignore (Unix.waitpid [] busy);
+    Unix.close null
+  in
+  Fun.protect f ~finally
+
+let times = 3
+
+(* The only worker runs the other branch, which polls and lets nobody else run. An event that comes from outside calls one more
+   worker; a deadline does not. *)
+let wakers_on workers = if workers = 1 then List.remove_assoc "deadline" wakers else wakers
+
+let each_ends call workers () =
+  let from_one (who, enter) =
+    List.iter
+      (fun (waker, wait) ->
+        for i = 1 to times do
+          match enter (fun () -> call wait) with
+          | () -> ()
+          | exception exn -> failf "%s, %s, %d: %s" who waker i (Printexc.to_string exn)
+        done)
+      (wakers_on workers)
+  in
+  beside_a_busy_process (fun () ->
+      with_default workers (fun () -> List.iter from_one callers))
+
+let cases (name, call) =
+  let on workers = case ~seconds:120 (Printf.sprintf "%d workers" workers) (each_ends call workers) in
+  (name, List.map on [ 1; 2; 4 ])
+
+let () = Alcotest.run "callers" (List.map cases calls)
