@@ -8,7 +8,16 @@
    early enough, or told so. Code in [run] that tears the pool down cannot wait for itself: the last of those who
    are in [run] does so when it leaves. *)
 
-open Muster_core
+module Context = Muster_core.Context
+module Place = Muster_core.Place
+module Pool = Muster_core.Pool
+module Promise = Muster_core.Promise
+module Strand = Muster_core.Strand
+module Outcome = Muster_core.Outcome
+module Caller = Muster_core.Caller
+module Task = Muster_core.Task
+module Publish = Muster_core.Publish
+module Mailbox = Muster_core.Mailbox
 
 type t = {
   pool : Pool.t;

@@ -19,8 +19,16 @@
    pool grows if the process may use more CPUs. So what C was told of a pool is kept for as long
    as the pool is open, and no loop uses more. *)
 
-open Muster_core
-open Muster_loop
+module Context = Muster_core.Context
+module Place = Muster_core.Place
+module Pool = Muster_core.Pool
+module Machine = Muster_core.Machine
+module Caller = Muster_core.Caller
+module Region = Muster_core.Region
+module Compat = Muster_core.Compat
+module Site = Muster_loop.Site
+module Slices = Muster_loop.Slices
+module Team = Muster_loop.Team
 
 (* {2 Workers} *)
 

@@ -3,16 +3,6 @@ module Context = Muster_core.Context
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
 
-(* Names that collections use. *)
-let worth = Tuning.min_shared
-let quantum = Tuning.chunk
-let growth = Tuning.growth
-let worth_moving = Tuning.min_moved
-let look_up_between_chunks = Adaptive.checkpoint
-let tiny = Tuning.tiny
-
-let is_long ticks left = ticks * Int.min left Tuning.max_extrapolation >= worth_moving
-let is_tiny cost n = Site.estimate cost n < tiny && Site.is_trusted ()
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
 
 let check_grain fn = function

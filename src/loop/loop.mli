@@ -19,14 +19,3 @@ val keep_failure :
 
 val search : ?grain:int -> int -> int -> int -> (int -> int -> 'a option) -> 'a option
 (** [search code lo hi body] is what [body] finds in the leftmost chunk; it takes the bounds of one. *)
-
-(** {2 Names of thresholds and looks (Tuning, Adaptive)} *)
-
-val worth : int
-val quantum : int
-val growth : int
-val worth_moving : int
-val tiny : int
-val is_long : int -> int -> bool
-val is_tiny : int -> int -> bool
-val look_up_between_chunks : unit -> unit

@@ -1,0 +1,29 @@
+(** Domainslib's pools: one of Muster's each, and what Domainslib tells of them. *)
+
+type visits
+
+type t = private {
+  pool : Muster_core.Pool.t;
+  home : Muster_core.Promise.home;  (** of its tasks *)
+  asked : int;  (** workers, the caller's included *)
+  torn_down : bool Atomic.t;
+  visits : visits Atomic.t;
+}
+
+val setup : ?name:string -> num_domains:int -> unit -> t
+val teardown : t -> unit
+val lookup : string -> t option
+val num_domains : t -> int
+
+val check : t -> unit
+(** Raises [Invalid_argument] if the pool is torn down. *)
+
+val count_on_others : t -> unit
+(** Tasks that wait by the stdlib's means, and keep their workers, are about to begin. *)
+
+val enter : t -> (unit -> 'a) -> 'a
+(** Runs a function in a fiber of the pool. *)
+
+val run : t -> (unit -> 'a) -> 'a
+val async : t -> (unit -> 'a) -> 'a Muster_core.Task.t
+val await : t -> 'a Muster_core.Task.t -> 'a
