@@ -315,7 +315,7 @@ let enter fn pool =
 (* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead
    of the refusal. *)
 let with_worker ?if_closed fn pool ~in_place f =
-  Room.make ();
+  Stack_room.reserve ();
   match place_in pool with
   | Some w -> f w
   | None -> (

@@ -202,7 +202,7 @@ let current () =
   match owned_place () with Some w -> w.pool | None -> default ()
 
 let rec with_current ~in_place f =
-  Room.make ();
+  Stack_room.reserve ();
   match owned_place () with
   | Some w -> f w
   | None ->

@@ -113,11 +113,11 @@ let offer (w : P.t) ~wake task =
   if wake then Sleep.wake_for_work w.pool
 
 let[@inline never] push_with_room (w : P.t) task =
-  Room.make ();
+  Stack_room.reserve ();
   Deque.push w.deque task
 
 let[@inline never] follow_up (w : P.t) =
-  Room.make ();
+  Stack_room.reserve ();
   if has_enough w then hush w;
   if Parking.sleepers w.pool.parking > 0 then begin
     Machine.fence ();

@@ -46,12 +46,12 @@ let rec from_outside f =
   | exception Invalid_argument _ when Pool.current () != pool -> from_outside f
 
 let async_from_outside f =
-  Room.make ();
+  Stack_room.reserve ();
   from_outside f
 
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
 let[@inline never] async_at w f =
-  Room.make ();
+  Stack_room.reserve ();
   Context.check_at w;
   let promise = offer w (Promise.make (Context.home w) f) in
   seal w;
@@ -130,7 +130,7 @@ let wait t =
 
 let[@inline never] await_slowly t home =
   match
-    Room.make ();
+    Stack_room.reserve ();
     let state = settle ~wait t home in
     Context.check_if_any ();
     state
@@ -202,7 +202,7 @@ let fork_unguarded (s : Scope.t) f =
     Outcome.raise failure
 
 let fork s f =
-  Room.make ();
+  Stack_room.reserve ();
   Context.check ();
   fork_unguarded s (Scope.guarded s f)
 

@@ -175,7 +175,7 @@ let try_suspend (w : P.t) register =
   | exception Effect.Unhandled (Run.Suspend _) -> false
 
 let wait ~ready ~register =
-  Room.make ();
+  Stack_room.reserve ();
   match P.owned_place () with
   | None ->
     take_stray P.nobody.pool;
