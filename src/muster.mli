@@ -29,7 +29,7 @@
 
     {b Order.} All that happened before a call happens before the functions that were passed to it.
     All that a function did happens before the return, or the exception, of the call that gives its
-    result. Calls that only look, such as {!Pool.size} or {!Chan.length}, order nothing.
+    result. Calls that only look, such as {!Pool.val-size} or {!Chan.length}, order nothing.
 
     {b Waiting.} A task that waits in this library is suspended, and its worker runs other tasks. A
     thread outside all pools blocks. Other blocking calls (Stdlib's [Mutex] and [Condition], I/O,
@@ -273,8 +273,8 @@ module Task : sig
   (** [set_uncaught_handler handler] calls [handler] for each exception of a task that nobody
       awaits. By default the exception is printed on [stderr]. It is called once for each such
       exception, when the promise has been collected, when the pool is closed, or when the program
-      ends. Failures in a {!scope} are raised by the scope instead. See [doc/limits.md], "Failures
-      that nobody awaits".
+      ends. Failures in a {!val-scope} are raised by the scope instead. See [doc/limits.md],
+      "Failures that nobody awaits".
 
       {b Order}: everything before [set_uncaught_handler], and all that the task did, happens before
       [handler]. *)
@@ -289,7 +289,7 @@ module Pool : sig
   val create :
     ?name:string -> ?domains:int -> ?oversubscribe:bool -> ?minor_heap_words:int -> unit -> t
   (** [create ()] is a new pool. It has [domains] workers at most, the caller included; the default
-      is {!Cpu.available}. Fewer work while the machine has no CPU for them. {!stats} tells why.
+      is {!Cpu.available}. Fewer work while the machine has no CPU for them. {!val-stats} tells why.
 
       Domains without work for 150 ms end, and start again on use. [~oversubscribe:true] keeps all
       workers on any machine. It is for tests: with more domains than CPUs, each collection waits.
@@ -344,7 +344,7 @@ module Pool : sig
   (** A decision of the pool, and its reason. *)
 
   type stats = {
-    size : int;  (** {!size} *)
+    size : int;  (** {!val-size} *)
     tasks : int;  (** tasks that a worker took from a queue *)
     forks : int;  (** tasks offered to other workers *)
     steals : int;  (** tasks taken from another worker *)

@@ -1,9 +1,9 @@
 (** The CPUs that this process may use. *)
 
 val available : unit -> int
-(** How many workers make sense now, at least 1: the CPUs of the {!affinity} mask, or
-    fewer if a {!quota} allows less time than they have; the value of [MUSTER_DOMAINS]
-    instead, if that is a number from 1. Never more than {!runtime_limit}.
+(** How many workers make sense now, at least 1: the CPUs of the {!field-affinity} mask, or
+    fewer if a {!field-quota} allows less time than they have; the value of [MUSTER_DOMAINS]
+    instead, if that is a number from 1. Never more than {!field-runtime_limit}.
 
     - {b Raises} nothing: what cannot be read, or makes no sense, does not count.
     - {b Cost} reads two files in [/proc] and one or two for each level of nested cgroups:
@@ -11,13 +11,13 @@ val available : unit -> int
     - {b Domains} any may call it. *)
 
 val available_now : before:int -> int
-(** {!available}, for who had [before] at the last look: that is not exceeded where the files
+(** {!val-available}, for who had [before] at the last look: that is not exceeded where the files
     cannot be opened any more, as by a process that has too many of others open. Raises, Cost and
     Domains as there. *)
 
 val affinity : unit -> int
 (** CPUs that the calling thread may be scheduled on ([taskset], cpusets); all CPUs of the
-    machine where the system has no such mask. Never more than {!runtime_limit}. *)
+    machine where the system has no such mask. Never more than {!val-runtime_limit}. *)
 
 val quota : unit -> float option
 (** CPU time per unit of time that the tightest enclosing Linux cgroup (v1 or v2) grants:
@@ -55,5 +55,5 @@ val report : unit -> report
 
 val report_of :
   affinity:int -> getenv:(string -> string option) -> read:(string -> string option) -> report
-(** {!report} for a machine with this affinity, environment and these files ([None]: there
+(** {!type-report} for a machine with this affinity, environment and these files ([None]: there
     is no such file, or it may not be read). *)

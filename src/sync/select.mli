@@ -8,6 +8,6 @@ val receive : 'a Port.t -> ('a option -> 'b) -> 'b case
 val send : 'a Port.t -> 'a -> sent:(unit -> 'b) -> refused:(unit -> 'b) -> 'b case
 
 val first : 'b case list -> 'b
-(** @raise Invalid_argument if there is none. *)
+(** {b Raises} [Invalid_argument] if there is none. *)
 
 val first_ready : 'b case list -> 'b option
