@@ -22,8 +22,8 @@ let runtime_insides =
   List.filter defines c
 
 (* The records of which a worker, and a pool, are made: each is counted once. *)
-let worker_records = [ ("src/core/place.ml", [ "t"; "own"; "glance"; "counts"; "joinable" ]) ]
-let pool_records = [ ("src/core/place.ml", [ "pool" ]) ]
+let worker_records = [ ("src/core/sched/place.ml", [ "t"; "own"; "glance"; "counts"; "joinable" ]) ]
+let pool_records = [ ("src/core/sched/place.ml", [ "pool" ]) ]
 
 let fields_of records () =
   let in_file (path, names) = List.map (Shape.fields (Sources.find path)) names in
