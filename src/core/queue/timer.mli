@@ -3,7 +3,7 @@
 type key
 
 val add : int -> (unit -> unit) -> key
-(** [add at f] calls [f] at time [at] (of {!Machine.now}) or, as soon as somebody {!look}s, after it.
+(** [add at f] calls [f] at time [at] (of [Machine.now]) or, as soon as somebody {!look}s, after it.
     [f] is short and doesn't raise. Where an asynchronous exception cuts it short, it is called again.
     O(log n). *)
 

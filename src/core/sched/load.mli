@@ -97,4 +97,4 @@ val look_if_short : Place.t -> unit
 (** {!look_if_due} where the pool has fewer workers than its size. *)
 
 val settle_heap : Place.t -> unit
-(** {!Heap.settle} for a worker of the pool. *)
+(** [Heap.settle] for a worker of the pool. *)

@@ -104,7 +104,7 @@ and pool = {
   needed_until : int Atomic.t;  (** ... until then, in ns *)
   counted_on : bool Atomic.t;  (** has had tasks that may count on residents ({!Sleep.promised}) *)
   promised : int;  (** residents that its creator promises to such tasks, whatever the machine does *)
-  minor_heap : int option;  (** {!Heap.choice} *)
+  minor_heap : int option;  (** [Heap.choice] *)
   regulars : int;  (** places that were made with the pool: one caller's and the residents' *)
   posting : int Atomic.t;  (** callers that wait for a mailbox to be idle *)
   inbox : Promise.any Inbox.t;

@@ -1,4 +1,4 @@
-(** How workers go to sleep, and whom a publisher wakes or calls: the policy above {!Parking}. *)
+(** How workers go to sleep, and whom a publisher wakes or calls: the policy above [Parking]. *)
 
 (** {2 What waits} *)
 

@@ -3,7 +3,7 @@
 
     A task is one strand, with all that it calls. Of [both] and of loops, what another worker
     takes over is a strand of its own, and what stays is the caller's; but the bodies of a loop of
-    [muster.domainslib] that may wait for one another are never the caller's. {!Pool.run}'s function
+    [muster.domainslib] that may wait for one another are never the caller's. [Pool.run]'s function
     is its caller's strand. A thread outside all pools is one. *)
 
 val current : unit -> int
