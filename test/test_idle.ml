@@ -28,19 +28,19 @@ let waits ~limit ~at_least wait () =
 
 let main_awaits_default_pool () =
   if Pool.size (Pool.default ()) > 1 then
-    check_burnt "waiting" ~limit:0.05 ~at_least:1.9 (fun () -> Task.await (sleeper 2.))
+    check_burnt "waiting" ~limit:0.025 ~at_least:0.4 (fun () -> Task.await (sleeper 0.5))
 
 let main_awaits pool =
-  let task = Pool.run pool (fun () -> Task.async (fun () -> Unix.sleepf 2.)) in
+  let task = Pool.run pool (fun () -> Task.async (fun () -> Unix.sleepf 0.5)) in
   Task.await task
 
-let run_awaits pool = Pool.run pool (fun () -> Task.await (sleeper 1.))
+let run_awaits pool = Pool.run pool (fun () -> Task.await (sleeper 0.5))
 let another_domain_awaits pool = in_domain (fun () -> run_awaits pool)
 let thread_awaits pool = in_thread (fun () -> run_awaits pool)
 
 let awaits_below_c pool =
   Pool.run pool (fun () ->
-      let task = sleeper 1. in
+      let task = sleeper 0.5 in
       call_through_c (fun () -> Task.await task))
 
 let many_threads_wait () =
@@ -53,7 +53,7 @@ let many_threads_wait () =
   wait_until (fun () -> Atomic.get waiting = 500);
   (* Each looks five times, which took 55 to 133 ms on one machine. *)
   Fun.protect
-    (fun () -> check_burnt "waiting" ~limit:0.25 ~at_least:0.9 (fun () -> Unix.sleepf 1.))
+    (fun () -> check_burnt "waiting" ~limit:0.25 ~at_least:0.4 (fun () -> Unix.sleepf 0.5))
     ~finally:(fun () ->
       Muster.Latch.count_down latch;
       List.iter Thread.join threads)
@@ -106,18 +106,18 @@ let join_of_both pool =
   let taken = Atomic.make false in
   let right () =
     Atomic.set taken true;
-    Unix.sleepf 1.
+    Unix.sleepf 0.5
   in
   let left () = Unix.sleepf 0.05 in
   Pool.run pool (fun () -> ignore (Muster.both left right));
   check_bool "taken" true (Atomic.get taken)
 
 let join_of_a_loop pool =
-  let body i = if i = 1 then Unix.sleepf 1. in
+  let body i = if i = 1 then Unix.sleepf 0.5 in
   Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:1 body)
 
 let join_of_a_region pool =
-  Muster.Team.broadcast pool (fun worker -> if worker = 1 then Unix.sleepf 1.)
+  Muster.Team.broadcast pool (fun worker -> if worker = 1 then Unix.sleepf 0.5)
 
 (* A second caller, whose work the busy pool cannot take yet. *)
 let outside_caller_of_a_busy_pool pool =
@@ -127,7 +127,7 @@ let outside_caller_of_a_busy_pool pool =
   sleep ();
   Domain.join other
 
-let idle _ = Unix.sleepf 1.
+let idle _ = Unix.sleepf 0.5
 
 (* A busy machine charges its own work to whoever runs: the best of some tries counts. *)
 let rec best_of tries check =
@@ -137,12 +137,12 @@ let idle_of_eight () =
   with_domains 8 @@ fun pool ->
   Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:1000 ignore);
   Unix.sleepf 0.1;
-  check_burnt "idle" ~limit:0.01 ~at_least:0.9 (fun () -> idle pool)
+  check_burnt "idle" ~limit:0.005 ~at_least:0.4 (fun () -> idle pool)
 
 (* Workers may spin and nap briefly before they park; after that, idling costs nothing. *)
 let idle_after_a_while pool =
   Unix.sleepf 0.05;
-  check_burnt "idle" ~limit:0.01 ~at_least:0.9 (fun () -> idle pool)
+  check_burnt "idle" ~limit:0.005 ~at_least:0.4 (fun () -> idle pool)
 
 let close_of_an_idle_pool_is_quick () =
   let pool = Pool.create ~domains:3 ~oversubscribe:true () in
@@ -203,19 +203,19 @@ let () =
       ( "CPU",
         [
           case "main awaits, default pool" main_awaits_default_pool;
-          case "main awaits" (waits ~limit:0.05 ~at_least:1.9 main_awaits);
-          case "Pool.run awaits" (waits ~limit:0.05 ~at_least:0.9 run_awaits);
-          case "another domain" (waits ~limit:0.05 ~at_least:0.9 another_domain_awaits);
-          case "a systhread awaits" (waits ~limit:0.05 ~at_least:0.9 thread_awaits);
+          case "main awaits" (waits ~limit:0.025 ~at_least:0.4 main_awaits);
+          case "Pool.run awaits" (waits ~limit:0.025 ~at_least:0.4 run_awaits);
+          case "another domain" (waits ~limit:0.025 ~at_least:0.4 another_domain_awaits);
+          case "a systhread awaits" (waits ~limit:0.025 ~at_least:0.4 thread_awaits);
           case "500 systhreads wait" many_threads_wait;
           case "20 systhreads wait, and deadlines pass" deadlines_in_rows;
-          case "await below C" (waits ~limit:0.05 ~at_least:0.9 awaits_below_c);
-          case "join of both" (waits ~limit:0.05 ~at_least:0.9 join_of_both);
-          case "join of a loop" (waits ~limit:0.05 ~at_least:0.9 join_of_a_loop);
-          case "join of a region" (waits ~limit:0.05 ~at_least:0.9 join_of_a_region);
+          case "await below C" (waits ~limit:0.025 ~at_least:0.4 awaits_below_c);
+          case "join of both" (waits ~limit:0.025 ~at_least:0.4 join_of_both);
+          case "join of a loop" (waits ~limit:0.025 ~at_least:0.4 join_of_a_loop);
+          case "join of a region" (waits ~limit:0.025 ~at_least:0.4 join_of_a_region);
           case "outside caller of a busy pool"
             (waits ~limit:0.1 ~at_least:0.6 outside_caller_of_a_busy_pool);
-          case "idle pool" (waits ~limit:0.02 ~at_least:1. idle_after_a_while);
+          case "idle pool" (waits ~limit:0.01 ~at_least:0.5 idle_after_a_while);
           case "idle pool of eight" (fun () -> best_of 4 idle_of_eight);
           case "close of an idle pool" close_of_an_idle_pool_is_quick;
         ] );

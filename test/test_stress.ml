@@ -12,7 +12,8 @@ let run ?env arguments =
 let stress ~seed domains () =
   ignore (run (Printf.sprintf "--seconds 2 --seed %d --domains %d" seed domains))
 
-(* Of each kind of run: joins or broadcasts, compactions or calls from C. *)
+(* Of each kind of run: joins or broadcasts, compactions or calls from C. It changes the numbers of
+   workers at random itself, so that a flipped run would be the same. *)
 let soak seed () =
   let env = [ ("MUSTER_GOVERNOR", "random") ] in
   let child = run ~env (Printf.sprintf "--soak --seconds 1.5 --seed %d" seed) in
@@ -40,7 +41,9 @@ let () =
     [
       ("a fixed seed", [ on 1 1; on 2 2; on 3 3; on 8 8 ]);
       ( "soak",
-        List.map (fun seed -> case ~seconds:220 (string_of_int seed) (soak seed)) [ 4; 5; 6; 7 ] );
+        List.map
+          (fun seed -> case ~seconds:220 (string_of_int seed) (soak seed))
+          (if flipped then [] else [ 4; 5; 6; 7 ]) );
       ("Ctrl-C", [ case ~seconds:220 "ends a soak" interrupted_soak ]);
       ("a new seed", [ on 2 random_seed; on 3 random_seed ]);
     ]
