@@ -2,7 +2,6 @@
    and the collector's (Machine). Each figure is right for itself; together they are of no one
    moment. *)
 
-open Place
 
 type decision = { seconds_ago : float; what : string; why : string }
 
@@ -27,26 +26,26 @@ type stats = {
   decisions : decision list;
 }
 
-let is_visitor w = (not w.resident) && is_taken w
+let is_visitor (w : Place.t) = (not w.resident) && Place.is_taken w
 
 (* A caller's place counts where no caller is there, too. *)
-let callers (pool : pool) = Int.max 1 (count_places pool is_visitor)
+let callers (pool : Place.pool) = Int.max 1 (Place.count_places pool is_visitor)
 
 (* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
-let allowed (pool : pool) ~usable =
+let allowed (pool : Place.pool) ~usable =
   let all = callers pool + Atomic.get pool.allowed in
   if Load.is_bound pool && Load.callers pool = 0 then Int.min all (Int.max 1 usable) else all
 
-let heaps (pool : pool) =
-  let of_place w =
+let heaps (pool : Place.pool) =
+  let of_place (w : Place.t) =
     match (Atomic.get w.published).heap with
     | 0 when w.index = 0 -> Some (Heap.words ())
     | 0 -> None
-    | words -> if w.index = 0 || is_taken w then Some words else None
+    | words -> if w.index = 0 || Place.is_taken w then Some words else None
   in
-  List.filter_map of_place (Array.to_list (workers pool))
+  List.filter_map of_place (Array.to_list (Place.workers pool))
 
-let decisions (pool : pool) =
+let decisions (pool : Place.pool) =
   let now = Machine.now () in
   let tell { Load.at; what; why; _ } =
     { seconds_ago = float (Int.max 0 (now - at)) /. 1e9; what; why }
@@ -56,26 +55,29 @@ let decisions (pool : pool) =
   in
   List.rev_map tell (List.filter concerns (Atomic.get Load.decisions))
 
-let publish_own (pool : pool) =
-  let w = current () in
-  if w.pool == pool && owned w then begin
+let publish_own (pool : Place.pool) =
+  let w = Place.current () in
+  if w.pool == pool && Place.owned w then begin
     w.own.counts.heap <- Heap.words ();
-    publish_counts w
+    Place.publish_counts w
   end
 
-let stats (pool : pool) =
+let sum (pool : Place.pool) part =
+  Array.fold_left (fun n (w : Place.t) -> n + part w) 0 (Place.workers pool)
+
+let stats (pool : Place.pool) =
   publish_own pool;
-  let sum part = Array.fold_left (fun n w -> n + part w) 0 (workers pool) in
-  let total part = sum (fun w -> part (Atomic.get w.published)) in
-  let size = Atomic.get pool.size in
+  let sum part = sum pool part in
+  let total part = sum (fun (w : Place.t) -> part (Atomic.get w.published)) in
+  let collecting (w : Place.t) = Atomic.get w.collecting in
   let cpus = Load.cpus () and { Governor.lent; _ } = Atomic.get Load.governor in
   {
-    size;
-    tasks = total (fun c -> c.tasks);
-    forks = total (fun c -> c.forks);
-    steals = total (fun c -> c.steals);
-    parks = total (fun c -> c.parks);
-    regions = total (fun c -> c.regions);
+    size = Atomic.get pool.size;
+    tasks = total (fun (c : Place.counts) -> c.tasks);
+    forks = total (fun (c : Place.counts) -> c.forks);
+    steals = total (fun (c : Place.counts) -> c.steals);
+    parks = total (fun (c : Place.counts) -> c.parks);
+    regions = total (fun (c : Place.counts) -> c.regions);
     cpus;
     lent;
     workers = callers pool + Atomic.get pool.residents;
@@ -83,9 +85,9 @@ let stats (pool : pool) =
     minor_heap_words = heaps pool;
     domains_started = Atomic.get pool.started;
     domains_ended = Atomic.get pool.ended;
-    waits = total (fun c -> c.waits);
-    waited_seconds = float (total (fun c -> c.waited)) /. 1e9;
-    minor_collections = sum (fun w -> Atomic.get w.collected);
-    minor_gc_seconds = Machine.seconds_of_ticks (sum (fun w -> Atomic.get w.collecting));
+    waits = total (fun (c : Place.counts) -> c.waits);
+    waited_seconds = float (total (fun (c : Place.counts) -> c.waited)) /. 1e9;
+    minor_collections = sum (fun (w : Place.t) -> Atomic.get w.collected);
+    minor_gc_seconds = Machine.seconds_of_ticks (sum collecting);
     decisions = decisions pool;
   }

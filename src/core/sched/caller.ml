@@ -1,58 +1,59 @@
 (* How a caller's thread comes to work in a pool, and leaves it.
 
-   It takes a place, which is made if all are taken, works there until its function has ended, and
-   leaves. So no caller waits for another, nor for a resident that may be waiting for it. Only where
-   [most_callers] are in the pool already, the function runs sequentially in the calling thread.
+      It takes a place, which is made if all are taken, works there until its function has ended,
+   and leaves. So no caller waits for another, nor for a resident that may be waiting for it. Only
+   where [most_callers] are in the pool already, the function runs sequentially in the calling
+   thread.
 
-   A place is found through domain-local storage, unless another thread of the domain is in a
-   pool already: then by its owner (Place.owned_place). So is that of a thread that comes back to a pool
-   through another one ([own_place]). *)
+      A place is found through domain-local storage, unless another thread of the domain is in a
+   pool already: then by its owner (Place.owned_place). So is that of a thread that comes back to a
+   pool through another one ([own_place]). *)
 
-open Place
-open Publish
-open Run
-open Worker
+module P = Place
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
-let refuse_closed fn pool = if Atomic.get pool.closing then invalid fn "pool %S is closed" pool.name
+let refuse_closed fn (pool : P.pool) =
+  if Atomic.get pool.closing then invalid fn "pool %S is closed" pool.name
 
 (* The place that the calling thread has in the pool, though another pool is current. *)
 let own_place pool =
-  let n = places_in_use pool in
-  let workers = workers pool in
+  let n = P.places_in_use pool in
+  let workers = P.workers pool in
   let rec from i =
-    if i = n then None else if owned workers.(i) then Some workers.(i) else from (i + 1)
+    if i = n then None else if P.owned workers.(i) then Some workers.(i) else from (i + 1)
   in
   from 0
 
 (* Whoever is within may use the pool to the end: closing waits for it. *)
-let refuse_late fn pool =
+let refuse_late fn (pool : P.pool) =
   if Atomic.get pool.closing && own_place pool = None then refuse_closed fn pool
 
-let take w = Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
+let take (w : P.t) =
+  Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
 
 (* In one pool at the same time. *)
 let most_callers = 126
 
 (* For anybody who takes it. *)
-let add_place pool workers =
+let add_place (pool : P.pool) workers =
   let i = Array.length workers in
   Parking.reach pool.parking i;
-  let more = Array.append workers [| make pool i |] in
+  let more = Array.append workers [| P.make pool i |] in
   ignore (Atomic.compare_and_set pool.workers workers more)
 
 let rec take_from workers i =
-  if i = Array.length workers then nobody
+  if i = Array.length workers then P.nobody
   else if take workers.(i) then workers.(i)
   else take_from workers (i + 1)
 
-(* [nobody] if there can be no more. Nothing is allocated, and no signal looked for, after a place is taken. *)
-let rec take_place pool =
-  let workers = workers pool in
+(* [nobody] if there can be no more. Nothing is allocated, and no signal looked for, after a place
+   is taken. *)
+let rec take_place (pool : P.pool) =
+  let workers = P.workers pool in
   if take workers.(0) then workers.(0)
   else begin
     let w = take_from workers pool.regulars in
-    if w != nobody || Array.length workers = pool.regulars + most_callers - 1 then w
+    if w != P.nobody || Array.length workers = pool.regulars + most_callers - 1 then w
     else begin
       add_place pool workers;
       take_place pool
@@ -60,31 +61,31 @@ let rec take_place pool =
   end
 
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
-let is_free shown = shown == nobody || owned shown
+let is_free shown = shown == P.nobody || P.owned shown
 
 (* From place [outer] of another pool. *)
-let leave_for_another outer = Option.iter go_away outer
-let return_to outer = Option.iter come_back outer
+let leave_for_another outer = Option.iter Run.go_away outer
+let return_to outer = Option.iter Run.come_back outer
 
-(* Storage shows the calling thread's place, unless it shows another thread's. Between the look and the
-   write there is no allocation, at which that thread could get its turn. The result is what storage
-   showed. [on_domain] tells which it was: to hide it is nothing where it was not shown yet, or is hidden
-   already. *)
+(* Storage shows the calling thread's place, unless it shows another thread's. Between the look and
+   the write there is no allocation, at which that thread could get its turn. The result is what
+   storage showed. [on_domain] tells which it was: to hide it is nothing where it was not shown yet,
+   or is hidden already. *)
 
-let show w =
-  let shown = current () in
-  if is_free shown then Compat.set here w
+let show (w : P.t) =
+  let shown = P.current () in
+  if is_free shown then Compat.set P.here w
   else begin
     Atomic.set w.on_domain false;
-    ignore (Atomic.fetch_and_add unshown 1)
+    ignore (Atomic.fetch_and_add P.unshown 1)
   end;
   shown
 
-let hide w ~shown =
-  if Atomic.get w.on_domain then (if current () == w then Compat.set here shown)
+let hide (w : P.t) ~shown =
+  if Atomic.get w.on_domain then (if P.current () == w then Compat.set P.here shown)
   else begin
     Atomic.set w.on_domain true;
-    ignore (Atomic.fetch_and_add unshown (-1))
+    ignore (Atomic.fetch_and_add P.unshown (-1))
   end
 
 let go_back w ~shown ~outer =
@@ -92,7 +93,7 @@ let go_back w ~shown ~outer =
   return_to outer
 
 (* What the last look saw holds for the same thread only. *)
-let arrive w =
+let arrive (w : P.t) =
   let me = Atomic.get w.owner in
   if w.own.visitor <> me then begin
     w.own.visitor <- me;
@@ -100,42 +101,43 @@ let arrive w =
   end
 
 type visit = {
-  w : Place.t;
-  outer : Place.t option;  (** where the caller worked until then *)
-  shown : Place.t;  (** by storage *)
+  w : P.t;
+  outer : P.t option;  (** where the caller worked until then *)
+  shown : P.t;  (** by storage *)
 }
 
 (* What the caller is a part of, the visit is too. *)
 let bring_context w ~outer =
   Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.inherited)
 
-let come_in w ~outer ~part_of ~strand =
+let come_in (w : P.t) ~outer ~part_of ~strand =
   w.own.strand <- strand;
   Machine.free_stacks_at_end ();
   let shown = show w in
-  if Atomic.get w.away then come_back w;
+  if Atomic.get w.away then Run.come_back w;
   arrive w;
   bring_context w ~outer:part_of;
   leave_for_another outer;
   Some { w; outer; shown }
 
 (* The place is anybody's again. *)
-let let_go w =
-  unseal w;
+let let_go (w : P.t) =
+  P.unseal w;
   Atomic.set w.owner 0
 
-(* An asynchronous exception leaves no place taken: none strikes here between taking it and the handler, nor
-   in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating nothing. *)
+(* An asynchronous exception leaves no place taken: none strikes here between taking it and the
+   handler, nor in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating
+   nothing. *)
 let try_enter pool =
-  let outer = owned_place () and part_of = Context.here () and strand = Strand.current () in
-  let before = current () in
+  let outer = P.owned_place () and part_of = Context.here () and strand = Strand.current () in
+  let before = P.current () in
   let w = take_place pool in
-  if w == nobody then None
+  if w == P.nobody then None
   else
     match come_in w ~outer ~part_of ~strand with
     | visit -> visit
     | exception exn -> (
-      let shown = if is_free before then before else nobody in
+      let shown = if is_free before then before else P.nobody in
       match go_back w ~shown ~outer with
       | () ->
         let_go w;
@@ -144,54 +146,56 @@ let try_enter pool =
         let_go w;
         raise exn)
 
-let something_is_left pool =
+let something_is_left (pool : P.pool) =
   (not (Inbox.is_empty pool.inbox)) || Sleep.some_deque_has_work pool
 
 (* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
-let keeps_time pool = Atomic.get pool.suspended > 0 && Timer.are_set ()
+let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set ()
 
 (* What waits through domain-local-await (Dla) suspends its task. A thread that storage does not
    show as the worker blocks in such a wait, as it would without a pool. *)
 let as_host w f =
-  if current () == w || Dla.has_each_its_own () then Dla.within (fun () -> f w) else f w
+  if P.current () == w || Dla.has_each_its_own () then Dla.within (fun () -> f w) else f w
 
-(* What is left, by dismissed residents too, stays in view, and is for residents. Where there can be none, the one
-   who leaves does it. *)
-let rec finish_up w =
-  drop_stale w.deque;
+(* What is left, by dismissed residents too, stays in view, and is for residents. Where there can be
+   none, the one who leaves does it. *)
+let rec finish_up (w : P.t) =
+  Publish.drop_stale w.deque;
   Deque.sweep w.deque;
   let pool = w.pool in
   if Atomic.get pool.residents = 0 && something_is_left pool then begin
     Sleep.ask_for_one pool;
     if Atomic.get pool.residents > 0 then finish_up w
-    else as_host w (fun w -> work w ~on_top:true ~until:(fun () -> not (something_is_left pool)))
+    else
+      let until () = not (something_is_left pool) in
+      as_host w (Worker.work ~on_top:true ~until)
   end
 
 (* May be done twice. *)
 let pack_up { w; outer; shown } () =
   w.own.handled <- false;
-  serve w;
+  Run.serve w;
   Deque.sweep w.deque;
-  publish_counts w;
-  if outer = None && current () == w then Heap.give_back ~chosen:w.pool.minor_heap;
+  P.publish_counts w;
+  if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.minor_heap;
   Context.shield w;
   go_back w ~shown ~outer
 
-let tell_of_leave w () =
+let tell_of_leave (w : P.t) () =
   let pool = w.pool in
   (* The last resident may have left meanwhile, in the belief that this caller was there. *)
   if Atomic.get pool.residents = 0 && (something_is_left pool || keeps_time pool) then
     Sleep.ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if not (Mailbox.is_idle w.mailbox) then Parking.wake_all pool.parking;
-  if Atomic.get pool.closing then announce_leave pool
+  if Atomic.get pool.closing then Publish.announce_leave pool
 
 let go_out w =
   let_go w;
   Outcome.firmly tell_of_leave w ()
 
-(* An asynchronous exception is raised afterwards. A second one leaves something unpacked, but never the place
-   taken: a thread that looks as if it were inside could not close the pool. *)
+(* An asynchronous exception is raised afterwards. A second one leaves something unpacked, but never
+   the place taken: a thread that looks as if it were inside could not close the pool. *)
 let leave visit =
   match Outcome.firmly pack_up visit () with
   | () -> go_out visit.w
@@ -222,14 +226,15 @@ let waiting_for p wait =
     Atomic.set over true;
     raise exn
 
-let wait_as w p = waiting_for p (help w)
+let wait_as w p = waiting_for p (Worker.help w)
 
 (* {2 The caller's fiber}
 
-   [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the thread goes on with the
-   place's loop, and any worker may go on with the fiber. The thread returns when that has ended. What strikes the thread
-   meanwhile (Ctrl-C) is raised where the fiber waits. One more, while the one before has yet to be raised, ends the
-   call, and the fiber goes on by itself. *)
+      [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the
+   thread goes on with the place's loop, and any worker may go on with the fiber. The thread returns
+   when that has ended. What strikes the thread meanwhile (Ctrl-C) is raised where the fiber waits.
+   One more, while the one before has yet to be raised, ends the call, and the fiber goes on by
+   itself. *)
 
 let rec await_fiber w call p =
   match if not (Promise.is_done p) then wait_as w p with
@@ -237,20 +242,20 @@ let rec await_fiber w call p =
   | exception exn -> pass_strike_on w call p (Outcome.caught exn)
 
 and pass_strike_on w call p failure =
-  if Promise.claim p || not (strike call failure) then Outcome.raise failure;
+  if Promise.claim p || not (Run.strike call failure) then Outcome.raise failure;
   await_fiber w call p
 
-let in_fiber f w =
-  let call = call w and p = Promise.(make nowhere (fun () -> f w)) in
+let in_fiber f (w : P.t) =
+  let call = Run.call w and p = Promise.(make nowhere (fun () -> f w)) in
   w.own.handled <- true;
   w.own.counts.tasks <- w.own.counts.tasks + 1;
   (match
-     in_fiber_under (handler_of_call call) p;
+     Run.in_fiber_under (Run.handler_of_call call) p;
      if not (Promise.is_done p) then wait_as w p
    with
   | () -> ()
   | exception exn -> pass_strike_on w call p (Outcome.caught exn));
-  Option.iter Outcome.raise (take_strike call);
+  Option.iter Outcome.raise (Run.take_strike call);
   Promise.result p
 
 let visiting visit f =
@@ -262,42 +267,42 @@ let visiting visit f =
     Context.rethrow failure
 
 let refuse_or_send fn pool task =
-  kept_open pool (fun () ->
+  Publish.kept_open pool (fun () ->
       refuse_late fn pool;
-      send pool task)
+      Publish.send pool task)
 
 let wait p = waiting_for p Worker.wait
 
 (* The calling thread's place, if that is in this pool. *)
 let place_in pool =
-  match owned_place () with Some w when w.pool == pool -> Some w | Some _ | None -> None
+  match P.owned_place () with Some w when w.pool == pool -> Some w | Some _ | None -> None
 
 let inside pool = place_in pool <> None
 
 (* What told [f] of a cancellation, in another place, has told the caller. *)
 let telling_caller f = try f () with exn -> Context.rethrow (Outcome.caught exn)
 
-(* The handler of the place is below that of the pool in between. What is changed on the way is put back
-   wherever an exception strikes. *)
-let again w f =
-  let outer = owned_place () and part_of = Context.here () and me = Strand.current () in
+(* The handler of the place is below that of the pool in between. What is changed on the way is put
+   back wherever an exception strikes. *)
+let again (w : P.t) f =
+  let outer = P.owned_place () and part_of = Context.here () and me = Strand.current () in
   let handled = w.own.handled and strand = Context.capture w in
-  let was_away = Atomic.get w.away and before = current () in
+  let was_away = Atomic.get w.away and before = P.current () in
   let put_back () () =
     w.own.handled <- handled;
     Context.restore w strand;
-    if was_away then go_away w;
+    if was_away then Run.go_away w;
     return_to outer;
-    if current () == w then Compat.set here before
+    if P.current () == w then Compat.set P.here before
   in
   let put_all_back () = Outcome.firmly put_back () () in
   telling_caller (fun () ->
       Outcome.finally put_all_back () (fun () ->
           w.own.strand <- me;
           bring_context w ~outer:part_of;
-          if owned before then Compat.set here w;
+          if P.owned before then Compat.set P.here w;
           leave_for_another outer;
-          if was_away then come_back w;
+          if was_away then Run.come_back w;
           as_host w (in_fiber f)))
 
 (* After entering, so that a closing pool is either left again or waits. *)
@@ -312,8 +317,8 @@ let enter fn pool =
       leave visit;
       raise exn)
 
-(* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]: instead
-   of the refusal. *)
+(* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]:
+   instead of the refusal. *)
 let with_worker ?if_closed fn pool ~in_place f =
   Stack_room.reserve ();
   match place_in pool with

@@ -1,0 +1,66 @@
+(** A pool's life: how it is made, how callers use it, how it ends. *)
+
+type t = Place.pool
+
+val size : t -> int
+(** How many workers it has at most, a caller among them. *)
+
+val create :
+  ?name:string ->
+  ?domains:int ->
+  ?oversubscribe:bool ->
+  ?minor_heap_words:int ->
+  unit ->
+  t
+
+val create_promising :
+  int ->
+  ?name:string ->
+  ?domains:int ->
+  ?oversubscribe:bool ->
+  ?minor_heap_words:int ->
+  unit ->
+  t
+(** {!create} for tasks that wait for each other unseen: so many residents will be there whatever
+    the machine does. *)
+
+val with_ : ?name:string -> ?domains:int -> ?oversubscribe:bool -> (t -> 'a) -> 'a
+
+val find : string -> t option
+(** The newest open pool of that name. *)
+
+(** {2 The current pool} *)
+
+val current : unit -> t
+(** The pool in which the calling thread works, or else the default one. *)
+
+val default : unit -> t
+(** The default pool, which the first call makes. *)
+
+val default_pool : t option Atomic.t
+(** The one that was made last; tests put another one there. *)
+
+(** {2 Working in one} *)
+
+val run : t -> (unit -> 'a) -> 'a
+
+val with_current : in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
+(** Calls the function with the thread's place in the current pool, or [in_place] where all places
+    are taken. *)
+
+(** {2 Closing} *)
+
+val close : t -> unit
+
+val close_of : string -> t -> unit
+(** {!close} for the public function of that name. *)
+
+val is_own_task : t -> bool
+(** Whether the calling thread works in that pool, perhaps further down its stack. *)
+
+val refuse_own_close : string -> t -> unit
+(** Raises [Invalid_argument] if so: the thread would wait for itself. *)
+
+include module type of struct
+  include Stats
+end

@@ -1,0 +1,30 @@
+(** What a pool did, what it does now, and why. Each figure is right for itself; together they are
+    of no one moment. *)
+
+type decision = { seconds_ago : float; what : string; why : string }
+
+type stats = {
+  size : int;
+  tasks : int;
+  forks : int;
+  steals : int;
+  parks : int;
+  regions : int;
+  workers : int;
+  allowed : int;
+  cpus : int;
+  lent : int;
+  minor_heap_words : int list;
+  domains_started : int;
+  domains_ended : int;
+  waits : int;
+  waited_seconds : float;
+  minor_collections : int;
+  minor_gc_seconds : float;
+  decisions : decision list;
+}
+
+val stats : Place.pool -> stats
+
+val is_visitor : Place.t -> bool
+(** Whether a caller is there. *)
