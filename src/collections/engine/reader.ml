@@ -2,10 +2,9 @@
 
    Where the function is cheap the caller calls it element by element, in place. Otherwise it reads
    a block of elements, and the function of lists runs over that; then it reads the next one. The
-   time of each block tells what comes after it. *)
+   time of each block or stretch tells what comes after it. *)
 
 module Context = Muster_core.Context
-module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
@@ -15,9 +14,6 @@ module Tuning = Muster_loop.Tuning
    cache. *)
 let first_block = 2 * Tally.run
 let longest_block = 4096
-
-(* How many times longer the next stretch in place is. *)
-let growth = 4
 
 type 'a consumer = {
   code : int;
@@ -59,28 +55,36 @@ let run_block c s start size =
   Option.iter Context.rethrow failure;
   next
 
-(* At the end [n] may be more than there were: so only a cost that has grown is learnt. *)
-let confirm c next n cost ticks =
-  if Option.is_some next || ticks > n * Tuning.worth_a_block then
-    Site.confirm c.code cost ~ticks ~iterations:n
+let is_dear c = Site.estimate (Site.cost c.code) 1 > Tuning.worth_a_block
+
+(* The rest, and the index of its first element, once elements turn out dear. [n] are next, and [k]
+   are done since the trial began. *)
+let rec in_place_from c trial s start k n =
+  match c.in_place start s n with
+  | None ->
+    Adaptive.finish trial;
+    None
+  | Some s ->
+    let pays = Adaptive.pays trial (k + n) and start = start + n in
+    if pays && is_dear c then Some (s, start)
+    else begin
+      if pays then Adaptive.checkpoint ();
+      in_place_from c trial s start (k + n) (Walk.whole c.unit (Adaptive.next trial))
+    end
+
+(* The first [n] in place. Nobody counts how many elements there are. *)
+let in_place c s start n = in_place_from c (Adaptive.start c.code ~n:max_int) s start 0 n
+
+let rec go_on c s start size =
+  if is_dear c then
+    let next = run_block c s start size in
+    Option.iter (fun s -> go_on c s (start + size) (Int.min longest_block (2 * size))) next
+  else go_on_after c (in_place c s start c.unit)
+
+and go_on_after c = function None -> () | Some (s, start) -> go_on c s start first_block
 
 (* Unless the function was cheap a moment ago, it is tried on as few elements as can be. *)
 let run c s =
-  let rec go s start size since =
-    let cost = Site.cost c.code in
-    if Site.estimate cost 1 > Tuning.worth_a_block then
-      let size = Int.max first_block size in
-      let next = run_block c s start size in
-      continue next (start + size) (2 * size) (Machine.ticks ())
-    else begin
-      Adaptive.checkpoint ();
-      let next = c.in_place start s size in
-      let now = Machine.ticks () in
-      confirm c next size cost (now - since);
-      continue next (start + size) (growth * size) now
-    end
-  and continue next start size now =
-    match next with None -> () | Some s -> go s start (Int.min longest_block size) now
-  in
-  let first = if Site.is_trusted () then first_block else c.unit in
-  go s 0 first (Machine.ticks ())
+  Context.check_if_any ();
+  if (not (is_dear c)) && Site.is_trusted () then go_on_after c (in_place c s 0 first_block)
+  else go_on c s 0 first_block

@@ -21,6 +21,9 @@ type 's piece = private {
 (** A piece in work: [left] elements from [rest] on, or fewer if there is the end. [start] is the
     index of the first element of all. *)
 
+val whole : int -> int -> int
+(** [whole unit n] is [n], rounded up to a multiple of [unit] that is not 0. *)
+
 val ended : 's piece -> 's -> int -> int
 (** [ended p rest left]: the work on [p] has come to [rest] with [left] elements to go; there are
     none, or [left] is 0. The result is the number of elements from [rest] on that the piece is now.
