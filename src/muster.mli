@@ -139,9 +139,10 @@ module Task : sig
 
       {b Raises} the task's exception; [Invalid_argument] where a task awaits itself.
       {b Cost}: see {!async}.
-      {b Order}: all that [t] did happens before the return, and before its exception is raised, also
-      {!Cancelled} if [t] was cancelled. (Not if the caller is.)
-      {b Cancels}: at once; while the calling worker runs [t] itself, as soon as [t] waits or ends. *)
+      {b Order}: all that [t] did happens before the return, and before its exception is raised,
+      also {!Cancelled} if [t] was cancelled. (Not if the caller is.)
+      {b Cancels}: at once; while the calling worker runs [t] itself, as soon as [t] waits or
+      ends. *)
 
   val all : (unit -> 'a) list -> 'a list
   (** [all fs] runs all of [fs] as tasks, and gives their results in the order of [fs].

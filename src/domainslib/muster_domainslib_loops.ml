@@ -26,11 +26,11 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
 
 (* {2 Halves}
 
-   Parties: the caller of a loop, and the tasks that it hands out, each of which is a part of what the
-   caller is a part of. Each one waits for the half that it has handed out, however its own half has
-   ended: so no body runs when the loop's call ends. A half that nobody has begun runs in place,
-   where nothing is left to do but to wait for it. A task looks at [failures] before it begins, and a
-   body's failure is noted there: so no body that is right of a failure begins after it. *)
+   Parties: the caller of a loop, and the tasks that it hands out, each of which is a part of what
+   the caller is a part of. Each one waits for the half that it has handed out, however its own half
+   has ended: so no body runs when the loop's call ends. A half that nobody has begun runs in place,
+   where nothing is left to do but to wait for it. A task looks at [failures] before it begins, and
+   a body's failure is noted there: so no body that is right of a failure begins after it. *)
 
 let both (pool : Pools.t) f g =
   let w = Context.place () in
@@ -66,8 +66,8 @@ let rec part t lo hi =
 
 (* {2 The caller} *)
 
-(* A share of [Muster.Team]'s cannot suspend: where a body waits, maybe for one of those that follow,
-   it would wait as a whole. So a loop has a fiber of its own there. *)
+(* A share of [Muster.Team]'s cannot suspend: where a body waits, maybe for one of those that
+   follow, it would wait as a whole. So a loop has a fiber of its own there. *)
 let in_fiber f (w : Place.t) =
   let p = Promise.(make nowhere f) and records = Muster_core.Machine.backtrace_status () in
   Run.aside w ~handled:true ~records (Context.capture w) Run.in_fiber (Promise.any p);
@@ -111,8 +111,8 @@ let parallel_for ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
   if start <= finish then for_each ?chunk_size ~start ~finish ~body pool
 
-(* One call a turn: what goes from one to the next is kept on the stack. The index after [hi] may not
-   be there. *)
+(* One call a turn: what goes from one to the next is kept on the stack. The index after [hi] may
+   not be there. *)
 let fold combine body lo hi =
   let v = ref (body lo) in
   if lo < hi then

@@ -5,8 +5,8 @@
 
    Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is
    being torn down may still use it. Other domains may use the pool at that very moment: they are
-   early enough, or told so. Code in [run] that tears the pool down cannot wait for itself: the last of those who
-   are in [run] does so when it leaves. *)
+   early enough, or told so. Code in [run] that tears the pool down cannot wait for itself: the last
+   of those who are in [run] does so when it leaves. *)
 
 module Context = Muster_core.Context
 module Place = Muster_core.Place
@@ -35,8 +35,8 @@ and visit = { strand : int }
 (* The newest first: it hides older ones of its name until it is torn down. *)
 let named : (string * t) list Atomic.t = Atomic.make []
 
-(* Domainslib spawns its domains here, and each draws its generator of [Random] from the caller's. So what a
-   program with a seed draws afterwards is the same with both. *)
+(* Domainslib spawns its domains here, and each draws its generator of [Random] from the caller's.
+   So what a program with a seed draws afterwards is the same with both. *)
 let most_domains = 1000
 
 let draw_generators num_domains =
@@ -76,8 +76,8 @@ let tear_down t =
 
 let is_by me visit = visit.strand = me
 
-(* Whether a [run] does it: of whose code the calling code is, or for whose tasks. (What a program does at its exit, it
-   does in the task that exits.) *)
+(* Whether a [run] does it: of whose code the calling code is, or for whose tasks. (What a program
+   does at its exit, it does in the task that exits.) *)
 let rec leave_it_to_run t ~in_task me =
   let seen = Atomic.get t.visits in
   List.exists (fun visit -> in_task || is_by me visit) seen.inside
@@ -98,7 +98,8 @@ let rec come t visit =
   let more = { seen with inside = visit :: seen.inside } in
   if not (Atomic.compare_and_set t.visits seen more) then come t visit
 
-(* May be done again where an asynchronous exception cut it short, and where the visit has not come so far. *)
+(* May be done again where an asynchronous exception cut it short, and where the visit has not come
+   so far. *)
 let rec leave t visit =
   let seen = Atomic.get t.visits in
   let less = { seen with inside = List.filter (fun other -> other != visit) seen.inside } in
@@ -128,8 +129,8 @@ let home_for t (w : Place.t) =
   let home = Context.home w in
   if home == w.pool.home then t.home else home
 
-(* Code that waits for a task by the stdlib's means keeps its worker. Where the process has fewer CPUs than the user asked
-   for domains, more of them come when that is so (Watchdog). *)
+(* Code that waits for a task by the stdlib's means keeps its worker. Where the process has fewer
+   CPUs than the user asked for domains, more of them come when that is so (Watchdog). *)
 let[@inline] count_on_others t = if t.asked > 1 then Place.count_on_others t.pool
 
 let send t promise =

@@ -1,9 +1,9 @@
 (* C kernels: what is behind muster.h.
 
    The parties: a stub, which OCaml called and which calls a loop of muster.h; the C side
-   (kernel_stubs.c), which calls the OCaml function that is registered for that loop here; the pool's
-   workers, each of which calls the C function for a slice or a chunk. Function and context travel as
-   [int]s in the share's closure, on cache lines that the workers fetch anyhow.
+   (kernel_stubs.c), which calls the OCaml function that is registered for that loop here; the
+   pool's workers, each of which calls the C function for a slice or a chunk. Function and context
+   travel as [int]s in the share's closure, on cache lines that the workers fetch anyhow.
 
    What the stub's context points to lies on the C stack, as a rule. So no exception, not even
    a second Ctrl-C, may end the call while a slice runs or may still begin: that is
@@ -11,9 +11,9 @@
 
    {b The domain lock.} A C body never polls, so while it runs with the lock held, every minor
    collection of the program waits for it. Releasing and taking the lock costs 0.1 us; at
-   collections the runtime's backup thread stands in. So slices that last [long] or more run without it,
-   and so do those of which nothing is known yet. What an index costs is remembered by function (Site),
-   as for OCaml bodies; the caller measures its own slice.
+   collections the runtime's backup thread stands in. So slices that last [long] or more run without
+   it, and so do those of which nothing is known yet. What an index costs is remembered by function
+   (Site), as for OCaml bodies; the caller measures its own slice.
 
    {b Workers.} A stub may have made an array with a place for each of [muster_workers ()], and a
    pool grows if the process may use more CPUs. So what C was told of a pool is kept for as long
@@ -111,8 +111,8 @@ let unlocked fn ctx n workers worker =
   let start, count = Slices.slice n workers worker in
   run_slice_unlocked ~fn ~ctx ~workers ~worker ~start ~count
 
-(* A program calls the same kernel again and again, mostly with the same arguments. Then the workers have read the share that
-   was made for the last call, and need not fetch it. *)
+(* A program calls the same kernel again and again, mostly with the same arguments. Then the workers
+   have read the share that was made for the last call, and need not fetch it. *)
 type made = { fn : int; ctx : int; n : int; workers : int; is_long : bool; share : int -> unit }
 
 let nothing = { fn = 0; ctx = 0; n = 0; workers = 0; is_long = false; share = ignore }

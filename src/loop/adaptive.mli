@@ -3,12 +3,12 @@
     Nobody knows beforehand what an iteration costs, and what is remembered of a function (Site) may
     be wrong for this call. So a loop that seems too short stays with its caller, who looks at the
     clock after 1, 3, 7, 15 … iterations, and at least every six microseconds. Once the rest is
-    worth it, the rest is shared. So a loop that was cheap so far and turns dear is shared before it has
-    done more than twice the iterations that were cheap.
+    worth it, the rest is shared. So a loop that was cheap so far and turns dear is shared before it
+    has done more than twice the iterations that were cheap.
 
     A worker that has offered enough already looks at no clock in the first
-    {!Tuning.max_unmeasured} iterations: a loop below a loop that was handed out costs what its plain
-    twin costs. *)
+    {!Tuning.max_unmeasured} iterations: a loop below a loop that was handed out costs what its
+    plain twin costs. *)
 
 (** {2 Ranges} *)
 

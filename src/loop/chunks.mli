@@ -1,6 +1,6 @@
-(** Loops whose body takes a chunk of indices: collections sweep it in a tight loop of their own, with
-    no call per index but that of the user's function. The cost of an iteration is remembered under
-    the code of that function, which the caller gives: the body's own code is the same for all
+(** Loops whose body takes a chunk of indices: collections sweep it in a tight loop of their own,
+    with no call per index but that of the user's function. The cost of an iteration is remembered
+    under the code of that function, which the caller gives: the body's own code is the same for all
     users.
 
     Chunks are disjoint, so the leftmost event is that of the chunk with the smallest first index.

@@ -18,4 +18,5 @@ val keep_failure :
 (** [keep_failure failures f lo hi] calls [f] for [lo] to [hi], and notes what it raises. *)
 
 val search : ?grain:int -> int -> int -> int -> (int -> int -> 'a option) -> 'a option
-(** [search code lo hi body] is what [body] finds in the leftmost chunk; it takes the bounds of one. *)
+(** [search code lo hi body] is what [body] finds in the leftmost chunk; it takes the bounds of one.
+    *)

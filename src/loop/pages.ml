@@ -1,8 +1,8 @@
 module Compat = Muster_core.Compat
 module Region = Muster_core.Region
 
-(* The kernel hands out memory page by page, to the worker that touches it first, and clears each: for
-   a million elements that takes 2 to 5 ms, as long as sixteen workers need for 40 ns of work on
+(* The kernel hands out memory page by page, to the worker that touches it first, and clears each:
+   for a million elements that takes 2 to 5 ms, as long as sixteen workers need for 40 ns of work on
    each. So all workers touch it. A region's caller stays on its domain. *)
 let share n put =
   Muster_core.Pool.with_current

@@ -36,8 +36,8 @@ val may_offer : Muster_core.Place.t -> whole:bool -> bool
     out, and none of it has begun. *)
 
 val is_worth_waking : int -> int -> whole:bool -> bool
-(** [is_worth_waking rest cost ~whole]: whether a sleeping worker is woken for work that lasts [rest]
-    ticks. *)
+(** [is_worth_waking rest cost ~whole]: whether a sleeping worker is woken for work that lasts
+    [rest] ticks. *)
 
 val wake_for_row : Muster_core.Place.t -> int -> unit
 (** Notes that a loop of so many ticks begins: many short ones in a row wake a worker. *)

@@ -105,7 +105,8 @@ let fold code f combine ~wanted lo hi =
   if lo < hi then Adaptive.in_blocks code block (lo + 1) hi;
   !acc
 
-(* What [fold] computes of short leaves, and a tree of them: no more than the calls and a few turns. *)
+(* What [fold] computes of short leaves, and a tree of them: no more than the calls and a few turns.
+   *)
 let[@inline] fold_short f combine lo hi =
   let acc = ref (f lo) in
   if lo < hi then

@@ -1,6 +1,6 @@
-(** Reductions: only associativity is needed, and the result is the same to the last bit whatever the
-    number of workers, because the tree of combinations depends on the range and the grain alone.
-    Scheduling decides where a subtree is computed, not its shape. *)
+(** Reductions: only associativity is needed, and the result is the same to the last bit whatever
+    the number of workers, because the tree of combinations depends on the range and the grain
+    alone. Scheduling decides where a subtree is computed, not its shape. *)
 
 val parallel_reduce :
   ?grain:int -> start:int -> finish:int -> combine:('a -> 'a -> 'a) -> init:'a -> (int -> 'a) -> 'a

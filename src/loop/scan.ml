@@ -49,8 +49,8 @@ let scan_blocks ~code n ~make ~total ~scan op =
   each_block ~code ~size (last_known ()) (scan_block result);
   result
 
-(* In one block an operation that is not known to be short is a checkpoint: else a cancelled task would go on to its
-   end. *)
+(* In one block an operation that is not known to be short is a checkpoint: else a cancelled task
+   would go on to its end. *)
 let checked_if_long cost op =
   if cost <> Site.unknown && Site.estimate cost Site.sample < Tuning.chunk then op
   else fun x y ->

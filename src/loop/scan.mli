@@ -22,5 +22,6 @@ val scan_in_blocks :
   scan:(('a -> 'a -> 'a) -> 'r -> 'a option -> int -> int -> unit) ->
   ('a -> 'a -> 'a) ->
   'r
-(** [scan_in_blocks ~code n ~make ~total ~scan op], of [n] elements, at least 1: [total lo hi] reduces
-    these, [scan op result carry lo hi] puts their prefixes into the result, which [make ()] makes. *)
+(** [scan_in_blocks ~code n ~make ~total ~scan op], of [n] elements, at least 1: [total lo hi]
+    reduces these, [scan op result carry lo hi] puts their prefixes into the result, which [make ()]
+    makes. *)

@@ -1,7 +1,7 @@
-(** What an iteration of each loop body cost when it was last measured: a direct-mapped table from the
-    address of the closure's code to ticks, in fixed point. An entry is one word, key above and cost
-    below, so it is read and written whole. Entries are hints: two bodies may share one, and writers
-    overwrite each other. A wrong memory costs time, never an answer, and mends itself.
+(** What an iteration of each loop body cost when it was last measured: a direct-mapped table from
+    the address of the closure's code to ticks, in fixed point. An entry is one word, key above and
+    cost below, so it is read and written whole. Entries are hints: two bodies may share one, and
+    writers overwrite each other. A wrong memory costs time, never an answer, and mends itself.
 
     A cost is in ticks for {!sample} iterations; a [code] is that of [Machine.code_of]. *)
 
@@ -13,8 +13,8 @@ val cost : int -> int
 (** [cost code] is what an iteration cost, or {!unknown}. *)
 
 val estimate : int -> int -> int
-(** [estimate cost n]: the ticks that [n] iterations take. A negative [n] has overflowed: the range is
-    huge. *)
+(** [estimate cost n]: the ticks that [n] iterations take. A negative [n] has overflowed: the range
+    is huge. *)
 
 val fitting : int -> int -> int
 (** [fitting ticks cost]: the iterations that last so long, at least 1; 1 if the cost is unknown. *)
@@ -28,8 +28,8 @@ val remember : int -> int -> unit
 (** [remember code cost]. *)
 
 val learn : int -> ticks:int -> iterations:int -> int
-(** The cost of what was measured; it is remembered if it is no more than half, or more than twice, of
-    what was, since workers share the table. *)
+(** The cost of what was measured; it is remembered if it is no more than half, or more than twice,
+    of what was, since workers share the table. *)
 
 val confirm : int -> int -> ticks:int -> iterations:int -> unit
 (** [confirm code cost]: as {!learn}, if the remembered [cost] turned out wrong. *)
@@ -39,20 +39,20 @@ val confirm : int -> int -> ticks:int -> iterations:int -> unit
     Two readings of the clock take as long as ten cheap iterations. So what is remembered as very
     short reads it once, as it begins. If the last one on this domain began less than a
     {!Tuning.moment} ago, that one is over and was short, and this one is trusted to be so, too.
-    Otherwise it is measured, and tried: either the last one was longer than was remembered, or there
-    was other work between them, beside which two more readings are not felt. *)
+    Otherwise it is measured, and tried: either the last one was longer than was remembered, or
+    there was other work between them, beside which two more readings are not felt. *)
 
 val is_trusted : unit -> bool
 (** For work that begins now. *)
 
 val timed : int -> int -> iterations:int -> tiny:bool -> (unit -> 'a) -> 'a
-(** [timed code cost ~iterations ~tiny f] is [f ()], measured; if it is [tiny], only where that is in
-    doubt. *)
+(** [timed code cost ~iterations ~tiny f] is [f ()], measured; if it is [tiny], only where that is
+    in doubt. *)
 
 (** {2 Just too long for its caller alone}
 
     What is shared is measured with the trips that its memory makes between CPUs. If these alone
-    make it worth sharing, it would be shared for ever, and be slower for it. So what is hardly worth
-    it stays with its caller now and then. *)
+    make it worth sharing, it would be shared for ever, and be slower for it. So what is hardly
+    worth it stays with its caller now and then. *)
 
 val is_turn_alone : unit -> bool

@@ -25,8 +25,8 @@ let shares fn pool ~size n share =
   in
   Caller.with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
-(* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing of the
-   pool's, and looks whether it is cancelled. *)
+(* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing
+   of the pool's, and looks whether it is cancelled. *)
 let rec broadcast pool f =
   let is_done =
     Caller.with_worker "Team.broadcast" pool
@@ -49,7 +49,8 @@ let for_slices pool n f =
         let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
-(* As Loop.each, which would need a closure around the body for each worker, and a call more for each index. *)
+(* As Loop.each, which would need a closure around the body for each worker, and a call more for
+   each index. *)
 let chunk_of body ~worker lo hi =
   let i = ref lo in
   while hi - !i >= 3 do
@@ -64,7 +65,8 @@ let chunk_of body ~worker lo hi =
     body ~worker j
   done
 
-(* No other chunk has an index between its bounds, so either of them tells which exception is leftmost. *)
+(* No other chunk has an index between its bounds, so either of them tells which exception is
+   leftmost. *)
 let keep failures chunk ~worker lo hi =
   try chunk ~worker lo hi with exn -> Leftmost.note failures lo (Outcome.caught exn)
 
@@ -74,8 +76,8 @@ let is_over failures me =
   match Leftmost.get failures with None -> false | Some _ -> Muster_core.Promise.is_stopped me
 
 (* A slice may be long, and become needless, or be cancelled. What is done between two looks grows
-   with what has been done, so that neither short iterations feel them nor long ones wait. The region has
-   looked just before the first. *)
+   with what has been done, so that neither short iterations feel them nor long ones wait. The
+   region has looked just before the first. *)
 
 let rec sweep_slice chunk failures me ~worker ~block from count =
   if count > 0 && not (Leftmost.stops failures from || is_over failures me) then begin

@@ -207,21 +207,21 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 19_127 15_500 (lines_of code);
-    limit "lines of src/core" 9_246 7_000 (lines_of core);
-    limit "lines of C that define CAML_INTERNALS" 884 700 (lines_of runtime_insides);
-    limit "fields of a worker's records" 75 45 (fields_of worker_records);
-    limit "fields of a pool" 35 25 (fields_of pool_records);
-    limit "modules without an interface" 47 0 (all_of without_interface);
-    limit "opens of a module of the project" 37 0 (all_of opens);
-    limit "functions over 25 lines" 14 0 (all_of long_functions);
-    limit "functions over 6 parameters" 17 0 (all_of wide_functions);
-    limit "lines over 100 columns" 670 0 (all_of long_lines);
-    limit "modules not drawn, or drawn in another order" 40 0 (all_of against_drawing);
-    limit "headless clauses" 620 0 (all_of headless);
-    limit "sentences over 25 words in interfaces" 2 0 (all_of long_sentences);
+    limit "lines of src" 18_128 15_500 (lines_of code);
+    limit "lines of src/core" 8_934 7_000 (lines_of core);
+    limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
+    limit "fields of a worker's records" 57 45 (fields_of worker_records);
+    limit "fields of a pool" 31 25 (fields_of pool_records);
+    limit "modules without an interface" 8 0 (all_of without_interface);
+    limit "opens of a module of the project" 9 0 (all_of opens);
+    limit "functions over 25 lines" 6 0 (all_of long_functions);
+    limit "functions over 6 parameters" 9 0 (all_of wide_functions);
+    limit "lines over 100 columns" 204 0 (all_of long_lines);
+    limit "modules not drawn, or drawn in another order" 0 0 (all_of against_drawing);
+    limit "headless clauses" 309 0 (all_of headless);
+    limit "sentences over 25 words in interfaces" 0 0 (all_of long_sentences);
     limit "values over 80 words in interfaces" 0 0 (all_of long_values);
-    limit "fields over two lines in interfaces" 1 0 (all_of long_fields);
+    limit "fields over two lines in interfaces" 0 0 (all_of long_fields);
     limit "links of interfaces to no section" 0 0 (all_of lost_links);
     limit "words of ARCHITECTURE.md" 1_800 1_800 (words_of "ARCHITECTURE.md");
     limit "words of README.md" 700 700 (words_of "README.md");

@@ -1,9 +1,9 @@
-(* What all known compilers lay out alike: blocks, their fields, arrays, cons cells. For Compat, which
-   has the interface. *)
+(* What all known compilers lay out alike: blocks, their fields, arrays, cons cells. For Compat,
+   which has the interface. *)
 
-(* Objects of one size class lie side by side in the heap, and those of 16 words, with their header, begin
-   at multiples of 128 bytes: so one of up to 7 fields has a cache line of its own (and that line's neighbour,
-   which prefetchers fetch in pairs). A larger one has 15 words behind it. *)
+(* Objects of one size class lie side by side in the heap, and those of 16 words, with their header,
+   begin at multiples of 128 bytes: so one of up to 7 fields has a cache line of its own (and that
+   line's neighbour, which prefetchers fetch in pairs). A larger one has 15 words behind it. *)
 let padded (block : 'a) : 'a =
   let old = Obj.repr block in
   let size = Obj.size old in
@@ -23,8 +23,9 @@ let[@inline] atomic_at (atomics : 'a Atomic.t array) i : 'a Atomic.t =
 
 let[@inline] recast (atomic : 'a Atomic.t) : 'b Atomic.t = Obj.magic atomic
 
-(* An atomic is a block whose field a plain assignment writes, too; of a block it is a release store (caml_modify).
-   On x86 so is that of an int; elsewhere the fence stays. ThreadSanitizer would take either for a race. *)
+(* An atomic is a block whose field a plain assignment writes, too; of a block it is a release store
+   (caml_modify). On x86 so is that of an int; elsewhere the fence stays. ThreadSanitizer would take
+   either for a race. *)
 
 type cell_of_block = { mutable block : int ref; _no_float : int }
 type cell_of_int = { mutable int : int }
@@ -37,8 +38,9 @@ let[@inline] store_int (atomic : int Atomic.t) v =
   if Target.has_tsan || not Target.is_amd64 then Atomic.set atomic v
   else (Obj.magic atomic : cell_of_int).int <- v
 
-(* Floats need no fill, which would touch all of the array before the workers do. Others are immediates at first: with a
-   young block in each element a long array would begin with a minor collection, of all domains. *)
+(* Floats need no fill, which would touch all of the array before the workers do. Others are
+   immediates at first: with a young block in each element a long array would begin with a minor
+   collection, of all domains. *)
 let make_blank n ~(like : 'a) : 'a array =
   if Obj.tag (Obj.repr like) = Obj.double_tag then Obj.magic (Array.create_float n)
   else Obj.magic (Array.make n 0)
@@ -81,7 +83,8 @@ let[@inline] set_fresh (a : 'a array) i (v : 'a) =
   if Obj.is_int (Obj.repr v) then Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
   else Array.unsafe_set a i v
 
-(* Neither of two immediates has anything to mark, remember or publish. An array that holds one is none of floats. *)
+(* Neither of two immediates has anything to mark, remember or publish. An array that holds one is
+   none of floats. *)
 let[@inline] replace (a : 'a array) i (v : 'a) =
   let words : int array = Obj.magic a in
   if Obj.is_int (Obj.repr v) && Obj.is_int (Obj.repr (Array.unsafe_get words i)) then

@@ -38,38 +38,41 @@ val recast : 'a Atomic.t -> 'b Atomic.t
     constructor around an abstract type. Safe where ['b] lets nobody look at the content. *)
 
 val store : 'a Atomic.t -> 'a -> unit
-(** [Atomic.set] without its fence: what was written before is seen by who sees this, but later reads may come before it. *)
+(** [Atomic.set] without its fence: what was written before is seen by who sees this, but later
+    reads may come before it. *)
 
 val store_int : int Atomic.t -> int -> unit
 (** The same. *)
 
 val make_blank : int -> like:'a -> 'a array
-(** An array of so many, for elements that are all set before anybody reads them; [like] tells whether these are floats. A
-    long one does not begin with a minor collection, as [Array.make n v] does where [v] is young. *)
+(** An array of so many, for elements that are all set before anybody reads them; [like] tells
+    whether these are floats. A long one does not begin with a minor collection, as [Array.make n v]
+    does where [v] is young. *)
 
 val make_fresh : int -> 'a -> 'a array
 (** [make_blank n ~like:v], of which the first element is [v]. *)
 
 val make_together : int -> 'a -> share:(int -> (int -> int -> unit) -> unit) -> 'a array
-(** Likewise, for arrays longer than any block of the minor heap: only the first element is [v]. [share n put] calls
-    [put from count] for parts of [0] to [n - 1], on any domains and at once, and returns, on the domain on which it was called, when
-    all of these calls have. *)
+(** Likewise, for arrays longer than any block of the minor heap: only the first element is [v].
+    [share n put] calls [put from count] for parts of [0] to [n - 1], on any domains and at once,
+    and returns, on the domain on which it was called, when all of these calls have. *)
 
 val set_fresh : 'a array -> int -> 'a -> unit
-(** [Array.unsafe_set] into an array from [make_blank n], [make_fresh n v] or [make_together n v] that nobody else has seen, of
-    which at least one element is still [v]: a plain store where the new element is an immediate, which
-    takes 2 ns less. *)
+(** [Array.unsafe_set] into an array from [make_blank n], [make_fresh n v] or [make_together n v]
+    that nobody else has seen, of which at least one element is still [v]: a plain store where the
+    new element is an immediate, which takes 2 ns less. *)
 
 val replace : 'a array -> int -> 'a -> unit
 (** [Array.unsafe_set]; likewise where an immediate comes in the place of one. *)
 
 val match_with : ('a -> unit) -> 'a -> (unit, unit) Effect.Deep.handler -> unit
-(** [Effect.Deep.match_with]. Up to OCaml 5.5 no asynchronous exception strikes between an effect and
-    what the handler does with the continuation, where it would be lost: the stdlib's function looks for
-    signals there. *)
+(** [Effect.Deep.match_with]. Up to OCaml 5.5 no asynchronous exception strikes between an effect
+    and what the handler does with the continuation, where it would be lost: the stdlib's function
+    looks for signals there. *)
 
 val fibers : (unit, unit) Effect.Deep.handler -> ('a -> unit) -> 'a -> unit
-(** [fibers handler f] is a function that, given [x], does [match_with f x handler], and allocates nothing but a stack. *)
+(** [fibers handler f] is a function that, given [x], does [match_with f x handler], and allocates
+    nothing but a stack. *)
 
 (** {2 Lists built from the front}
 
@@ -83,5 +86,5 @@ val hang : 'a list -> 'a list -> unit
 (** [hang cell rest] makes [rest] the tail of [cell], which must be a cell. *)
 
 val settle : 'a list -> 'a list
-(** [settle l] is the last cell of a copy of [l] in the major heap, whose tail is the first. [l] must
-    have a cell. *)
+(** [settle l] is the last cell of a copy of [l] in the major heap, whose tail is the first. [l]
+    must have a cell. *)

@@ -5,9 +5,9 @@ let[@inline] capture exn =
   let backtrace = Printexc.get_raw_backtrace () in
   { exn; backtrace }
 
-(* Where something is allocated an asynchronous exception (Ctrl-C) may strike: it takes the first one's
-   place, so that whoever cleans up after this does so. The fourth in a row is let through. No loop: it
-   would begin with a look for signals, before its handler is there. *)
+(* Where something is allocated an asynchronous exception (Ctrl-C) may strike: it takes the first
+   one's place, so that whoever cleans up after this does so. The fourth in a row is let through. No
+   loop: it would begin with a look for signals, before its handler is there. *)
 let[@inline never] caught exn =
   try capture exn
   with exn -> ( try capture exn with exn -> ( try capture exn with exn -> capture exn))

@@ -1,36 +1,45 @@
 (* A work deque: the owner pushes and pops at the bottom, thieves steal at the top.
 
-   After the idempotent work stealing of Michael, Vechev and Saraswat (PPoPP 2009): one word tells where
-   both ends are, thieves change it by compare-and-set, the owner by plain stores. So the owner may undo what a thief
-   has just done to it, and an entry may come to both of them. No harm: an entry may be stale anyway, the truth
-   is in the entry itself (see Promise.claim). Their finite tags, against words that come back (ABA), are not needed here,
-   because a thief looks into the slot only after it has changed the word.
+   After the idempotent work stealing of Michael, Vechev and Saraswat (PPoPP 2009): one word tells
+   where both ends are, thieves change it by compare-and-set, the owner by plain stores. So the
+   owner may undo what a thief has just done to it, and an entry may come to both of them. No harm:
+   an entry may be stale anyway, the truth is in the entry itself (see Promise.claim). Their finite
+   tags, against words that come back (ABA), are not needed here, because a thief looks into the
+   slot only after it has changed the word.
 
-   [ends]    one word of three fields. [top]: index of the oldest entry, modulo 2^28; [size]: entries from there to the
+   [ends] one word of three fields. [top]: index of the oldest entry, modulo 2^28; [size]: entries
+   from there to the
              bottom, where the owner pushes; [order]: log2 of the ring's length.
-   [slots]   a ring; slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only the owner fills a slot. A
-             thief that has moved [top] beyond index [i] takes what it finds in that slot, by exchange.
-   [spare]   so many slots from the bottom on hold what the owner popped, or nothing: it may overwrite them without
-             a look. The owner's alone, as are [ring] (the one that [slots] shows) and [mask] (to find a slot in it):
-             what thieves read at every look must not share a cache line with them.
+   [slots] a ring; slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only the
+   owner fills a slot. A
+             thief that has moved [top] beyond index [i] takes what it finds in that slot, by
+             exchange.
+   [spare] so many slots from the bottom on hold what the owner popped, or nothing: it may overwrite
+   them without
+             a look. The owner's alone, as are [ring] (the one that [slots] shows) and [mask] (to
+             find a slot in it): what thieves read at every look must not share a cache line with
+             them.
 
-   No entry is lost. It is in its slot, and its index within the ends, until it is popped or a thief has moved [top] beyond
-   it; and that thief has not yet looked into the slot, or has the entry.
-   - The owner stores ends that it has computed from those it read; thieves may have moved [top] meanwhile. That brings
-     indices back whose slots are empty, or about to be emptied. Whoever steals there finds nothing and goes on.
-   - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it popped (then what was there is
-     the owner's), or one that it has seen empty (then the thief has been there). Should another thief come late to that
-     slot, because its index was back within the ends, then it has the new entry, out of turn.
-   - Ends that come back to what a thief has read (ABA) are as good as those: they tell of the same ring, since its
-     order only grows, and what is in the slot now is what lies at that index now.
+   No entry is lost. It is in its slot, and its index within the ends, until it is popped or a thief
+   has moved [top] beyond it; and that thief has not yet looked into the slot, or has the entry.
+   - The owner stores ends that it has computed from those it read; thieves may have moved [top]
+     meanwhile. That brings indices back whose slots are empty, or about to be emptied. Whoever
+     steals there finds nothing and goes on.
+   - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it
+     popped (then what was there is the owner's), or one that it has seen empty (then the thief has
+     been there). Should another thief come late to that slot, because its index was back within the
+     ends, then it has the new entry, out of turn.
+   - Ends that come back to what a thief has read (ABA) are as good as those: they tell of the same
+     ring, since its order only grows, and what is in the slot now is what lies at that index now.
 
-   Order. The slot is written before the ends, the ends are read before the slot: what the owner did before a push is
-   visible to who gets the entry. [push] ends with a fence; [push_unfenced] leaves it to those who
-   need one (Place.unfenced).
+   Order. The slot is written before the ends, the ends are read before the slot: what the owner did
+   before a push is visible to who gets the entry. [push] ends with a fence; [push_unfenced] leaves
+   it to those who need one (Place.unfenced).
 
-   A signal's handler or a finaliser may run in the midst of an operation where something is allocated or a loop turns
-   round, and push and pop too. No operation has such a point between reading the ends and storing them, but [grow],
-   which says what it does about it. (So it is in native code. Bytecode takes signals at each call.) *)
+   A signal's handler or a finaliser may run in the midst of an operation where something is
+   allocated or a loop turns round, and push and pop too. No operation has such a point between
+   reading the ends and storing them, but [grow], which says what it does about it. (So it is in
+   native code. Bytecode takes signals at each call.) *)
 
 type 'a ring = 'a Atomic.t array
 

@@ -6,19 +6,21 @@
       Posted, ordered ----worker is done----> Idle
       Idle --its worker empties it--> Busy --> Idle v}
 
-   Who has made it Busy, and nobody else, reads and writes the letter: the caller as it posts, then whoever begins
-   the job. The worker of an ordered job begins without a word, as nobody else may (only while it is away, and once it
-   has been, it says so: Run.take_job).
+   Who has made it Busy, and nobody else, reads and writes the letter: the caller as it posts, then
+   whoever begins the job. The worker of an ordered job begins without a word, as nobody else may
+   (only while it is away, and once it has been, it says so: Run.take_job).
 
-   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy; without a number it is
-   being emptied. No number is used twice, so a compare-and-set that finds it has found the very job that was seen before.
+   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy; without a number
+   it is being emptied. No number is used twice, so a compare-and-set that finds it has found the
+   very job that was seen before.
 
-   A resident leaves a job that is over in its mailbox, and empties that when it begins a task or goes to sleep. To empty it at
-   once takes a tenth of an empty region's time, for which the region's caller would wait; to empty it soon afterwards
-   takes the line from the next region's caller. Who finds it being emptied waits for some stores.
+   A resident leaves a job that is over in its mailbox, and empties that when it begins a task or
+   goes to sleep. To empty it at once takes a tenth of an empty region's time, for which the
+   region's caller would wait; to empty it soon afterwards takes the line from the next region's
+   caller. Who finds it being emptied waits for some stores.
 
-   A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there, and who waits
-   for it waits for some stores. *)
+   A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there,
+   and who waits for it waits for some stores. *)
 
 type report = { failures : Outcome.failure Leftmost.t; late : int Atomic.t }
 

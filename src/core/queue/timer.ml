@@ -1,9 +1,10 @@
 (* What is to happen at a certain time.
 
-   No thread keeps watch. Workers look when they look up (every 2 ms or so), wherever they look whether
-   they are cancelled (Context), and sleep no longer than until the next time. So something due is done as
-   soon as some worker has reached a fork, an await, the end of a chunk or its bed. While tasks are
-   suspended and something is set, a pool's last resident does not leave (Resident). *)
+   No thread keeps watch. Workers look when they look up (every 2 ms or so), wherever they look
+   whether they are cancelled (Context), and sleep no longer than until the next time. So something
+   due is done as soon as some worker has reached a fork, an await, the end of a chunk or its bed.
+   While tasks are suspended and something is set, a pool's last resident does not leave (Resident).
+   *)
 
 type key = int * int
 (** ns; a number that makes it unique *)
@@ -38,8 +39,8 @@ let remove_it key () = change (Times.remove key)
 let remove key = Outcome.firmly remove_it key ()
 let nothing = ref []
 
-(* Each is done by who takes it out: nothing is allocated afterwards, where an asynchronous exception
-   might strike. *)
+(* Each is done by who takes it out: nothing is allocated afterwards, where an asynchronous
+   exception might strike. *)
 let rec take_due now =
   let old = Atomic.get timers in
   if old.next > now then nothing
