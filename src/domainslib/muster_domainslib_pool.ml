@@ -16,7 +16,6 @@ module Strand = Muster_core.Strand
 module Outcome = Muster_core.Outcome
 module Caller = Muster_core.Caller
 module Task = Muster_core.Task
-module Publish = Muster_core.Publish
 module Mailbox = Muster_core.Mailbox
 
 type t = {
@@ -140,16 +139,9 @@ let async t f =
   check t;
   count_on_others t;
   let w = Place.current () in
-  if w.pool == t.pool && Task.is_sealed w then begin
-    let promise = Promise.make (home_for t w) f in
-    Publish.offer_unfenced w (Promise.any promise);
-    promise
-  end
-  else if w.pool == t.pool && Place.owned w then begin
+  if w.pool == t.pool && Place.owned w then begin
     Context.check_at w;
-    let promise = Task.offer w (Promise.make (home_for t w) f) in
-    Place.seal w;
-    promise
+    Task.offer w (Promise.make (home_for t w) f)
   end
   else send t (Promise.make t.home f)
 

@@ -64,8 +64,6 @@ let promise_iriw () =
   in
   race 5_000 ~before ~after [ tell p; tell q; look 0 p q; look 2 q p ]
 
-let fence_others () = if Core.Machine.can_fence_others then Core.Machine.fence_others ()
-
 (* Only the claimant runs the function: what both would do is done once. *)
 let promise_claim () =
   let runs = ref 0 and promise = ref (Promise.make Promise.nowhere ignore) in
@@ -77,7 +75,7 @@ let promise_claim () =
 (* {2 Where work is published and sleepers announce themselves} *)
 
 (* SB: publish, then look for sleepers; announce, then look for work. *)
-let publish_and_announce ~fence ~push ~is_empty ~pop =
+let publish_and_announce ~push ~is_empty ~pop =
   let parking = Core.Parking.create 1 in
   let saw_sleeper = ref false and saw_work = ref false in
   let publish round =
@@ -86,7 +84,6 @@ let publish_and_announce ~fence ~push ~is_empty ~pop =
   in
   let announce _ =
     Core.Parking.announce parking 0;
-    fence ();
     saw_work := not (is_empty ())
   in
   let after _ =
@@ -99,18 +96,14 @@ let publish_and_announce ~fence ~push ~is_empty ~pop =
 let parking_sb () =
   let open Core.Inbox in
   let inbox = create (-1) in
-  publish_and_announce ~fence:ignore ~push:(push inbox)
+  publish_and_announce ~push:(push inbox)
     ~is_empty:(fun () -> is_empty inbox)
     ~pop:(fun () -> pop inbox)
 
-(* The same where who publishes has no fence, and who announces itself makes one for both. *)
-let parking_unfenced () =
+let parking_sb_deque () =
   let open Core.Deque in
   let deque = create ~capacity:4 (-1) in
-  let push deque x =
-    if not (Core.Machine.can_fence_others && push_unfenced deque x) then push deque x
-  in
-  publish_and_announce ~fence:fence_others ~push:(push deque)
+  publish_and_announce ~push:(push deque)
     ~is_empty:(fun () -> is_empty deque)
     ~pop:(fun () -> pop deque)
 
@@ -371,7 +364,7 @@ let () =
       case "promise: IRIW, two readers" promise_iriw;
       case "promise: one of two claims" promise_claim;
       case "parking: SB, publish and announce" parking_sb;
-      case "parking: SB, publish without a fence" parking_unfenced;
+      case "parking: SB, publish in a deque" parking_sb_deque;
       case "inbox: MP" through_inbox;
       case "deque: MP" through_deque;
       case "waiter: MP, grant and return" through_waiter;

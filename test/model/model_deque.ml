@@ -2,11 +2,10 @@
    history leads to. An entry may reach the owner and one thief, as a claim decides between
    them; it must reach somebody, and no two thieves. *)
 
-type op = Push | Push_unfenced | Pop | Drop | Sweep | Steal
+type op = Push | Pop | Drop | Sweep | Steal
 
 let letter = function
   | Push -> "u"
-  | Push_unfenced -> "U"
   | Pop -> "o"
   | Drop -> "d"
   | Sweep -> "w"
@@ -44,9 +43,6 @@ let perform t = function
   | Push ->
     t.pushed <- t.pushed + 1;
     Deque.push t.deque (t.pushed - 1)
-  | Push_unfenced ->
-    t.pushed <- t.pushed + 1;
-    if not (Deque.push_unfenced t.deque (t.pushed - 1)) then Deque.push t.deque (t.pushed - 1)
   | Pop -> ignore (pop t)
   | Drop -> drop t
   | Sweep -> Deque.sweep t.deque
@@ -150,7 +146,7 @@ let histories ~capacity ~length =
   Atomic.apart (fun () -> List.filter is_new all)
 
 let models ~capacity ~history ~script ~thieves =
-  let scripts = Model.words [ Push; Push_unfenced; Pop; Drop; Sweep ] script in
+  let scripts = Model.words [ Push; Pop; Drop; Sweep ] script in
   List.concat_map
     (fun history -> List.map (fun script -> model ~capacity ~history ~script ~thieves) scripts)
     (histories ~capacity ~length:history)

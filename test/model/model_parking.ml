@@ -1,44 +1,31 @@
 (* Parking, used as Worker uses it: publish and wake one; announce, re-check, and sleep or
-   cancel. What is published must not lie there while somebody who would serve it sleeps.
-
-   Who publishes without a fence (Place, _Publishing without fences_) does so into a store buffer: what lies there comes
-   into sight later, at any moment, or at a fence, its own or one for all. *)
+   cancel. What is published must not lie there while a worker sleeps that would serve it. *)
 
 type t = {
   parking : Parking.t;
-  work : int Atomic.t array;  (** items published, of each kind, and those in the buffer *)
-  fences : bool;  (** those who announce fence for all *)
+  work : int Atomic.t array;  (** items published, of each kind *)
   serves : int list array;  (** the kinds that each worker serves *)
   announce : Parking.t -> int -> unit;  (** for worker 0; the others announce to all *)
   blocked : bool array;
 }
 
-let make serves ~kinds ~announce ~fences =
+let make serves ~kinds ~announce =
   let workers = Array.length serves in
   {
     parking = Parking.create workers;
     work = Array.init kinds (fun _ -> Atomic.make 0);
     serves;
-    fences;
     announce;
     blocked = Array.make workers false;
   }
 
 (* {2 The parties} *)
 
-let one_buffered = 1 lsl 8
-let in_sight n = n land (one_buffered - 1)
-
 let rec take work =
   let n = Atomic.get work in
-  in_sight n > 0 && (Atomic.compare_and_set work n (n - 1) || take work)
+  n > 0 && (Atomic.compare_and_set work n (n - 1) || take work)
 
-let is_there t kind = in_sight (Atomic.get t.work.(kind)) > 0
-
-let rec drain t kind () =
-  let n = Atomic.get t.work.(kind) in
-  let drained = in_sight n + (n / one_buffered) in
-  if n >= one_buffered && not (Atomic.compare_and_set t.work.(kind) n drained) then drain t kind ()
+let is_there t kind = Atomic.get t.work.(kind) > 0
 
 let noting_a_block t i sleep =
   try sleep ()
@@ -51,7 +38,6 @@ let rec worker t i () =
   let serves test = List.exists test t.serves.(i) in
   if not (serves (fun kind -> take t.work.(kind))) then begin
     (if i = 0 then t.announce else Parking.announce) t.parking i;
-    if t.fences then drain t 0 ();
     if serves (is_there t) then Parking.cancel t.parking i else sleep t i;
     worker t i ()
   end
@@ -64,13 +50,6 @@ let publish t kind = Atomic.incr t.work.(kind)
 let publisher ?from t kind () =
   publish t kind;
   ignore (Parking.wake_one ?from t.parking)
-
-let unfenced_publisher t kind () =
-  ignore (Atomic.fetch_and_add t.work.(kind) one_buffered);
-  if Parking.sleepers t.parking > 0 then begin
-    drain t kind ();
-    ignore (Parking.wake_one t.parking)
-  end
 
 let mail t ~kind ~to_ () =
   publish t kind;
@@ -99,7 +78,6 @@ let resume t =
 let count_blocked t = List.length (List.filter Fun.id (Array.to_list t.blocked))
 
 let verdict t ~left () =
-  Array.iteri (fun kind _ -> drain t kind ()) t.work;
   resume t;
   let asleep = count_blocked t in
   let lies_there i kind = t.blocked.(i) && is_there t kind in
@@ -114,9 +92,9 @@ let verdict t ~left () =
 
 (* {2 Models} *)
 
-let model ?(announce = Parking.announce) ?(fences = false) name serves ~kinds ~left processes =
+let model ?(announce = Parking.announce) name serves ~kinds ~left processes =
   let start () =
-    let t = make serves ~kinds ~announce ~fences in
+    let t = make serves ~kinds ~announce in
     let processes = List.map until_blocked (processes t) in
     Model.{ processes; verdict = verdict t ~left }
   in
@@ -128,22 +106,6 @@ let alike workers count =
   let name = Printf.sprintf "%d workers, %d items" workers count in
   model name (Array.make workers [ 0 ]) ~kinds:1 ~left:(workers - count) (fun t ->
       List.init workers (worker t) @ publishers count t)
-
-let unfenced ~asleep:sleeping count =
-  let name = Printf.sprintf "1 worker, %d asleep, %d items without fences" sleeping count in
-  let serves = Array.make (1 + sleeping) [ 0 ] in
-  model ~fences:true name serves ~kinds:1
-    ~left:(1 + sleeping - count)
-    (fun t ->
-      for i = 1 to sleeping do
-        asleep t i
-      done;
-      let publish_all () =
-        for _ = 1 to count do
-          unfenced_publisher t 0 ()
-        done
-      in
-      [ drain t 0; worker t 0; publish_all ])
 
 let one_publisher_of_two =
   model "2 workers, 1 publisher of 2 items" [| [ 0 ]; [ 0 ] |] ~kinds:1 ~left:0 (fun t ->
@@ -197,8 +159,6 @@ let quick =
   [
     alike 1 1;
     alike 2 1;
-    unfenced ~asleep:0 1;
-    unfenced ~asleep:1 1;
     one_sleeps_behind_another;
     mail_beside_work;
     mail_aside;
@@ -207,4 +167,4 @@ let quick =
     wake_all;
   ]
 
-let slow = [ alike 2 2; unfenced ~asleep:1 2; one_publisher_of_two ]
+let slow = [ alike 2 2; one_publisher_of_two ]

@@ -8,7 +8,7 @@ open Muster_core
 
    The model: live entries, the oldest first. *)
 
-type op = Push | Push_unfenced | Pop | Drop_newest | Drop_oldest | Sweep | Steal | Move_in
+type op = Push | Pop | Drop_newest | Drop_oldest | Sweep | Steal | Move_in
 type model = { live : int list; pushed : int }
 
 let nothing = -1
@@ -21,9 +21,6 @@ let pop m = if m.live = [] then (nothing, m) else (last m.live, take_newest m)
 let drop m x = if m.live <> [] && last m.live = x then take_newest m else m
 let steal m = match m.live with x :: live -> (x, { m with live }) | [] -> (nothing, m)
 
-let push_unfenced deque x =
-  if not (Deque.push_unfenced deque x) then Deque.push deque x
-
 let step deque m op =
   let same what (expected, m) actual =
     check_int what expected actual;
@@ -32,9 +29,6 @@ let step deque m op =
   match op with
   | Push ->
     Deque.push deque m.pushed;
-    push m
-  | Push_unfenced ->
-    push_unfenced deque m.pushed;
     push m
   | Pop -> same "pop" (pop m) (Deque.pop deque)
   | Drop_newest ->
@@ -69,14 +63,14 @@ let follow ~capacity ops =
 let every_sequence ~capacity () =
   let length = 7 in
   each_word
-    [ Push; Push_unfenced; Pop; Drop_newest; Drop_oldest; Sweep; Steal ]
+    [ Push; Pop; Drop_newest; Drop_oldest; Sweep; Steal ]
     ~length (follow ~capacity)
 
 (* Only pushes and takes, so that the ring goes round and grows. *)
 let every_long_sequence ~capacity () = each_word [ Push; Pop; Steal ] ~length:11 (follow ~capacity)
 
 let every_sequence_with_moves ~capacity () =
-  each_word [ Push; Push_unfenced; Pop; Steal; Move_in ] ~length:7 (follow ~capacity)
+  each_word [ Push; Pop; Steal; Move_in ] ~length:7 (follow ~capacity)
 
 let wrong_capacities () =
   let check n =
@@ -145,7 +139,7 @@ let owner random ~limit ({ deque; entries; _ } as fight) =
     while Deque.size deque >= limit do
       claim (Deque.pop deque)
     done;
-    (if Random.State.bool random then Deque.push else push_unfenced) deque x;
+    Deque.push deque x;
     match Random.State.int random 8 with
     | 0 -> Deque.sweep deque
     | 1 | 2 -> claim (Deque.pop deque)

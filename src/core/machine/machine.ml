@@ -1,15 +1,5 @@
 external thread_id : unit -> int = "muster_thread_id" [@@noalloc]
 external yield : unit -> unit = "muster_yield" [@@noalloc]
-external seal : unit -> int = "muster_seal" [@@noalloc]
-
-external fence : unit -> unit = "muster_fence" [@@noalloc]
-external can_fence_others : unit -> bool = "muster_can_fence_others" [@@noalloc]
-external fence_others : unit -> unit = "muster_fence_others" [@@noalloc]
-
-(* Elsewhere a store that others may rely on costs a fence in OCaml (Compat.store_int); and ThreadSanitizer knows nothing of
-   fences for others. *)
-let can_fence_others = Target.is_amd64 && (not Target.has_tsan) && can_fence_others ()
-
 external code_of : ('a -> 'b) -> int = "muster_code_of" [@@noalloc]
 external code_of_team : (worker:int -> 'a) -> int = "muster_code_of" [@@noalloc]
 external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagged" [@@noalloc]

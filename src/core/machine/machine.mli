@@ -3,24 +3,6 @@
 val thread_id : unit -> int
 (** The calling system thread, as a number above 0 that no other thread has or had. About 2 ns. *)
 
-external seal : unit -> int = "muster_seal"
-[@@noalloc]
-(** The same, and whether the thread records backtraces: one number for both. *)
-
-(** {2 Fences}
-
-    Of two who each write and then look, one sees the other if each has a fence in between. [fence_others] is a fence
-    in all threads at once, so that those who write often need none of their own (Dice, Huang and Yang, "Asymmetric Dekker
-    synchronization", 2001; membarrier(2)). *)
-
-val fence : unit -> unit
-
-val can_fence_others : bool
-(** Linux 4.14 and later on x86-64, where no filter of system calls forbids it. *)
-
-val fence_others : unit -> unit
-(** 1 us, 10 us on a virtual machine with other threads running, each of which it interrupts. *)
-
 val code_of : ('a -> 'b) -> int
 (** A key for a closure's code: equal for all closures made by one expression. A hint:
     partial applications share theirs. *)

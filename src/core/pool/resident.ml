@@ -74,7 +74,6 @@ type hiring = Called | Began | Called_off
 
 (* Work may have come after this one's last look, and its publisher may have counted on this one. *)
 let call_another (pool : P.pool) =
-  P.see_unfenced pool;
   let waits_for_a_resident () =
     (Caller.something_is_left pool && not (is_visited pool))
     || (not (Inbox.is_empty pool.inbox))
@@ -126,7 +125,6 @@ let prepare_to_leave (w : P.t) () =
    before the domain ends. *)
 let let_go (w : P.t) =
   ignore (Atomic.fetch_and_add w.pool.ended 1);
-  P.unseal w;
   Atomic.set w.owner 0;
   ignore (Atomic.fetch_and_add w.pool.residents (-1))
 

@@ -50,26 +50,14 @@ let async_from_outside f =
   from_outside f
 
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
-let[@inline never] async_at w f =
+let[@inline] async_at w f =
   Stack_room.reserve ();
   Context.check_at w;
-  let promise = offer w (Promise.make (Context.home w) f) in
-  seal w;
-  promise
-
-let[@inline] nothing_to_look_at () = Atomic.get attention = 0
-
-(* The calling thread's place, which publishes without fences, with the thread's settings; and nothing to look at. *)
-let[@inline] is_sealed w = w.own.seal = Machine.seal () && nothing_to_look_at ()
+  offer w (Promise.make (Context.home w) f)
 
 let[@inline never] async f =
   let w = current () in
-  if is_sealed w && w.own.home == w.pool.home then begin
-    let promise = Promise.make w.pool.home f in
-    Publish.offer_unfenced w (Promise.any promise);
-    promise
-  end
-  else if owned w then async_at w f
+  if owned w then async_at w f
   else match owned_place () with Some w -> async_at w f | None -> async_from_outside f
 
 (* {2 Await} *)

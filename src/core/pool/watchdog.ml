@@ -27,10 +27,10 @@
 
    Protocol. [Place.is_watched] is true while the thread is there. A publisher writes its task, a
    worker that stands back announces its sleep; then each of them reads [is_watched], and starts
-   the thread if that is false. The thread, before it ends, writes false, fences for publishers
-   that leave out fences ([Place.see_unfenced]), and looks at all pools once more. If something is
-   to be watched it takes the flag back; a publisher that was faster has started another thread.
-   So either the publisher has read false, or the last look has seen its task. *)
+   the thread if that is false. The thread, before it ends, writes false, and looks at all pools
+   once more. If something is to be watched it takes the flag back; a publisher that was faster
+   has started another thread. All these are sequentially consistent atomics: so either the
+   publisher has read false, or the last look has seen its task. *)
 
 module P = Place
 
@@ -178,7 +178,6 @@ let watch_of watches now pool =
 let leave () =
   Atomic.set P.is_watched false;
   let pools = Atomic.get P.open_pools in
-  List.iter P.see_unfenced pools;
   not
     (List.exists is_to_be_watched pools && Atomic.compare_and_set P.is_watched false true)
 

@@ -33,8 +33,9 @@
      ring, since its order only grows, and what is in the slot now is what lies at that index now.
 
    Order. The slot is written before the ends, the ends are read before the slot: what the owner did
-   before a push is visible to who gets the entry. [push] ends with a fence; [push_unfenced] leaves
-   it to those who need one (Place.unfenced).
+   before a push is visible to the party that gets the entry. [push] stores the ends by an atomic
+   write, so a publisher that then reads whether a worker sleeps or is missing reads it behind its
+   push (Sleep).
 
    A signal's handler or a finaliser may run in the midst of an operation where something is
    allocated or a loop turns round, and push and pop too. No operation has such a point between
@@ -153,16 +154,6 @@ let rec push d x =
   else begin
     grow d;
     push d x
-  end
-
-let[@inline] push_unfenced d x =
-  let own = d.own and e = Atomic.get d.ends in
-  own.spare > 0
-  && begin
-    own.spare <- own.spare - 1;
-    Compat.store (own_slot own (bottom e)) x;
-    Compat.store_int d.ends (e + one_entry);
-    true
   end
 
 let[@inline] newest d e =

@@ -19,11 +19,6 @@ val push : 'a t -> 'a -> unit
 (** Puts an entry at the bottom. One atomic write. What the owner did before is visible to the
     thief that receives the entry. *)
 
-val push_unfenced : 'a t -> 'a -> bool
-(** {!push} without an atomic write: later reads of the owner's may come before others see the
-    entry. False, and nothing is pushed, if there is no slot of which the owner knows that it is
-    free. *)
-
 val pop : 'a t -> 'a
 (** Takes the newest entry back, or [empty]. Two loads and a plain store: a thief may receive the
     entry too. *)

@@ -40,8 +40,7 @@
    [any] is a promise whose type of result is forgotten: results of that type are opaque, so
    nobody can take one for another type's.
 
-   At rest every promise is Returned or Raised, and no entry is left; but for one that its maker took back before anybody
-   else knew it (Publish.offer_unfenced). *)
+   At rest every promise is Returned or Raised, and no entry is left. *)
 
 type waker = unit -> unit
 type owner = ..

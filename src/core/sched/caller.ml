@@ -121,9 +121,7 @@ let come_in (w : P.t) ~outer ~part_of ~strand =
   Some { w; outer; shown }
 
 (* The place is anybody's again. *)
-let let_go (w : P.t) =
-  P.unseal w;
-  Atomic.set w.owner 0
+let let_go (w : P.t) = Atomic.set w.owner 0
 
 (* An asynchronous exception leaves no place taken: none strikes here between taking it and the
    handler, nor in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating

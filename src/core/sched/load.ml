@@ -120,7 +120,6 @@ let set_allowed (pool : P.pool) n ~tell =
   if Atomic.get pool.allowed <> n then begin
     tell n;
     Atomic.set pool.allowed n;
-    P.see_unfenced pool;
     Array.iter Publish.call_up (P.workers pool);
     (* Sleepers have to be told as well: to leave, or that they may work again. *)
     Parking.wake_all pool.parking

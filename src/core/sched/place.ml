@@ -24,7 +24,6 @@ type t = {
   mailbox : Mailbox.t;
   pool : pool;
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over *)
-  unfenced : bool Atomic.t;  (** its owner publishes without fences ({!Place.see_unfenced}) *)
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another thread *)
   dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Load) *)
@@ -51,7 +50,6 @@ and own = {
   mutable checked : bool;
       (** was at a checkpoint, away or took a lock since its innermost deadline was set *)
   mutable filling : bool;  (** hands out tasks until [high] *)
-  mutable seal : int;  (** of the owner, while it may publish so ([Machine.seal]); -1: it may not *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable nested : int;  (** fibers on this thread's stack, each on top of the one that awaits it *)
   mutable from_inbox : bool;  (** the task it runs came from outside *)
@@ -149,7 +147,6 @@ let make_own home index =
       home;
       checked = false;
       filling = true;
-      seal = -1;
       stale = false;
       nested = 0;
       from_inbox = false;
@@ -186,7 +183,6 @@ let make pool index =
       dormant = Atomic.make false;
       domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false);
-      unfenced = Compat.padded (Atomic.make false);
       away = Compat.padded (Atomic.make false);
       left = Atomic.make none;
       own = make_own pool.home index;
@@ -204,43 +200,9 @@ let places_in_use pool =
 (* So far. *)
 let has_one_caller pool = Array.length (workers pool) = pool.regulars
 
-(* {2 Publishing without fences}
-
-   Who publishes a task and then looks whether somebody sleeps, and who announces its sleep and then looks for tasks, need a
-   fence each, or neither might see the other. A fence is a third of what an async and its await cost on two workers.
-   So the owner of a place may leave its own out, once it has said so in [unfenced], by a write that is a fence; and whoever
-   writes something that such an owner reads after its push, and then looks into the deques, fences for all
-   ([see_unfenced]). Who sees [unfenced] not set needs not: then the owner's pushes so far are in sight, and
-   those to come are behind the fence at which it sets it.
-
-   With the seal, one comparison tells a thread that the place is its own, that it may do so, and that what thieves
-   take over of its settings is up to date. *)
-
-let rec some_unfenced workers n =
-  n > 0 && (Atomic.get workers.(n - 1).unfenced || some_unfenced workers (n - 1))
-
-let is_anybody_unfenced pool =
-  let n = places_in_use pool in
-  some_unfenced (workers pool) n
-
 (* Tasks of [Task.async] may count on running beside each other. ([both] and loops promise no such thing.) *)
 let[@inline] count_on_others pool =
   if not (Atomic.get pool.counted_on) then Atomic.set pool.counted_on true
-
-(* Who has sealed its place says so no more. *)
-let seal w =
-  if Machine.can_fence_others then begin
-    if not (Atomic.get w.unfenced) then Atomic.set w.unfenced true;
-    count_on_others w.pool;
-    w.own.seal <- Machine.seal ()
-  end
-
-(* Before anybody else may be its owner. *)
-let unseal w =
-  w.own.seal <- -1;
-  if Atomic.get w.unfenced then Atomic.set w.unfenced false
-
-let see_unfenced pool = if is_anybody_unfenced pool then Machine.fence_others ()
 
 let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pauses ~hire
     ~watch =

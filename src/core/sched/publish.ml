@@ -112,34 +112,6 @@ let offer (w : P.t) ~wake task =
   if has_enough w then hush w;
   if wake then Sleep.wake_for_work w.pool
 
-let[@inline never] push_with_room (w : P.t) task =
-  Stack_room.reserve ();
-  Deque.push w.deque task
-
-let[@inline never] follow_up (w : P.t) =
-  Stack_room.reserve ();
-  if has_enough w then hush w;
-  if Parking.sleepers w.pool.parking > 0 then begin
-    Machine.fence ();
-    Sleep.wake_sleeper w.pool
-  end
-  else Sleep.hire_for_work w.pool
-
-(* By the owner of a sealed place, for which each look counts. A sleeper that it does not see has
-   yet to look for work, behind a fence for both. For one that it sees it needs a fence after all:
-   a searching worker has to find the task. *)
-let[@inline] offer_unfenced (w : P.t) task =
-  prepare_to_push w;
-  if not (Deque.push_unfenced w.deque task) then push_with_room w task;
-  if has_enough w || Parking.sleepers w.pool.parking > 0 || Sleep.is_anybody_missing w.pool
-  then
-    match follow_up w with
-    | () -> ()
-    | exception exn ->
-      (* For want of room, say: then it is as if the task had never been there, unless somebody
-         has it already, and nobody need be woken. No call here needs room. *)
-      if Promise.claim_from (Promise.state task) task || exn != Stack_overflow then raise exn
-
 let retract (w : P.t) task =
   Deque.drop w.deque task;
   if Deque.size w.deque <= P.low then rouse w

@@ -27,9 +27,6 @@ val publish_backtrace : bool Atomic.t -> unit
 val offer : Place.t -> wake:bool -> Promise.any -> unit
 (** By the owner: puts a task into its deque, and wakes a worker. *)
 
-val offer_unfenced : Place.t -> Promise.any -> unit
-(** The same by the owner of a sealed place ([Place.seal]). *)
-
 val retract : Place.t -> Promise.any -> unit
 (** By the owner: takes the entry out again, if it is the newest. *)
 

@@ -27,8 +27,16 @@
    where [Parking.wake_one] does not find it; it serves the inbox too, and is woken where no other
    resident can be.
 
-   A task is published first, and then somebody is woken or hired: Parking and Resident have the
-   proofs that somebody sees it. *)
+   No task is overlooked. A publisher first writes the task (Deque.push, Inbox.push), then reads who
+   sleeps ([sleepers]), who is missing ([residents], [allowed]) and whether the watchdog is there
+   ([is_watched]). The other party first writes its word, then looks for tasks:
+   - a worker announces its sleep, and looks again before it sleeps (Parking has the proof);
+   - a resident that leaves takes itself off [residents], and calls another one for what it finds
+     (Resident);
+   - the load controller writes [allowed], and wakes all sleepers, which look (Load);
+   - the watchdog writes [is_watched], and looks once more (Watchdog).
+   All these are sequentially consistent atomics. So the publisher reads what the other party has
+   written, and wakes or hires; or its task comes before that write, and the other party finds it. *)
 
 module P = Place
 
@@ -225,7 +233,6 @@ let spin_and_park (w : P.t) ~pauses ~until ~found ~stands_back ~stop ~settle =
       watch w.pool
     end
     else Parking.announce w.pool.parking w.index;
-    P.see_unfenced w.pool;
     stop ()
   in
   if spin ~found pauses then stop ()

@@ -1,13 +1,6 @@
 (* A machine on which time stands still and sleepers sleep until they are woken. *)
 
 let thread_id () = 10 + !Atomic.current
-let seal () = 2 * thread_id ()
-
-let fence = ignore
-
-(* The checker's atomics are in one order for all, as if each write were a fence. *)
-let can_fence_others = true
-let fence_others = ignore
 let wait_until holds = if not (holds ()) then Atomic.block holds
 let yield = ignore
 let backtrace_status () = false

@@ -37,12 +37,6 @@ let leaves (_ : t) () = ignore (Watchdog.leave ())
 (* The caller waits for the task in a way that the pool does not see. *)
 let offers t = World.at t.pool 0 (fun w -> Publish.offer w ~wake:true (Promise.any t.task))
 
-(* So does one that has sealed its place: the push is no fence. *)
-let offers_unfenced t =
-  World.at t.pool 0 (fun w ->
-      Place.seal w;
-      Publish.offer_unfenced w (Promise.any t.task))
-
 let sends t () = Publish.send t.pool (Promise.any t.task)
 let sleeps i t = World.at t.pool i (fun w -> Worker.search w ~pauses:0 ~until:(fun () -> false))
 
@@ -157,7 +151,6 @@ let model ?(extra = 0) ?(one_domain = []) ?(waiters = []) ?(visitor = false) ?(s
 let quick =
   [
     leaving "a task is offered" offers;
-    leaving "a task is offered without a fence" offers_unfenced;
     leaving "a task is sent" sends ~residents:1;
     leaving "a dismissed resident goes to sleep" (sleeps 1) ~residents:1;
     helping "a task in a deque is stuck" offers;
