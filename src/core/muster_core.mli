@@ -20,6 +20,7 @@ module Uncaught = Muster_queue.Uncaught
 module Caller = Muster_sched.Caller
 module Collection_rate = Muster_sched.Collection_rate
 module Context = Muster_sched.Context
+module Counts = Muster_sched.Counts
 module Dla = Muster_sched.Dla
 module Flips = Muster_sched.Flips
 module Governor = Muster_sched.Governor

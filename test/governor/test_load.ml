@@ -597,7 +597,7 @@ let watchdog_goes_on_for_longer () =
   in
   let tasks = List.init tasks (fun _ -> Task.async work) in
   check_within 10. "all" (fun () -> Atomic.get left = 0);
-  let { parks; _ } = (Muster_core.Place.workers (core pool)).(1).own.counts in
+  let { Muster_core.Counts.parks; _ } = (Muster_core.Place.workers (core pool)).(1).own.counts in
   if parks > 40 then failf "the watchdog slept %d times" parks;
   List.iter Task.await tasks
 

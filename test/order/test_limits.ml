@@ -22,7 +22,14 @@ let runtime_insides =
   List.filter defines c
 
 (* The records of which a worker, and a pool, are made: each is counted once. *)
-let worker_records = [ ("src/core/sched/place.ml", [ "t"; "own"; "glance"; "counts"; "joinable" ]) ]
+let worker_records =
+  [
+    ("src/core/sched/place.ml", [ "t"; "own"; "joinable" ]);
+    ("src/core/sched/finding.ml", [ "t" ]);
+    ("src/core/sched/cpu_wait.ml", [ "t" ]);
+    ("src/core/sched/counts.ml", [ "t" ]);
+  ]
+
 let pool_records = [ ("src/core/sched/place.ml", [ "pool" ]) ]
 
 let fields_of records () =

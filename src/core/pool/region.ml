@@ -296,7 +296,7 @@ let fork w t ~upto =
       break_all_off w t ~upto;
       raise exn)
 
-let count (w : P.t) = w.own.counts.regions <- w.own.counts.regions + 1
+let count (w : P.t) = Counts.add_region w.own.counts
 
 let run ?(to_the_end = false) w ~revoke ~workers share =
   Context.check_at w;

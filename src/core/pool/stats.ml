@@ -58,7 +58,7 @@ let decisions (pool : Place.pool) =
 let publish_own (pool : Place.pool) =
   let w = Place.current () in
   if w.pool == pool && Place.owned w then begin
-    w.own.counts.heap <- Heap.words ();
+    Counts.note_heap w.own.counts;
     Place.publish_counts w
   end
 
@@ -73,11 +73,11 @@ let stats (pool : Place.pool) =
   let cpus = Load.cpus () and { Governor.lent; _ } = Atomic.get Load.governor in
   {
     size = Atomic.get pool.size;
-    tasks = total (fun (c : Place.counts) -> c.tasks);
-    forks = total (fun (c : Place.counts) -> c.forks);
-    steals = total (fun (c : Place.counts) -> c.steals);
-    parks = total (fun (c : Place.counts) -> c.parks);
-    regions = total (fun (c : Place.counts) -> c.regions);
+    tasks = total (fun (c : Counts.t) -> c.tasks);
+    forks = total (fun (c : Counts.t) -> c.forks);
+    steals = total (fun (c : Counts.t) -> c.steals);
+    parks = total (fun (c : Counts.t) -> c.parks);
+    regions = total (fun (c : Counts.t) -> c.regions);
     cpus;
     lent;
     workers = callers pool + Atomic.get pool.residents;
@@ -85,8 +85,8 @@ let stats (pool : Place.pool) =
     minor_heap_words = heaps pool;
     domains_started = Atomic.get pool.started;
     domains_ended = Atomic.get pool.ended;
-    waits = total (fun (c : Place.counts) -> c.waits);
-    waited_seconds = float (total (fun (c : Place.counts) -> c.waited)) /. 1e9;
+    waits = total (fun (c : Counts.t) -> c.waits);
+    waited_seconds = float (total (fun (c : Counts.t) -> c.waited)) /. 1e9;
     minor_collections = sum (fun (w : Place.t) -> Atomic.get w.collected);
     minor_gc_seconds = Machine.seconds_of_ticks (sum collecting);
     decisions = decisions pool;

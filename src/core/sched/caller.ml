@@ -94,11 +94,7 @@ let go_back w ~shown ~outer =
 
 (* What the last look saw holds for the same thread only. *)
 let arrive (w : P.t) =
-  let me = Atomic.get w.owner in
-  if w.own.visitor <> me then begin
-    w.own.visitor <- me;
-    w.own.looked_at <- 0
-  end
+  Cpu_wait.come_back w.own.cpu_wait (Atomic.get w.owner)
 
 type visit = {
   w : P.t;
@@ -246,7 +242,7 @@ and pass_strike_on w call p failure =
 let in_fiber f (w : P.t) =
   let call = Run.call w and p = Promise.(make nowhere (fun () -> f w)) in
   w.own.handled <- true;
-  w.own.counts.tasks <- w.own.counts.tasks + 1;
+  Counts.add_task w.own.counts;
   (match
      Run.in_fiber_under (Run.handler_of_call call) p;
      if not (Promise.is_done p) then wait_as w p

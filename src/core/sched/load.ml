@@ -235,31 +235,11 @@ let are_several () =
   | [ pool ] -> (not (P.has_one_caller pool)) && callers pool > 1
   | _ -> true
 
-(* How long the calling worker stood in the run queue since its last look. A gap between wall and
-   CPU time may also be a sleep: only the kernel knows. *)
-let waited (w : P.t) =
-  let seen = w.own.glance in
-  let wall = Machine.now () and cpu = Machine.thread_cpu () in
-  let is_first = seen.wall = 0 in
-  let gap = wall - seen.wall - (cpu - seen.cpu) in
-  seen.wall <- wall;
-  seen.cpu <- cpu;
-  if not (is_first || gap >= Governor.noticed) then 0
-  else begin
-    let queued = Machine.run_queue_wait () in
-    let since = queued - seen.queued in
-    seen.queued <- queued;
-    if is_first then 0 else Int.min gap since
-  end
-
 (* For Pool.stats. *)
 let note (w : P.t) waited =
   let counts = w.own.counts in
-  counts.heap <- Heap.words ();
-  if waited >= Governor.noticed then begin
-    counts.waits <- counts.waits + 1;
-    counts.waited <- counts.waited + waited
-  end;
+  Counts.note_heap counts;
+  if waited >= Governor.noticed then Counts.add_wait counts waited;
   P.publish_counts w
 
 let tell_of_heap (w : P.t) words survived =
@@ -272,11 +252,7 @@ let heap_for heap (w : P.t) =
 
 let settle_heap (w : P.t) =
   heap_for Heap.settle w;
-  w.own.counts.heap <- Heap.words ()
-
-let begin_to_look (w : P.t) =
-  w.own.looked_at <- Machine.ticks ();
-  w.own.glance.wall <- 0
+  Counts.note_heap w.own.counts
 
 (* Of each size; as many as OCaml 5.5 keeps. *)
 let spare_stacks = 128
@@ -316,8 +292,8 @@ let hire_for_what_waits (pool : P.pool) =
         if not (Atomic.get pool.closing) then Sleep.hire_for_work pool)
 
 let look_as_bound (w : P.t) =
-  let waited = waited w in
-  let now = w.own.glance.wall in
+  let waited = Cpu_wait.measure w.own.cpu_wait ~noticed:Governor.noticed in
+  let now = w.own.cpu_wait.wall in
   refresh_cpus now;
   if not (P.alone w) then heap_for Heap.fit w ~tell:(tell_of_heap w);
   note w waited;
@@ -334,15 +310,16 @@ let look_as_bound (w : P.t) =
 let look (w : P.t) =
   Atomic.set w.look 0;
   try_again w.pool;
-  if w.own.looked_at = 0 then begin_to_look w else w.own.looked_at <- Machine.ticks ();
+  Cpu_wait.look w.own.cpu_wait;
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then look_as_bound w else P.publish_counts w;
   List.iter hire_for_what_waits (Atomic.get P.open_pools)
 
 (* A worker that has just come has seen nothing yet to compare with. *)
 let is_due (w : P.t) =
-  if w.own.looked_at = 0 then begin_to_look w;
-  Atomic.get w.look <> 0 || Machine.ticks () - w.own.looked_at > every
+  let { P.cpu_wait; _ } = w.own in
+  if not (Cpu_wait.has_looked cpu_wait) then Cpu_wait.begin_to_look cpu_wait;
+  Atomic.get w.look <> 0 || Cpu_wait.ticks_since_look cpu_wait > every
 
 let look_if_due w = if is_due w then look w
 
@@ -351,7 +328,7 @@ let look_if_due w = if is_due w then look w
    nor does the caller of regions: hence the checkpoints (Context). Callers may take turns, each
    too short a time for a second look. *)
 let look_if_short (w : P.t) =
-  if P.is_short w.pool && (w.own.looked_at = 0 || is_due w) then look w
+  if P.is_short w.pool && ((not (Cpu_wait.has_looked w.own.cpu_wait)) || is_due w) then look w
 
 (* Before a resident comes back: is there a CPU for it, or does it do no harm to share one? A thread
    that runs for a moment is no reason to stay alone. *)

@@ -31,7 +31,7 @@ type t = {
       (** the resident's, and those before it that nobody has joined *)
   left : Promise.any Atomic.t;  (** for its thread, which sleeps: the fiber that goes on ([Run.leave_to]) *)
   own : own;
-  published : counts Atomic.t;  (** as of the owner's last pause *)
+  published : Counts.t Atomic.t;  (** as of the owner's last pause *)
 }
 
 and joinable = {
@@ -52,40 +52,16 @@ and own = {
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable nested : int;  (** fibers on this thread's stack, each on top of the one that awaits it *)
-  mutable from_inbox : bool;  (** the task it runs came from outside *)
   mutable bored : bool;  (** has slept its fill *)
-  mutable found : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
-  mutable records : bool;  (** backtraces: who handed out what it has found *)
-  mutable victim : int;
-  mutable turn : int;  (** how many tasks it has looked for *)
-  mutable looked_at : int;  (** in ticks; 0: not since it came *)
   mutable watched : int;  (** forks that looked at the clock, and ... *)
   mutable watched_since : int;  (** ... when so many had, in ticks (Publish.forks_densely) *)
-  mutable visitor : int;  (** the thread that was here last *)
   mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
   mutable numbers : int;  (** for strands; the next one *)
-  glance : glance;
-  counts : counts;
+  finding : Finding.t;
+  cpu_wait : Cpu_wait.t;
+  counts : Counts.t;
 }
 (** The owner's alone, off the cache lines that others read. *)
-
-and glance = {
-  mutable wall : int;  (** 0: nothing yet *)
-  mutable cpu : int;
-  mutable queued : int;
-}
-(** The clocks at the last look, in ns. *)
-
-and counts = {
-  mutable tasks : int;
-  mutable forks : int;
-  mutable steals : int;
-  mutable parks : int;
-  mutable regions : int;
-  mutable waits : int;  (** noticed, for a CPU *)
-  mutable waited : int;  (** in these, in ns *)
-  mutable heap : int;  (** minor heap of who was here last, in words; 0: it has not looked *)
-}
 
 and pool = {
   name : string;
@@ -132,11 +108,7 @@ let none = Promise.(any (make nowhere ignore))
 (* The context of code that no task's cancellation concerns. *)
 let uncancelled = Promise.(any (started nowhere))
 
-let zero () =
-  { tasks = 0; forks = 0; steals = 0; parks = 0; regions = 0; waits = 0; waited = 0; heap = 0 }
-
 let make_own home index =
-  let glance = Compat.padded { wall = 0; cpu = 0; queued = 0 } in
   Compat.padded
     {
       in_share = false;
@@ -149,20 +121,14 @@ let make_own home index =
       filling = true;
       stale = false;
       nested = 0;
-      from_inbox = false;
       bored = false;
-      found = none;
-      records = false;
-      victim = index;
-      turn = 0;
-      looked_at = 0;
       watched = 0;
       watched_since = 0;
-      visitor = 0;
       strand = 0;
       numbers = 0;
-      glance;
-      counts = Compat.padded (zero ());
+      finding = Finding.make ~none index;
+      cpu_wait = Cpu_wait.make ();
+      counts = Counts.make ();
     }
 
 let make pool index =
@@ -186,7 +152,7 @@ let make pool index =
       away = Compat.padded (Atomic.make false);
       left = Atomic.make none;
       own = make_own pool.home index;
-      published = Compat.padded (Atomic.make (zero ()));
+      published = Compat.padded (Atomic.make (Counts.make ()));
     }
 
 let[@inline] workers pool = Atomic.get pool.workers
@@ -325,13 +291,11 @@ let count_places pool holds =
 let is_short pool = Atomic.get pool.allowed < Atomic.get pool.size - 1
 
 (* A copy that nobody changes. *)
-let publish_counts w =
-  let counts = w.own.counts in
-  Atomic.set w.published { counts with tasks = counts.tasks }
+let publish_counts w = Atomic.set w.published (Counts.copy w.own.counts)
 
 (* Tasks and forks, as of each worker's last pause. *)
 let begun_by w =
-  let { tasks; forks; _ } = Atomic.get w.published in
+  let { Counts.tasks; forks; _ } = Atomic.get w.published in
   tasks + forks
 
 let begun pool = Array.fold_left (fun n w -> n + begun_by w) 0 (workers pool)

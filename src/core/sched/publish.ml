@@ -90,8 +90,8 @@ let[@inline never] tidy (w : P.t) =
   if w.own.counts.forks land (forks_to_a_sweep - 1) < 8 then Deque.sweep w.deque
 
 let[@inline] prepare_to_push (w : P.t) =
-  let forks = w.own.counts.forks + 1 in
-  w.own.counts.forks <- forks;
+  Counts.add_fork w.own.counts;
+  let { Counts.forks; _ } = w.own.counts in
   if w.own.stale then begin
     forget_stale w;
     if forks land (forks_to_a_sweep - 1) = 0 then Deque.sweep w.deque

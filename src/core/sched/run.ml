@@ -229,7 +229,7 @@ let execute w ~records p =
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
     Promise.stop p
   | Ready (_, home, _) ->
-    w.own.counts.tasks <- w.own.counts.tasks + 1;
+    Counts.add_task w.own.counts;
     if home == Promise.nowhere then aside w ~handled:true ~records (Context.none w) in_fiber p
     else aside w ~handled:true ~records (Context.starting p home) in_fiber p
   | Running _ | Returned _ | Raised _ -> ()
@@ -246,7 +246,7 @@ let step_aside w =
   if
     Load.is_over_budget w
     && w.own.handled
-    && not (w.own.from_inbox || w.own.in_share)
+    && not (w.own.finding.from_inbox || w.own.in_share)
   then
     try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
     with Effect.Unhandled (Suspend _) -> ()

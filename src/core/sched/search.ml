@@ -7,7 +7,7 @@
    another thread stands back: what it took of others would wait for that thread. Where this
    leaves a task to nobody, the watchdog helps (Watchdog).
 
-   A worker that takes a task says so in [found] at once, before anything at which an asynchronous
+   A worker that takes a task says so in [finding] at once, before anything at which an asynchronous
    exception may strike: the task is in no deque any more (Worker.execute_next). *)
 
 module P = Place
@@ -15,15 +15,14 @@ module P = Place
 let none = P.none
 
 let[@inline] keep (w : P.t) task ~records =
-  w.own.found <- task;
-  w.own.records <- Atomic.get records
+  Finding.keep w.own.finding task ~records:(Atomic.get records)
 
 let steal_from (w : P.t) (victim : P.t) =
   let task = Deque.steal victim.deque in
   if task != none then begin
     keep w task ~records:victim.backtrace;
     Publish.rouse victim;
-    w.own.counts.steals <- w.own.counts.steals + 1;
+    Counts.add_steal w.own.counts;
     (* A worker that finds something wakes the next one (Sleep). *)
     if not (Deque.is_empty victim.deque) then Sleep.wake_for_work w.pool
   end
@@ -36,9 +35,7 @@ let steal_from (w : P.t) (victim : P.t) =
 let most_of_one = 8
 
 (* Turns to the victim that follows. *)
-let turn_away (w : P.t) =
-  let next = w.own.victim + 1 in
-  w.own.victim <- (if next < P.places_in_use w.pool then next else 0)
+let turn_away (w : P.t) = Finding.turn_away w.own.finding ~places:(P.places_in_use w.pool)
 
 (* Begins with the last victim that had something. *)
 let steal (w : P.t) =
@@ -50,19 +47,17 @@ let steal (w : P.t) =
       let i = if i >= n then 0 else i in
       let task = if i = w.index then none else steal_from w workers.(i) in
       if task != none then (
-        w.own.victim <- i;
+        Finding.turn_to w.own.finding i;
         if w.own.counts.steals land (most_of_one - 1) = 0 then turn_away w;
         task)
       else from (left - 1) (i + 1)
   in
-  from n w.own.victim
+  from n w.own.finding.victim
 
 let take_from_inbox (w : P.t) =
   let task = Inbox.pop w.pool.inbox in
-  if task != none then begin
-    keep w task ~records:w.pool.inherited;
-    w.own.from_inbox <- true
-  end;
+  if task != none then
+    Finding.keep_from_inbox w.own.finding task ~records:(Atomic.get w.pool.inherited);
   task
 
 let serves_inbox (w : P.t) = w.resident || Atomic.get w.pool.residents = 0
@@ -84,11 +79,6 @@ let from_deques w =
   let task = pop w in
   if task != none then task else steal w
 
-(* Two tasks that answer each other's messages always leave one of them at the bottom of the
-   deque. So that they keep nobody waiting for ever, every so often what came first is next: from
-   outside, from the top of the deque, or from another's. *)
-let turns = 32
-
 let steal_own (w : P.t) =
   let task = Deque.steal w.deque in
   if task != none then begin
@@ -101,22 +91,19 @@ let steal_elsewhere w =
   turn_away w;
   steal w
 
-let what_came_first (w : P.t) =
+let from_where_it_is_due (w : P.t) =
   let task =
-    match w.own.turn / turns mod 3 with
-    | 0 -> from_inbox w
-    | 1 -> steal_own w
-    | _ -> steal_elsewhere w
+    match Finding.next_turn w.own.finding with
+    | Newest -> none
+    | From_inbox -> from_inbox w
+    | Own_oldest -> steal_own w
+    | From_another -> steal_elsewhere w
   in
   if task != none then task else from_deques w
 
-let from_where_it_is_due (w : P.t) =
-  w.own.turn <- w.own.turn + 1;
-  if w.own.turn mod turns = 0 then what_came_first w else from_deques w
-
 (* A caller that stands back takes its own tasks all the same. *)
 let find (w : P.t) =
-  w.own.from_inbox <- false;
+  Finding.begin_to_look w.own.finding;
   let task =
     if not (stands_back w) then from_where_it_is_due w else if w.resident then none else pop w
   in

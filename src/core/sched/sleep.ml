@@ -187,7 +187,7 @@ let nap (w : P.t) ms =
    slept here itself and so used up our announcement and wake-up, or done what we wait for. *)
 let disturbance (w : P.t) =
   let counts = w.own.counts in
-  let { P.parks; tasks; _ } = counts in
+  let { Counts.parks; tasks; _ } = counts in
   fun () -> counts.parks <> parks || counts.tasks <> tasks
 
 (* What was left for the sleeper (Run.leave_to) is its next task, unless it sleeps within another: then it is a thief's. *)
@@ -207,7 +207,7 @@ let end_sleep (w : P.t) =
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park (w : P.t) ~announce ~found =
-  w.own.counts.parks <- w.own.counts.parks + 1;
+  Counts.add_park w.own.counts;
   let disturbed = disturbance w in
   match
     announce ();

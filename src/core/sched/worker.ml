@@ -95,20 +95,21 @@ let rec serve_row (w : P.t) ~on_top ~until left =
    handler may have come between finding one and running it, and run others itself: hence
    [outer].) *)
 let execute_next (w : P.t) next =
-  let outer = w.own.found in
+  let { P.finding; _ } = w.own in
+  let outer = finding.task in
   match
     let task = next w in
     if task != P.none then begin
       Run.empty_mailbox w;
-      Run.execute w ~records:w.own.records task
+      Run.execute w ~records:finding.records task
     end;
-    w.own.found <- outer;
+    Finding.put_back finding outer;
     task != P.none
   with
   | ran -> ran
   | exception exn ->
-    let task = w.own.found in
-    w.own.found <- outer;
+    let { Finding.task; _ } = finding in
+    Finding.put_back finding outer;
     if task != outer && Promise.is_ready task then Outcome.firmly Publish.send w.pool task;
     raise exn
 
