@@ -422,24 +422,24 @@ let () =
     [
       ( "anywhere",
         [
-          case "residents" residents;
-          case "callers" callers;
-          case "broadcasts" broadcasts;
-          case "domains that start" starts;
-          case "no other thread gets it" strays_are_the_threads_own;
+          case "a pool's domains survive one" residents;
+          case "a caller that gets one leaves its pool" callers;
+          case "a broadcast ends though one is raised" broadcasts;
+          case "a domain that starts survives one" starts;
+          case "an exception stays with the thread that it was raised in" strays_are_the_threads_own;
         ] );
       ( "close to each other",
         [
-          case "one as a failure is caught" (as_a_failure_is_caught 1);
-          case "three as a failure is caught" (as_a_failure_is_caught 3);
+          case "one while a failure is caught" (as_a_failure_is_caught 1);
+          case "three while a failure is caught" (as_a_failure_is_caught 3);
           case "two in a row" (in_a_row 2);
           case "three in a row" (in_a_row 3);
         ] );
       ( "at each look",
         [
-          case "as a scope stops" as_a_scope_stops;
-          case "as the first stops the others" as_the_first_stops_the_others;
-          case "as a condition is told" as_a_condition_is_told;
-          case "as who has counted is told" as_who_has_counted_is_told;
+          case "one while a scope is being cancelled" as_a_scope_stops;
+          case "one while first cancels the losers" as_the_first_stops_the_others;
+          case "one while a condition is signalled" as_a_condition_is_told;
+          case "one while the barrier's parties are woken" as_who_has_counted_is_told;
         ] );
     ]

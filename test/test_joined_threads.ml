@@ -88,13 +88,13 @@ let () =
     [
       ( "a thread that its resident joins",
         [
-          case "waits within the pool" (on_two within);
-          case "waits within a scope" (on_two within_scope);
-          case "waits within it, through another pool" (on_two within_another);
-          case "waits outside" (on_two outside);
-          case "waits for the resident's own task" of_resident;
-          case "has the lock that its tasks need" (on_two tasks_need_its_lock);
-          case "is waited for outside" waits_outside;
-          case "is cancelled across pools" (on_two cancelled_across_pools);
+          case "the thread waits within the pool" (on_two within);
+          case "the thread waits within a scope" (on_two within_scope);
+          case "the thread waits within it, through another pool" (on_two within_another);
+          case "the thread waits outside the pool" (on_two outside);
+          case "the thread waits for a task of the joining worker" of_resident;
+          case "the thread holds a lock that its tasks need" (on_two tasks_need_its_lock);
+          case "a caller outside waits for the joining task" waits_outside;
+          case "the joining task is cancelled across pools" (on_two cancelled_across_pools);
         ] );
     ]

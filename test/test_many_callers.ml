@@ -459,19 +459,19 @@ let () =
           crowd_case "tasks" (in_it tasks);
           crowd_case "scopes" (in_it scopes);
           crowd_case "teams" teams;
-          case "residents help" with_residents;
-          case "scopes are their callers" scopes_are_their_callers;
+          case "the pool's domains help" with_residents;
+          case "a scope's code counts as its caller" scopes_are_their_callers;
           crowd_case "cancelled" (in_it cancelled);
-          case "innermost pool" innermost;
-          crowd_case "back through another pool" back;
-          crowd_case "told once" (in_it told_once);
+          case "the innermost pool is the current one" innermost;
+          crowd_case "a caller that comes back through another pool" back;
+          crowd_case "a cancelled caller raises once" (in_it told_once);
           crowd_case "hooks" (in_it hooks);
           crowd_case "checkpoints" (fun pool -> in_it (fun () -> checkpoints pool) pool);
           crowd_case "long loops" (fun pool -> in_it (fun () -> long_loops pool) pool);
-          case "storage is given back" storage_is_given_back;
-          case "struck" struck;
-          case "what is left" left_over;
-          case "closing waits for all" closing;
+          case "a caller's storage is given back" storage_is_given_back;
+          case "an asynchronous exception in a caller" struck;
+          case "tasks that callers leave behind are run" left_over;
+          case "close waits for all callers" closing;
         ] );
       ( "as many as there can be",
         [
@@ -481,7 +481,7 @@ let () =
           full_case "tasks" (in_it tasks);
           full_case "scopes" (in_it scopes);
           full_case "teams" teams;
-          case "broadcast waits" broadcast;
+          case "a broadcast waits for busy callers" broadcast;
           case ~seconds:10 "broadcast is cancelled" cancelled_broadcast;
         ] );
     ]

@@ -346,14 +346,14 @@ let () =
           case "a systhread beside its worker" thread_beside_its_worker;
           case "a task awaited by its own systhread" task_awaited_by_a_thread_it_made;
           case "run within run" run_within_run;
-          case "a resident waits for an outside task" resident_waits_for_an_outside_task;
+          case "a worker waits for a task from outside" resident_waits_for_an_outside_task;
           case "loops of a systhread beside another" loops_beside_another_thread;
           case "an outside task beside both"
             (served_beside_forks (fun () -> ignore (Muster.both ignore ignore)));
           case "an outside task beside loops"
             (served_beside_forks (fun () -> Muster.parallel_for ~start:1 ~finish:50 ignore));
-          case "a share that waits" share_that_waits;
-          case "what was blocked goes on" woken_from_outside_by_all;
+          case "a worker's slice that waits" share_that_waits;
+          case "tasks woken by all workers from outside go on" woken_from_outside_by_all;
         ] );
       ( "several pools",
         [

@@ -26,8 +26,8 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
 
 (* {2 Halves}
 
-   Parties: the caller of a loop, and the tasks that it hands out, each of which is a part of what
-   the caller is a part of. Each one waits for the half that it has handed out, however its own half
+   Parties: the caller of a loop, and the tasks that it hands out, each of which belongs to the
+   caller's task. Each one waits for the half that it has handed out, however its own half
    has ended: so no body runs when the loop's call ends. A half that nobody has begun runs in place,
    where nothing is left to do but to wait for it. A task looks at [failures] before it begins, and
    a body's failure is noted there: so no body that is right of a failure begins after it. *)
@@ -85,7 +85,7 @@ let begin_in pool =
   Pools.check pool;
   Context.check_if_any ()
 
-(* What chunks raise comes before a cancellation that was told between them. *)
+(* An exception of a chunk comes before a cancellation that was told between them. *)
 let never () = None
 
 let over ?(enough = never) pool chunk_size ~start ~finish leaf combine =
@@ -111,8 +111,8 @@ let parallel_for ?chunk_size ~start ~finish ~body pool =
   begin_in pool;
   if start <= finish then for_each ?chunk_size ~start ~finish ~body pool
 
-(* One call a turn: what goes from one to the next is kept on the stack. The index after [hi] may
-   not be there. *)
+(* One call a turn: the value that goes from one to the next is kept on the stack. The index after
+   [hi] may not be there. *)
 let fold combine body lo hi =
   let v = ref (body lo) in
   if lo < hi then
@@ -143,7 +143,7 @@ let parallel_find ?chunk_size ~start ~finish ~body pool =
    The prefixes of as many parts as there are workers, then the offset of each part from that of the
    one before, then the offset to each element: Domainslib's very operations. *)
 
-(* What was written is not read again: from an array of floats that would allocate. *)
+(* A value that was written is not read again: from an array of floats that would allocate. *)
 let scan op a lo hi =
   let last = ref (Array.unsafe_get a (lo - 1)) in
   for i = lo to hi do

@@ -1,4 +1,4 @@
-(* Domainslib's pools: one of Muster's each, and what Domainslib tells of them.
+(* Domainslib's pools: one of Muster's each, and Domainslib's facts about them.
 
    A pool has as many workers as Muster finds right; [asked] is what its user wanted. Programs
    divide their work by that number, and the shape of a reduction depends on it.
@@ -6,7 +6,7 @@
    Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is
    being torn down may still use it. Other domains may use the pool at that very moment: they are
    early enough, or told so. Code in [run] that tears the pool down cannot wait for itself: the last
-   of those who are in [run] does so when it leaves. *)
+   of the callers in [run] does so when it leaves. *)
 
 module Context = Muster_core.Context
 module Place = Muster_core.Place
@@ -35,7 +35,7 @@ and visit = { strand : int }
 let named : (string * t) list Atomic.t = Atomic.make []
 
 (* Domainslib spawns its domains here, and each draws its generator of [Random] from the caller's.
-   So what a program with a seed draws afterwards is the same with both. *)
+   So a program with a seed draws the same numbers afterwards with both. *)
 let most_domains = 1000
 
 let draw_generators num_domains =
@@ -75,8 +75,8 @@ let tear_down t =
 
 let is_by me visit = visit.strand = me
 
-(* Whether a [run] does it: of whose code the calling code is, or for whose tasks. (What a program
-   does at its exit, it does in the task that exits.) *)
+(* Whether a [run] does it: of whose code the calling code is, or for whose tasks. (Hooks of
+   the program's exit run in the task that exits.) *)
 let rec leave_it_to_run t ~in_task me =
   let seen = Atomic.get t.visits in
   List.exists (fun visit -> in_task || is_by me visit) seen.inside
@@ -90,7 +90,8 @@ let teardown t =
 
 (* {2 Run} *)
 
-(* Who comes once the pool is to be torn down is refused, or there might be no last one. *)
+(* A caller that comes once the pool is to be torn down is refused, or there might be no last one.
+   *)
 let rec come t visit =
   let seen = Atomic.get t.visits in
   if seen.last_closes && not (List.exists (is_by visit.strand) seen.inside) then refuse ();

@@ -1,4 +1,4 @@
-(** Domainslib's pools: one of Muster's each, and what Domainslib tells of them. *)
+(** Domainslib's pools: one of Muster's each, and Domainslib's facts about them. *)
 
 type visits
 

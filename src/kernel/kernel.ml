@@ -1,23 +1,23 @@
-(* C kernels: what is behind muster.h.
+(* C kernels: the OCaml side of muster.h.
 
    The parties: a stub, which OCaml called and which calls a loop of muster.h; the C side
    (kernel_stubs.c), which calls the OCaml function that is registered for that loop here; the
    pool's workers, each of which calls the C function for a slice or a chunk. Function and context
    travel as [int]s in the share's closure, on cache lines that the workers fetch anyhow.
 
-   What the stub's context points to lies on the C stack, as a rule. So no exception, not even
-   a second Ctrl-C, may end the call while a slice runs or may still begin: that is
+   The memory that the stub's context points to lies on the C stack, as a rule. So no exception, not
+   even a second Ctrl-C, may end the call while a slice runs or may still begin: that is
    [to_the_end], which Region promises.
 
    {b The domain lock.} A C body never polls, so while it runs with the lock held, every minor
    collection of the program waits for it. Releasing and taking the lock costs 0.1 us; at
    collections the runtime's backup thread stands in. So slices that last [long] or more run without
-   it, and so do those of which nothing is known yet. What an index costs is remembered by function
+   it, and so do those of which nothing is known yet. The cost of an index is remembered by function
    (Site), as for OCaml bodies; the caller measures its own slice.
 
    {b Workers.} A stub may have made an array with a place for each of [muster_workers ()], and a
-   pool grows if the process may use more CPUs. So what C was told of a pool is kept for as long
-   as the pool is open, and no loop uses more. *)
+   pool grows if the process may use more CPUs. So the number that C was told of a pool is kept for
+   as long as the pool is open, and no loop uses more. *)
 
 module Context = Muster_core.Context
 module Place = Muster_core.Place
@@ -42,7 +42,7 @@ let rec told_of pool = function
 let most pool = Int.min (Pool.size pool) (told_of pool (Atomic.get told))
 let current_pool () = Pool.current ()
 
-(* Of two who ask first, the later hears what the earlier was told. *)
+(* Of two threads that ask first, the later one gets the answer of the earlier. *)
 let rec workers () =
   let pool = current_pool () in
   let before = Atomic.get told in

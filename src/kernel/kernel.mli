@@ -1,1 +1,1 @@
-(** What is behind [muster.h]: C calls the functions that this module registers. *)
+(** The OCaml side of [muster.h]: C calls the functions that this module registers. *)

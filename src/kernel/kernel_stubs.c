@@ -99,7 +99,7 @@ static struct function refuse = {"muster.refuse", NULL};
 static value closure_of(struct function *function, const char *caller) {
   if (Caml_state_opt == NULL)
     caml_fatal_error("%s: called by a thread that does not hold OCaml's runtime lock", caller);
-  /* Whoever looks it up finds the same. */
+  /* A thread that looks it up finds the same. */
   const value *found = __atomic_load_n(&function->found, __ATOMIC_RELAXED);
   if (found == NULL) {
     found = caml_named_value(function->name);

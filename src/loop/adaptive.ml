@@ -2,7 +2,7 @@ module Machine = Muster_core.Machine
 module Place = Muster_core.Place
 module Context = Muster_core.Context
 
-(* What both branches of a fork look at, first; then whether the deque has an entry. *)
+(* Both branches of a fork look at this first, and then whether the deque has an entry. *)
 let is_saturated () =
   Place.is_quiet ()
   ||

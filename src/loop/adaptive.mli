@@ -1,8 +1,8 @@
 (** Whether a loop is worth sharing: the one place that decides.
 
-    Nobody knows beforehand what an iteration costs, and what is remembered of a function (Site) may
-    be wrong for this call. So a loop that seems too short stays with its caller, who looks at the
-    clock after 1, 3, 7, 15 … iterations, and at least every six microseconds. Once the rest is
+    Nobody knows beforehand what an iteration costs, and the remembered cost of a function (Site)
+    may be wrong for this call. So a loop that seems too short stays with its caller, which looks at
+    the clock after 1, 3, 7, 15 … iterations, and at least every six microseconds. Once the rest is
     worth it, the rest is shared. So a loop that was cheap so far and turns dear is shared before it
     has done more than twice the iterations that were cheap.
 
@@ -26,7 +26,7 @@ val is_saturated : unit -> bool
 
 val is_shared_at_once : int -> n:int -> bool
 (** [is_shared_at_once code ~n]: whether [n] iterations of the function with this code are shared
-    before the first of them begins: what is remembered says that they last, or nothing is
+    before the first of them begins: the remembered cost says that they last, or nothing is
     remembered and they are few. *)
 
 val is_trusted : int -> n:int -> bool
@@ -37,10 +37,10 @@ val is_trusted : int -> n:int -> bool
 val alone : ?min_rest:int -> int -> n:int -> (int -> int -> bool) -> int
 (** [alone code ~n go] runs iterations [0] to [n - 1] on the caller, in growing chunks: [go k m]
     runs [m] of them from [k] on, and tells whether to go on. The result is the number of iterations
-    that are done: less than [n] if the rest is worth sharing, and [n] if [go] has ended it. What an
-    iteration took is remembered. [min_rest] (default {!Tuning.min_moved}) is the least time in
-    ticks that the rest must last to be shared. It passes checkpoints, so it may raise; also what
-    [go] raises. *)
+    that are done: less than [n] if the rest is worth sharing, and [n] if [go] has ended it. The
+    time of an iteration is remembered. [min_rest] (default {!Tuning.min_moved}) is the least time
+    in ticks that the rest must last to be shared. It passes checkpoints, so it may raise. An
+    exception of [go] goes on. *)
 
 (** {2 Trials}
 

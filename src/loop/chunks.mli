@@ -17,4 +17,5 @@ val run_long : int -> int -> int -> (int -> int -> unit) -> unit
 (** The same for a range that is not trusted to be tiny (Adaptive). *)
 
 val search : int -> int -> int -> 'a body -> 'a option
-(** What the leftmost chunk finds. It may end at the first elements, for which nobody is woken. *)
+(** The result of the leftmost chunk that finds one. It may end at the first elements, for which
+    nobody is woken. *)

@@ -1,4 +1,4 @@
-(** [parallel_for] and [parallel_find], and what other loops use of them. *)
+(** [parallel_for] and [parallel_find], and the parts of them that other loops use. *)
 
 val parallel_for : ?grain:int -> start:int -> finish:int -> (int -> unit) -> unit
 val parallel_find : ?grain:int -> start:int -> finish:int -> (int -> 'a option) -> 'a option

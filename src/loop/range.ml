@@ -20,14 +20,14 @@ let job ~run ~stopped ~fail ~code ~grain =
 let span = Adaptive.span
 
 (* Of one strand's chunks. Two workers that add to the job's after each chunk take its cache line
-   from each other, and what lies beside it: that was 2 to 3 % of an n-body. *)
+   from each other, and its neighbours in memory: that was 2 to 3 % of an n-body. *)
 type tally = { mutable ticks : int; mutable iterations : int }
 
-(* What a strand goes by. *)
+(* The state of one loop's chunks. *)
 type guess = {
   cost : int;  (** of an iteration, as in Site *)
   last : int;  (** the length of the chunk before; 0: none *)
-  whole : bool;  (** this is a part of a coarse loop that was handed out, and none of it has begun *)
+  whole : bool;  (** a part of a coarse loop that was handed out, and has not begun *)
 }
 
 let measured job mine lo hi =
@@ -117,7 +117,7 @@ and step job mine guess lo hi =
 (* {2 Rows of loops}
 
    Of many short loops, one after the other, none is worth a wake-up, but all of them are. So if
-   those that have begun in a window are, somebody is woken, who stays awake between them. *)
+   those that have begun in a window are, a worker is woken, and stays awake between them. *)
 
 type row = { mutable since : int; mutable work : int }
 
@@ -141,7 +141,7 @@ let wake_for_row (w : Place.t) rest =
     end
   end
 
-(* What is remembered is what all chunks took: one of them may have had a long iteration. *)
+(* The time of all chunks is remembered: one of them may have had a long iteration. *)
 let share job lo hi =
   let cost = Site.cost job.code in
   let sweep_all () = sweep job { cost; last = 0; whole = false } lo hi in

@@ -2,12 +2,12 @@
 
     A range is run in chunks that last about {!Tuning.chunk}. Between two chunks the worker looks
     whether its deque is empty, that is whether the half it handed out last has been stolen, and if
-    so hands out half of what remains (lazy splitting: Tzannes, Caragea, Barua and Vishkin, PPoPP
+    so hands out half of the rest (lazy splitting: Tzannes, Caragea, Barua and Vishkin, PPoPP
     2010). No timer, and no clock inside a chunk.
 
-    Lazy splitting looks once a chunk, which is too seldom where a chunk is one long iteration: what
-    lies behind it would wait for it. So coarse iterations are all handed out before the first one
-    begins, by halves: the largest are stolen first. *)
+    Lazy splitting looks once a chunk, which is too seldom where a chunk is one long iteration: the
+    iterations behind it would wait for it. So coarse iterations are all handed out before the first
+    one begins, by halves: the largest are stolen first. *)
 
 type job
 
@@ -32,7 +32,7 @@ val is_coarse : int -> int -> bool
 (** [is_coarse cost n]: whether [n] iterations of that cost last too long to be a chunk. *)
 
 val may_offer : Muster_core.Place.t -> whole:bool -> bool
-(** Whether to hand out half of what is left. [whole]: it is a part of a coarse loop that was handed
+(** Whether to hand out half of the rest. [whole]: it is a part of a coarse loop that was handed
     out, and none of it has begun. *)
 
 val is_worth_waking : int -> int -> whole:bool -> bool

@@ -44,8 +44,8 @@ let rec node t a b ~whole =
   if a = b || rest t (b - a + 1) <= Tuning.chunk then measured t a b
   else branch t a b ~whole (fun ~whole m -> node t a m ~whole)
 
-(* What is remembered may be true of the leaves before these alone: eight looks in what should last
-   a chunk. *)
+(* The remembered cost may be true of the leaves before these alone: eight looks in the time that
+   should last a chunk. *)
 and measured t a b =
   noted t b (fun () ->
       let since = Machine.ticks () in
@@ -105,8 +105,8 @@ let fold code f combine ~wanted lo hi =
   if lo < hi then Adaptive.in_blocks code block (lo + 1) hi;
   !acc
 
-(* What [fold] computes of short leaves, and a tree of them: no more than the calls and a few turns.
-   *)
+(* The value of [fold] over short leaves, and over a tree of them: no more than the calls and a few
+   turns. *)
 let[@inline] fold_short f combine lo hi =
   let acc = ref (f lo) in
   if lo < hi then
@@ -138,7 +138,8 @@ let rec short_ones f combine lo hi =
 
 let short_many f combine finish per_leaf =
   let[@inline] leaf lo =
-    fold_short f combine lo (if Adaptive.span lo finish < per_leaf then finish else lo + per_leaf - 1)
+    let is_last = Adaptive.span lo finish < per_leaf in
+    fold_short f combine lo (if is_last then finish else lo + per_leaf - 1)
   in
   let rec branch lo further =
     if further = 0 then leaf lo
@@ -179,9 +180,9 @@ let tree ~code ~per_leaf ~start ~finish ~combine ~plain f =
 
 (* {2 On the caller's own}
 
-   The first leaf, then the others along the left edge of the tree: what is done doubles each time,
-   and the tree is shared from its root on, with the value that is there, once the rest is worth
-   it. *)
+   The first leaf, then the others along the left edge of the tree: the finished part doubles each
+   time, and the tree is shared from its root on, with the value that is there, once the rest is
+   worth it. *)
 
 let rec left_edge b above = if b = 0 then above else left_edge (b / 2) (b :: above)
 
@@ -230,9 +231,9 @@ let over ~code ~per_leaf ~last leaf combine =
   let tree () = { leaf; plain; combine; failures = Leftmost.create (); code; per_leaf } in
   run ~code ~per_leaf ~last ~short:plain ~first:(fun () -> leaf 0) ~join:combine tree
 
-(* One call a turn: what goes from one to the next is kept on the stack, and with four places for it
-   a turn takes 1.2 to 1.6 times as long on an Intel Xeon (Golden Cove), whatever it is that is
-   folded. *)
+(* One call a turn: the value that goes from one to the next is kept on the stack, and with four
+   places for it a turn takes 1.2 to 1.6 times as long on an Intel Xeon (Golden Cove), whatever it
+   is that is folded. *)
 let[@inline never] fold_from op acc a lo hi =
   let acc = ref acc in
   for i = lo to hi do

@@ -73,7 +73,7 @@ let scan_in_blocks ~code n ~make ~total ~scan op =
     result
   end
 
-(* What was written is not read again: from an array of floats that would allocate. *)
+(* A value that was written is not read again: from an array of floats that would allocate. *)
 let[@inline never] scan_chunk op a r carry lo hi =
   let first = Array.unsafe_get a lo in
   let acc = ref (match carry with None -> first | Some carry -> op carry first) in

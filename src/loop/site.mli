@@ -1,4 +1,4 @@
-(** What an iteration of each loop body cost when it was last measured: a direct-mapped table from
+(** The cost of an iteration of each loop body, as it was last measured: a direct-mapped table from
     the address of the closure's code to ticks, in fixed point. An entry is one word, key above and
     cost below, so it is read and written whole. Entries are hints: two bodies may share one, and
     writers overwrite each other. A wrong memory costs time, never an answer, and mends itself.
@@ -28,16 +28,16 @@ val remember : int -> int -> unit
 (** [remember code cost]. *)
 
 val learn : int -> ticks:int -> iterations:int -> int
-(** The cost of what was measured; it is remembered if it is no more than half, or more than twice,
-    of what was, since workers share the table. *)
+(** The cost of the measured iterations; it is remembered if it is no more than half, or more than
+    twice, of the cost before, since workers share the table. *)
 
 val confirm : int -> int -> ticks:int -> iterations:int -> unit
 (** [confirm code cost]: as {!learn}, if the remembered [cost] turned out wrong. *)
 
 (** {2 So short that the clock is felt}
 
-    Two readings of the clock take as long as ten cheap iterations. So what is remembered as very
-    short reads it once, as it begins. If the last one on this domain began less than a
+    Two readings of the clock take as long as ten cheap iterations. So a body that is remembered as
+    very short reads it once, as it begins. If the last one on this domain began less than a
     {!Tuning.moment} ago, that one is over and was short, and this one is trusted to be so, too.
     Otherwise it is measured, and tried: either the last one was longer than was remembered, or
     there was other work between them, beside which two more readings are not felt. *)
@@ -51,8 +51,8 @@ val timed : int -> int -> iterations:int -> tiny:bool -> (unit -> 'a) -> 'a
 
 (** {2 Just too long for its caller alone}
 
-    What is shared is measured with the trips that its memory makes between CPUs. If these alone
-    make it worth sharing, it would be shared for ever, and be slower for it. So what is hardly
-    worth it stays with its caller now and then. *)
+    A shared loop is measured with the trips that its memory makes between CPUs. If these alone
+    make it worth sharing, it would be shared for ever, and be slower for it. So a loop that is
+    hardly worth it stays with its caller now and then. *)
 
 val is_turn_alone : unit -> bool

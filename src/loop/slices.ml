@@ -9,8 +9,8 @@ let[@inline] slice n size worker =
 
 (* {2 Slices that are shared out}
 
-   Each worker begins with its slice and takes half of what remains of it, again and again; when
-   it is done it takes half of what remains of another's. A counter that all share costs 75-120
+   Each worker begins with its slice and takes half of the rest of it, again and again; when
+   it is done it takes half of the rest of another's. A counter that all share costs 75-120
    ns a visit; a worker's own word, on a line of its own, 10. The word is the whole state of a
    slice, so a compare-and-set on it needs no more proof. *)
 
@@ -42,7 +42,7 @@ let rec take_half word ~first =
     ((if first then start else start + count - half), half)
   else take_half word ~first
 
-(* One whose other half was just stolen goes on with what it got: own word first. *)
+(* One whose other half was just stolen goes on with the half that it got: own word first. *)
 let rec take t worker =
   let own = t.words.(worker) in
   let ((_, count) as taken) = take_half own ~first:true in

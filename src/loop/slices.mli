@@ -14,8 +14,8 @@ val create : from:int -> n:int -> size:int -> unit:int -> t
 val from : t -> int
 
 val take : t -> int -> int * int
-(** [take t worker] takes half of what remains of the worker's slice, or of another's: its first
+(** [take t worker] takes half of the rest of the worker's slice, or of another's: its first
     unit and their number, 0 if nothing remains. *)
 
 val bounds : t -> int * int -> int * int
-(** The first and last index of what was taken. *)
+(** The first and last index of the part that was taken. *)

@@ -71,13 +71,13 @@ let keep failures chunk ~worker lo hi =
   try chunk ~worker lo hi with exn -> Leftmost.note failures lo (Outcome.caught exn)
 
 (* A body that was told of a cancellation has left its strand as one that cleans up, in which no
-   check raises. What lies left of it need not be looked at: the call raises in any case. *)
+   check raises. The part to the left of it need not be looked at: the call raises in any case. *)
 let is_over failures me =
   match Leftmost.get failures with None -> false | Some _ -> Muster_core.Promise.is_stopped me
 
-(* A slice may be long, and become needless, or be cancelled. What is done between two looks grows
-   with what has been done, so that neither short iterations feel them nor long ones wait. The
-   region has looked just before the first. *)
+(* A slice may be long, and become needless, or be cancelled. The work between two looks grows
+   with the work that has been done, so that neither short iterations feel them nor long ones wait.
+   The region has looked just before the first. *)
 
 let rec sweep_slice chunk failures me ~worker ~block from count =
   if count > 0 && not (Leftmost.stops failures from || is_over failures me) then begin
@@ -143,7 +143,8 @@ let measured loop sweep lo hi =
   sweep lo hi;
   ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
 
-(* Whoever runs the first chunk measures for all; that others steal meanwhile is not its cost. *)
+(* The worker that runs the first chunk measures for all; that others steal meanwhile is not its
+   cost. *)
 let rec sweep_shared loop failures me slices worker =
   let ((_, count) as taken) = Slices.take slices worker in
   if count > 0 then begin

@@ -25,14 +25,14 @@ let chunk = Machine.ticks_of_us 8
 (* A chunk that lasts so long is no longer cut. *)
 let coarse = 4 * chunk
 
-(* So long may loops that begin after one another count as one: by then somebody who was woken for
+(* So long may loops that begin after one another count as one: by then a worker that was woken for
    them has come. *)
 let window = 2 * min_waking
 
 (* {2 Looks at the clock} *)
 
-(* What is remembered as shorter than this is trusted to be short if the last such call of this
-   domain began less than a moment ago: then it reads the clock once. *)
+(* A cost that is remembered as shorter than this is trusted to be short if the last such call of
+   this domain began less than a moment ago: then it reads the clock once. *)
 let tiny = min_shared / 8
 
 let moment = Machine.ticks_of_us 6
@@ -41,7 +41,7 @@ let moment = Machine.ticks_of_us 6
    there. A prime, as a program may sort by this and by that in turn. *)
 let turns = 31
 
-(* How many times as long as what was measured the rest may be believed to last: one iteration of
+(* How many times as long as the measured part the rest may be believed to last: one iteration of
    many may be long by chance. *)
 let max_extrapolation = 15
 
@@ -67,7 +67,7 @@ let few_unknown = 64
 (* So many are looked at by the caller of a search before others are asked to: it may end there. *)
 let first_of_search = 64
 
-(* A chunk is at most so many times as long as the one before: what is remembered may be a poor
+(* A chunk is at most so many times as long as the one before: the remembered cost may be a poor
    guess for the rest. *)
 let growth = 16
 
@@ -81,7 +81,7 @@ let min_region_waking = Machine.ticks_of_us 25
 (* Shorter work is not worth a thief's trip. *)
 let min_stolen = Machine.ticks_of_us 1 / 4
 
-(* Indices between two looks of a slice: they grow with what has been done. *)
+(* Indices between two looks of a slice: they grow with the work that has been done. *)
 let first_block = 64
 
 let longest_block = 1024

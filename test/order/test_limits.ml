@@ -214,8 +214,8 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 18_128 15_500 (lines_of code);
-    limit "lines of src/core" 8_934 7_000 (lines_of core);
+    limit "lines of src" 18_160 15_500 (lines_of code);
+    limit "lines of src/core" 8_952 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
     limit "fields of a worker's records" 57 45 (fields_of worker_records);
     limit "fields of a pool" 31 25 (fields_of pool_records);
@@ -223,9 +223,9 @@ let limits =
     limit "opens of a module of the project" 9 0 (all_of opens);
     limit "functions over 25 lines" 6 0 (all_of long_functions);
     limit "functions over 6 parameters" 9 0 (all_of wide_functions);
-    limit "lines over 100 columns" 204 0 (all_of long_lines);
+    limit "lines over 100 columns" 114 0 (all_of long_lines);
     limit "modules not drawn, or drawn in another order" 0 0 (all_of against_drawing);
-    limit "headless clauses" 309 0 (all_of headless);
+    limit "headless clauses" 254 0 (all_of headless);
     limit "sentences over 25 words in interfaces" 0 0 (all_of long_sentences);
     limit "values over 80 words in interfaces" 0 0 (all_of long_values);
     limit "fields over two lines in interfaces" 0 0 (all_of long_fields);
