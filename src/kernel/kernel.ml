@@ -156,7 +156,7 @@ let rec for_slices fn ctx n =
       share worker
     done
   in
-  Caller.with_worker ~if_closed "Team" pool ~in_place (fun w ->
+  Caller.with_worker_plainly ~if_closed "Team" pool ~in_place (fun w ->
       (* A guest's own index is none of the loop's. *)
       let mine = if w.index < workers then w.index else 0 in
       let share =

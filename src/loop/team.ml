@@ -23,13 +23,13 @@ let shares fn pool ~size n share =
       share worker
     done
   in
-  Caller.with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
+  Caller.with_worker_plainly fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
 (* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing
    of the pool's, and looks whether it is cancelled. *)
 let rec broadcast pool f =
   let is_done =
-    Caller.with_worker "Team.broadcast" pool
+    Caller.with_worker_plainly "Team.broadcast" pool
       ~in_place:(fun () -> false)
       (fun w ->
         Region.run w ~revoke:false ~workers:(Region.size w) f;
@@ -177,7 +177,7 @@ let run_dynamic ?if_closed pool loop =
     end
   in
   let in_place () = in_place_from 0 Tuning.first_block in
-  Caller.with_worker ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
+  Caller.with_worker_plainly ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= min_shared pool then run_shared w loop ~from:0 cost
       else

@@ -224,7 +224,7 @@ let wait_as w p = waiting_for p (Worker.help w)
 
 (* {2 The caller's fiber}
 
-      [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the
+   [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the
    thread goes on with the place's loop, and any worker may go on with the fiber. The thread returns
    when that has ended. What strikes the thread meanwhile (Ctrl-C) is raised where the fiber waits.
    One more, while the one before has yet to be raised, ends the call, and the fiber goes on by
@@ -252,13 +252,15 @@ let in_fiber f (w : P.t) =
   Option.iter Outcome.raise (Run.take_strike call);
   Promise.result p
 
-let visiting visit f =
-  match as_host visit.w (in_fiber f) with
+let visiting_plainly visit f =
+  match as_host visit.w f with
   | result -> leave_after visit result
   | exception exn ->
     let failure = Outcome.caught exn in
     leave_after visit ();
     Context.rethrow failure
+
+let visiting visit f = visiting_plainly visit (in_fiber f)
 
 let refuse_or_send fn pool task =
   Publish.kept_open pool (fun () ->
@@ -278,7 +280,7 @@ let telling_caller f = try f () with exn -> Context.rethrow (Outcome.caught exn)
 
 (* The handler of the place is below that of the pool in between. What is changed on the way is put
    back wherever an exception strikes. *)
-let again (w : P.t) f =
+let again_plainly (w : P.t) f =
   let outer = P.owned_place () and part_of = Context.here () and me = Strand.current () in
   let handled = w.own.handled and strand = Context.capture w in
   let was_away = Atomic.get w.away and before = P.current () in
@@ -297,7 +299,10 @@ let again (w : P.t) f =
           if P.owned before then Compat.set P.here w;
           leave_for_another outer;
           if was_away then Run.come_back w;
-          as_host w (in_fiber f)))
+          w.own.handled <- false;
+          as_host w f))
+
+let again w f = again_plainly w (in_fiber f)
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =
@@ -311,17 +316,24 @@ let enter fn pool =
       leave visit;
       raise exn)
 
-(* Calls [f] with a worker of the pool, or [in_place] where all places are taken. [if_closed]:
-   instead of the refusal. *)
-let with_worker ?if_closed fn pool ~in_place f =
+(* Calls [f] with a worker of the pool, or [in_place] where all places are taken; [arriving] in its
+   stead where the thread comes in for it. [if_closed]: instead of the refusal. *)
+let with_place ?if_closed fn pool ~in_place ~arriving f =
   Stack_room.reserve ();
   match place_in pool with
   | Some w -> f w
   | None -> (
     match own_place pool with
-    | Some w -> again w f
+    | Some w -> again_plainly w arriving
     | None -> (
       match enter fn pool with
-      | Some visit -> visiting visit f
+      | Some visit -> visiting_plainly visit arriving
       | None -> in_place ()
       | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
+
+let with_worker ?if_closed fn pool ~in_place f =
+  with_place ?if_closed fn pool ~in_place ~arriving:(in_fiber f) f
+
+(* For a region, whose caller never suspends. *)
+let with_worker_plainly ?if_closed fn pool ~in_place f =
+  with_place ?if_closed fn pool ~in_place ~arriving:f f

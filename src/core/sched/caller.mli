@@ -27,6 +27,15 @@ val with_worker :
     new one. Where all places are taken it is [in_place ()], and where the pool is closed
     [if_closed ()]; without that, [Invalid_argument] with the function's name [fn]. *)
 
+val with_worker_plainly :
+  ?if_closed:(unit -> 'a) ->
+  string ->
+  Place.pool ->
+  in_place:(unit -> 'a) ->
+  (Place.t -> 'a) ->
+  'a
+(** The same for a function that never suspends, such as a region: it needs no fiber. *)
+
 type visit
 (** The thread is in a pool, at a place that it has taken. *)
 
