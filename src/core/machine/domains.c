@@ -70,6 +70,34 @@ value muster_give_storage(value none) {
 }
 #endif
 
+/* {2 No other thread in between}
+
+   Without this a program with a seed draws other numbers of [Random] now and then: a domain that
+   begins draws from the generator of its starter's domain. Machine.spawn puts that back, and takes
+   back with it what another thread of the starter's domain has drawn meanwhile.
+
+   A thread that keeps its domain yields at a later tick. The caller neither waits nor enters a
+   blocking section, so nobody else has the domain's lock. */
+static void (*usual_yield)(void);
+static __thread int keeps; /* a finaliser may start a domain in the midst of a start */
+
+static void yield_unless_kept(void) {
+  if (keeps == 0) usual_yield();
+}
+
+/* Once, after the module Thread has begun. */
+value muster_note_yields(value unit) {
+  (void)unit;
+  usual_yield = caml_domain_external_interrupt_hook;
+  caml_domain_external_interrupt_hook = yield_unless_kept;
+  return Val_unit;
+}
+
+value muster_keep_domain(value more) {
+  keeps += Int_val(more);
+  return Val_unit;
+}
+
 /* {2 Whether a domain may end}
 
    When a domain ends, another takes over what it owns. Before OCaml 5.5 nobody cleans its weak

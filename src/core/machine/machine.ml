@@ -69,8 +69,16 @@ let generator_of_child random =
   let seed = Array.init 4 (fun _ -> Random.State.bits random) in
   Random.State.make (Array.append seed [| Atomic.fetch_and_add spawned 1 |])
 
-let spawn_drawing_nothing ~noted f =
+external keep_domain : int -> unit = "muster_keep_domain" [@@noalloc]
+(** By 1: no other thread of this domain runs until the same by -1. *)
+
+let spawn_drawing_nothing f =
+  keep_domain 1;
   let random = Random.get_state () in
+  let put_back () =
+    Random.set_state random;
+    keep_domain (-1)
+  in
   let child's = generator_of_child random in
   let run () =
     Random.set_state child's;
@@ -78,17 +86,17 @@ let spawn_drawing_nothing ~noted f =
   in
   match Domain.spawn run with
   | domain ->
-    noted domain;
-    Random.set_state random;
+    put_back ();
     domain
   | exception exn ->
-    Random.set_state random;
+    put_back ();
     raise exn
 
 let spawn ?(noted = ignore) f =
   hold_signals ();
-  match spawn_drawing_nothing ~noted f with
+  match spawn_drawing_nothing f with
   | domain ->
+    noted domain;
     release_signals ();
     domain
   | exception exn ->
@@ -97,5 +105,9 @@ let spawn ?(noted = ignore) f =
 
 external start_thread : (unit -> unit) -> bool = "muster_start_thread"
 
+external note_yields : unit -> unit = "muster_note_yields" [@@noalloc]
+
 (* The module [Thread] prepares the runtime for threads. *)
-let () = ignore (Thread.self ())
+let () =
+  ignore (Thread.self ());
+  note_yields ()
