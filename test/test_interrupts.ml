@@ -126,6 +126,28 @@ let interrupted_await () =
       interrupted_within (fun () -> Task.await task) ~state:(fun () -> Atomic.set go_on true));
   check_int "reports" 1 (Atomic.get reported)
 
+(* What the caller waits for would never end by itself. *)
+let cancels_what_it_waits_for pool =
+  let never () = Muster.Latch.await (Muster.Latch.create 1) in
+  let interrupt () =
+    ignore (Thread.sigmask SIG_BLOCK [ Sys.sigint ]);
+    Unix.sleepf 0.05;
+    Unix.kill (Unix.getpid ()) Sys.sigint
+  in
+  let is_interrupted (name, wait) =
+    catching_break (fun () ->
+        let sender = Thread.create interrupt () in
+        check_raises name Sys.Break (fun () -> Pool.run pool wait);
+        Thread.join sender)
+  in
+  List.iter is_interrupted
+    [
+      ("scope", fun () -> Task.scope (fun s -> ignore (Task.fork s never)));
+      ("all", fun () -> ignore (Task.all [ never; never ]));
+      ("first", fun () -> Task.first [ never; never ]);
+    ];
+  is_usable pool
+
 (* The caller's share ends at once, so that it waits when the interrupt comes. *)
 let interrupted_region pool team =
   let running = Atomic.make 0 in
@@ -346,7 +368,9 @@ let alarms_of_the_collector () =
   let collector = Domain.spawn collect in
   let rec firmly f = try f () with Strike -> firmly f in
   let sets_an_alarm set () =
-    ignore (Gc.create_alarm (fun () -> if Domain.self () <> here then raise Strike));
+    let armed = Atomic.make true in
+    let alarm () = if Domain.self () <> here && Atomic.exchange armed false then raise Strike in
+    ignore (Gc.create_alarm alarm);
     Atomic.set set true
   in
   let round () =
@@ -359,7 +383,6 @@ let alarms_of_the_collector () =
     (try Pool.run pool work with Strike -> ());
     firmly (fun () -> Pool.close pool)
   in
-  (* A round takes 0.1 s, or several where collections come so fast that most steps are struck. *)
   let enough = Unix.gettimeofday () +. 10. in
   for _ = 1 to if flipped then 10 else 40 do
     if Unix.gettimeofday () < enough then firmly round
@@ -380,6 +403,7 @@ let () =
             (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
           case "Ctrl-C after what the caller waits for" (on_each_count break_after_a_grant);
           case "Ctrl-C while a task is awaited that fails later" interrupted_await;
+          case "Ctrl-C cancels what the caller waits for" (on_each_count cancels_what_it_waits_for);
           case "while a cancelled scope waits" (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
           case "whoever looks for work" strikes_at_rest;
           case "a pool within another" strikes_in_nested_runs;

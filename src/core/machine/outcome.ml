@@ -1,3 +1,11 @@
+(* {2 Asynchronous exceptions: one rule}
+
+   An asynchronous exception (Ctrl-C, what a signal's handler or a finaliser raises) may strike
+   wherever something is allocated or polled. Every operation of Muster's survives one: it cleans up,
+   or finishes the step that was cut short, and the exception goes on. A second one that strikes
+   while the operation deals with the first is let through, and may leave something undone. Where C
+   code or raw memory is in flight (Region's [to_the_end]), the operation waits to the end even so. *)
+
 type failure = { exn : exn; backtrace : Printexc.raw_backtrace }
 
 (* The backtrace first: anything else may overwrite it. *)
@@ -5,12 +13,7 @@ let[@inline] capture exn =
   let backtrace = Printexc.get_raw_backtrace () in
   { exn; backtrace }
 
-(* Where something is allocated an asynchronous exception (Ctrl-C) may strike: it takes the first
-   one's place, so that whoever cleans up after this does so. The fourth in a row is let through. No
-   loop: it would begin with a look for signals, before its handler is there. *)
-let[@inline never] caught exn =
-  try capture exn
-  with exn -> ( try capture exn with exn -> ( try capture exn with exn -> capture exn))
+let[@inline never] caught exn = try capture exn with exn -> capture exn
 
 let raise f = Printexc.raise_with_backtrace f.exn f.backtrace
 

@@ -3,8 +3,8 @@
 type failure = { exn : exn; backtrace : Printexc.raw_backtrace }
 
 val caught : exn -> failure
-(** To be called first thing in an exception handler. An asynchronous exception that strikes here is
-    the result, and does not cut the handler short. *)
+(** To be called first thing in an exception handler. An asynchronous exception that strikes here
+    takes the place of the first, and the handler goes on. *)
 
 val raise : failure -> 'a
 (** Raises the exception as if from its origin. *)

@@ -17,13 +17,14 @@ let rec spin_done p turns =
       spin_done p (turns - 1))
 
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
-   run beside its own children: it is kept until they have ended. A second one is let
-   through. *)
-let wait_done p =
+   run beside its own children: it is kept until they have ended, and [struck] may stop
+   them. A second one ends the wait. *)
+let wait_done ?(struck = ignore) p =
   match if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait p with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
+    struck ();
     while not (Promise.is_done p) do
       Caller.wait p
     done;

@@ -208,7 +208,7 @@ let rec surely_abandon w p =
     surely_abandon w p;
     ()
 
-let give_up w p t = if t.to_the_end then surely_abandon w p else Outcome.firmly abandon w p
+let give_up w p t = if t.to_the_end then surely_abandon w p else abandon w p
 
 let await_share w p t =
   match await_task w p with
@@ -230,14 +230,10 @@ let offering w t i others =
   | false ->
     await_share w p t;
     Fork.result p
-  | exception exn -> (
-    match Outcome.caught exn with
-    | failure ->
-      give_up w p t;
-      Outcome.raise failure
-    | exception exn ->
-      give_up w p t;
-      raise exn)
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    give_up w p t;
+    Outcome.raise failure
 
 let rec with_missed w left part t =
   match left with
@@ -280,21 +276,17 @@ let rec break_all_off (w : P.t) t ~upto =
     ()
 
 (* An exception here is asynchronous, since those of shares are kept. It may have come between any
-   two steps, but mailboxes and [late] tell all. The next may come as it is noted. *)
+   two steps, but mailboxes and [late] tell all. *)
 let fork w t ~upto =
   match
     take_part_in w t ~upto;
     await_late w t
   with
   | () -> ()
-  | exception exn -> (
-    match Outcome.caught exn with
-    | failure ->
-      break_all_off w t ~upto;
-      Outcome.raise failure
-    | exception exn ->
-      break_all_off w t ~upto;
-      raise exn)
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    break_all_off w t ~upto;
+    Outcome.raise failure
 
 let count (w : P.t) = Counts.add_region w.own.counts
 

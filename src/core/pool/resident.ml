@@ -134,21 +134,14 @@ let tell_of_leave pool () =
   Publish.announce_leave pool
 
 (* No signal comes here, but what a finaliser or an alarm of the collector's raises in this domain
-   may: it is passed on, and the step taken again. Else the pool would count on one that is gone. *)
-let rec persist pool step x y =
+   may: it is passed on, and the step taken again. Else the pool would count on a resident that is
+   gone. *)
+let surely pool step x y =
   match step x y with
   | () -> ()
   | exception exn ->
     Worker.stash pool exn;
-    persist pool step x y
-
-(* [persist] itself looks for what has to be called. *)
-let surely pool step x y =
-  match persist pool step x y with
-  | () -> ()
-  | exception exn ->
-    Worker.stash pool exn;
-    persist pool step x y
+    step x y
 
 let take_leave (w : P.t) =
   surely w.pool prepare_to_leave w ();

@@ -88,7 +88,7 @@ let inside s w ~failed f =
   let put_back () = Outcome.firmly restore before () in
   let wait_for_all () =
     end_one s.promise s.pending;
-    Fork.wait_done s.promise
+    Fork.wait_done ~struck:(stop_again s) s.promise
   in
   let end_it () = Outcome.finally put_back () wait_for_all in
   match

@@ -263,7 +263,7 @@ let run_group start =
         List.iter join tasks;
         tasks
       in
-      let tasks = Scope.inside s w ~failed:ignore start in
+      let tasks = Scope.inside s w ~failed:(fun _ -> Scope.stop_firmly s) start in
       Context.check ();
       match tasks with Ok tasks -> tasks | Error failure -> Outcome.raise failure)
 

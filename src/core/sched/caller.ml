@@ -130,15 +130,11 @@ let try_enter pool =
   else
     match come_in w ~outer ~part_of ~strand with
     | visit -> visit
-    | exception exn -> (
+    | exception exn ->
       let shown = if is_free before then before else P.nobody in
-      match go_back w ~shown ~outer with
-      | () ->
-        let_go w;
-        raise exn
-      | exception exn ->
-        let_go w;
-        raise exn)
+      go_back w ~shown ~outer;
+      let_go w;
+      raise exn
 
 let something_is_left (pool : P.pool) =
   (not (Inbox.is_empty pool.inbox)) || Sleep.some_deque_has_work pool

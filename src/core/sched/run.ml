@@ -326,14 +326,10 @@ let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
   match aside w ~handled:true ~records:letter.backtrace strand run () with
   | () -> true
   | exception exn when !begun -> raise exn
-  | exception exn -> (
-    match note letter.report index exn with
-    | () ->
-      ended ~here:true;
-      true
-    | exception exn ->
-      ended ~here:true;
-      raise exn)
+  | exception exn ->
+    note letter.report index exn;
+    ended ~here:true;
+    true
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. [leave]: what was in the mailbox, for who
    empties it later. *)
