@@ -183,7 +183,7 @@ let scan_by_array op l = of_array (Scan.parallel_scan op (to_array l))
 let scan op l =
   let is_block = L.compare_length_with l Scan.one_block <= 0 in
   if is_block && Walk.is_short (Machine.code_of op) then begin
-    Muster_core.Context.check_if_any ();
+    Muster_core.Fiber.check_if_any ();
     List_work.prefixes op l
   end
   else if is_empty l then []

@@ -19,9 +19,9 @@ module Uncaught = Muster_queue.Uncaught
 
 module Caller = Muster_sched.Caller
 module Collection_rate = Muster_sched.Collection_rate
-module Context = Muster_sched.Context
 module Counts = Muster_sched.Counts
 module Dla = Muster_sched.Dla
+module Fiber = Muster_sched.Fiber
 module Flips = Muster_sched.Flips
 module Governor = Muster_sched.Governor
 module Load = Muster_sched.Load
@@ -30,7 +30,6 @@ module Publish = Muster_sched.Publish
 module Run = Muster_sched.Run
 module Search = Muster_sched.Search
 module Sleep = Muster_sched.Sleep
-module Strand = Muster_sched.Strand
 module Waiter = Muster_sched.Waiter
 module Worker = Muster_sched.Worker
 

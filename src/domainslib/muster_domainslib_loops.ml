@@ -1,4 +1,4 @@
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Place = Muster_core.Place
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
@@ -33,7 +33,7 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
    a body's failure is noted there: so no body that is right of a failure begins after it. *)
 
 let both (pool : Pools.t) f g =
-  let w = Context.place () in
+  let w = Fiber.place () in
   if w.Place.pool == pool.pool && Place.owned w then Fork.both_offered w ~wake:true f g
   else Fork.in_place f g
 
@@ -70,20 +70,20 @@ let rec part t lo hi =
    follow, it would wait as a whole. So a loop has a fiber of its own there. *)
 let in_fiber f (w : Place.t) =
   let p = Promise.(make nowhere f) and records = Muster_core.Machine.backtrace_status () in
-  Run.aside w ~handled:true ~records (Context.capture w) Run.in_fiber (Promise.any p);
+  Run.aside w ~records (Fiber.twin w ~handled:true) Run.in_fiber (Promise.any p);
   Fork.wait_done p;
   Fork.result p
 
 let in_pool (pool : Pools.t) f =
   match Muster_core.Caller.place_in pool.pool with
-  | Some w when w.own.handled -> f ()
+  | Some w when w.own.fiber.handled -> f ()
   | Some w -> in_fiber f w
   | None -> Pools.enter pool f
 
 (* A checkpoint, however little there is to do. *)
 let begin_in pool =
   Pools.check pool;
-  Context.check_if_any ()
+  Fiber.check_if_any ()
 
 (* An exception of a chunk comes before a cancellation that was told between them. *)
 let never () = None
@@ -95,7 +95,7 @@ let over ?(enough = never) pool chunk_size ~start ~finish leaf combine =
     let t = { pool; chunk; leaf; combine; failures = Leftmost.create (); enough } in
     in_pool pool @@ fun () ->
     Pools.count_on_others pool;
-    Context.raising (fun () -> Leftmost.get t.failures) (fun () -> part t start finish)
+    Fiber.raising (fun () -> Leftmost.get t.failures) (fun () -> part t start finish)
 
 let unit () () = ()
 

@@ -8,11 +8,10 @@
    early enough, or told so. Code in [run] that tears the pool down cannot wait for itself: the last
    of the callers in [run] does so when it leaves. *)
 
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Place = Muster_core.Place
 module Pool = Muster_core.Pool
 module Promise = Muster_core.Promise
-module Strand = Muster_core.Strand
 module Outcome = Muster_core.Outcome
 module Caller = Muster_core.Caller
 module Task = Muster_core.Task
@@ -86,7 +85,7 @@ let rec leave_it_to_run t ~in_task me =
 let teardown t =
   check t;
   let in_task = Pool.is_own_task t.pool in
-  if leave_it_to_run t ~in_task (Strand.current ()) then forget t else tear_down t
+  if leave_it_to_run t ~in_task (Fiber.number ()) then forget t else tear_down t
 
 (* {2 Run} *)
 
@@ -113,7 +112,7 @@ let run t f =
   check t;
   if Caller.inside t.pool then f ()
   else
-    let visit = { strand = Strand.current () } in
+    let visit = { strand = Fiber.number () } in
     Outcome.finally (Outcome.firmly leave t) visit (fun () ->
         come t visit;
         enter t f)
@@ -126,7 +125,7 @@ let run t f =
    Scopes have homes, too, and their tasks go Muster's way. *)
 
 let home_for t (w : Place.t) =
-  let home = Context.home w in
+  let home = Fiber.home w in
   if home == w.pool.home then t.home else home
 
 (* Code that waits for a task by the stdlib's means keeps its worker. Where the process has fewer
@@ -141,13 +140,13 @@ let async t f =
   count_on_others t;
   let w = Place.current () in
   if w.pool == t.pool && Place.owned w then begin
-    Context.check_at w;
+    Fiber.check_at w;
     Task.offer w (Promise.make (home_for t w) f)
   end
   else send t (Promise.make t.home f)
 
 let may_run_here t (w : Place.t) home =
-  home == t.home && w.own.home == home && Mailbox.is_idle w.mailbox && Place.owned w
+  home == t.home && Fiber.home w == home && Mailbox.is_idle w.mailbox && Place.owned w
 
 let await t promise =
   check t;

@@ -19,7 +19,7 @@
    pool grows if the process may use more CPUs. So the number that C was told of a pool is kept for
    as long as the pool is open, and no loop uses more. *)
 
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Place = Muster_core.Place
 module Pool = Muster_core.Pool
 module Machine = Muster_core.Machine
@@ -180,7 +180,7 @@ let rec for_n_dynamic fn ctx n =
   Team.run_dynamic ~if_closed pool { n; chunk; code = fn; most = workers; to_the_end = true }
 
 (* A call with nothing to do is a checkpoint, too. *)
-let if_any loop fn ctx n = if n = 0 then Context.check_if_any () else loop fn ctx n
+let if_any loop fn ctx n = if n = 0 then Fiber.check_if_any () else loop fn ctx n
 
 let () =
   Callback.register "muster.for_slices" (if_any for_slices);

@@ -1,12 +1,12 @@
 module Machine = Muster_core.Machine
 module Place = Muster_core.Place
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 
 (* Both branches of a fork look at this first, and then whether the deque has an entry. *)
 let is_saturated () =
   Place.is_quiet ()
   ||
-  let w = Context.place () in
+  let w = Fiber.place () in
   Place.owned w && Place.has_offered w
 
 (* Where [hi - lo] overflows, or nearly so, any count will do that is beyond [huge]. *)
@@ -32,12 +32,12 @@ let is_trusted code ~n =
   Site.estimate (Site.cost code) n < Tuning.tiny && Site.is_trusted ()
 
 let checkpoint () =
-  let w = Context.place () in
+  let w = Fiber.place () in
   if Place.owned w then begin
     Muster_core.Run.look_up_if_due w;
-    Context.check_at (Context.place_after w)
+    Fiber.check_at (Fiber.place_after w)
   end
-  else Context.check_if_any ()
+  else Fiber.check_if_any ()
 
 (* All fields are the caller's alone. *)
 type trial = {

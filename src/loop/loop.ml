@@ -1,5 +1,5 @@
 module Machine = Muster_core.Machine
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
 
@@ -12,7 +12,7 @@ let check_grain fn = function
 (* [run] with a place for the exceptions of chunks, of which the leftmost is raised at the end. *)
 let keeping run =
   let failures = Leftmost.create () in
-  Context.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
+  Fiber.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
 
 (* {2 for} *)
 
@@ -44,7 +44,7 @@ let shared_for ?(grain = 1) code lo hi f =
 
 let parallel_for ?grain ~start ~finish f =
   check_grain "parallel_for" grain;
-  Context.check_if_any ();
+  Fiber.check_if_any ();
   if start <= finish then begin
     let code = Machine.code_of f and n = Adaptive.length start finish in
     if Adaptive.is_shared_at_once code ~n then shared_for ?grain code start finish f
@@ -75,7 +75,7 @@ let shared_search ?(grain = 1) code lo hi body =
   let first = Leftmost.create () in
   let run = keep_first first body and stopped = Leftmost.stops first in
   let fail i failure = Leftmost.note first i (Error failure) in
-  Context.raising (failure_of first) (fun () ->
+  Fiber.raising (failure_of first) (fun () ->
       Range.share (Range.job ~run ~stopped ~fail ~code ~grain) lo hi);
   Option.bind (Leftmost.get first) Result.to_option
 
@@ -93,5 +93,5 @@ let search ?grain code lo hi body =
 
 let parallel_find ?grain ~start ~finish f =
   check_grain "parallel_find" grain;
-  Context.check_if_any ();
+  Fiber.check_if_any ();
   if start > finish then None else search ?grain (Machine.code_of f) start finish (first_from f)

@@ -1,6 +1,6 @@
 module Machine = Muster_core.Machine
 module Place = Muster_core.Place
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Outcome = Muster_core.Outcome
 module Sleep = Muster_core.Sleep
 
@@ -74,7 +74,7 @@ and sweep_on job mine guess lo hi =
   if not (job.stopped lo) then
     match Adaptive.checkpoint () with
     | exception exn -> job.fail lo (Outcome.caught exn)
-    | () -> sweep_at job mine (Context.place ()) guess lo hi
+    | () -> sweep_at job mine (Fiber.place ()) guess lo hi
 
 and sweep_at job mine w guess lo hi =
   if not (Place.owned w) then step job mine guess lo hi

@@ -1,5 +1,5 @@
 module Machine = Muster_core.Machine
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Fork = Muster_core.Fork
 module Outcome = Muster_core.Outcome
@@ -67,7 +67,7 @@ and watched t a b ~from ~since ~levels =
 and branch t a b ~whole left =
   let m = a + ((b - a) / 2) in
   Adaptive.checkpoint ();
-  let w = Context.place () and cost = Site.cost t.code in
+  let w = Fiber.place () and cost = Site.cost t.code in
   let coarse = Range.is_coarse cost t.per_leaf in
   let whole = whole && coarse in
   let offers = Range.may_offer w ~whole in
@@ -217,7 +217,7 @@ let run ~code ~per_leaf ~last ~short ~first ~join tree =
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
-  Context.check_if_any ();
+  Fiber.check_if_any ();
   if start > finish then init
   else
     let per_leaf, last = cut ?grain start finish and code = Machine.code_of f in

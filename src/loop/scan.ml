@@ -1,5 +1,5 @@
 module Machine = Muster_core.Machine
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 
 (* Each block but the last is reduced, which gives each its carry, and then scanned: two calls of
@@ -36,9 +36,9 @@ let scan_blocks ~code n ~make ~total ~scan op =
   let reduce () = each_block ~code ~size (last - 1) (keep reduce_block) in
   let last_known () = Option.value (Leftmost.index failures) ~default:last in
   let scan_block result b = of_block (scan result (if b = 0 then None else totals.(b - 1))) b in
-  let put_back = Context.to_tell_again () in
+  let put_back = Fiber.to_tell_again () in
   let tell_again () = if Option.is_some (Leftmost.index failures) then put_back () in
-  Context.raising (fun () -> Leftmost.get failures) @@ fun () ->
+  Fiber.raising (fun () -> Leftmost.get failures) @@ fun () ->
   let result = make () in
   reduce ();
   tell_again ();
@@ -54,7 +54,7 @@ let scan_blocks ~code n ~make ~total ~scan op =
 let checked_if_long cost op =
   if cost <> Site.unknown && Site.estimate cost Site.sample < Tuning.chunk then op
   else fun x y ->
-    Context.check_if_any ();
+    Fiber.check_if_any ();
     op x y
 
 let scan_alone ~code n f op =
@@ -65,7 +65,7 @@ let scan_alone ~code n f op =
 (* Of [n] elements, at least 1: [total lo hi] reduces these, [scan op result carry lo hi] puts
    their prefixes into the result, which [make ()] makes. *)
 let scan_in_blocks ~code n ~make ~total ~scan op =
-  Context.check_if_any ();
+  Fiber.check_if_any ();
   if n > one_block then scan_blocks ~code n ~make ~total ~scan:(scan op) op
   else begin
     let result = make () in
@@ -86,7 +86,7 @@ let[@inline never] scan_chunk op a r carry lo hi =
 let parallel_scan op a =
   let n = Array.length a in
   if n < 2 then begin
-    Context.check_if_any ();
+    Fiber.check_if_any ();
     Array.copy a
   end
   else

@@ -1,5 +1,5 @@
 module Machine = Muster_core.Machine
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
 module Region = Muster_core.Region
@@ -11,7 +11,7 @@ let check_call fn pool n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
   if n = 0 then begin
     Caller.refuse_late ("Team." ^ fn) pool;
-    Context.check_if_any ()
+    Fiber.check_if_any ()
   end
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
@@ -19,7 +19,7 @@ let shares fn pool ~size n share =
   let workers = Int.min n size in
   let in_place () =
     for worker = 0 to workers - 1 do
-      Context.check_if_any ();
+      Fiber.check_if_any ();
       share worker
     done
   in
@@ -37,7 +37,7 @@ let rec broadcast pool f =
   in
   if not is_done then begin
     ignore Machine.Sleeper.(sleep (create ()) 1);
-    Context.check ();
+    Fiber.check ();
     broadcast pool f
   end
 
@@ -81,7 +81,7 @@ let is_over failures me =
 
 let rec sweep_slice chunk failures me ~worker ~block from count =
   if count > 0 && not (Leftmost.stops failures from || is_over failures me) then begin
-    if block > Tuning.first_block then Context.check ();
+    if block > Tuning.first_block then Fiber.check ();
     let now = Int.min block count in
     chunk ~worker from (from + now - 1);
     let block = Int.min Tuning.longest_block (2 * block) in
@@ -92,7 +92,7 @@ let for_n pool n f =
   check_call "for_n" pool n;
   let size = Pool.size pool in
   if n > 0 then begin
-    let me = Context.get () in
+    let me = Fiber.get () in
     Loop.keeping (fun failures ->
         let chunk = keep failures (chunk_of f) in
         shares "Team.for_n" pool ~size n (fun worker ->
@@ -148,7 +148,7 @@ let measured loop sweep lo hi =
 let rec sweep_shared loop failures me slices worker =
   let ((_, count) as taken) = Slices.take slices worker in
   if count > 0 then begin
-    Context.check ();
+    Fiber.check ();
     let lo, hi = Slices.bounds slices taken in
     let sweep lo hi =
       sweep_slice loop.chunk failures me ~worker ~block:Tuning.first_block lo (hi - lo + 1)
@@ -160,7 +160,7 @@ let rec sweep_shared loop failures me slices worker =
 let run_shared (w : Muster_core.Place.t) loop ~from cost =
   let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
-  let workers = Int.min (loop.n - from) size and me = Context.get () in
+  let workers = Int.min (loop.n - from) size and me = Fiber.get () in
   Loop.keeping (fun failures ->
       let loop = { loop with chunk = keep failures loop.chunk } in
       let sweep = sweep_shared loop failures me slices in
@@ -170,7 +170,7 @@ let run_shared (w : Muster_core.Place.t) loop ~from cost =
 let run_dynamic ?if_closed pool loop =
   let rec in_place_from from block =
     if from < loop.n then begin
-      Context.check_if_any ();
+      Fiber.check_if_any ();
       let now = Int.min block (loop.n - from) in
       loop.chunk ~worker:0 from (from + now - 1);
       in_place_from (from + now) (Int.min Tuning.longest_block (2 * block))

@@ -13,7 +13,7 @@
    At rest it is Pending, Value or Failed. *)
 
 module Outcome = Muster_core.Outcome
-module Strand = Muster_core.Strand
+module Fiber = Muster_core.Fiber
 module Waiter = Muster_core.Waiter
 
 exception Undefined = Stdlib.Lazy.Undefined
@@ -66,10 +66,10 @@ let rec force_slow t =
   | Value v -> v
   | Failed failure -> Outcome.raise failure
   | Pending f as seen ->
-    let running = Running { strand = Strand.current (); waiters = Fifo.empty } in
-    let was_cancelled = Strand.watch () in
+    let running = Running { strand = Fiber.number (); waiters = Fifo.empty } in
+    let was_cancelled = Fiber.watch () in
     if Atomic.compare_and_set t seen running then compute t f ~was_cancelled else force_slow t
-  | Running { strand; _ } when strand = Strand.current () -> raise Undefined
+  | Running { strand; _ } when strand = Fiber.number () -> raise Undefined
   | Running _ ->
     Waiter.wait (join t);
     force_slow t

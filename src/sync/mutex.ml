@@ -33,7 +33,7 @@
    At rest: Free, or Held by a party that runs. *)
 
 module Outcome = Muster_core.Outcome
-module Strand = Muster_core.Strand
+module Fiber = Muster_core.Fiber
 module Waiter = Muster_core.Waiter
 
 type state = Free | Held of int | Busy of busy
@@ -52,7 +52,7 @@ let state b =
   else Held b.holder
 
 let holder = function Free -> 0 | Held h -> h | Busy b -> b.holder
-let is_mine t = holder (Atomic.get t) = Strand.current ()
+let is_mine t = holder (Atomic.get t) = Fiber.number ()
 
 (* [fn] is the function that the user called. *)
 let misuse fn what = invalid_arg ("Muster.Mutex." ^ fn ^ ": the mutex is " ^ what)
@@ -109,11 +109,11 @@ let unlock_as fn t me =
 
 (* An asynchronous exception does not leave it locked. *)
 let unlock_of fn t =
-  match unlock_as fn t (Strand.current ()) with
+  match unlock_as fn t (Fiber.number ()) with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    if is_mine t then unlock_as fn t (Strand.current ());
+    if is_mine t then unlock_as fn t (Fiber.number ());
     Outcome.raise failure
 
 let unlock t = unlock_of "unlock" t
@@ -165,7 +165,7 @@ let rec accept t me =
   | Free | Held _ | Busy _ -> assert false (* only its own unlock would leave that state *)
 
 let rec try_and_sleep t me ~wait turn =
-  if not (take_soon t me ~woken:(!turn == Wake_next) (Strand.spins ())) then begin
+  if not (take_soon t me ~woken:(!turn == Wake_next) (Fiber.spins ())) then begin
     sleep t ~wait turn;
     if !turn == Unlock then accept t me else try_and_sleep t me ~wait turn
   end
@@ -182,15 +182,15 @@ let[@inline never] contend fn t me =
   await t me ~wait:Waiter.wait
 
 let[@inline] lock_of fn t =
-  let me = Strand.current () in
+  let me = Fiber.number () in
   Waiter.need_not_wait ();
   if not (replace t Free (Held me)) then contend fn t me
 
 let lock t = lock_of "lock" t
-let try_lock t = take t (Strand.current ()) ~woken:false
+let try_lock t = take t (Fiber.number ()) ~woken:false
 
 let relock t =
-  let me = Strand.current () in
+  let me = Fiber.number () in
   if not (replace t Free (Held me)) then await t me ~wait:Waiter.wait_firmly
 
 let unprotect t = unlock_of "protect" t

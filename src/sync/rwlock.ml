@@ -11,7 +11,7 @@
    be dead and its task do other things meanwhile, so its number would not do.) *)
 
 module Outcome = Muster_core.Outcome
-module Strand = Muster_core.Strand
+module Fiber = Muster_core.Fiber
 module Waiter = Muster_core.Waiter
 
 type entry = { writes : bool; waiter : Waiter.t }
@@ -83,7 +83,7 @@ let rec try_to_write t me =
   seen.inside = 0 && nobody_waits seen
   && (Atomic.compare_and_set t seen (enter_writer seen me) || try_to_write t me)
 
-let try_lock_write t = try_to_write t (Strand.current ())
+let try_lock_write t = try_to_write t (Fiber.number ())
 
 let wait t ~writes =
   let register waiter =
@@ -95,7 +95,7 @@ let wait t ~writes =
     (fun _ -> Outcome.firmly work_off t look_again)
 
 let refuse_writer fn t =
-  if (Atomic.get t).writer = Strand.current () then
+  if (Atomic.get t).writer = Fiber.number () then
     misuse fn "already locked for writing by this task or thread"
 
 let lock_read_of fn t =
@@ -112,7 +112,7 @@ let rec accept t me =
   if not (Atomic.compare_and_set t seen { seen with writer = me }) then accept t me
 
 let lock_write_of fn t =
-  let me = Strand.current () in
+  let me = Fiber.number () in
   Waiter.need_not_wait ();
   if not (try_to_write t me) then begin
     refuse_writer fn t;
@@ -135,7 +135,7 @@ let out_of_reading fn s =
 
 let out_of_writing fn s =
   if s.writer = 0 then misuse fn "not locked for writing";
-  if s.writer <> Strand.current () then misuse fn "locked for writing by another task or thread";
+  if s.writer <> Fiber.number () then misuse fn "locked for writing by another task or thread";
   let_out ~writes:true s
 
 let rec leave_fast t out =

@@ -1,7 +1,7 @@
 (* Where the copied files look for the core. *)
 
 module Outcome = Outcome
-module Strand = Strand
+module Fiber = Fiber
 module Waiter = Waiter
 
 module Task = struct

@@ -33,7 +33,7 @@ let run t () =
     (try t.body () with Waiter.Cancelled -> t.was_told <- true);
     t.ended <- true
   in
-  Waiter.as_party ~begins:(begins t) (fun () -> Strand.as_number t.number body)
+  Waiter.as_party ~begins:(begins t) (fun () -> Fiber.as_number t.number body)
 
 (** A process of its own that cancels this one. *)
 let cancel t () =
@@ -41,13 +41,13 @@ let cancel t () =
   Option.iter Waiter.kill (Atomic.get t.wait)
 
 (** As the first party, before they begin. *)
-let beforehand f = Waiter.as_party ~begins:ignore (fun () -> Strand.as_number 1 f)
+let beforehand f = Waiter.as_party ~begins:ignore (fun () -> Fiber.as_number 1 f)
 
 (** As a party with no other name, to look at the end. *)
 let afterwards f =
   let result = ref None in
   Waiter.as_party ~begins:ignore (fun () ->
-      Strand.as_number 1_000 (fun () -> result := Some (f ())));
+      Fiber.as_number 1_000 (fun () -> result := Some (f ())));
   !result
 
 let is_stuck t = not t.ended

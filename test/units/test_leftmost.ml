@@ -32,13 +32,13 @@ let every_sequence () =
 
 let reraise () =
   let leftmost = Leftmost.create () in
-  Context.reraise leftmost;
+  Fiber.reraise leftmost;
   let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 } in
   Leftmost.note leftmost 7 (failure Not_found);
   Leftmost.note leftmost 3 (failure Exit);
   Leftmost.note leftmost 5 (failure Not_found);
-  check_raises "the leftmost" Exit (fun () -> Context.reraise leftmost);
-  check_raises "again" Exit (fun () -> Context.reraise leftmost)
+  check_raises "the leftmost" Exit (fun () -> Fiber.reraise leftmost);
+  check_raises "again" Exit (fun () -> Fiber.reraise leftmost)
 
 (* Each side notes its indices in a random order; what was stopped stays stopped. *)
 let two_domains () =

@@ -11,7 +11,7 @@ let in_some_try expected what f =
 
 let rows () =
   run_on 2 (fun () ->
-      let w = Context.place () in
+      let w = Fiber.place () in
       let sleeps () = Parking.sleepers w.pool.parking > 0 in
       let slept_after loops ~pause =
         wait_until sleeps;

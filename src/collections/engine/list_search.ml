@@ -1,7 +1,7 @@
 (* The first element of a list that a function wants: the work on a piece (Walk), and the findings
    of several pieces. *)
 
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
@@ -27,7 +27,7 @@ let search_by walk code look f =
     | Some (Found _) | None -> None
   in
   let job = List_work.(job ~found:(Leftmost.stops first) code source work) in
-  ignore (Context.raising failure (fun () -> walk job));
+  ignore (Fiber.raising failure (fun () -> walk job));
   match Leftmost.get first with Some (Found v) -> Some v | Some (Failed _) | None -> None
 
 let search code look f l =

@@ -1,7 +1,7 @@
 (* The work on a piece of a list (Walk), for lists and for blocks of sequences. Pieces that make
    lists are linked (Chain); nothing is copied. *)
 
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
 module L = Stdlib.List
@@ -282,7 +282,7 @@ let tally_job code work ({ failed; _ } as it) =
 (* Where a piece was told of a cancellation, the caller is told again: it puts the pieces together
    by the user's function, which may wait. *)
 let tallies first code op l =
-  let tell_again = Context.to_tell_again () and it = reduction op in
+  let tell_again = Fiber.to_tell_again () and it = reduction op in
   let made = fst (Walk.run_from first (tally_job code tally_piece it) l) in
   if Option.is_some (Leftmost.get it.failed) then tell_again ();
   made

@@ -21,7 +21,7 @@
    step. So elements are read without a check. *)
 
 module Compat = Muster_core.Compat
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Fork = Muster_core.Fork
 module Leftmost = Muster_core.Leftmost
 module Machine = Muster_core.Machine
@@ -227,7 +227,7 @@ let make_job ?trial cmp own ~grain =
   let code = Machine.code_of cmp in
   { cmp; own; scratch; failures = Leftmost.create (); code; grain; trial }
 
-let raising job run = Context.raising (fun () -> Leftmost.get job.failures) run
+let raising job run = Fiber.raising (fun () -> Leftmost.get job.failures) run
 
 let alone ?trial cmp own =
   let job = make_job ?trial cmp own ~grain:(Array.length own) in

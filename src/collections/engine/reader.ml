@@ -4,7 +4,7 @@
    a block of elements, and the function of lists runs over that; then it reads the next one. The
    time of each block or stretch tells what comes after it. *)
 
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Outcome = Muster_core.Outcome
 module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
@@ -34,7 +34,7 @@ type 'a block = {
 (* If reading is told of a cancellation, so is what is done with the elements before: as code that
    cleans up it might wait for ever. *)
 let read size s =
-  let tell_again = Context.to_tell_again () in
+  let tell_again = Fiber.to_tell_again () in
   let block elements next failure = { elements = Stdlib.List.rev elements; next; failure } in
   let rec go elements s n =
     if n = 0 then block elements (Some s) None
@@ -52,7 +52,7 @@ let read size s =
 let run_block c s start size =
   let { elements; next; failure } = read size s in
   if not (Stdlib.List.is_empty elements) then c.block start elements;
-  Option.iter Context.rethrow failure;
+  Option.iter Fiber.rethrow failure;
   next
 
 let is_dear c = Site.estimate (Site.cost c.code) 1 > Tuning.worth_a_block
@@ -85,6 +85,6 @@ and go_on_after c = function None -> () | Some (s, start) -> go_on c s start fir
 
 (* Unless the function was cheap a moment ago, it is tried on as few elements as can be. *)
 let run c s =
-  Context.check_if_any ();
+  Fiber.check_if_any ();
   if (not (is_dear c)) && Site.is_trusted () then go_on_after c (in_place c s 0 first_block)
   else go_on c s 0 first_block

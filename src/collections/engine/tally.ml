@@ -6,7 +6,7 @@
    piece may begin at any leaf: it combines what it has both sides of, and the rest is done when
    the pieces are put together, in the same tree. *)
 
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Outcome = Muster_core.Outcome
 
 let run = 16
@@ -33,7 +33,7 @@ let rec push_all f nodes = function
 (* Puts a piece to the nodes left of it; raises the first failure. *)
 let append f nodes { nodes = more; failure } =
   let nodes = push_all f nodes more in
-  Option.iter Context.rethrow failure;
+  Option.iter Fiber.rethrow failure;
   nodes
 
 let rec total_with f right = function

@@ -9,7 +9,7 @@
    come back in order. A piece right of a failure, or of an element that was looked for, is skipped;
    one left of it is not. *)
 
-module Context = Muster_core.Context
+module Fiber = Muster_core.Fiber
 module Fork = Muster_core.Fork
 module Leftmost = Muster_core.Leftmost
 module Machine = Muster_core.Machine
@@ -154,14 +154,14 @@ let add_results b results =
 (* A cancellation that is told between two pieces leaves no results. One that is told in a piece is
    told again: the results may be put together by the user's function, which may wait. *)
 let shared_by_all job from first =
-  let cut_short = ref true and tell_again = Context.to_tell_again () in
+  let cut_short = ref true and tell_again = Fiber.to_tell_again () in
   let failure () =
     match Leftmost.get job.failures with
     | None when !cut_short -> Leftmost.get job.kept
     | failure -> failure
   in
   let bs, last =
-    Context.raising failure (fun () ->
+    Fiber.raising failure (fun () ->
         let all = blocks job from first first_block ~most:Tuning.longest_piece in
         cut_short := false;
         all)
@@ -176,7 +176,7 @@ let shared_by_all job from first =
 (* Two workers gain nothing from a function that takes no longer than to walk past an element; nor
    where the end is near. *)
 let is_worth_sharing (p : _ piece) =
-  let cost = Site.cost p.code and w = Context.place () in
+  let cost = Site.cost p.code and w = Fiber.place () in
   Site.estimate cost Tuning.walked > Tuning.walk
   && (not (Place.owned w && Place.alone w))
   && not (p.source.is_end (p.source.skip (Site.fitting Tuning.min_moved cost) p.rest))

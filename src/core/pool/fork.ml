@@ -5,7 +5,7 @@
 
 (* Code that suspended may be on another worker by now: hence [place]. *)
 let take_back p =
-  let w = Context.place () in
+  let w = Fiber.place () in
   if Place.owned w then Publish.retract w (Promise.any p);
   Promise.claim p
 
@@ -32,7 +32,7 @@ let wait_done ?(struck = ignore) p =
 
 let result p =
   match Promise.state p with
-  | Raised { failure; _ } -> Context.rethrow failure
+  | Raised { failure; _ } -> Fiber.rethrow failure
   | state -> Promise.value state
 
 (* May be called again where an asynchronous exception came before the claim: after it none does. *)
@@ -50,7 +50,7 @@ let join p f =
     Outcome.raise failure
 
 let both_offered w ~wake f g =
-  let p = Promise.(make nowhere (Context.carry w g)) in
+  let p = Promise.(make nowhere (Fiber.carry w g)) in
   match
     Publish.offer w ~wake (Promise.any p);
     f ()
@@ -61,7 +61,7 @@ let both_offered w ~wake f g =
   | exception exn ->
     let failure = Outcome.caught exn in
     Outcome.firmly abandon p ();
-    Context.rethrow failure
+    Fiber.rethrow failure
 
 let in_place f g =
   let a = f () in
@@ -74,8 +74,8 @@ let both_slow f g =
     (fun w ->
       Run.serve w;
       Run.look_up w;
-      let w = Context.place_after w in
-      Context.check_at w;
+      let w = Fiber.place_after w in
+      Fiber.check_at w;
       if Publish.wants_tasks w then both_offered w ~wake:true f g else in_place f g)
 
 let[@inline] both f g =

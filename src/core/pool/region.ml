@@ -291,10 +291,10 @@ let fork w t ~upto =
 let count (w : P.t) = Counts.add_region w.own.counts
 
 let run ?(to_the_end = false) w ~revoke ~workers share =
-  Context.check_at w;
+  Fiber.check_at w;
   if Atomic.get w.look <> 0 then Load.look w;
   let report = Mailbox.report () in
-  let share = Context.carry w share and backtrace = Machine.backtrace_status () in
+  let share = Fiber.carry w share and backtrace = Machine.backtrace_status () in
   count w;
   let from = w.index and nth = w.own.counts.regions in
   let plain = Mailbox.job ~from ~nth ~ordered:false
@@ -302,7 +302,7 @@ let run ?(to_the_end = false) w ~revoke ~workers share =
   fork w
     { letter = { share; report; from; backtrace }; plain; ordered; revoke; to_the_end }
     ~upto:workers;
-  Context.reraise report.failures
+  Fiber.reraise report.failures
 
 let size (w : P.t) = Atomic.get w.pool.size
 
@@ -311,5 +311,5 @@ let size (w : P.t) = Atomic.get w.pool.size
 let alone (w : P.t) share =
   let report = Mailbox.report () in
   let index = if w.index < Atomic.get w.pool.size then w.index else 0 in
-  Run.run_share w index (Context.carry w share) report;
-  Context.reraise report.failures
+  Run.run_share w index (Fiber.carry w share) report;
+  Fiber.reraise report.failures

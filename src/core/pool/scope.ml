@@ -27,7 +27,7 @@ let rec without_ended : Promise.lineage -> Promise.lineage = function
 
 (* The scopes around the strand, and the task, if that is not one of them. *)
 let lineage w : Promise.lineage =
-  match (Context.context w, without_ended (Context.home w).lineage) with
+  match (Fiber.context w, without_ended (Fiber.home w).lineage) with
   | context, around when context == uncancelled -> around
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
@@ -56,7 +56,7 @@ let make w =
     leave = Promise.attached_to [ (fun () -> end_one promise pending) ];
   }
 
-let stop s = Context.stop s.promise
+let stop s = Fiber.stop s.promise
 let stop_again s () = stop s
 
 (* What strikes meanwhile (Ctrl-C, a hook's too) is raised once the scope has been stopped. Nothing is allocated
@@ -80,11 +80,11 @@ let fail s failure =
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous exception
    leaves nobody in a scope that has ended, and takes the place of what [f] has raised, for [failed] too. *)
 let inside s w ~failed f =
-  let before = Context.capture w in
+  let before = Fiber.part w in
   let mine =
-    { before with context = Promise.any s.promise; home = s.home; checked = false }
+    Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false }
   in
-  let restore before () = Option.iter (fun w -> Context.restore_own w before) (Context.here ()) in
+  let restore before () = Option.iter (fun w -> Fiber.become w before) (Fiber.here ()) in
   let put_back () = Outcome.firmly restore before () in
   let wait_for_all () =
     end_one s.promise s.pending;
@@ -92,7 +92,7 @@ let inside s w ~failed f =
   in
   let end_it () = Outcome.finally put_back () wait_for_all in
   match
-    Context.restore w mine;
+    Fiber.become w mine;
     f s
   with
   | result ->
@@ -108,15 +108,15 @@ let inside s w ~failed f =
       Outcome.raise struck);
     Error failure
 
-(* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing (Context.shield). *)
-let was_told s w = w.own.context != Promise.any s.promise
+(* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing (Fiber.tell). *)
+let was_told s w = Fiber.context w != Promise.any s.promise
 
 (* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous
    exception that comes before the first step is one, too. *)
 let guarded s f =
   let body () =
     try
-      let me = Context.get () in
+      let me = Fiber.get () in
       try f ()
       with Promise.Cancelled as exn ->
         let failure = Outcome.caught exn in

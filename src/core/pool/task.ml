@@ -23,7 +23,7 @@ let apart f =
     let later exn = if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain exn in
     let run () = try f () with exn when !waited -> later exn in
     let in_fiber () = Compat.match_with run () (Run.noting waited) in
-    Run.aside w ~handled:true ~records:(Machine.backtrace_status ()) (Context.none w) in_fiber ()
+    Run.aside w ~records:(Machine.backtrace_status ()) (Fiber.plain w ~handled:true) in_fiber ()
 
 let set_uncaught_handler f =
   Uncaught.set_handler (fun exn backtrace -> apart (fun () -> f exn backtrace))
@@ -52,8 +52,8 @@ let async_from_outside f =
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
 let[@inline] async_at w f =
   Stack_room.reserve ();
-  Context.check_at w;
-  offer w (Promise.make (Context.home w) f)
+  Fiber.check_at w;
+  offer w (Promise.make (Fiber.home w) f)
 
 let[@inline never] async f =
   let w = current () in
@@ -110,7 +110,7 @@ let wait_or_stop t =
         (fun () -> ignore (Waiter.grant waiter)))
 
 let wait t =
-  let me = Context.get () in
+  let me = Fiber.get () in
   if me == uncancelled then Caller.wait t
   else if Promise.is_strand_of (Promise.any t) me then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
@@ -120,7 +120,7 @@ let[@inline never] await_slowly t home =
   match
     Stack_room.reserve ();
     let state = settle ~wait t home in
-    Context.check_if_any ();
+    Fiber.check_if_any ();
     state
   with
   | state -> Promise.value state
@@ -132,17 +132,17 @@ let[@inline never] await_slowly t home =
 let[@inline never] await t =
   match Promise.state t with
   | (Returned _ | Raised _) as state ->
-    Context.check_if_any ();
+    Fiber.check_if_any ();
     Promise.value state
   | Running (home, _) -> await_slowly t home
   | Ready (_, home, _) -> (
     let w = current () in
-    if not (w.own.home == home && Mailbox.is_idle w.mailbox && owned w) then await_slowly t home
+    if not (Fiber.home w == home && Mailbox.is_idle w.mailbox && owned w) then await_slowly t home
     else begin
       Run.on_top w (Promise.any t);
       match Promise.state t with
       | (Returned _ | Raised _) as state ->
-        Context.check_if_any ();
+        Fiber.check_if_any ();
         Promise.value state
       | Ready _ | Running _ -> await_slowly t home
     end)
@@ -155,13 +155,13 @@ let join t =
     ignore (Timer.look ());
     ignore (settle ~wait:Caller.wait t home)
 
-let check = Context.check
+let check = Fiber.check
 
-let cancel t = Context.stop t
+let cancel t = Fiber.stop t
 
 (* Nothing is left of a hook whose task has ended. *)
 let on_cancel hook =
-  let me = Context.get () in
+  let me = Fiber.get () in
   let fired = Atomic.make false in
   let fire () = if not (Atomic.exchange fired true) then apart (fun () -> Uncaught.protect hook) in
   if me != uncancelled then Promise.on_stop me ~is_live:(fun () -> not (Promise.is_done me)) fire
@@ -171,7 +171,7 @@ let on_cancel hook =
 (* For a task that runs in place on a thread without a place: a new one of nobody's, as the one that
    storage shows may be another thread's. *)
 let place_or_none () =
-  match Context.here () with Some w -> w | None -> Place.make (Pool.current ()) (-1)
+  match Fiber.here () with Some w -> w | None -> Place.make (Pool.current ()) (-1)
 
 let with_place f = Pool.with_current f ~in_place:(fun () -> f (place_or_none ()))
 
@@ -191,21 +191,21 @@ let fork_unguarded (s : Scope.t) f =
 
 let fork s f =
   Stack_room.reserve ();
-  Context.check ();
+  Fiber.check ();
   fork_unguarded s (Scope.guarded s f)
 
 (* A scope's code and tasks have ended: what it comes to. *)
 let conclude (s : Scope.t) result =
   match (Atomic.get s.first, result) with
-  | Some failure, _ | None, Error failure -> Context.rethrow failure
+  | Some failure, _ | None, Error failure -> Fiber.rethrow failure
   | None, Ok v ->
-    Context.check ();
+    Fiber.check ();
     if Promise.was_stopped s.promise then Outcome.raise Promise.cancelled;
     v
 
 let scope f =
   with_place (fun w ->
-      Context.check_at w;
+      Fiber.check_at w;
       let s = Scope.make w in
       conclude s (Scope.inside s w ~failed:(fun failure -> Scope.fail s failure) f))
 
@@ -220,14 +220,14 @@ let longest = 1e9
    say, which would be lost with the value: so that counts. *)
 let in_time f ~at s =
   let v = f () in
-  let is_told w = Scope.was_told s w || (Machine.now () >= at && not w.own.checked) in
-  if Option.fold (Context.here ()) ~none:false ~some:is_told then raise Promise.Cancelled;
+  let is_told w = Scope.was_told s w || (Machine.now () >= at && not w.own.fiber.checked) in
+  if Option.fold (Fiber.here ()) ~none:false ~some:is_told then raise Promise.Cancelled;
   v
 
 let end_by s ~at = function
   | Ok v -> v
   | Error Outcome.{ exn = Promise.Cancelled; _ } when Machine.now () >= at ->
-    Context.check ();
+    Fiber.check ();
     raise Deadline_exceeded
   | Error _ as result -> conclude s result
 
@@ -236,10 +236,10 @@ let with_deadline seconds f =
   if seconds <= 0. then raise Deadline_exceeded;
   let at = Machine.now () + ns (min seconds longest) in
   with_place (fun w ->
-      Context.check_at w;
+      Fiber.check_at w;
       let s = Scope.make w in
       let run () =
-        Context.expect_deadline ();
+        Fiber.expect_deadline ();
         Scope.inside s w ~failed:(fun failure -> Scope.fail s failure) (in_time f ~at)
       in
       let timer = Timer.add at (fun () -> Scope.stop s) in
@@ -256,7 +256,7 @@ let keep_failure failures i f =
 (* All at once; every one has ended when it returns. *)
 let run_group start =
   with_place (fun w ->
-      Context.check_at w;
+      Fiber.check_at w;
       let s = Scope.make w in
       let start s =
         let tasks = start s in
@@ -264,7 +264,7 @@ let run_group start =
         tasks
       in
       let tasks = Scope.inside s w ~failed:(fun _ -> Scope.stop_firmly s) start in
-      Context.check ();
+      Fiber.check ();
       match tasks with Ok tasks -> tasks | Error failure -> Outcome.raise failure)
 
 (* What strikes who stops others (Ctrl-C, or what a hook of theirs raises), kept to be raised at the end: as the failure of a
@@ -279,18 +279,18 @@ let all fs =
   let failures = Leftmost.create () and begun = Atomic.make [] and struck = Atomic.make None in
   let stop_right i () =
     let right (j, task) = if j > i then Some task else None in
-    Context.stop_each (List.filter_map right (Atomic.get begun))
+    Fiber.stop_each (List.filter_map right (Atomic.get begun))
   in
   let guarded i f () =
-    change begun (List.cons (i, Context.get ()));
+    change begun (List.cons (i, Fiber.get ()));
     if Leftmost.stops failures i then raise Promise.Skipped;
     Outcome.on_failure f (fun failure ->
         Leftmost.note failures i failure;
         try Outcome.firmly stop_right i () with exn -> strike struck (Outcome.caught exn))
   in
   let tasks = run_group (fun s -> List.mapi (fun i f -> fork_unguarded s (guarded i f)) fs) in
-  Option.iter Context.rethrow (Atomic.get struck);
-  Context.reraise failures;
+  Option.iter Fiber.rethrow (Atomic.get struck);
+  Fiber.reraise failures;
   List.map Promise.result tasks
 
 (* Who has won the race stops the others that have begun; who begins is one of these, or sees that there is
@@ -308,14 +308,14 @@ let within_scope f =
   with_place run
 
 let stop_others racers me =
-  Context.stop_each (List.filter (fun racer -> racer != me) (Atomic.get racers))
+  Fiber.stop_each (List.filter (fun racer -> racer != me) (Atomic.get racers))
 
 let first fs =
   if fs = [] then invalid_arg "Muster.Task.first: empty list";
   let winner = Atomic.make None and struck = Atomic.make None and racers = Atomic.make [] in
   let failures = Leftmost.create () in
   let race f () =
-    let me = Context.get () in
+    let me = Fiber.get () in
     enter racers me;
     if Option.is_some (Atomic.get winner) then raise Promise.Skipped;
     within_scope (fun () ->
@@ -333,10 +333,10 @@ let first fs =
   in
   let fork s i f = fork_unguarded s (keep_failure failures i (interruptible s f)) in
   let tasks = run_group (fun s -> List.mapi (fork s) fs) in
-  Option.iter Context.rethrow (Atomic.get struck);
+  Option.iter Fiber.rethrow (Atomic.get struck);
   match Atomic.get winner with
   | Some v -> v
   | None ->
-    Context.reraise failures;
+    Fiber.reraise failures;
     List.iter Promise.result tasks;
     assert false

@@ -17,7 +17,7 @@
    Order: what the claimant did before [resolve] happens before a waiter's wake and before
    any read that finds the result, because both go through [state].
 
-   Cancellation. A running task that is stopped goes on until it looks ([is_stopped], Context).
+   Cancellation. A running task that is stopped goes on until it looks ([is_stopped], Fiber).
    Who waits on its behalf registers an entry for the stop: [stop] takes those out and fires
    them, once. A value that comes after the stop is dropped. But what was waited for and came before, a
    message, say, would be lost with the value of a strand that goes on with it only afterwards: that value is [kept],

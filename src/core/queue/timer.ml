@@ -1,7 +1,7 @@
 (* What is to happen at a certain time.
 
    No thread keeps watch. Workers look when they look up (every 2 ms or so), wherever they look
-   whether they are cancelled (Context), and sleep no longer than until the next time. So something
+   whether they are cancelled (Fiber), and sleep no longer than until the next time. So something
    due is done as soon as some worker has reached a fork, an await, the end of a chunk or its bed.
    While tasks are suspended and something is set, a pool's last resident does not leave (Resident).
    *)

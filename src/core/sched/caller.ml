@@ -100,21 +100,17 @@ type visit = {
   w : P.t;
   outer : P.t option;  (** where the caller worked until then *)
   shown : P.t;  (** by storage *)
+  fiber : Fiber.t;  (** the caller's function *)
 }
 
-(* What the caller is a part of, the visit is too. *)
-let bring_context w ~outer =
-  Context.enter w (Option.fold outer ~none:(Context.none w) ~some:Context.inherited)
-
-let come_in (w : P.t) ~outer ~part_of ~strand =
-  w.own.strand <- strand;
+let come_in (w : P.t) ~outer ~number =
   Machine.free_stacks_at_end ();
   let shown = show w in
   if Atomic.get w.away then Run.come_back w;
   arrive w;
-  bring_context w ~outer:part_of;
+  let fiber = Fiber.within w ~number ~part_of:outer in
   leave_for_another outer;
-  Some { w; outer; shown }
+  Some { w; outer; shown; fiber }
 
 (* The place is anybody's again. *)
 let let_go (w : P.t) = Atomic.set w.owner 0
@@ -123,12 +119,12 @@ let let_go (w : P.t) = Atomic.set w.owner 0
    handler, nor in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating
    nothing. *)
 let try_enter pool =
-  let outer = P.owned_place () and part_of = Context.here () and strand = Strand.current () in
+  let outer = P.owned_place () and number = Fiber.number () in
   let before = P.current () in
   let w = take_place pool in
   if w == P.nobody then None
   else
-    match come_in w ~outer ~part_of ~strand with
+    match come_in w ~outer ~number with
     | visit -> visit
     | exception exn ->
       let shown = if is_free before then before else P.nobody in
@@ -162,13 +158,11 @@ let rec finish_up (w : P.t) =
   end
 
 (* May be done twice. *)
-let pack_up { w; outer; shown } () =
-  w.own.handled <- false;
+let pack_up { w; outer; shown; _ } () =
   Run.serve w;
   Deque.sweep w.deque;
   P.publish_counts w;
   if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.minor_heap;
-  Context.shield w;
   go_back w ~shown ~outer
 
 let tell_of_leave (w : P.t) () =
@@ -235,28 +229,41 @@ and pass_strike_on w call p failure =
   if Promise.claim p || not (Run.strike call failure) then Outcome.raise failure;
   await_fiber w call p
 
-let in_fiber f (w : P.t) =
+let in_fiber fiber f (w : P.t) =
   let call = Run.call w and p = Promise.(make nowhere (fun () -> f w)) in
-  w.own.handled <- true;
+  let beneath = w.own.fiber in
   Counts.add_task w.own.counts;
   (match
+     Fiber.switch w fiber;
      Run.in_fiber_under (Run.handler_of_call call) p;
+     Fiber.switch w beneath;
      if not (Promise.is_done p) then wait_as w p
    with
   | () -> ()
-  | exception exn -> pass_strike_on w call p (Outcome.caught exn));
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Fiber.switch w beneath;
+    pass_strike_on w call p failure);
   Option.iter Outcome.raise (Run.take_strike call);
   Promise.result p
 
-let visiting_plainly visit f =
-  match as_host visit.w f with
+(* Calls [f], which never suspends, as the caller. *)
+let as_caller (fiber : Fiber.t) f (w : P.t) =
+  let beneath = w.own.fiber in
+  let put_back () = Fiber.switch w beneath in
+  Outcome.finally put_back () (fun () ->
+      Fiber.switch w { fiber with handled = false };
+      f w)
+
+let visiting_as visit run =
+  match as_host visit.w (run visit.fiber) with
   | result -> leave_after visit result
   | exception exn ->
     let failure = Outcome.caught exn in
     leave_after visit ();
-    Context.rethrow failure
+    Fiber.rethrow failure
 
-let visiting visit f = visiting_plainly visit (in_fiber f)
+let visiting visit f = visiting_as visit (fun fiber -> in_fiber fiber f)
 
 let refuse_or_send fn pool task =
   Publish.kept_open pool (fun () ->
@@ -272,17 +279,15 @@ let place_in pool =
 let inside pool = place_in pool <> None
 
 (* What told [f] of a cancellation, in another place, has told the caller. *)
-let telling_caller f = try f () with exn -> Context.rethrow (Outcome.caught exn)
+let telling_caller f = try f () with exn -> Fiber.rethrow (Outcome.caught exn)
 
 (* The handler of the place is below that of the pool in between. What is changed on the way is put
    back wherever an exception strikes. *)
-let again_plainly (w : P.t) f =
-  let outer = P.owned_place () and part_of = Context.here () and me = Strand.current () in
-  let handled = w.own.handled and strand = Context.capture w in
+let again_as (w : P.t) run =
+  let outer = P.owned_place () in
+  let fiber = Fiber.within w ~number:(Fiber.number ()) ~part_of:outer in
   let was_away = Atomic.get w.away and before = P.current () in
   let put_back () () =
-    w.own.handled <- handled;
-    Context.restore w strand;
     if was_away then Run.go_away w;
     return_to outer;
     if P.current () == w then Compat.set P.here before
@@ -290,15 +295,12 @@ let again_plainly (w : P.t) f =
   let put_all_back () = Outcome.firmly put_back () () in
   telling_caller (fun () ->
       Outcome.finally put_all_back () (fun () ->
-          w.own.strand <- me;
-          bring_context w ~outer:part_of;
           if P.owned before then Compat.set P.here w;
           leave_for_another outer;
           if was_away then Run.come_back w;
-          w.own.handled <- false;
-          as_host w f))
+          as_host w (run fiber)))
 
-let again w f = again_plainly w (in_fiber f)
+let again w f = again_as w (fun fiber -> in_fiber fiber f)
 
 (* After entering, so that a closing pool is either left again or waits. *)
 let enter fn pool =
@@ -320,16 +322,16 @@ let with_place ?if_closed fn pool ~in_place ~arriving f =
   | Some w -> f w
   | None -> (
     match own_place pool with
-    | Some w -> again_plainly w arriving
+    | Some w -> again_as w arriving
     | None -> (
       match enter fn pool with
-      | Some visit -> visiting_plainly visit arriving
+      | Some visit -> visiting_as visit arriving
       | None -> in_place ()
       | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
 
 let with_worker ?if_closed fn pool ~in_place f =
-  with_place ?if_closed fn pool ~in_place ~arriving:(in_fiber f) f
+  with_place ?if_closed fn pool ~in_place ~arriving:(fun fiber -> in_fiber fiber f) f
 
 (* For a region, whose caller never suspends. *)
 let with_worker_plainly ?if_closed fn pool ~in_place f =
-  with_place ?if_closed fn pool ~in_place ~arriving:f f
+  with_place ?if_closed fn pool ~in_place ~arriving:(fun fiber -> as_caller fiber f) f

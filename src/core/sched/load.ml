@@ -325,7 +325,7 @@ let look_if_due w = if is_due w then look w
 
 (* The reason for which workers are missing may be over, and only those that are there can find
    out. A caller that begins all tasks itself that it hands out passes none of the points above,
-   nor does the caller of regions: hence the checkpoints (Context). Callers may take turns, each
+   nor does the caller of regions: hence the checkpoints (Fiber). Callers may take turns, each
    too short a time for a second look. *)
 let look_if_short (w : P.t) =
   if P.is_short w.pool && ((not (Cpu_wait.has_looked w.own.cpu_wait)) || is_due w) then look w

@@ -44,24 +44,30 @@ and own = {
   mutable has_left : bool;
       (** a job that is over in its mailbox (Run.empty_mailbox); perhaps another one has come since *)
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
-  mutable handled : bool;  (** whether [Suspend] finds this worker's handler *)
-  mutable context : Promise.any;  (** what its code is a part of (Context) *)
-  mutable home : Promise.home;  (** of the tasks that it starts *)
-  mutable checked : bool;
-      (** was at a checkpoint, away or took a lock since its innermost deadline was set *)
+  mutable fiber : fiber;  (** that runs here; assigned by Fiber only *)
+  idle : fiber;  (** runs here between two others *)
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
-  mutable nested : int;  (** fibers on this thread's stack, each on top of the one that awaits it *)
   mutable bored : bool;  (** has slept its fill *)
   mutable watched : int;  (** forks that looked at the clock, and ... *)
   mutable watched_since : int;  (** ... when so many had, in ticks (Publish.forks_densely) *)
-  mutable strand : int;  (** who runs here (Strand); 0: somebody without a number yet *)
-  mutable numbers : int;  (** for strands; the next one *)
   finding : Finding.t;
   cpu_wait : Cpu_wait.t;
   counts : Counts.t;
 }
 (** The owner's alone, off the cache lines that others read. *)
+
+and fiber = {
+  mutable context : Promise.any;  (** what its code is a part of *)
+  mutable home : Promise.home;  (** of the tasks that it starts *)
+  mutable number : int;  (** as the holder of a lock; 0: not drawn yet *)
+  mutable checked : bool;
+      (** was at a checkpoint, away or took a lock since its innermost deadline was set *)
+  handled : bool;  (** whether [Suspend] finds a worker's handler *)
+  mutable beneath : fiber;  (** on the same stack, where it waits; [idle] lies on itself *)
+  mutable depth : int;  (** fibers beneath it *)
+}
+(** One sequence of calls. By the worker that runs it, and by Fiber only. *)
 
 and pool = {
   name : string;
@@ -108,24 +114,34 @@ let none = Promise.(any (make nowhere ignore))
 (* The context of code that no task's cancellation concerns. *)
 let uncancelled = Promise.(any (started nowhere))
 
+let make_idle home =
+  let rec idle =
+    {
+      context = uncancelled;
+      home;
+      number = 0;
+      checked = false;
+      handled = false;
+      beneath = idle;
+      depth = 0;
+    }
+  in
+  idle
+
 let make_own home index =
+  let idle = make_idle home in
   Compat.padded
     {
       in_share = false;
       has_left = false;
       careful = false;
-      handled = false;
-      context = uncancelled;
-      home;
-      checked = false;
+      fiber = idle;
+      idle;
       filling = true;
       stale = false;
-      nested = 0;
       bored = false;
       watched = 0;
       watched_since = 0;
-      strand = 0;
-      numbers = 0;
       finding = Finding.make ~none index;
       cpu_wait = Cpu_wait.make ();
       counts = Counts.make ();
@@ -243,7 +259,7 @@ let rec change cell f =
   let old = Atomic.get cell in
   if not (Atomic.compare_and_set cell old (f old)) then change cell f
 
-(* Why a checkpoint (Context) has to look further than at this: none, one or both of two reasons. *)
+(* Why a checkpoint (Fiber) has to look further than at this: none, one or both of two reasons. *)
 let attention = Compat.padded (Atomic.make 0)
 let stops = 1 (* something was stopped, or has a deadline: from then on *)
 let shortage = 2 (* some pool has fewer workers than it would like to have (Load) *)

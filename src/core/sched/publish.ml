@@ -7,7 +7,7 @@ let set_quiet (w : P.t) v = Atomic.set (Compat.first_word w) v
 let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (P.alone w) then set_quiet w 0
 
 (* Code that may have a deadline is not quiet: it looks at every fork. *)
-let watches_clock (w : P.t) = w.own.context != P.uncancelled && Timer.are_set ()
+let watches_clock (w : P.t) = w.own.fiber.context != P.uncancelled && Timer.are_set ()
 
 (* To look costs ten forks. But code that forks that densely allocates, too: the next collection is
    some 40,000 forks away, and calls the worker up (if it knows where to find the worker). So the

@@ -66,25 +66,28 @@ let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
 let count_suspended pool n = ignore (Atomic.fetch_and_add pool.suspended n)
 
-(* What goes on with the strand, as an entry for a deque. Where an exception strikes before the strand
-   goes on, it is raised where the strand waits. *)
-let rest_of pool call k =
-  let put_back = Context.keep () and records = Machine.backtrace_status () in
+type suspended = { fiber : Fiber.t; entry : Promise.any  (** goes on with it *) }
+
+(* The fiber, which is on this worker no longer, with an entry for a deque. Where an exception strikes before the fiber
+   goes on, it is raised where the fiber waits. *)
+let set_aside pool call k =
+  let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
   let rest () =
     count_suspended pool (-1);
     Machine.record_backtrace records;
-    match put_back () with
+    match Fiber.resume fiber with
     | () -> (
       match take_strike call with
       | None -> Effect.Deep.continue k ()
       | Some failure -> raise_failure_at k failure)
     | exception exn ->
-      put_back ();
+      Fiber.resume fiber;
       raise_at k exn
   in
-  let rest = Promise.(any (make nowhere rest)) in
+  let suspended = { fiber; entry = Promise.(any (make nowhere rest)) } in
+  Fiber.leave fiber;
   count_suspended pool 1;
-  rest
+  suspended
 
 (* May be done twice: all but one of its entries are stale. *)
 let resume pool rest =
@@ -111,12 +114,12 @@ let resume_call call rest =
 let suspend pool register call k =
   match
     Option.iter free_mailbox (owned_place ());
-    rest_of pool call k
+    set_aside pool call k
   with
   | exception exn -> raise_at k exn
-  | rest -> (
+  | { fiber; entry } -> (
     match
-      let resume = if call == no_call then resume pool rest else resume_call call rest in
+      let resume = if call == no_call then resume pool entry else resume_call call entry in
       if call != no_call then begin
         Atomic.set call.waits resume;
         if Option.is_some (Atomic.get call.struck) then resume ()
@@ -125,7 +128,8 @@ let suspend pool register call k =
     with
     | () -> ()
     | exception exn ->
-      if not (Promise.claim rest) then raise exn;
+      if not (Promise.claim entry) then raise exn;
+      Fiber.resume fiber;
       count_suspended pool (-1);
       raise_at k exn)
 
@@ -161,22 +165,15 @@ let noting waited =
   in
   { handler with effc }
 
-(* What belongs to the strand that ran here until now comes back, whatever [f] leaves behind. [records]: with
-   backtraces. *)
-let aside w ~handled ~records strand f x =
-  let { handled = was_handled; nested; _ } = w.own and before = Context.capture w in
-  let recorded = Machine.backtrace_status () in
+(* Runs [f] as that fiber; the one that ran here until now comes back. [records]: with backtraces. *)
+let aside w ~records fiber f x =
+  let before = w.own.fiber and recorded = Machine.backtrace_status () in
   let put_back () =
-    let w = Context.place_after w in
-    w.own.handled <- was_handled;
-    w.own.nested <- nested;
     Machine.record_backtrace recorded;
-    Context.restore w before
+    Fiber.switch (Fiber.place_after w) before
   in
-  w.own.handled <- handled;
-  w.own.nested <- nested + 1;
   Machine.record_backtrace records;
-  Context.restore w strand;
+  Fiber.switch w fiber;
   match f x with
   | () -> put_back ()
   | exception exn ->
@@ -190,48 +187,39 @@ let least_stack = 128
 let depth_between_looks = 256
 
 let refuse_endless w =
-  let { nested; _ } = w.own in
-  if nested land (depth_between_looks - 1) = 0 && nested > (Gc.get ()).stack_limit / least_stack
+  let { depth; _ } = w.own.fiber in
+  if depth land (depth_between_looks - 1) = 0 && depth > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
 let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
 let in_fiber = Compat.fibers handler (fun p -> ignore (Promise.run p))
-
-let[@inline] put_back_after w (before : Context.t) ~handled ~nested =
-  let { own; _ } = Context.place_after w in
-  own.nested <- nested;
-  own.handled <- handled;
-  own.checked <- before.checked;
-  own.strand <- before.number;
-  if own.home != before.home then own.home <- before.home;
-  own.context <- before.context
 
 (* A task that the strand on [w] awaits and nobody has begun, of the same home: on top of that strand, in a fiber of its
    own. If the task waits, it alone is suspended, perhaps in the midst of a scope of its own. What [aside] does, in fewer
    steps: the await is a checkpoint afterwards. *)
 let on_top w p =
   refuse_endless w;
-  let { handled; nested; _ } = w.own and before = Context.capture w in
-  w.own.nested <- nested + 1;
+  let before = w.own.fiber in
   w.own.stale <- true;
-  w.own.handled <- true;
-  w.own.strand <- 0;
-  w.own.context <- p;
+  Fiber.put w (Fiber.make w ~handled:true p before.home);
   match in_fiber p with
-  | () -> put_back_after w before ~handled ~nested
+  | () -> Fiber.put (Fiber.place_after w) before
   | exception exn ->
-    put_back_after w before ~handled ~nested;
+    Fiber.put (Fiber.place_after w) before;
     raise exn
 
-(* Those of [nowhere] know what they are a part of themselves (Context.carry). *)
+(* Those of [nowhere] know what they are a part of themselves (Fiber.carry). *)
 let execute w ~records p =
   match Promise.state p with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
     Promise.stop p
   | Ready (_, home, _) ->
     Counts.add_task w.own.counts;
-    if home == Promise.nowhere then aside w ~handled:true ~records (Context.none w) in_fiber p
-    else aside w ~handled:true ~records (Context.starting p home) in_fiber p
+    let fiber =
+      if home == Promise.nowhere then Fiber.plain w ~handled:true
+      else Fiber.make w ~handled:true p home
+    in
+    aside w ~records fiber in_fiber p
   | Running _ | Returned _ | Raised _ -> ()
 
 (* {2 Stepping aside}
@@ -245,7 +233,7 @@ let execute w ~records p =
 let step_aside w =
   if
     Load.is_over_budget w
-    && w.own.handled
+    && w.own.fiber.handled
     && not (w.own.finding.from_inbox || w.own.in_share)
   then
     try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
@@ -276,28 +264,18 @@ let note (report : Mailbox.report) index exn =
    region a third longer. *)
 let note_failure share index report = try share index with exn -> note report index exn
 
-let be_plain w ~number ~handled =
-  w.own.strand <- number;
-  w.own.handled <- handled;
-  if not (Context.is_plain w) then Context.restore w { (Context.none w) with number }
-
 (* Nothing is allocated before the share's first step. *)
-let run_plain w index share report =
-  let handled = w.own.handled and number = w.own.strand in
-  w.own.handled <- false;
-  w.own.strand <- 0;
+let run_share_as fiber w index share report =
+  let before = w.own.fiber in
+  Fiber.switch w fiber;
   match note_failure share index report with
-  | () -> be_plain w ~number ~handled
+  | () -> Fiber.switch w before
   | exception exn ->
-    be_plain w ~number ~handled;
+    Fiber.switch w before;
     raise exn
 
 let run_share w index share report =
-  if Context.is_plain w then run_plain w index share report
-  else
-    aside w ~handled:false ~records:(Machine.backtrace_status ()) (Context.none w)
-      (fun index -> run_plain w index share report)
-      index
+  run_share_as (Fiber.plain w ~handled:false) w index share report
 
 (* Somebody else's share, on top of a strand that may hold the very lock for which the share will
    wait: so it can suspend. [take] gets it, and fills in the letter, with which [share] is run; then [ended] is
@@ -306,7 +284,7 @@ let run_share w index share report =
 let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
   let begun = ref false and over = ref false in
   let finish () () =
-    let here = Context.place_after w == w in
+    let here = Fiber.place_after w == w in
     if not !over then (
       over := true;
       ended ~here)
@@ -320,10 +298,10 @@ let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
       raise exn
   in
   let run () = Compat.match_with body () handler in
-  let strand = Context.none w in
+  let fiber = Fiber.plain w ~handled:true in
   take ()
   &&
-  match aside w ~handled:true ~records:letter.backtrace strand run () with
+  match aside w ~records:letter.backtrace fiber run () with
   | () -> true
   | exception exn when !begun -> raise exn
   | exception exn ->
@@ -370,13 +348,14 @@ let serve_one w ~on_top =
   let job = Mailbox.posted w.mailbox in
   job <> Mailbox.none
   &&
-  if on_top || not (Context.is_plain w) then serve_on_top w job
+  if on_top then serve_on_top w job
   else
+    let fiber = Fiber.plain w ~handled:false in
     take_job w job
     && begin
       let { Mailbox.share; report; from; backtrace; _ } = w.mailbox in
       Machine.record_backtrace backtrace;
-      match run_plain w w.index share report with
+      match run_share_as fiber w w.index share report with
       | () ->
         end_share ~leave:true w ~here:true report ~from;
         true
@@ -396,7 +375,7 @@ let serve w = ignore (serve_one w ~on_top:true)
 (* While its thread is in another pool, a worker's shares are done by who asks for them. *)
 let go_away w =
   free_mailbox w;
-  w.own.checked <- true;
+  Fiber.note_checked w;
   w.own.careful <- true;
   Atomic.set w.away true;
   if not (Mailbox.is_idle w.mailbox) then Parking.wake_all w.pool.parking

@@ -59,7 +59,7 @@ let grant_all waiters = Outcome.firmly grant_each waiters ()
 
    If not, [w] is dead: nobody grants it to one who is gone. *)
 let until_over w go =
-  let tell_again = Context.to_tell_again () in
+  let tell_again = Fiber.to_tell_again () in
   match go () with
   | () -> ()
   | exception exn ->
@@ -83,28 +83,28 @@ let heed_stop w =
     Promise.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
 
 let[@inline never] note_in_time () =
-  Option.iter (fun w -> w.Place.own.checked <- true) (Context.here ())
+  Option.iter Fiber.note_checked (Fiber.here ())
 
 let[@inline] need_not_wait () =
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
 let wait_checked register =
-  let w = make (Context.get ()) in
+  let w = make (Fiber.get ()) in
   until_over w (fun () ->
       register w;
       if is_pending w then heed_stop w;
       if is_pending w then sleep w;
       if is_stopped w && not (is_dead w) then Promise.keep w.context);
-  if is_dead w then Context.deliver_here ()
+  if is_dead w then Fiber.deliver_here ()
 
 let wait register =
-  Context.check ();
+  Fiber.check ();
   wait_checked register
 
 (* Who goes on though it was told is as one that was granted: what it returns counts, and it has met a checkpoint. *)
 let wait_or_leave register ~leave =
-  Context.check ();
-  let tell_again = Context.to_tell_again () and context = Context.get () in
+  Fiber.check ();
+  let tell_again = Fiber.to_tell_again () and context = Fiber.get () in
   try wait_checked register
   with exn ->
     let failure = Outcome.caught exn in

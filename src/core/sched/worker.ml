@@ -164,12 +164,12 @@ let help (w : P.t) ~ready ~register =
         ready ())
   in
   if not (ready ()) then
-    Run.aside w ~handled:false ~records:(Machine.backtrace_status ()) (Context.none w)
+    Run.aside w ~records:(Machine.backtrace_status ()) (Fiber.plain w ~handled:false)
       (fun () -> work w ~on_top:true ~until)
       ()
 
 let try_suspend (w : P.t) register =
-  w.own.handled
+  w.own.fiber.handled
   &&
   match Effect.perform (Run.Suspend (Run.suspension w.pool register)) with
   | () -> true

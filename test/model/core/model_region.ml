@@ -145,7 +145,7 @@ let nested ~inner parties =
 
 (* {2 Two callers} *)
 
-let leave w = Caller.leave { w; outer = None; shown = nobody }
+let leave w = Caller.leave { w; outer = None; shown = nobody; fiber = w.own.idle }
 
 (* A visitor and a resident, each of which needs the other. *)
 let crossing ~revoke ~other =

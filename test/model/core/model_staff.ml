@@ -47,7 +47,7 @@ let sleeps t =
 let offers_and_leaves t =
   World.at t.pool 0 (fun w ->
       Publish.offer w ~wake:false (task t 0);
-      Caller.leave { w; outer = None; shown = nobody })
+      Caller.leave { w; outer = None; shown = nobody; fiber = w.own.idle })
 
 let no_visitor t = Atomic.set (workers t.pool).(0).owner 0
 

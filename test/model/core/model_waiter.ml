@@ -56,14 +56,15 @@ let waits_again t =
 
 let helps t body =
   World.at t.pool 0 (fun w ->
-      w.own.context <- t.context;
+      Fiber.put w (Fiber.make w ~handled:false t.context w.pool.home);
       body t)
 
 (* As a task under the worker's handler, so that it is suspended. *)
 let suspends t body =
   World.at t.pool 0 (fun w ->
       let f () =
-        (current ()).own.context <- t.context;
+        Fiber.become (current ())
+          { of_ = t.context; tasks = t.pool.home; met_checkpoint = false };
         body t
       in
       let task = Promise.make t.pool.home f in
@@ -85,13 +86,13 @@ let verdict ?(late = false) t ~grants ~events ~stops ~firm () =
       ("waits for ever", Atomic.is_blocked 0);
     ]
 
-type stop = Itself | Around | Called_up  (** and all workers are called up, as Context does it *)
+type stop = Itself | Around | Called_up  (** and all workers are called up, as Fiber does it *)
 
 let stop t what () =
   match what with
   | Itself -> Promise.stop t.context
   | Around -> Promise.stop t.outer
-  | Called_up -> Context.stop t.context
+  | Called_up -> Fiber.stop t.context
 
 let name_of = function
   | Itself -> "it is stopped"
@@ -103,7 +104,7 @@ let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(event
   let start () =
     let t = make () in
     prepare ();
-    if not (List.mem Called_up stops) then Context.note_stops ();
+    if not (List.mem Called_up stops) then Fiber.note_stops ();
     let others = List.init grants (fun _ -> grant t) @ List.map (stop t) stops in
     Model.
       {
@@ -123,7 +124,7 @@ let once = waits Waiter.wait
 let stopped_before (how, on_worker) =
   let start () =
     let t = make () in
-    Context.note_stops ();
+    Fiber.note_stops ();
     let stops = stop t Around in
     let stops_and_grants () =
       stops ();

@@ -98,7 +98,8 @@ let stays t () = look t (workers t.pool).(0)
 
 let leaves_the_pool t () =
   stays t ();
-  Caller.leave { w = (workers t.pool).(0); outer = None; shown = nobody }
+  (let w = (workers t.pool).(0) in
+   Caller.leave { w; outer = None; shown = nobody; fiber = w.own.idle })
 
 (* A call of a thread that storage may not show, as [Caller.with_worker] begins and ends it. *)
 let calls t () =

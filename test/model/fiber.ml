@@ -2,7 +2,7 @@
 
 type _ Effect.t += Current : int Effect.t
 
-let current () = Effect.perform Current
+let number () = Effect.perform Current
 let spins () = 0
 let watch () exn = exn == Waiter.Cancelled
 

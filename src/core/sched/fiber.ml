@@ -1,0 +1,264 @@
+(* A fiber is one sequence of calls, which may wait and go on in another domain (fiber.mli). Each
+   has one record (Place.fiber), to which the worker that runs it points: [own.fiber].
+
+   {v Ready --switch--> on a worker --leave--> suspended --resume--> on a worker v}
+
+   Owner: the worker that runs the fiber, and nobody while it is suspended. What runs on top of a
+   fiber on the same stack has a record of its own, and the one beneath it waits. A worker
+   between two fibers runs [own.idle], which is a part of nothing.
+
+   [context] is the promise of the task that the fiber belongs to, or of the innermost scope
+   around it; [home] is what tasks get that it starts. A branch of [both], or of a loop, has
+   those of the code that forked it.
+
+   Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up, so
+   that a fork which looks at nothing but its worker's first word looks at the context too. At a
+   checkpoint (a fork, an await, between chunks, [check]) the fiber asks whether it is stopped,
+   and its worker whether others are missing that could be there (Load). One flag, [attention],
+   tells that neither can be.
+
+   Code in a signal's handler or a finaliser belongs to the task that it interrupts: a
+   cancellation that it is told of comes out of it as any asynchronous exception would.
+
+   A fiber is told once. From then on it is a part of nothing ([shield]), so that the code which
+   cleans up may fork and wait. Where [Cancelled] leaves a call that ran branches, one of them
+   was told for all: [rethrow]. Another exception tells nobody: the code that handles it goes on
+   to its next checkpoint. *)
+
+module P = Place
+
+type t = P.fiber
+
+(* {2 Where the calling thread is} *)
+
+let here () = P.owned_place ()
+
+(* Where the fiber that was on [w] is after user code: it may have been suspended. *)
+let[@inline never] find_after w = Option.value (here ()) ~default:w
+let[@inline] place_after w = if P.all_shown () then P.current () else find_after w
+let[@inline] place () = if P.all_shown () then P.current () else find_after (P.current ())
+let[@inline] is_still_at w = Compat.shows P.here w && P.all_shown ()
+
+(* {2 What it is a part of} *)
+
+let[@inline] context (w : P.t) = w.own.fiber.context
+let[@inline] home (w : P.t) = w.own.fiber.home
+let get () = match here () with Some w -> context w | None -> P.uncancelled
+
+let is_stopped w =
+  Atomic.get P.attention <> 0
+  &&
+  let context = context w in
+  context != P.uncancelled && Promise.is_stopped context
+
+let note_checked (w : P.t) = w.own.fiber.checked <- true
+
+let shield (w : P.t) =
+  let fiber = w.own.fiber in
+  fiber.context <- P.uncancelled;
+  fiber.home <- w.pool.home
+
+let tell w =
+  Promise.keep_no_longer (context w);
+  shield w
+
+let[@inline never] deliver w =
+  tell w;
+  raise Promise.Cancelled
+
+let[@inline never] look_at (w : P.t) =
+  let reasons = Atomic.get P.attention in
+  if reasons land P.shortage <> 0 && w.index >= 0 then Load.look_if_short w;
+  if reasons land P.stops <> 0 then begin
+    note_checked w;
+    ignore (Timer.look ());
+    if is_stopped w then deliver w
+  end
+
+let[@inline] check_at w = if Atomic.get P.attention <> 0 then look_at w
+
+let deliver_here () =
+  Option.iter deliver (here ());
+  raise Promise.Cancelled
+
+let[@inline never] look_here () =
+  let w = P.current () in
+  if P.owned w then look_at w else Option.iter look_at (here ())
+
+let[@inline] check_if_any () = if Atomic.get P.attention <> 0 then look_here ()
+
+let check () =
+  ignore (Timer.look ());
+  Option.iter check_at (here ())
+
+let rethrow (failure : Outcome.failure) =
+  if failure.exn == Promise.Cancelled then
+    Option.iter (fun w -> if is_stopped w then tell w) (here ());
+  Outcome.raise failure
+
+let reraise failures = Option.iter rethrow (Leftmost.get failures)
+
+(* {2 Switching} *)
+
+let[@inline] make (w : P.t) ~handled context home : t =
+  let beneath = w.own.fiber in
+  {
+    context;
+    home;
+    number = 0;
+    checked = false;
+    handled;
+    beneath;
+    depth = beneath.depth + 1;
+  }
+
+let plain (w : P.t) ~handled = make w ~handled P.uncancelled w.pool.home
+let twin (w : P.t) ~handled = { w.own.fiber with handled; beneath = w.own.fiber }
+
+(* The next fork must not run in place without a look, if the fiber was stopped meanwhile or the
+   clock may stop it. *)
+let heed w =
+  if is_stopped w then Publish.call_up w
+  else if Publish.watches_clock w then Publish.set_quiet w 0
+
+let[@inline] put (w : P.t) fiber = w.own.fiber <- fiber
+
+let[@inline] switch w (fiber : t) =
+  put w fiber;
+  if fiber.context != P.uncancelled then heed w
+
+(* A suspended fiber keeps nothing alive of what was beneath it. *)
+let leave (fiber : t) =
+  let w = place () in
+  fiber.beneath <- w.own.idle;
+  put w w.own.idle
+
+let resume (fiber : t) =
+  let w = place () in
+  let beneath = w.own.fiber in
+  fiber.beneath <- beneath;
+  fiber.depth <- beneath.depth;
+  switch w fiber
+
+(* {2 Entering and leaving scopes} *)
+
+type part = { of_ : Promise.any; tasks : Promise.home; met_checkpoint : bool }
+
+let part (w : P.t) =
+  let fiber = w.own.fiber in
+  { of_ = fiber.context; tasks = fiber.home; met_checkpoint = fiber.checked }
+
+let become w { of_; tasks; met_checkpoint } =
+  let fiber = w.P.own.fiber in
+  fiber.checked <- met_checkpoint;
+  fiber.home <- tasks;
+  if fiber.context != of_ then begin
+    fiber.context <- of_;
+    heed w
+  end
+
+let to_tell_again () =
+  let before = Option.map part (here ()) in
+  let put_back w = Option.iter (become w) before in
+  fun () -> Option.iter put_back (here ())
+
+(* What a loop's body raised comes before a cancellation that was told between its calls, here or
+   to another worker: that is told again, at the next checkpoint. *)
+let raising failure run =
+  let tell_again = to_tell_again () in
+  let raise_failure () =
+    let raise_it (f : Outcome.failure) =
+      if f.exn != Promise.Cancelled then tell_again ();
+      rethrow f
+    in
+    Option.iter raise_it (failure ())
+  in
+  match run () with
+  | v ->
+    raise_failure ();
+    v
+  | exception (Promise.Cancelled as exn) ->
+    let told = Outcome.caught exn in
+    raise_failure ();
+    Outcome.raise told
+
+(* The home may be that of another pool's tasks: those started here belong to this pool. *)
+let home_in (pool : P.pool) (home : Promise.home) =
+  if home.lineage == Promise.Alone then pool.home
+  else if home.owner == pool.home.owner then home
+  else Promise.home ~lineage:home.lineage ~unheard:home.unheard pool.home.owner
+
+let within (w : P.t) ~number ~part_of =
+  let fiber =
+    match part_of with
+    | None -> plain w ~handled:true
+    | Some outer -> make w ~handled:true (context outer) (home_in w.pool (home outer))
+  in
+  { fiber with number }
+
+let carry (w : P.t) f =
+  let { context; home; _ } : t = w.own.fiber in
+  if context == P.uncancelled && home == w.pool.home then f
+  else fun x ->
+    (match here () with
+    | Some w ->
+      become w { of_ = context; tasks = home_in w.pool home; met_checkpoint = false };
+      check_at w
+    | None -> ());
+    f x
+
+(* {2 Stopping} *)
+
+let note_stops () = P.attend P.stops true
+
+let call_all_up () =
+  List.iter (fun pool -> Array.iter Publish.call_up (P.workers pool)) (Atomic.get P.open_pools)
+
+(* The flag first: a fiber that finds it not set has to see the mark at its next look. *)
+let stop p =
+  note_stops ();
+  Outcome.finally call_all_up () (fun () -> Promise.stop p)
+
+let stop_each ps =
+  note_stops ();
+  Outcome.finally call_all_up () (fun () -> List.iter Promise.stop ps)
+
+let expect_deadline () =
+  note_stops ();
+  call_all_up ()
+
+(* {2 Numbers}
+
+   A fiber's number is drawn when somebody first asks: few tasks lock. Those of fibers are below
+   0; that of a thread is above 0, outside all pools and where it entered one. None is drawn
+   twice: what a fiber left locked is nobody else's. *)
+
+let drawn = Compat.padded (Atomic.make 0)
+
+let[@inline never] draw (fiber : t) =
+  let number = -1 - Atomic.fetch_and_add drawn 1 in
+  fiber.number <- number;
+  number
+
+let[@inline] number_of (fiber : t) = if fiber.number <> 0 then fiber.number else draw fiber
+
+let number_elsewhere () =
+  match here () with
+  | Some w -> number_of w.own.fiber
+  | None -> Machine.thread_id ()
+
+(* Mostly a thread is where storage shows it, or nowhere. *)
+let number () =
+  let w = P.current () in
+  if P.owned w then number_of w.own.fiber
+  else if w == P.nobody && P.all_shown () then Machine.thread_id ()
+  else number_elsewhere ()
+
+(* A fiber that was told is a part of nothing afterwards, so what it is a part of is noted
+   before. *)
+let watch () =
+  let me = get () in
+  fun exn -> exn == Promise.Cancelled && Promise.is_stopped me
+
+let turns = 100
+let spins () = P.looks ~most:turns
