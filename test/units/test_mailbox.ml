@@ -18,7 +18,7 @@ let jobs =
 
 (* {2 Every sequence} *)
 
-type op = Post of Mailbox.job | Begin of Mailbox.job | Free | Leave | Empty | Lock | Unlock
+type op = Post of Mailbox.job | Begin of Mailbox.job | Free | Lock | Unlock
 type state = Idle | Gone | Posted of Mailbox.job | Busy of Mailbox.job
 type model = { state : state; keeps_job : bool }
 
@@ -40,8 +40,6 @@ let step mailbox ({ state; keeps_job } as m) op =
     says "begin" (state = Posted job) (something (Busy job)) (Mailbox.try_begin mailbox job)
   | Lock -> says "lock" (state = Idle) (nothing Gone) (Mailbox.lock mailbox)
   | Free -> does (has_job state) (nothing Idle) Mailbox.free
-  | Leave -> does (has_job state) (something Idle) Mailbox.leave
-  | Empty -> says "empty" (state = Idle) (nothing Idle) (Mailbox.empty mailbox)
   | Unlock -> does (state = Gone) (nothing Idle) Mailbox.unlock
 
 let look mailbox { state = m; keeps_job } =
@@ -62,7 +60,7 @@ let look mailbox { state = m; keeps_job } =
 
 let every_sequence () =
   let of_job job = [ Post job; Begin job ] in
-  let ops = Free :: Leave :: Empty :: Lock :: Unlock :: List.concat_map of_job jobs in
+  let ops = Free :: Lock :: Unlock :: List.concat_map of_job jobs in
   let run ops =
     let mailbox = Mailbox.create ~is_open:false in
     let step_and_look m op =
@@ -95,14 +93,7 @@ let no_two_jobs_are_equal () =
 (* The collector finds the share when no mailbox keeps it. *)
 let nothing_is_kept () =
   let job = List.hd jobs in
-  let free_or_leave ~leave mailbox =
-    if leave then begin
-      Mailbox.leave mailbox;
-      check_bool "empty" true (Mailbox.empty mailbox)
-    end
-    else Mailbox.free mailbox
-  in
-  let check ~begun ~leave =
+  let check begun =
     let mailbox = Mailbox.create ~is_open:true and collected = ref false in
     let post () =
       let big = Bytes.create 10 in
@@ -114,14 +105,12 @@ let nothing_is_kept () =
     Gc.full_major ();
     check_bool "the mailbox keeps what waits" false !collected;
     if begun then check_bool "begin" true (Mailbox.try_begin mailbox job);
-    free_or_leave ~leave mailbox;
+    Mailbox.free mailbox;
     Gc.full_major ();
     check_bool "the mailbox keeps nothing" true !collected;
     ignore (Sys.opaque_identity mailbox)
   in
-  List.iter
-    (fun begun -> List.iter (fun leave -> check ~begun ~leave) [ false; true ])
-    [ false; true ]
+  List.iter check [ false; true ]
 
 (* {2 Two callers}
 
@@ -161,13 +150,10 @@ let letters_are_whole () =
       share from;
       check_bool "report" true (report == reports.(from));
       check_bool "backtrace" (from = 1) backtrace;
-      if Atomic.get served land 1 = 0 then Mailbox.free mailbox else Mailbox.leave mailbox;
+      Mailbox.free mailbox;
       Atomic.incr served
     end
-    else begin
-      ignore (Mailbox.empty mailbox);
-      pause ()
-    end
+    else pause ()
   in
   let domains = List.init callers (fun from -> Domain.spawn (call from)) in
   let all = callers * each in

@@ -3,21 +3,14 @@
       Idle --caller claims--> Busy --it has written the letter--> Posted
       Posted --worker begins--> Busy --it is done--> Idle
       Posted --caller takes it back--> Busy --> Idle
-      Posted, ordered ----worker is done----> Idle
-      Idle --its worker empties it--> Busy --> Idle v}
+      Posted, ordered ----worker is done----> Idle v}
 
    Who has made it Busy, and nobody else, reads and writes the letter: the caller as it posts, then
    whoever begins the job. The worker of an ordered job begins without a word, as nobody else may
    (only while it is away, and once it has been, it says so: Run.take_job).
 
-   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy; without a number
-   it is being emptied. No number is used twice, so a compare-and-set that finds it has found the
-   very job that was seen before.
-
-   A resident leaves a job that is over in its mailbox, and empties that when it begins a task or
-   goes to sleep. To empty it at once takes a tenth of an empty region's time, for which the
-   region's caller would wait; to empty it soon afterwards takes the line from the next region's
-   caller. Who finds it being emptied waits for some stores.
+   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. No number is used
+   twice, so a compare-and-set that finds it has found the very job that was seen before.
 
    A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there,
    and who waits for it waits for some stores. *)
@@ -52,7 +45,6 @@ let idle = 0
 let gone = 1
 let busy = 1
 let ordered_bit = 2
-let being_emptied = busy lor ordered_bit (* a job's number begins at 4 *)
 let most_places = 4096 (* 128 domains, some more callers *)
 let none = 0
 
@@ -83,18 +75,9 @@ let progress t job =
   let seen = Atomic.get (word t) in
   if seen = job then Waiting else if seen = job lor busy then Running else Over
 
-(* Its worker empties it within some stores, unless it loses its CPU in between. *)
-let rec await_empty word turns =
-  let seen = Atomic.get word in
-  if seen = being_emptied && turns > 0 then begin
-    Domain.cpu_relax ();
-    await_empty word (turns - 1)
-  end
-  else seen
-
 let post t job ({ share; report; from; backtrace } : letter) =
   let word = word t in
-  await_empty word Machine.join_turns = idle
+  Atomic.get word = idle
   && Atomic.compare_and_set word idle (job lor busy)
   &&
   (t.share <- share;
@@ -112,25 +95,15 @@ let read (t : t) ~(into : letter) =
   into.from <- t.from;
   into.backtrace <- t.backtrace
 
-let leave t = Atomic.set (word t) idle
-
 let clear t =
   t.share <- no_share;
   t.report <- no_report
 
 let free t =
   clear t;
-  leave t
+  Atomic.set (word t) idle
 
 let keeps_job (t : t) = t.share != no_share
-
-let empty t =
-  let word = word t in
-  Atomic.get word = idle
-  && Atomic.compare_and_set word idle being_emptied
-  &&
-  (free t;
-   true)
 
 let lock t =
   Atomic.compare_and_set (word t) idle gone

@@ -64,7 +64,7 @@ val progress : t -> job -> progress
 (** {2 Steps} *)
 
 val post : t -> job -> letter -> bool
-(** Whether the mailbox was idle. Waits for a moment for one that is being emptied. *)
+(** Whether the mailbox was idle. *)
 
 val try_begin : t -> job -> bool
 (** Whether it is the calling thread that does the posted job, or takes it back: it is nobody
@@ -75,15 +75,8 @@ val read : t -> into:letter -> unit
 val free : t -> unit
 (** The job has ended, or goes on elsewhere. Keeps nothing of it. *)
 
-val leave : t -> unit
-(** The job has ended. Keeps it until the next one is posted, or the mailbox is emptied. *)
-
-val empty : t -> bool
-(** By a worker that has left a job there: lets go of it, if the mailbox is idle. If so, callers
-    may have found it busy. *)
-
 val keeps_job : t -> bool
-(** One that is posted, begun, or left; for tests. *)
+(** One that is posted or begun; for tests. *)
 
 val lock : t -> bool
 (** From idle to gone. Keeps nothing. *)

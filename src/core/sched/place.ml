@@ -41,8 +41,6 @@ and joinable = {
 
 and own = {
   mutable in_share : bool;  (** runs the job that its mailbox shows *)
-  mutable has_left : bool;
-      (** a job that is over in its mailbox (Run.empty_mailbox); perhaps another one has come since *)
   mutable careful : bool;  (** has been away, so others may take its jobs back *)
   mutable fiber : fiber;  (** that runs here; assigned by Fiber only *)
   idle : fiber;  (** runs here between two others *)
@@ -133,7 +131,6 @@ let make_own home index =
   Compat.padded
     {
       in_share = false;
-      has_left = false;
       careful = false;
       fiber = idle;
       idle;

@@ -309,14 +309,12 @@ let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
     ended ~here:true;
     true
 
-(* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. [leave]: what was in the mailbox, for who
-   empties it later. *)
-let end_share ~leave w ~here (report : Mailbox.report) ~from =
+(* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
+let end_share w ~here (report : Mailbox.report) ~from =
   let frees = here && w.own.in_share in
   if frees then begin
     w.own.in_share <- false;
-    w.own.has_left <- leave;
-    if leave then Mailbox.leave w.mailbox else Mailbox.free w.mailbox
+    Mailbox.free w.mailbox
   end
   else ignore (Atomic.fetch_and_add report.late (-1));
   ignore (Parking.wake w.pool.parking from);
@@ -340,7 +338,7 @@ let serve_on_top w job =
   in
   run_share_on_top w w.index letter ~take
     ~share:(fun index -> letter.share index)
-    ~ended:(fun ~here -> end_share ~leave:false w ~here letter.report ~from:letter.from)
+    ~ended:(fun ~here -> end_share w ~here letter.report ~from:letter.from)
 
 (* Whether there was a job. Between taking it and the handler no exception strikes. *)
 let serve_one w ~on_top =
@@ -357,18 +355,12 @@ let serve_one w ~on_top =
       Machine.record_backtrace backtrace;
       match run_share_as fiber w w.index share report with
       | () ->
-        end_share ~leave:true w ~here:true report ~from;
+        end_share w ~here:true report ~from;
         true
       | exception exn ->
-        end_share ~leave:false w ~here:true report ~from;
+        end_share w ~here:true report ~from;
         raise exn
     end
-
-let empty_mailbox w =
-  if w.own.has_left then begin
-    w.own.has_left <- false;
-    if Mailbox.empty w.mailbox then wake_posters w.pool
-  end
 
 let serve w = ignore (serve_one w ~on_top:true)
 

@@ -7,7 +7,6 @@
 module P = Place
 
 let settle (w : P.t) =
-  Run.empty_mailbox w;
   Load.look_if_due w;
   if w.resident then Load.settle_heap w
 
@@ -99,10 +98,7 @@ let execute_next (w : P.t) next =
   let outer = finding.task in
   match
     let task = next w in
-    if task != P.none then begin
-      Run.empty_mailbox w;
-      Run.execute w ~records:finding.records task
-    end;
+    if task != P.none then Run.execute w ~records:finding.records task;
     Finding.put_back finding outer;
     task != P.none
   with
