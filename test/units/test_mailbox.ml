@@ -7,13 +7,13 @@ open Muster_core
 let letter ?(share = ignore) () =
   Mailbox.{ share; report = Mailbox.report (); from = 0; backtrace = false }
 
-(* Jobs of two callers, of one caller's regions, and one that is ordered. *)
+(* Jobs of two callers, and of one caller's regions. *)
 let jobs =
   Mailbox.
     [
-      job ~from:0 ~nth:1 ~ordered:false;
-      job ~from:0 ~nth:2 ~ordered:false;
-      job ~from:1 ~nth:1 ~ordered:true;
+      job ~from:0 ~nth:1;
+      job ~from:0 ~nth:2;
+      job ~from:1 ~nth:1;
     ]
 
 (* {2 Every sequence} *)
@@ -84,7 +84,7 @@ let no_two_jobs_are_equal () =
     (fun from ->
       List.iter
         (fun nth ->
-          List.iter (fun ordered -> note (Mailbox.job ~from ~nth ~ordered)) [ true; false ])
+          note (Mailbox.job ~from ~nth))
         (ends 1_000_000))
     (ends 200)
 
@@ -127,7 +127,7 @@ let letters_are_whole () =
   let taken_back = Atomic.make 0 and served = Atomic.make 0 in
   let call from () =
     for nth = 1 to each do
-      let job = Mailbox.job ~from ~nth ~ordered:(nth land 3 = 0) in
+      let job = Mailbox.job ~from ~nth in
       let share worker = check_int "share" ((worker * each) + nth) ((from * each) + nth) in
       let letter = Mailbox.{ share; report = reports.(from); from; backtrace = from = 1 } in
       while not (Mailbox.post mailbox job letter) do
@@ -145,7 +145,7 @@ let letters_are_whole () =
   in
   let serve () =
     let job = Mailbox.posted mailbox in
-    if job <> Mailbox.none && (Mailbox.is_ordered job || Mailbox.try_begin mailbox job) then begin
+    if job <> Mailbox.none && Mailbox.try_begin mailbox job then begin
       let { Mailbox.share; report; from; backtrace; _ } = mailbox in
       share from;
       check_bool "report" true (report == reports.(from));

@@ -23,20 +23,16 @@ let absent (v : P.t) = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.a
 
 type t = {
   letter : Mailbox.letter;
-  plain : Mailbox.job;
-  ordered : Mailbox.job;
+  job : Mailbox.job;
   revoke : bool;
   to_the_end : bool;  (** no exception ends the call before every share has ended *)
 }
-
-(* A visitor may leave: its share can always be taken back. *)
-let job_of t (v : P.t) = if t.revoke || v.index = 0 then t.plain else t.ordered
 
 (* [v] may sleep, or wait to leave (Resident.lock_mailbox). *)
 let tell (w : P.t) (v : P.t) = ignore (Parking.wake w.pool.parking v.index)
 
 let try_post w (v : P.t) t =
-  Mailbox.post v.mailbox (job_of t v) t.letter
+  Mailbox.post v.mailbox t.job t.letter
   &&
   (tell w v;
    true)
@@ -131,18 +127,13 @@ let rec post (w : P.t) (v : P.t) t =
     post w v t
   end
 
-(* An ordered job that shows as waiting may have begun; but an absent worker begins none. *)
-let progress t (v : P.t) =
-  let job = job_of t v in
-  match Mailbox.progress v.mailbox job with
-  | Waiting when Mailbox.is_ordered job && not (absent v) -> Mailbox.Running
-  | seen -> seen
+let progress t (v : P.t) = Mailbox.progress v.mailbox t.job
 
 (* [index] is not always the caller's own: it stands in for others. *)
 let run_as index w { letter = { share; report; _ }; _ } = Run.run_share w index share report
 
 let take_back (w : P.t) (v : P.t) t =
-  Mailbox.try_begin v.mailbox (job_of t v)
+  Mailbox.try_begin v.mailbox t.job
   && begin
     Mailbox.free v.mailbox;
     tell w v;
@@ -297,10 +288,9 @@ let run ?(to_the_end = false) w ~revoke ~workers share =
   let share = Fiber.carry w share and backtrace = Machine.backtrace_status () in
   count w;
   let from = w.index and nth = w.own.counts.regions in
-  let plain = Mailbox.job ~from ~nth ~ordered:false
-  and ordered = Mailbox.job ~from ~nth ~ordered:true in
+  let job = Mailbox.job ~from ~nth in
   fork w
-    { letter = { share; report; from; backtrace }; plain; ordered; revoke; to_the_end }
+    { letter = { share; report; from; backtrace }; job; revoke; to_the_end }
     ~upto:workers;
   Fiber.reraise report.failures
 

@@ -2,18 +2,16 @@
 
       Idle --caller claims--> Busy --it has written the letter--> Posted
       Posted --worker begins--> Busy --it is done--> Idle
-      Posted --caller takes it back--> Busy --> Idle
-      Posted, ordered ----worker is done----> Idle v}
+      Posted --caller takes it back--> Busy --> Idle v}
 
-   Who has made it Busy, and nobody else, reads and writes the letter: the caller as it posts, then
-   whoever begins the job. The worker of an ordered job begins without a word, as nobody else may
-   (only while it is away, and once it has been, it says so: Run.take_job).
+   The party that has made it Busy, and nobody else, reads and writes the letter: the caller as it
+   posts, then the worker that begins the job, or the caller that takes it back.
 
    The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. No number is used
    twice, so a compare-and-set that finds it has found the very job that was seen before.
 
-   A caller allocates and polls nothing while the mailbox is its own, so no exception strikes there,
-   and who waits for it waits for some stores. *)
+   A caller allocates and polls nothing while the mailbox is its own: no exception strikes there, and
+   any other thread waits for a few stores. *)
 
 type report = { failures : Outcome.failure Leftmost.t; late : int Atomic.t }
 
@@ -44,15 +42,11 @@ let[@inline] word (t : t) = Compat.first_word t
 let idle = 0
 let gone = 1
 let busy = 1
-let ordered_bit = 2
 let most_places = 4096 (* 128 domains, some more callers *)
 let none = 0
 
 (* Not 0, as places count from 0. *)
-let job ~from ~nth ~ordered =
-  (((nth * most_places) + from + 1) * 4) + if ordered then ordered_bit else 0
-
-let is_ordered job = job land ordered_bit <> 0
+let job ~from ~nth = ((nth * most_places) + from + 1) * 2
 
 let create ~is_open =
   let t =

@@ -35,11 +35,8 @@ type job = private int
 
 val none : job
 
-val job : from:int -> nth:int -> ordered:bool -> job
-(** Of the [nth] region whose caller is in that place, so no other job is equal. One that is
-    [ordered] cannot be taken back: its worker need not say that it began. *)
-
-val is_ordered : job -> bool
+val job : from:int -> nth:int -> job
+(** Of the [nth] region whose caller is in that place, so no other job is equal. *)
 
 (** {2 What it shows} *)
 
@@ -49,7 +46,7 @@ val is_gone : t -> bool
 (** No resident works here (Resident). *)
 
 val posted : t -> job
-(** That waits for its worker; or that is [ordered], and perhaps begun. Else [none]. *)
+(** That waits for its worker, or [none]. *)
 
 val is_posted : t -> bool
 
@@ -59,7 +56,7 @@ val is_busy : t -> bool
 type progress = Waiting | Running | Over
 
 val progress : t -> job -> progress
-(** As its caller sees it. An ordered job that waits shows as one that runs does: [Waiting]. *)
+(** As its caller sees it. *)
 
 (** {2 Steps} *)
 

@@ -41,7 +41,6 @@ and joinable = {
 
 and own = {
   mutable in_share : bool;  (** runs the job that its mailbox shows *)
-  mutable careful : bool;  (** has been away, so others may take its jobs back *)
   mutable fiber : fiber;  (** that runs here; assigned by Fiber only *)
   idle : fiber;  (** runs here between two others *)
   mutable filling : bool;  (** hands out tasks until [high] *)
@@ -131,7 +130,6 @@ let make_own home index =
   Compat.padded
     {
       in_share = false;
-      careful = false;
       fiber = idle;
       idle;
       filling = true;

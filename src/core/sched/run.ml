@@ -322,8 +322,7 @@ let end_share w ~here (report : Mailbox.report) ~from =
 
 (* [w]'s mailbox showed the job. A signal's handler may have come since, and served it. *)
 let take_job w job =
-  (if Mailbox.is_ordered job && not w.own.careful then Mailbox.posted w.mailbox = job
-   else Mailbox.try_begin w.mailbox job)
+  Mailbox.try_begin w.mailbox job
   &&
   (w.own.in_share <- true;
    true)
@@ -368,7 +367,6 @@ let serve w = ignore (serve_one w ~on_top:true)
 let go_away w =
   free_mailbox w;
   Fiber.note_checked w;
-  w.own.careful <- true;
   Atomic.set w.away true;
   if not (Mailbox.is_idle w.mailbox) then Parking.wake_all w.pool.parking
 
