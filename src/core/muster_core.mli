@@ -9,7 +9,9 @@ module Machine = Muster_machine.Machine
 module Outcome = Muster_machine.Outcome
 module Stack_room = Muster_machine.Stack_room
 
+module Cancellation = Muster_queue.Cancellation
 module Deque = Muster_queue.Deque
+module Entries = Muster_queue.Entries
 module Inbox = Muster_queue.Inbox
 module Mailbox = Muster_queue.Mailbox
 module Parking = Muster_queue.Parking

@@ -151,11 +151,13 @@ let may_run_here t (w : Place.t) home =
 let await t promise =
   check t;
   match Promise.state promise with
-  | Ready (f, home, _) as state ->
+  | Ready (_, home, _) -> (
     let w = Place.current () in
-    if may_run_here t w home && Promise.claim_from state promise then begin
+    if not (may_run_here t w home) then Task.await promise
+    else begin
       w.own.stale <- true;
-      Promise.value (Promise.resolve_from home promise (Promise.result_of f))
-    end
-    else Task.await promise
+      match Promise.run promise with
+      | Ready _ | Running _ -> Task.await promise
+      | (Returned _ | Raised _) as state -> Promise.value state
+    end)
   | Running _ | Returned _ | Raised _ -> Task.await promise

@@ -73,7 +73,7 @@ let keep failures chunk ~worker lo hi =
 (* A body that was told of a cancellation has left its strand as one that cleans up, in which no
    check raises. The part to the left of it need not be looked at: the call raises in any case. *)
 let is_over failures me =
-  match Leftmost.get failures with None -> false | Some _ -> Muster_core.Promise.is_stopped me
+  match Leftmost.get failures with None -> false | Some _ -> Muster_core.Cancellation.is_stopped me
 
 (* A slice may be long, and become needless, or be cancelled. The work between two looks grows
    with the work that has been done, so that neither short iterations feel them nor long ones wait.

@@ -40,7 +40,8 @@ let stop counts promise =
 
 (* Registered by the code that runs, as it waits on the task's behalf. *)
 let hooked counts promise f () =
-  Promise.on_stop promise ~is_live:(fun () -> true) (fun () -> counts.hooks <- counts.hooks + 1);
+  let is_live () = true in
+  Cancellation.on_stop promise ~is_live (fun () -> counts.hooks <- counts.hooks + 1);
   f ()
 
 let hook counts promise f = claim promise (hooked counts promise f)

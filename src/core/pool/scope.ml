@@ -23,7 +23,7 @@ let rec without_ended : Promise.lineage -> Promise.lineage = function
   | Alone -> Alone
   | Within (p, outer) as all ->
     let left = without_ended outer in
-    if Promise.has_ended_unstopped p then left else if left == outer then all else Within (p, left)
+    if Cancellation.has_ended_unstopped p then left else if left == outer then all else Within (p, left)
 
 (* The scopes around the strand, and the task, if that is not one of them. *)
 let lineage w : Promise.lineage =
@@ -32,10 +32,10 @@ let lineage w : Promise.lineage =
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
 
-(* One that ends while what is around it is stopped counts as stopped, also later (Promise.is_marked), and though it
-   may keep a value (Promise.keep). *)
+(* One that ends while what is around it is stopped counts as stopped, also later (Cancellation.is_marked), and though it
+   may keep a value (Cancellation.keep). *)
 let settle promise () =
-  let stopped = Promise.is_stopped promise in
+  let stopped = Cancellation.is_stopped promise in
   if stopped then Promise.stop promise;
   if not (Promise.is_done promise) then
     ignore (Promise.resolve promise (if stopped then Promise.(raised cancelled) else Returned ()))
@@ -53,7 +53,7 @@ let make w =
     pool = w.pool;
     first = Atomic.make None;
     home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~unheard owner;
-    leave = Promise.attached_to [ (fun () -> end_one promise pending) ];
+    leave = Promise.attached_to (fun () -> end_one promise pending);
   }
 
 let stop s = Fiber.stop s.promise
@@ -120,7 +120,7 @@ let guarded s f =
       try f ()
       with Promise.Cancelled as exn ->
         let failure = Outcome.caught exn in
-        if not (Promise.is_stopped me) then fail s failure;
+        if not (Cancellation.is_stopped me) then fail s failure;
         Outcome.raise failure
     with
     | Promise.Cancelled as exn -> raise exn

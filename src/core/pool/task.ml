@@ -101,7 +101,7 @@ let settle ~wait t (home : Promise.home) =
   else
     match home.owner with
     | Place.Pool pool -> settle_from_outside ~wait t pool
-    | _ -> ended ~wait t (Promise.run t)
+    | _ -> ended ~wait t (Cancellation.run t)
 
 let wait_or_stop t =
   Waiter.wait (fun waiter ->
@@ -112,7 +112,7 @@ let wait_or_stop t =
 let wait t =
   let me = Fiber.get () in
   if me == uncancelled then Caller.wait t
-  else if Promise.is_strand_of (Promise.any t) me then
+  else if Cancellation.is_strand_of (Promise.any t) me then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
 
@@ -164,7 +164,8 @@ let on_cancel hook =
   let me = Fiber.get () in
   let fired = Atomic.make false in
   let fire () = if not (Atomic.exchange fired true) then apart (fun () -> Uncaught.protect hook) in
-  if me != uncancelled then Promise.on_stop me ~is_live:(fun () -> not (Promise.is_done me)) fire
+  let is_live () = not (Promise.is_done me) in
+  if me != uncancelled then Cancellation.on_stop me ~is_live fire
 
 (* {2 Scopes} *)
 
@@ -200,7 +201,7 @@ let conclude (s : Scope.t) result =
   | Some failure, _ | None, Error failure -> Fiber.rethrow failure
   | None, Ok v ->
     Fiber.check ();
-    if Promise.was_stopped s.promise then Outcome.raise Promise.cancelled;
+    if Cancellation.was_stopped s.promise then Outcome.raise Promise.cancelled;
     v
 
 let scope f =

@@ -7,54 +7,40 @@
                   +--stop--> Raised cancelled                 on_done, on_stop: one more entry
    v}
 
-   Parties: any number of claimants (the worker that took the task from a deque, whoever
-   awaits it), of waiters and of those who stop it. [claim] and [stop] are compare-and-sets from
-   Ready, so exactly one party runs the function or none ever does; a deque or inbox entry is
-   only a hint that the promise may still be ready. Only the claimant resolves, once, by a
+   Parties: any number of claimants (the worker that took the task from a deque, the callers that
+   await it), of waiters and of those that stop it. [claim] and [stop] are compare-and-sets from
+   Ready, so exactly one party runs the function or none ever does; an entry of a deque or an inbox
+   is only a hint that the promise may still be ready. Only the claimant resolves, once, by a
    compare-and-set that hands it every entry registered before; a waiter that comes later finds the
    result.
 
-   Order: what the claimant did before [resolve] happens before a waiter's wake and before
-   any read that finds the result, because both go through [state].
+   Order: what the claimant did before [resolve] happens before a waiter's wake and before any read
+   that finds the result, because both go through the one atomic.
 
-   Cancellation. A running task that is stopped goes on until it looks ([is_stopped], Fiber).
-   Who waits on its behalf registers an entry for the stop: [stop] takes those out and fires
-   them, once. A value that comes after the stop is dropped. But what was waited for and came before, a
-   message, say, would be lost with the value of a strand that goes on with it only afterwards: that value is [kept],
-   until the strand is told.
+   Stop. A running task that is stopped goes on until its next checkpoint (Fiber). A wait on its
+   behalf registers an entry for the stop: [stop] takes those out and fires them, once. A value that
+   comes after the stop is dropped, unless it is [kept]. Cancellation knows what is stopped with
+   what; by [before_end] it looks once more before the end.
 
-   A task stops with whom it belongs to: [lineage] has the scopes around it, inner first, each a
-   promise that runs as long as the scope. Whoever asks walks it. Nobody tells the tasks of a
-   scope, but for those that wait: with the first entry for its stop a promise is [linked], that
-   is, registers its own stop with each promise of its lineage. (Picos, by Karvonen, attaches
-   triggers to computations in this way.) One that sees the stop first, and ends, fires those entries itself.
+   Failures. [unheard] is called where a failure finds no waiter, and where a waiter goes without it
+   ([forgo]); [heard] tells whether it was called, and whether a waiter has come for it since.
 
-   Entries that have lost their purpose are swept out when they might be more than half.
-
-   [unheard] is called where a failure finds no waiter, and where a waiter goes without it ([forgo]);
-   [heard] tells whether it was called, and whether somebody has come for the failure since.
-
-   What all tasks of a pool, or of a scope in it, have in common is in their [home], which a
-   promise knows until it ends. So a promise is one atomic and its state, and a claim mostly
-   allocates nothing: the home keeps a Running without entries.
-   [any] is a promise whose type of result is forgotten: results of that type are opaque, so
-   nobody can take one for another type's.
+   The tasks of a pool, or of a scope in it, share a [home], which a promise knows until it ends. So
+   a promise is one atomic and its state, and a claim mostly allocates nothing: the home keeps a
+   Running without entries. [any] is a promise whose type of result is forgotten: results of that
+   type are opaque, so no code can take one for another type's.
 
    At rest every promise is Returned or Raised, and no entry is left. *)
 
-type waker = unit -> unit
+type waker = Entries.waker
 type owner = ..
 type owner += Nobody
-type event = End | Stop
-type entry = { event : event; fire : waker; is_live : unit -> bool }
 
 type attached = {
-  entries : entry list;  (** newest first *)
-  length : int;
-  limit : int;  (** to sweep at *)
+  entries : Entries.t;
   stopped : bool;
-  linked : bool;
   kept : bool;  (** its value counts, stopped or not *)
+  before_end : (unit -> unit) option;  (** may stop it *)
 }
 
 type 'a t = 'a state Atomic.t
@@ -91,10 +77,7 @@ and opaque
 exception Cancelled
 exception Skipped
 
-let shortest = 8
-
-let nothing =
-  { entries = []; length = 0; limit = shortest; stopped = false; linked = false; kept = false }
+let nothing = { entries = Entries.none; stopped = false; kept = false; before_end = None }
 
 let home ?(lineage = Alone) ?(of_scope = false) ~unheard owner =
   let rec home = { owner; unheard; lineage; of_scope; running = Running (home, nothing) } in
@@ -114,62 +97,26 @@ let is_done p = match Atomic.get p with Returned _ | Raised _ -> true | _ -> fal
 
 (* {2 Entries} *)
 
-let is_for event entry = entry.event = event
-let oldest_first entries = ref (List.rev entries)
-
-(* May be called again, if an exception cuts it short: then it fires that entry again, and none before it. A
-   wake-up may come twice. [Scope.end_one] may not, but once it has counted, only who brought the count to 0 can
-   still be cut short, and nobody looks at what is below 0. *)
-let rec fire_all event left =
-  match !left with
-  | [] -> ()
-  | entry :: later ->
-    if is_for event entry then entry.fire ();
-    left := later;
-    fire_all event left
-
-(* An asynchronous exception (Ctrl-C) keeps nobody waiting: it is raised afterwards. A second one is let
-   through. *)
-let fire event { entries; _ } =
-  match oldest_first entries with
-  | left -> Outcome.firmly fire_all event left
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    fire_all event (oldest_first entries);
-    Outcome.raise failure
-
-let with_entries attached entries =
-  let length = List.length entries in
-  { attached with entries; length; limit = Int.max shortest (2 * length) }
-
-let sweep attached =
-  with_entries attached (List.filter (fun entry -> entry.is_live ()) attached.entries)
-
-let add attached entry =
-  let attached = if attached.length >= attached.limit then sweep attached else attached in
-  { attached with entries = entry :: attached.entries; length = attached.length + 1 }
-
 (* Whether the event is still to come. A failed compare-and-set may only mean that one more entry
    came: hence the loops here and below. *)
-let rec attach p entry =
+let rec attach p event ~is_live fire =
+  let add a = { a with entries = Entries.add event ~is_live fire a.entries } in
+  let replace seen state =
+    Atomic.compare_and_set p seen state || attach p event ~is_live fire
+  in
   match Atomic.get p with
-  | Ready (f, home, attached) as ready ->
-    Atomic.compare_and_set p ready (Ready (f, home, add attached entry)) || attach p entry
-  | Running (_, { stopped = true; _ }) when entry.event = Stop -> false
-  | Running (home, attached) as running ->
-    Atomic.compare_and_set p running (Running (home, add attached entry)) || attach p entry
+  | Ready (f, home, attached) as seen -> replace seen (Ready (f, home, add attached))
+  | Running (_, { stopped = true; _ }) when event = Entries.Stop -> false
+  | Running (home, attached) as seen -> replace seen (Running (home, add attached))
   | Returned _ | Raised _ -> false
 
-let always () = true
-
-let attached_to wakers =
-  let add attached fire = add attached { event = End; fire; is_live = always } in
-  List.fold_left add nothing wakers
+let attached_to fire =
+  { nothing with entries = Entries.add End ~is_live:Entries.always fire Entries.none }
 
 let make_attached home attached f = Atomic.make (Ready (f, home, attached))
 
-let on_done ?(is_live = always) p wake =
-  if not (attach p { event = End; fire = wake; is_live }) then wake ()
+let on_done ?(is_live = Entries.always) p wake =
+  if not (attach p End ~is_live wake) then wake ()
 
 (* {2 Stop} *)
 
@@ -178,106 +125,34 @@ let cancelled = Outcome.{ exn = Cancelled; backtrace = Printexc.get_callstack 0 
 let raised failure =
   Raised { failure; heard = Atomic.make Unheard; after_stop = false; token = No_token }
 
-(* Who was stopped still tells so when it has ended, to tasks that outlive it. *)
-let is_marked = function
-  | Running (_, { stopped; _ }) -> stopped
-  | Raised { failure; after_stop; _ } -> after_stop || failure == cancelled
-  | Ready _ | Returned _ -> false
-
-let has_ended_unstopped p =
-  match Atomic.get p with
-  | Returned _ -> true
-  | Raised _ as state -> not (is_marked state)
-  | Ready _ | Running _ -> false
-
-let was_stopped p = is_marked (Atomic.get p)
-
-(* What the strand that opened the scope was a part of, if [p] is an open scope's. *)
-let around_scope p =
-  match Atomic.get p with
-  | Running ({ of_scope = true; lineage = Within (around, _); _ }, _) -> Some around
-  | Ready _ | Running _ | Returned _ | Raised _ -> None
-
-(* Whether code that is a part of [me] is a part of [p] in the same strand: scopes that it has opened lie between. *)
-let rec is_strand_of p me =
-  me == p || match around_scope me with Some around -> is_strand_of p around | None -> false
-
-(* Whether what gets that home is cancelled along with [p]. Of scopes further out, who asks knows more (Task). *)
-let[@inline] is_within p home = match home.lineage with Within (q, _) -> q == p | Alone -> false
-
-let rec is_orphan = function
-  | Alone -> false
-  | Within (p, outer) -> was_stopped p || is_orphan outer
-
-let is_stopped p =
-  let state = Atomic.get p in
-  is_marked state
-  ||
-  match state with
-  | Ready (_, home, _) | Running (home, _) -> is_orphan home.lineage
-  | Returned _ | Raised _ -> false
-
 let rec stop p =
   match Atomic.get p with
-  | Ready (_, _, attached) as ready ->
-    if Atomic.compare_and_set p ready (raised cancelled) then fire End attached else stop p
+  | Ready (_, _, { entries; _ }) as ready ->
+    if Atomic.compare_and_set p ready (raised cancelled) then Entries.fire End entries else stop p
   | Running (home, ({ stopped = false; entries; _ } as attached)) as running ->
-    let waiters = with_entries attached (List.filter (is_for End) entries) in
-    if Atomic.compare_and_set p running (Running (home, { waiters with stopped = true })) then
-      fire Stop attached
+    let stopped = { attached with stopped = true; entries = Entries.only End entries } in
+    if Atomic.compare_and_set p running (Running (home, stopped)) then Entries.fire Stop entries
     else stop p
   | Running _ | Returned _ | Raised _ -> ()
 
-let rec link p =
+let add_hook ~is_live p hook = attach p Stop ~is_live hook
+
+(* Whether that has changed something. *)
+let rec change p f =
   match Atomic.get p with
-  | Running (({ lineage = Within _; _ } as home), ({ linked = false; _ } as attached)) as running ->
-    if Atomic.compare_and_set p running (Running (home, { attached with linked = true })) then
-      Outcome.firmly register p home.lineage
-    else link p
-  | Ready _ | Running _ | Returned _ | Raised _ -> ()
-
-(* May be done twice. *)
-and register p = function
-  | Alone -> ()
-  | Within (outer, lineage) ->
-    let entry =
-      { event = Stop; fire = (fun () -> stop p); is_live = (fun () -> not (is_done p)) }
-    in
-    if (not (attach outer entry)) && was_stopped outer then stop p;
-    register p lineage
-
-let on_stop ~is_live p wake =
-  if attach p { event = Stop; fire = wake; is_live } then link p else if is_stopped p then wake ()
-
-let rec set_kept kept p =
-  match Atomic.get p with
-  | Running (home, attached) as running when attached.kept <> kept ->
-    if not (Atomic.compare_and_set p running (Running (home, { attached with kept }))) then
-      set_kept kept p
-  | Ready _ | Running _ | Returned _ | Raised _ -> ()
-
-(* [p], and what it is a part of in the same strand: what another task was told, or got, is not this one's. *)
-let rec each_around f p =
-  f p;
-  Option.iter (each_around f) (around_scope p)
-
-let keep p = each_around (fun p -> if is_stopped p then set_kept true p) p
-let keep_no_longer p = each_around (set_kept false) p
+  | Running (home, attached) as running ->
+    let changed = f attached in
+    changed != attached
+    && (Atomic.compare_and_set p running (Running (home, changed)) || change p f)
+  | Ready _ | Returned _ | Raised _ -> false
 
 (* {2 Run} *)
 
-let[@inline] claim_from state p =
-  match state with
-  | Ready (_, home, attached) -> Atomic.compare_and_set p state (running home attached)
+let rec claim p =
+  match Atomic.get p with
+  | Ready (_, home, attached) as ready ->
+    Atomic.compare_and_set p ready (running home attached) || claim p
   | Running _ | Returned _ | Raised _ -> false
-
-let rec claim p = claim_from (Atomic.get p) p || (is_ready p && claim p)
-
-let somebody_waits { entries; _ } =
-  List.exists (fun entry -> is_for End entry && entry.is_live ()) entries
-
-(* A scope does: it raises the first failure, and nobody reports the others. *)
-let is_expected { entries; _ } = List.exists (fun entry -> entry.is_live == always) entries
 
 let raised_cancelled =
   { failure = cancelled; heard = Atomic.make Unheard; after_stop = true; token = No_token }
@@ -291,43 +166,37 @@ let[@inline] outcome state result =
     result
   | _ -> result
 
-(* The state until then. *)
+(* The state before. *)
 let rec replace p result =
   let state = Atomic.get p in
   if Atomic.compare_and_set p state (outcome state result) then state else replace p result
 
 let is_failure { failure; _ } = failure.exn != Cancelled
 
-(* [Cancelled] needs no report: somebody wanted it. *)
+(* [Cancelled] needs no report: the program wanted it. *)
 let announce p state result =
   match (state, result) with
-  | Running (home, attached), Raised raised -> (
-    if is_expected attached then Atomic.set raised.heard Heard;
-    match is_failure raised && not (somebody_waits attached) with
+  | Running (home, { entries; _ }), Raised raised -> (
+    if Entries.are_expecting entries then Atomic.set raised.heard Heard;
+    match is_failure raised && not (Entries.are_waiting entries) with
     | tell ->
-      fire End attached;
+      Entries.fire End entries;
       if tell then home.unheard (any p) raised
     | exception exn ->
-      fire End attached;
+      Entries.fire End entries;
       raise exn)
-  | Running (_, attached), _ -> if attached.length > 0 then fire End attached
+  | Running (_, { entries; _ }), _ -> if entries != Entries.none then Entries.fire End entries
   | (Ready _ | Returned _ | Raised _), _ -> assert false
 
-(* Of one that waited, and will not come for the result: who ended [p] may have counted on it. *)
+(* The waiter had an entry, so the party that ended [p] may have told nobody. *)
 let forgo p home =
   match Atomic.get p with
   | Raised raised when is_failure raised -> home.unheard (any p) raised
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
-(* One that has noticed by itself that a scope around it was stopped may end before who stopped that comes to it
-   ([register]): its hooks are called all the same. *)
-let stop_if_orphan p =
-  match Atomic.get p with
-  | Running ({ lineage; _ }, { linked = true; stopped = false; _ }) when is_orphan lineage -> stop p
-  | Ready _ | Running _ | Returned _ | Raised _ -> ()
-
-(* No asynchronous exception strikes before the promise is resolved: where somebody else changes its state
-   meanwhile, [replace] looks for signals, and what is raised there, or by a hook, is raised afterwards. *)
+(* No asynchronous exception strikes before the promise is resolved: where another party changes its
+   state meanwhile, [replace] looks for signals, and what is raised there, or by a hook, is raised
+   afterwards. *)
 let replace_and_announce p result =
   match replace p result with
   | state -> announce p state result
@@ -335,15 +204,20 @@ let replace_and_announce p result =
     announce p (Atomic.exchange p result) result;
     raise exn
 
+let look_again p =
+  match Atomic.get p with
+  | Running (_, { before_end = Some look; stopped = false; _ }) -> look ()
+  | Ready _ | Running _ | Returned _ | Raised _ -> ()
+
 let[@inline never] resolve p result =
-  (match stop_if_orphan p with
+  (match look_again p with
   | () -> replace_and_announce p result
   | exception exn ->
     replace_and_announce p result;
     raise exn);
   Atomic.get p
 
-(* Mostly nobody waits, and nothing was stopped. *)
+(* Mostly it has no entries, and was not stopped. *)
 let[@inline] resolve_from home p result =
   match result with
   | Returned _ when Atomic.compare_and_set p home.running result -> result
@@ -358,18 +232,13 @@ let result_of f =
     | result -> result
     | exception exn -> raised (Outcome.caught exn))
 
-let rec run_from state p =
-  match state with
-  | Ready (_, { lineage = Within _ as lineage; _ }, _) when is_orphan lineage ->
-    stop p;
-    run_from (Atomic.get p) p
-  | Ready (f, home, attached) ->
-    if Atomic.compare_and_set p state (running home attached) then
+let rec run p =
+  match Atomic.get p with
+  | Ready (f, home, attached) as ready ->
+    if Atomic.compare_and_set p ready (running home attached) then
       resolve_from home p (result_of f)
-    else run_from (Atomic.get p) p
-  | Running _ | Returned _ | Raised _ -> state
-
-let run p = run_from (Atomic.get p) p
+    else run p
+  | (Running _ | Returned _ | Raised _) as state -> state
 
 let[@inline] value = function
   | Returned v -> v

@@ -1,8 +1,7 @@
 (** A task and the place of its result: a state machine, no scheduling. The protocol is at the
     top of the implementation. Every function may be called by any thread. *)
 
-type waker = unit -> unit
-(** Runs on the thread that ends or stops the task: short, and it does not raise. *)
+type waker = Entries.waker
 
 type owner = ..
 (** Whose task it is: the scheduler adds what it wants to find there. *)
@@ -10,8 +9,12 @@ type owner = ..
 type owner += Nobody
 type 'a t
 
-type attached
-(** Who waits for the task's end, or wants to know if it is stopped. *)
+type attached = {
+  entries : Entries.t;
+  stopped : bool;
+  kept : bool;  (** its value counts, stopped or not *)
+  before_end : (unit -> unit) option;  (** called first by the end, unless it was stopped *)
+}
 
 type 'a state =
   | Ready of (unit -> 'a) * home * attached  (** nobody has started it *)
@@ -76,41 +79,31 @@ val state : 'a t -> 'a state
 val claim : 'a t -> bool
 (** The caller, and nobody else, shall run the task, if [true]. *)
 
-val claim_from : 'a state -> 'a t -> bool
-(** The same, for who has just read the state; [false] also if it has changed. *)
-
 val result_of : (unit -> 'a) -> 'a state
-(** What the function comes to, for who has claimed its task and will {!resolve} it. Raises nothing. *)
+(** The result of the function, for a party that has claimed its task and will {!resolve} it. Raises
+    nothing. *)
 
 val resolve : 'a t -> 'a state -> 'a state
-(** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes who waits. Of one that
-    was stopped until then a value is dropped: it ends as {!Cancelled}. What it ended as. *)
-
-val resolve_from : home -> 'a t -> 'a state -> 'a state
-(** The same, for who knows the task's home. *)
+(** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes the waiters. If
+    the task was stopped until then a value is dropped: it ends as {!Cancelled}. The state in which
+    it has ended. *)
 
 val run : 'a t -> 'a state
-(** Claims the task and runs it to its end; does nothing if it is not ready. A task whose scope has
-    been stopped is not begun but {!stop}ped. The state that it found or brought about. Raises none but
-    asynchronous exceptions: before it is claimed, or when its waiters have been woken. *)
-
-val run_from : 'a state -> 'a t -> 'a state
-(** The same, for who has just read the state. *)
+(** Claims the task and runs it to its end; does nothing if it is not ready. The state that it found
+    or brought about. Raises none but asynchronous exceptions: before it is claimed, or when its
+    waiters have been woken. *)
 
 val forgo : 'a t -> home -> unit
-(** For one that has waited ({!on_done}), and will not come for the result: if that is a failure, whoever ended
-    the task may have told nobody. [home] is the task's. *)
+(** For a party that has waited ({!on_done}), and will not come for the result: if that is a
+    failure, the party that ended the task may have told nobody. [home] is the task's. *)
 
 val on_done : ?is_live:(unit -> bool) -> 'a t -> waker -> unit
-(** Calls the waker when the task has ended, at once if it has; sometimes twice, and by two domains at the same
-    time: who ends the task finds the waker, and who waits finds the task ended. One that is not live any more may be left
-    out. *)
+(** Calls the waker when the task has ended, at once if it has. Sometimes it is called twice, and by
+    two domains at the same time: by the one that ends the task, and by the one that waits and finds
+    it ended. A waker that is not live any more may be left out. *)
 
 val is_ready : 'a t -> bool
 val is_done : 'a t -> bool
-
-val has_ended_unstopped : 'a t -> bool
-(** Nobody has stopped it, and nobody can any more. *)
 
 val value : 'a state -> 'a
 (** That of an ended task, or its exception with its backtrace. *)
@@ -118,43 +111,27 @@ val value : 'a state -> 'a
 val result : 'a t -> 'a
 (** The value of an ended task, or its exception with its backtrace. *)
 
-(** {2 Cancellation} *)
+(** {2 Stop}
+
+    Of one task; {!Cancellation} knows of the scopes around it. *)
 
 val cancelled : Outcome.failure
-(** That a task ends with which was stopped before it began; the result of a scope's promise that
-    was stopped has to be this very one. *)
+(** The failure of a task that was stopped before it began. A scope's promise that was stopped has
+    to end with this very one. *)
 
 val raised : Outcome.failure -> 'a state
 
 val stop : 'a t -> unit
-(** A task that nobody has started ends as {!Cancelled}. One that runs is from now on
-    {!is_stopped}. One that has ended stays as it is. *)
+(** A task that has not begun ends as {!Cancelled}. A running one is stopped from now on. One that
+    has ended stays as it is. *)
 
-val is_stopped : 'a t -> bool
-(** Whether the task, or a scope around it, was stopped. Some loads for each scope. *)
+val add_hook : is_live:(unit -> bool) -> 'a t -> waker -> bool
+(** The stop of a running task shall call the waker. False if it was stopped or has ended. *)
 
-val was_stopped : 'a t -> bool
-(** The task itself. *)
+val change : 'a t -> (attached -> attached) -> bool
+(** Of a running task, by a function that may be called again. Whether that changed something. *)
 
-val keep : any -> unit
-(** Of the promise and the scopes around it: those that are stopped keep the value that they end with, ... *)
+(** {2 A waiter from the start} *)
 
-val keep_no_longer : any -> unit
-(** ... until their strand is told. *)
-
-val is_strand_of : any -> any -> bool
-(** [is_strand_of p me]: whether [me] is [p], or a scope that [p]'s own code has opened, in others or not. *)
-
-val is_within : any -> home -> bool
-(** Whether that is the innermost scope around the tasks of that home. *)
-
-val is_orphan : lineage -> bool
-(** Whether one of these was stopped. *)
-
-val on_stop : is_live:(unit -> bool) -> 'a t -> waker -> unit
-(** Calls the waker once a running task is stopped, at once if it is; never, if it ends before. *)
-
-val attached_to : waker list -> attached
-(** To make tasks that have waiters from the start. *)
-
+val attached_to : waker -> attached
 val make_attached : home -> attached -> (unit -> 'a) -> 'a t

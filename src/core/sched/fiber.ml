@@ -49,7 +49,7 @@ let is_stopped w =
   Atomic.get P.attention <> 0
   &&
   let context = context w in
-  context != P.uncancelled && Promise.is_stopped context
+  context != P.uncancelled && Cancellation.is_stopped context
 
 let note_checked (w : P.t) = w.own.fiber.checked <- true
 
@@ -59,7 +59,7 @@ let shield (w : P.t) =
   fiber.home <- w.pool.home
 
 let tell w =
-  Promise.keep_no_longer (context w);
+  Cancellation.keep_no_longer (context w);
   shield w
 
 let[@inline never] deliver w =
@@ -258,7 +258,7 @@ let number () =
    before. *)
 let watch () =
   let me = get () in
-  fun exn -> exn == Promise.Cancelled && Promise.is_stopped me
+  fun exn -> exn == Promise.Cancelled && Cancellation.is_stopped me
 
 let turns = 100
 let spins () = P.looks ~most:turns

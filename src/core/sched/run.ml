@@ -191,8 +191,8 @@ let refuse_endless w =
   if depth land (depth_between_looks - 1) = 0 && depth > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
-let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
-let in_fiber = Compat.fibers handler (fun p -> ignore (Promise.run p))
+let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Cancellation.run p)) p handler
+let in_fiber = Compat.fibers handler (fun p -> ignore (Cancellation.run p))
 
 (* A task that the strand on [w] awaits and nobody has begun, of the same home: on top of that strand, in a fiber of its
    own. If the task waits, it alone is suspended, perhaps in the midst of a scope of its own. What [aside] does, in fewer
@@ -211,7 +211,7 @@ let on_top w p =
 (* Those of [nowhere] know what they are a part of themselves (Fiber.carry). *)
 let execute w ~records p =
   match Promise.state p with
-  | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
+  | Ready (_, { lineage = Within _ as lineage; _ }, _) when Cancellation.is_orphan lineage ->
     Promise.stop p
   | Ready (_, home, _) ->
     Counts.add_task w.own.counts;

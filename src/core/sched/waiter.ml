@@ -20,7 +20,7 @@ let make context = { state = Atomic.make Idle; context }
 let is_pending w = match Atomic.get w.state with Idle | Armed _ -> true | Granted | Dead -> false
 let was_granted w = match Atomic.get w.state with Granted -> true | Idle | Armed _ | Dead -> false
 let is_dead w = Atomic.get w.state == Dead
-let is_stopped w = w.context != Place.uncancelled && Promise.is_stopped w.context
+let is_stopped w = w.context != Place.uncancelled && Cancellation.is_stopped w.context
 let is_waiting w = is_pending w && not (is_stopped w)
 
 let rec finish w verdict =
@@ -80,7 +80,7 @@ let wait_firmly register =
 
 let heed_stop w =
   if w.context != Place.uncancelled then
-    Promise.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
+    Cancellation.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
 
 let[@inline never] note_in_time () =
   Option.iter Fiber.note_checked (Fiber.here ())
@@ -94,7 +94,7 @@ let wait_checked register =
       register w;
       if is_pending w then heed_stop w;
       if is_pending w then sleep w;
-      if is_stopped w && not (is_dead w) then Promise.keep w.context);
+      if is_stopped w && not (is_dead w) then Cancellation.keep w.context);
   if is_dead w then Fiber.deliver_here ()
 
 let wait register =
@@ -110,6 +110,6 @@ let wait_or_leave register ~leave =
     let failure = Outcome.caught exn in
     if leave () && failure.exn == Promise.Cancelled then begin
       tell_again ();
-      Promise.keep context
+      Cancellation.keep context
     end
     else Outcome.raise failure

@@ -21,7 +21,7 @@ let make ~scopes ~hooks ~stale =
   let task = Promise.(started (home ~lineage ~unheard Nobody)) in
   let scopes = Array.of_list (List.rev inner_first) in
   let is_live () = false in
-  let add p = Promise.on_stop ~is_live p ignore in
+  let add p = Cancellation.on_stop ~is_live p ignore in
   for _ = 1 to stale do
     Array.iter add scopes
   done;
@@ -32,20 +32,20 @@ let make ~scopes ~hooks ~stale =
 type party = Hook | Stop | Stop_scope of int | End | Look | Notice
 
 let hook t i () =
-  Promise.on_stop t.task ~is_live:(fun () -> true) (fun () -> t.fired.(i) <- t.fired.(i) + 1)
+  Cancellation.on_stop t.task ~is_live:(fun () -> true) (fun () -> t.fired.(i) <- t.fired.(i) + 1)
 
 let finish t () =
   ignore (Promise.resolve t.task (Returned ()));
   t.ended <- true
 
 let look t () =
-  let before = Promise.is_stopped t.task in
-  if before && not (Promise.is_stopped t.task || Promise.is_done t.task) then t.forgot <- true
+  let before = Cancellation.is_stopped t.task in
+  if before && not (Cancellation.is_stopped t.task || Promise.is_done t.task) then t.forgot <- true
 
 (* The task's own strand, which looks and ends. *)
 let notice t i () =
   hook t i ();
-  if Promise.is_stopped t.task then t.noticed <- i :: t.noticed;
+  if Cancellation.is_stopped t.task then t.noticed <- i :: t.noticed;
   finish t ()
 
 let processes t parties =
@@ -76,7 +76,7 @@ let verdict t parties () =
       ( "ended as stopped, and a hook was not called",
         List.exists (fun i -> t.fired.(i) = 0) t.noticed );
       ("stopped, and then not", t.forgot);
-      ("not stopped", stopped && (not t.ended) && not (Promise.is_stopped t.task));
+      ("not stopped", stopped && (not t.ended) && not (Cancellation.is_stopped t.task));
     ]
 
 let spell = function
