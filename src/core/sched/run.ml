@@ -1,26 +1,25 @@
-(* How a worker runs what it has found, and lets go of it.
+(* A task from a deque or the inbox runs under the handler of [Suspend] in a fiber of its own; a
+   task that its forker takes back runs in place, as a plain call. A region's share runs in place
+   at the bottom of a resident's stack. Another caller's share, on top of a strand, has a fiber
+   too. *)
 
-   A task from a deque or the inbox runs under the handler of [Suspend] in a fiber of its own; what a
-   task forks and takes back runs in place, as a plain call. So does a region's share, at the bottom of a
-   resident's stack; on top of another strand, a share of somebody else's region has a fiber too. *)
+module P = Place
 
-open Place
-open Publish
-
-(* What strikes a caller's thread while its fiber waits, or goes on elsewhere: it is raised where the fiber waits, at once
-   or the next time (Caller). Both write one and then read the other, so one of them sees that both are there. *)
+(* An exception that strikes a caller's thread while its fiber waits, or goes on elsewhere, is
+   raised where the fiber waits, at once or the next time (Caller). The thread writes [struck] and
+   then reads [waits]; the fiber writes [waits] and then reads [struck]. So one sees both. *)
 type call = {
-  caller : Place.t;  (** where its thread is *)
+  caller : P.t;  (** where its thread is *)
   struck : Outcome.failure option Atomic.t;
   waits : (unit -> unit) Atomic.t;  (** goes on with the fiber, if it still waits there *)
 }
 
 let call caller = { caller; struck = Atomic.make None; waits = Atomic.make ignore }
 
-(* Of fibers that are no callers': nobody strikes it. *)
-let no_call = call nobody
+(* Of fibers that are no callers': no thread strikes it. *)
+let no_call = call P.nobody
 
-(* Whether it will be raised there: not if the one before it has yet to be. *)
+(* Whether the fiber will raise it: not if it has yet to raise the one before. *)
 let strike call failure =
   Atomic.compare_and_set call.struck None (Some failure)
   && begin
@@ -31,11 +30,12 @@ let strike call failure =
 let take_strike call =
   match Atomic.get call.struck with None -> None | Some _ -> Atomic.exchange call.struck None
 
-(* [given_up] takes what is left of the strand. It is there before the effect is performed: where something
-   is allocated an asynchronous exception may strike, and between [perform] and [given_up] it would lose the
-   strand. (So it may where a partial application is called: that begins with a look for signals.) *)
+(* [given_up] takes the continuation of the strand. The closure is there before the effect is
+   performed: an asynchronous exception may strike where code allocates, and between [perform] and
+   [given_up] it would lose the strand. (It may strike where a partial application is called, too:
+   such a call begins with a look for signals.) *)
 type suspension = {
-  host : pool;
+  host : P.pool;
   register : Promise.waker -> unit;
   call : call ref;  (** the handler's *)
   given_up : ((unit, unit) Effect.Deep.continuation -> unit) option;
@@ -43,33 +43,34 @@ type suspension = {
 
 type _ Effect.t += Suspend : suspension -> unit Effect.t
 
-let wake_all_in pool () = Parking.wake_all pool.parking
-let wake_posters pool = if Atomic.get pool.posting > 0 then Outcome.firmly wake_all_in pool ()
+let wake_all_in (pool : P.pool) () = Parking.wake_all pool.parking
+let wake_posters (pool : P.pool) =
+  if Atomic.get pool.posting > 0 then Outcome.firmly wake_all_in pool ()
 
-(* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile:
-   then others may need the mailbox, and the job counts the share as late. *)
-let go_on_late w =
+(* The mailbox shows the job until its share is done, unless the worker has to wait meanwhile: then
+   other callers may need the mailbox, and the job counts the share as late. *)
+let go_on_late (w : P.t) =
   let { Mailbox.report; from; _ } = w.mailbox in
   w.own.in_share <- false;
   ignore (Atomic.fetch_and_add report.late 1);
   Mailbox.free w.mailbox;
-  (* It waits no longer for this one, and may do what others have not begun. *)
+  (* The region's caller waits no longer for this worker, and may run shares that none has begun. *)
   ignore (Parking.wake w.pool.parking from);
   wake_posters w.pool
 
-let[@inline] free_mailbox w = if w.own.in_share then go_on_late w
+let[@inline] free_mailbox (w : P.t) = if w.own.in_share then go_on_late w
 
 let raise_failure_at k (failure : Outcome.failure) =
   Effect.Deep.discontinue_with_backtrace k failure.exn failure.backtrace
 
 let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
-let count_suspended pool n = ignore (Atomic.fetch_and_add pool.suspended n)
+let count_suspended (pool : P.pool) n = ignore (Atomic.fetch_and_add pool.suspended n)
 
 type suspended = { fiber : Fiber.t; entry : Promise.any  (** goes on with it *) }
 
-(* The fiber, which is on this worker no longer, with an entry for a deque. Where an exception strikes before the fiber
-   goes on, it is raised where the fiber waits. *)
+(* The fiber, which has left this worker, with an entry for a deque. An exception that strikes
+   before the fiber goes on is raised where the fiber waits. *)
 let set_aside pool call k =
   let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
   let rest () =
@@ -91,29 +92,29 @@ let set_aside pool call k =
 
 (* May be done twice: all but one of its entries are stale. *)
 let resume pool rest =
-  let wake () = Outcome.firmly submit pool rest in
+  let wake () = Outcome.firmly Publish.submit pool rest in
   wake
 
-(* To the sleeping thread of that place, which is woken, and goes on with it unless somebody steals it first; whether it
-   sleeps. It looks for [left] after each sleep (Sleep.take_left). *)
-let leave_to w rest =
-  Atomic.compare_and_set w.left none rest
-  && (Parking.wake w.pool.parking w.index || not (Atomic.compare_and_set w.left rest none))
+(* The sleeping thread of that place is woken, and goes on with the strand unless a thief steals it
+   first. It looks for [left] after each sleep (Sleep.take_left). *)
+let leave_to (w : P.t) rest =
+  Atomic.compare_and_set w.left P.none rest
+  && (Parking.wake w.pool.parking w.index || not (Atomic.compare_and_set w.left rest P.none))
 
 (* A caller's thread that is awake runs something else meanwhile. *)
-let go_on { caller; _ } rest = if not (leave_to caller rest) then submit caller.pool rest
+let go_on { caller; _ } rest = if not (leave_to caller rest) then Publish.submit caller.pool rest
 
 let resume_call call rest =
   let wake () = Outcome.firmly go_on call rest in
   wake
 
 (* A share that suspends (it runs in a fiber: [run_share_on_top]) frees its worker's mailbox before
-   anybody can go on with it.
+   another worker can go on with it.
 
-   An exception that strikes here is the strand's, unless somebody goes on with that already. *)
+   An exception that strikes here is the strand's, unless another worker goes on with it already. *)
 let suspend pool register call k =
   match
-    Option.iter free_mailbox (owned_place ());
+    Option.iter free_mailbox (P.owned_place ());
     set_aside pool call k
   with
   | exception exn -> raise_at k exn
@@ -154,7 +155,7 @@ let handler_of_call mine =
   in
   { handler with effc }
 
-(* One that notes the first wait, before anybody can end it. *)
+(* Notes the first wait, before a waker can end it. *)
 let noting waited =
   let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
     match eff with
@@ -165,8 +166,7 @@ let noting waited =
   in
   { handler with effc }
 
-(* Runs [f] as that fiber; the one that ran here until now comes back. [records]: with backtraces. *)
-let aside w ~records fiber f x =
+let aside (w : P.t) ~records fiber f x =
   let before = w.own.fiber and recorded = Machine.backtrace_status () in
   let put_back () =
     Machine.record_backtrace recorded;
@@ -181,23 +181,24 @@ let aside w ~records fiber f x =
     put_back ();
     raise exn
 
-(* A recursion without end, each step of which awaits the next one, is to overflow as any other, not to use up all memory.
-   Each of these stacks has 128 words or more, and the runtime bounds one stack only. *)
+(* An endless recursion, each step of which awaits the next one, is to overflow as any other does,
+   and not to use up all memory. Each fiber's stack has [least_stack] words or more, and the runtime
+   bounds one stack only. *)
 let least_stack = 128
 let depth_between_looks = 256
 
-let refuse_endless w =
-  let { depth; _ } = w.own.fiber in
+let refuse_endless (w : P.t) =
+  let { P.depth; _ } = w.own.fiber in
   if depth land (depth_between_looks - 1) = 0 && depth > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
 let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Cancellation.run p)) p handler
 let in_fiber = Compat.fibers handler (fun p -> ignore (Cancellation.run p))
 
-(* A task that the strand on [w] awaits and nobody has begun, of the same home: on top of that strand, in a fiber of its
-   own. If the task waits, it alone is suspended, perhaps in the midst of a scope of its own. What [aside] does, in fewer
-   steps: the await is a checkpoint afterwards. *)
-let on_top w p =
+(* The task is of the strand's home, and no worker has begun it. If the task waits, it alone is
+   suspended, perhaps in the midst of a scope of its own. The steps are those of [aside], fewer: the
+   await is a checkpoint afterwards. *)
+let on_top (w : P.t) p =
   refuse_endless w;
   let before = w.own.fiber in
   w.own.stale <- true;
@@ -208,8 +209,8 @@ let on_top w p =
     Fiber.put (Fiber.place_after w) before;
     raise exn
 
-(* Those of [nowhere] know what they are a part of themselves (Fiber.carry). *)
-let execute w ~records p =
+(* A task of [nowhere] sets its context itself (Fiber.carry). *)
+let execute (w : P.t) ~records p =
   match Promise.state p with
   | Ready (_, { lineage = Within _ as lineage; _ }, _) when Cancellation.is_orphan lineage ->
     Promise.stop p
@@ -224,13 +225,12 @@ let execute w ~records p =
 
 (* {2 Stepping aside}
 
-   A worker looks up here, between two of its task's steps. If it is dismissed, the task moves: it
-   suspends, its continuation goes to this worker's deque, and who waits for it takes it from
-   there. What came through the inbox stays: it may last for ever, and callers have their own
-   calls to return to. So does a share: its region's caller looks for no tasks before all mailboxes
-   are free. *)
+   A worker looks up between two of its task's steps. If it is dismissed, the task moves: it
+   suspends, and its continuation goes to this worker's deque, where a thief takes it. A task that
+   came through the inbox stays: it may last for ever, and callers have their own calls to return
+   to. So does a share: its region's caller looks for no tasks before all mailboxes are free. *)
 
-let step_aside w =
+let step_aside (w : P.t) =
   if
     Load.is_over_budget w
     && w.own.fiber.handled
@@ -248,7 +248,7 @@ let look_up_now w =
   look w;
   step_aside w
 
-let[@inline] look_up w = if Atomic.get w.look <> 0 then look_up_now w
+let[@inline] look_up (w : P.t) = if Atomic.get w.look <> 0 then look_up_now w
 let look_up_if_due w = if Load.is_due w then look_up_now w
 
 (* An asynchronous exception that comes as one is noted is raised afterwards. *)
@@ -260,12 +260,12 @@ let note (report : Mailbox.report) index exn =
     Leftmost.note report.failures index failure;
     raise exn
 
-(* The report lies on a line of the caller's, which another worker touches only here: to fetch it would make an empty
-   region a third longer. *)
+(* The report lies on a cache line of the caller's, which another worker touches here only: to fetch
+   that line would make an empty region a third longer. *)
 let note_failure share index report = try share index with exn -> note report index exn
 
 (* Nothing is allocated before the share's first step. *)
-let run_share_as fiber w index share report =
+let run_share_as fiber (w : P.t) index share report =
   let before = w.own.fiber in
   Fiber.switch w fiber;
   match note_failure share index report with
@@ -277,10 +277,10 @@ let run_share_as fiber w index share report =
 let run_share w index share report =
   run_share_as (Fiber.plain w ~handled:false) w index share report
 
-(* Somebody else's share, on top of a strand that may hold the very lock for which the share will
-   wait: so it can suspend. [take] gets it, and fills in the letter, with which [share] is run; then [ended] is
-   called once, whatever strikes: all is made before that needs memory, and a share that is struck before its first
-   step has failed. Whether it was got. *)
+(* Another caller's share, on top of a strand that may hold the very lock for which the share will
+   wait: so the share has a fiber, and can suspend. [take] gets the job and fills in the letter;
+   the result is whether it got one. Then [ended] is called once, whatever strikes: all closures
+   are made before [take]. A share that is struck before its first step has failed. *)
 let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
   let begun = ref false and over = ref false in
   let finish () () =
@@ -300,17 +300,17 @@ let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
   let run () = Compat.match_with body () handler in
   let fiber = Fiber.plain w ~handled:true in
   take ()
-  &&
-  match aside w ~records:letter.backtrace fiber run () with
-  | () -> true
-  | exception exn when !begun -> raise exn
-  | exception exn ->
-    note letter.report index exn;
-    ended ~here:true;
+  && begin
+    (try aside w ~records:letter.backtrace fiber run ()
+     with exn ->
+       if !begun then raise exn;
+       note letter.report index exn;
+       ended ~here:true);
     true
+  end
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
-let end_share w ~here (report : Mailbox.report) ~from =
+let end_share (w : P.t) ~here (report : Mailbox.report) ~from =
   let frees = here && w.own.in_share in
   if frees then begin
     w.own.in_share <- false;
@@ -321,13 +321,13 @@ let end_share w ~here (report : Mailbox.report) ~from =
   if frees then wake_posters w.pool
 
 (* [w]'s mailbox showed the job. A signal's handler may have come since, and served it. *)
-let take_job w job =
+let take_job (w : P.t) job =
   Mailbox.try_begin w.mailbox job
   &&
   (w.own.in_share <- true;
    true)
 
-let serve_on_top w job =
+let serve_on_top (w : P.t) job =
   let letter = Mailbox.blank () in
   let take () =
     take_job w job
@@ -340,7 +340,7 @@ let serve_on_top w job =
     ~ended:(fun ~here -> end_share w ~here letter.report ~from:letter.from)
 
 (* Whether there was a job. Between taking it and the handler no exception strikes. *)
-let serve_one w ~on_top =
+let serve_one (w : P.t) ~on_top =
   free_mailbox w;
   let job = Mailbox.posted w.mailbox in
   job <> Mailbox.none
@@ -363,11 +363,10 @@ let serve_one w ~on_top =
 
 let serve w = ignore (serve_one w ~on_top:true)
 
-(* While its thread is in another pool, a worker's shares are done by who asks for them. *)
-let go_away w =
+let go_away (w : P.t) =
   free_mailbox w;
   Fiber.note_checked w;
   Atomic.set w.away true;
   if not (Mailbox.is_idle w.mailbox) then Parking.wake_all w.pool.parking
 
-let come_back w = Atomic.set w.away false
+let come_back (w : P.t) = Atomic.set w.away false
