@@ -24,7 +24,7 @@ let runtime_insides =
 (* The records of which a worker, and a pool, are made: each is counted once. *)
 let worker_records =
   [
-    ("src/core/sched/place.ml", [ "t"; "own"; "joinable" ]);
+    ("src/core/sched/place.ml", [ "t"; "own" ]);
     ("src/core/sched/finding.ml", [ "t" ]);
     ("src/core/sched/cpu_wait.ml", [ "t" ]);
     ("src/core/sched/counts.ml", [ "t" ]);
@@ -214,11 +214,11 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 18_160 15_500 (lines_of code);
-    limit "lines of src/core" 8_952 7_000 (lines_of core);
+    limit "lines of src" 18_400 15_500 (lines_of code);
+    limit "lines of src/core" 9_200 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
-    limit "fields of a worker's records" 57 45 (fields_of worker_records);
-    limit "fields of a pool" 31 25 (fields_of pool_records);
+    limit "fields of a worker's records" 46 45 (fields_of worker_records);
+    limit "fields of a pool" 25 25 (fields_of pool_records);
     limit "modules without an interface" 8 0 (all_of without_interface);
     limit "opens of a module of the project" 9 0 (all_of opens);
     limit "functions over 25 lines" 6 0 (all_of long_functions);

@@ -8,9 +8,9 @@ let nothing_to_do = Promise.(any (make nowhere ignore))
 
 let make_pool ?(hire = ignore) ?(watch = ignore) ~residents ~allowed () =
   let pool =
-    Place.make_pool ~name:"by hand" ~number:0 ~wanted:3 ~insists:true ~promised:1 ~minor_heap:None
-      ~regulars:3 ~pauses:0 ~hire ~watch
+    Place.make_pool ~name:"by hand" ~number:0 ~wanted:(Exactly 3) ~minor_heap:None ~regulars:3
   in
+  Sleep.help := { hire; watch };
   Atomic.set pool.workers (Array.init 3 (Place.make pool));
   Atomic.set pool.size 3;
   Atomic.set pool.reach 3;
@@ -59,7 +59,7 @@ let search_of_one_dismissed ~until =
   let pool = make_pool ~residents:2 ~allowed:1 () in
   sleeps pool 1;
   push pool;
-  (try Worker.search (Place.workers pool).(2) ~pauses:pool.pauses ~until with Exit -> ());
+  (try Worker.search (Place.workers pool).(2) ~pauses:0 ~until with Exit -> ());
   check_int "searching" 0 (Atomic.get pool.searching);
   check_awake pool 1 true
 
@@ -114,7 +114,7 @@ let asks_if_one_is_missing () =
   let hire _ = incr asked and watch () = incr watches in
   let pool = make_pool ~hire ~watch ~residents ~allowed:0 () in
   Atomic.set pool.refused refused;
-  Atomic.set pool.counted_on counted_on;
+  if counted_on then Place.count_on pool 1;
   Atomic.set pool.allowed allowed;
   Sleep.wake_for_work pool;
   check_int "asks" (Bool.to_int (residents < allowed || refused <> 0)) !asked;

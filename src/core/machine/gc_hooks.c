@@ -133,6 +133,13 @@ static void look_up(void) {
   call(&next_hook);
 }
 
+/* When the calling domain's worker was reminded last, in ticks; 0: never. */
+value muster_called_up_at(value unit) {
+  (void)unit;
+  struct last_look *last = my_last_look();
+  return Val_long(last == NULL ? 0 : last->at);
+}
+
 /* [index]: where domain-local storage keeps the domain's worker, -1 if that is not known. */
 value muster_look_up_every(value index, value every) {
   if (Long_val(index) >= 0 && !__atomic_exchange_n(&hooked, 1, __ATOMIC_RELAXED)) {

@@ -25,6 +25,7 @@ external set_minor_heap : words:int -> unit = "muster_set_minor_heap"
 external free_stacks : keep:int -> unit = "muster_free_stacks" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
+external called_up_at : unit -> int = "muster_called_up_at" [@@noalloc]
 external look_up_every : int -> int -> unit = "muster_look_up_every"
 [@@noalloc]
 (** Place of a worker in domain-local storage, or -1; ticks. *)
@@ -33,6 +34,7 @@ let record_backtrace status = if backtrace_status () <> status then Printexc.rec
 let rate = ticks_per_us ()
 let ticks_of_us us = Int.max 1 (us * rate / 1024)
 let join_turns = 100
+let search_pauses = 10
 let seconds_of_ticks n = float n *. 1024. /. (1e6 *. float rate)
 let stacks_of_domain = Domain.DLS.new_key (fun () -> Domain.at_exit (fun () -> free_stacks ~keep:0))
 let free_stacks_at_end () = Domain.DLS.get stacks_of_domain

@@ -27,6 +27,10 @@ val join_turns : int
 (** How often a join looks whether the other branch has ended before it waits: about 1 us. The model
     checker replaces it by 0. *)
 
+val search_pauses : int
+(** So often a worker that searches pauses before it yields, where it has a CPU to itself. The same
+    is true of it. *)
+
 val backtrace_status : unit -> bool
 (** [Printexc.backtrace_status] of the calling domain, without the cost of a full call. *)
 
@@ -103,6 +107,10 @@ val free_stacks_at_end : unit -> unit
 val domain_must_stay : unit -> bool
 (** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
     survive its end well, or has other threads, for which its end would wait. *)
+
+val called_up_at : unit -> int
+(** When the collector called up the calling domain's worker last, in ticks ({!look_up_every}); 0:
+    never. *)
 
 val look_up_every : int -> int -> unit
 (** [look_up_every index ticks] makes the collector remind a domain's worker, at a minor collection

@@ -47,14 +47,14 @@ let check_create fn ~domains ~minor_heap_words =
 
 let note_size (pool : t) ~least =
   let size = Atomic.get pool.size and available = Load.cpus () in
-  let asked = if pool.wanted = max_int then "" else Printf.sprintf "%d asked for" pool.wanted in
+  let asked n = Printf.sprintf "%d asked for" n in
+  let usable = "the process may use " ^ Load.plural available "CPU" in
   let why =
-    if size < least then "the runtime gave no more domains"
-    else if pool.insists then asked ^ ", ~oversubscribe"
-    else if pool.wanted <= available then asked
-    else
-      let usable = "the process may use " ^ Load.plural available "CPU" in
-      if asked = "" then usable else asked ^ ", " ^ usable
+    match pool.wanted with
+    | _ when size < least -> "the runtime gave no more domains"
+    | Exactly n -> asked n ^ ", ~oversubscribe"
+    | At_most n when n <= available -> asked n
+    | At_most n -> if n = max_int then usable else asked n ^ ", " ^ usable
   in
   Load.decide ~pool (Load.plural size "worker") why
 
@@ -104,6 +104,8 @@ let look_at_machine () =
   Load.refresh_cpus (Machine.now ());
   Machine.look_up_every P.index_in_state Load.every
 
+let () = Sleep.help := { hire = Resident.hire_one; watch = Watchdog.start }
+
 let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create "Pool.create" ~domains ~minor_heap_words;
   look_at_machine ();
@@ -114,11 +116,9 @@ let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_hea
   let number = Atomic.fetch_and_add pools_made 1 in
   let regulars = count_regulars ~size ~wanted ~promised ~oversubscribe in
   let pool =
-    P.make_pool ~name:(choose_name name number) ~number ~wanted ~insists:oversubscribe
-      ~promised:(Int.min promised (regulars - 1))
+    P.make_pool ~name:(choose_name name number) ~number
+      ~wanted:(if oversubscribe then Exactly wanted else At_most wanted)
       ~minor_heap:(Heap.choice minor_heap_words) ~regulars
-      ~pauses:(if size > cpus then 0 else 10)
-      ~hire:Resident.hire_one ~watch:Watchdog.start
   in
   Atomic.set pool.workers (Array.init regulars (P.make pool));
   Option.iter (set_heap pool) (Heap.for_workers ~chosen:pool.minor_heap ~workers:size);

@@ -102,7 +102,7 @@ let rec summon ?(tries = 20) (pool : P.pool) (v : P.t) =
   || begin
     Sleep.need pool (Atomic.get pool.size - 1) ~ms:100;
     let before = Atomic.get pool.residents in
-    pool.hire pool;
+    Sleep.hire pool;
     if Atomic.get v.owner <> 0 || Atomic.get pool.residents > before then summon pool v
     else
       tries > 0 && may_yet_come pool

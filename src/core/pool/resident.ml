@@ -80,32 +80,49 @@ let call_another (pool : P.pool) =
     || Caller.keeps_time pool
   in
   if Atomic.get pool.residents = 0 && waits_for_a_resident () then Sleep.ask_for_one pool
-  else if Atomic.get pool.counted_on && Sleep.a_task_waits pool then Sleep.wake_for_work pool
+  else if Atomic.get pool.promised > 0 && Sleep.a_task_waits pool then Sleep.wake_for_work pool
+
+(* {2 Domains} *)
+
+type joinable = {
+  place : P.t;  (** where it works *)
+  domain : unit Domain.t;
+  told : bool Atomic.t;  (** what its end raised: several may join it, and it raises in each *)
+}
+
+(* Those that work, and those that have ended and that nobody has joined. *)
+let domains : joinable list Atomic.t = Atomic.make []
+
+let domains_of w = List.filter (fun { place; _ } -> place == w) (Atomic.get domains)
+let forget joined = P.change domains (List.filter (fun it -> not (List.memq it joined)))
 
 (* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one,
    for output that cannot be written) is no matter of who joins it. *)
-let join ({ domain; told } : P.joinable) =
+let join { domain; told; _ } =
   Uncaught.protect (fun () ->
       try Domain.join domain with exn when Atomic.exchange told true -> ignore exn)
 
-let is_own ({ domain; _ } : P.joinable) = Domain.get_id domain = Domain.self ()
+let is_own { domain; _ } = Domain.get_id domain = Domain.self ()
 
 (* The domains that were here before are joined at the end, when that costs nothing, and by one
    whose place is anybody's again: as long as it has it, others may wait for what it would do. (Not
    who hires joins them: it may be the same domain, about to end.) Whoever hired this one may not
    have noted it yet, and is not waited for either: a signal's handler may have come before the
    note, and wait for this worker. *)
-let note_others (w : P.t) before =
-  before := List.filter (fun joinable -> not (is_own joinable)) (Atomic.get w.domains)
+let note_others w before =
+  before := List.filter (fun joinable -> not (is_own joinable)) (domains_of w)
 
-let join_others (w : P.t) before =
+let join_others before () =
   List.iter join !before;
-  P.change w.domains (List.filter (fun joinable -> not (List.memq joinable !before)))
+  forget !before
 
-let rec join_all (w : P.t) =
-  let all = Atomic.get w.domains in
-  List.iter join all;
-  if not (Atomic.compare_and_set w.domains all []) then join_all w
+let rec join_all w =
+  match domains_of w with
+  | [] -> ()
+  | all ->
+    List.iter join all;
+    forget all;
+    join_all w
 
 (* A caller that works on the mailbox wakes this one afterwards (Region). *)
 let rec lock_mailbox (w : P.t) =
@@ -158,7 +175,7 @@ let work_as_resident (w : P.t) ~before =
   surely w.pool serve w ();
   surely w.pool note_others w before;
   take_leave w;
-  surely w.pool join_others w before;
+  surely w.pool join_others before ();
   (* Last: to leave may be to serve a share, in a fiber. *)
   Machine.free_stacks ~keep:0
 
@@ -171,10 +188,7 @@ let hire_at (pool : P.pool) (w : P.t) hiring =
   if Atomic.get pool.reach <= w.index then P.change pool.reach (Int.max (w.index + 1));
   (* While the caller takes no signals: one that came during the start would strike before the note.
      *)
-  let noted domain =
-    P.change w.domains (List.cons { P.domain; told = Atomic.make false });
-    ignore (Atomic.fetch_and_add pool.started 1)
-  in
+  let noted domain = P.change domains (List.cons { place = w; domain; told = Atomic.make false }) in
   ignore (Machine.spawn ~noted (resident w ~before:(ref []) hiring))
 
 type hired =

@@ -70,6 +70,7 @@ let stats (pool : Place.pool) =
   let sum part = sum pool part in
   let total part = sum (fun (w : Place.t) -> part (Atomic.get w.published)) in
   let collecting (w : Place.t) = Atomic.get w.collecting in
+  let residents = Atomic.get pool.residents and ended = Atomic.get pool.ended in
   let cpus = Load.cpus () and { Governor.lent; _ } = Atomic.get Load.governor in
   {
     size = Atomic.get pool.size;
@@ -80,11 +81,11 @@ let stats (pool : Place.pool) =
     regions = total (fun (c : Counts.t) -> c.regions);
     cpus;
     lent;
-    workers = callers pool + Atomic.get pool.residents;
+    workers = callers pool + residents;
     allowed = allowed pool ~usable:(cpus - lent);
     minor_heap_words = heaps pool;
-    domains_started = Atomic.get pool.started;
-    domains_ended = Atomic.get pool.ended;
+    domains_started = residents + ended;
+    domains_ended = ended;
     waits = total (fun (c : Counts.t) -> c.waits);
     waited_seconds = float (total (fun (c : Counts.t) -> c.waited)) /. 1e9;
     minor_collections = sum (fun (w : Place.t) -> Atomic.get w.collected);

@@ -85,8 +85,7 @@ let is_calm ~before now = now.collections - before.collections <= 1
 (* {2 What waits} *)
 
 let is_short (pool : P.pool) =
-  Atomic.get pool.counted_on
-  && Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < Sleep.promised pool
+  Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < Sleep.promised pool
 
 let stands_back_asleep (w : P.t) =
   P.is_taken w && Parking.is_asleep w.pool.parking w.index && Search.stands_back w
@@ -138,7 +137,7 @@ let help w ~ms now =
   let call () =
     if Sleep.a_task_waits w.pool then begin
       Sleep.need w.pool (Int.max 1 (Int.min most (before + 1))) ~ms;
-      w.pool.hire w.pool
+      Sleep.hire w.pool
     end
   in
   Publish.kept_open w.pool call;

@@ -17,7 +17,7 @@
    move (Run.step_aside), else after it. Its domain ends, for a parked one would still have to
    be run by the machine at each minor collection. [hire] brings one back (Resident).
 
-   What is shared, and who writes it: [decisions], [view], [governor], [collection_rate], each by
+   What is shared, and who writes it: [decisions], [governor], [collection_rate], each by
    any worker that looks, by compare-and-set of the whole; [allowed] and [size] of a pool by any
    worker that looks, and again if what it went by has changed meanwhile. *)
 
@@ -57,17 +57,12 @@ let mode, ignored_mode =
   | Some _ when Option.is_some Flips.draw -> (On, None)
   | ignored -> (On, ignored)
 
-let is_bound (pool : P.pool) = Option.is_some Flips.draw || not pool.insists
+let is_bound (pool : P.pool) =
+  match pool.wanted with Exactly _ -> Option.is_some Flips.draw | At_most _ -> true
+
 let online = Int.max 1 (Machine.online_cpus ())
 
-type view = { cpus : int; affinity : int; read_at : int  (** in ns *) }
-(** What the process may use, as of the last look. *)
-
-let view =
-  Atomic.make
-    { cpus = Cpu.available (); affinity = Cpu.affinity (); read_at = Machine.now () }
-
-let cpus () = (Atomic.get view).cpus
+let cpus = Cpus.usable
 let governor = Atomic.make Governor.start
 let lent () = (Atomic.get governor).lent
 let collection_rate = Atomic.make Collection_rate.start
@@ -166,11 +161,12 @@ let rec share_out () =
 (* A thread that opens a pool looks at the number again afterwards: so it is there before the list
    is read. *)
 let resize (pool : P.pool) =
-  if not pool.insists then begin
-    let size = Int.min (Int.min pool.wanted (cpus ())) pool.regulars in
+  match pool.wanted with
+  | Exactly _ -> ()
+  | At_most most ->
+    let size = Int.min (Int.min most (cpus ())) pool.regulars in
     Atomic.set pool.size size;
     P.change pool.reach (Int.max size)
-  end
 
 let use_as_many ~before available =
   List.iter resize (Atomic.get P.open_pools);
@@ -179,20 +175,15 @@ let use_as_many ~before available =
     (Printf.sprintf "the process may use as many now, and might use %d before" before);
   share_out ()
 
-(* A container may be resized, which is read from files in half a millisecond, or the process
-   bound to other CPUs, which a system call tells in 1 us. *)
 let refresh_cpus ?(files = true) now =
-  let seen = Atomic.get view and affinity = Cpu.affinity () in
-  if (files && now - seen.read_at > 1000 * ms) || affinity <> seen.affinity then begin
-    let cpus = Cpu.available_now ~before:seen.cpus in
-    if Atomic.compare_and_set view seen { cpus; affinity; read_at = now } && cpus <> seen.cpus
-    then use_as_many ~before:seen.cpus cpus
-  end
+  match Cpus.refresh ~files now with
+  | Same -> ()
+  | Changed { before; usable } -> use_as_many ~before usable
 
 (* The machine's number of runnable threads says something about our CPUs only if those are the
    machine's. *)
 let runnable () =
-  if (Atomic.get view).affinity <> online then None
+  if Cpus.affinity () <> online then None
   else match Machine.runnable () with -1 -> None | n -> Some n
 
 let load = function

@@ -27,16 +27,9 @@ type t = {
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another thread *)
   dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Load) *)
-  domains : joinable list Atomic.t;
-      (** the resident's, and those before it that nobody has joined *)
   left : Promise.any Atomic.t;  (** for its thread, which sleeps: the fiber that goes on ([Run.leave_to]) *)
   own : own;
   published : Counts.t Atomic.t;  (** as of the owner's last pause *)
-}
-
-and joinable = {
-  domain : unit Domain.t;
-  told : bool Atomic.t;  (** what its end raised: several may join it, and it raises in each *)
 }
 
 and own = {
@@ -46,8 +39,6 @@ and own = {
   mutable filling : bool;  (** hands out tasks until [high] *)
   mutable stale : bool;  (** may have left entries of tasks that it ran in place (Task.await) *)
   mutable bored : bool;  (** has slept its fill *)
-  mutable watched : int;  (** forks that looked at the clock, and ... *)
-  mutable watched_since : int;  (** ... when so many had, in ticks (Publish.forks_densely) *)
   finding : Finding.t;
   cpu_wait : Cpu_wait.t;
   counts : Counts.t;
@@ -71,36 +62,34 @@ and pool = {
   number : int;  (** unlike the name, no other pool's *)
   workers : t array Atomic.t;
       (** grows by a place for one more caller; whoever reads it twice may find more *)
-  wanted : int;  (** workers asked for *)
-  insists : bool;  (** on that number, whatever the machine has *)
+  wanted : wanted;
   size : int Atomic.t;
   reach : int Atomic.t;  (** the largest size so far, or place of a resident, counted from 1 *)
   allowed : int Atomic.t;  (** residents that may work now: those of places 1 to [allowed] *)
   refused : int Atomic.t;  (** when there was no domain to be had, in ns; 0 otherwise *)
   needed : int Atomic.t;  (** residents that must be there whatever the machine does, ... *)
   needed_until : int Atomic.t;  (** ... until then, in ns *)
-  counted_on : bool Atomic.t;  (** has had tasks that may count on residents ({!Sleep.promised}) *)
-  promised : int;  (** residents that its creator promises to such tasks, whatever the machine does *)
+  promised : int Atomic.t;  (** residents on which its tasks may count, whatever the machine does *)
   minor_heap : int option;  (** [Heap.choice] *)
   regulars : int;  (** places that were made with the pool: one caller's and the residents' *)
   posting : int Atomic.t;  (** callers that wait for a mailbox to be idle *)
   inbox : Promise.any Inbox.t;
   parking : Parking.t;
-  pauses : int;  (** before the first yield; 0 where workers outnumber CPUs *)
   searching : int Atomic.t;  (** workers between finding nothing and sleeping *)
   residents : int Atomic.t;
-  started : int Atomic.t;  (** domains *)
-  ended : int Atomic.t;
+  ended : int Atomic.t;  (** domains *)
   suspended : int Atomic.t;  (** tasks that wait for something *)
   closing : bool Atomic.t;
   inherited : bool Atomic.t;  (** backtrace setting of who sent the last outside item *)
   strays : (int * exn) list Atomic.t;
       (** asynchronous exceptions to be raised later: by that thread, or by anyone (0) *)
-  hire : pool -> unit;  (** one more resident, if one is missing and can be had *)
-  watch : unit -> unit;  (** starts the watchdog, if it is not there (Watchdog) *)
   mutable home : Promise.home;  (** set once, before anybody sees the pool *)
   leaving : Machine.Sleeper.t list Atomic.t;  (** who waits for workers to leave *)
 }
+
+and wanted =
+  | Exactly of int  (** so many workers, whatever the machine has *)
+  | At_most of int  (** as many as there are CPUs, but not more than so many *)
 
 type Promise.owner += Pool of pool
 
@@ -135,8 +124,6 @@ let make_own home index =
       filling = true;
       stale = false;
       bored = false;
-      watched = 0;
-      watched_since = 0;
       finding = Finding.make ~none index;
       cpu_wait = Cpu_wait.make ();
       counts = Counts.make ();
@@ -158,7 +145,6 @@ let make pool index =
       mailbox = Mailbox.create ~is_open:(not resident);
       on_domain = Atomic.make true;
       dormant = Atomic.make false;
-      domains = Atomic.make [];
       backtrace = Compat.padded (Atomic.make false);
       away = Compat.padded (Atomic.make false);
       left = Atomic.make none;
@@ -177,18 +163,25 @@ let places_in_use pool =
 (* So far. *)
 let has_one_caller pool = Array.length (workers pool) = pool.regulars
 
-(* Tasks of [Task.async] may count on running beside each other. ([both] and loops promise no such thing.) *)
-let[@inline] count_on_others pool =
-  if not (Atomic.get pool.counted_on) then Atomic.set pool.counted_on true
+let rec change cell f =
+  let old = Atomic.get cell in
+  if not (Atomic.compare_and_set cell old (f old)) then change cell f
 
-let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pauses ~hire
-    ~watch =
+(* From now on the pool's tasks may count on so many residents: they may wait for each other in a
+   way that the pool does not see. *)
+let[@inline] count_on pool residents =
+  if Atomic.get pool.promised < residents then change pool.promised (Int.max residents)
+
+(* Tasks of [Task.async] may count on running beside each other, but in a pool of one worker.
+   ([both] and loops promise no such thing.) *)
+let[@inline] count_on_others pool = count_on pool (Int.min 1 (Atomic.get pool.size - 1))
+
+let make_pool ~name ~number ~wanted ~minor_heap ~regulars =
   let pool =
     {
       name;
       number;
       wanted;
-      insists;
       minor_heap;
       workers = Atomic.make [||];
       regulars;
@@ -197,23 +190,18 @@ let make_pool ~name ~number ~wanted ~insists ~promised ~minor_heap ~regulars ~pa
       reach = Atomic.make 1;
       allowed = Compat.padded (Atomic.make 0);
       refused = Atomic.make 0;
-      counted_on = Atomic.make false;
-      promised;
+      promised = Atomic.make 0;
       needed = Atomic.make 0;
       needed_until = Atomic.make 0;
       inbox = Inbox.create none;
-      pauses;
       parking = Parking.create regulars;
       searching = Compat.padded (Atomic.make 0);
       residents = Atomic.make 0;
-      started = Atomic.make 0;
       ended = Atomic.make 0;
       suspended = Compat.padded (Atomic.make 0);
       closing = Atomic.make false;
       inherited = Atomic.make false;
       strays = Atomic.make [];
-      hire;
-      watch;
       home = Promise.nowhere;
       leaving = Atomic.make [];
     }
@@ -230,8 +218,7 @@ let is_watched = Compat.padded (Atomic.make false)
 (* What a thread outside every pool finds: a worker that nobody owns. *)
 let nobody =
   let pool =
-    make_pool ~name:"" ~number:(-1) ~wanted:1 ~insists:false ~promised:0 ~minor_heap:None
-      ~regulars:1 ~pauses:0 ~hire:ignore ~watch:ignore
+    make_pool ~name:"" ~number:(-1) ~wanted:(At_most 1) ~minor_heap:None ~regulars:1
   in
   let w = make pool 0 in
   Atomic.set pool.workers [| w |];
@@ -250,11 +237,6 @@ let unshown = Compat.padded (Atomic.make 0)
 
 let[@inline] all_shown () = Atomic.get unshown = 0
 
-let rec change cell f =
-  let old = Atomic.get cell in
-  if not (Atomic.compare_and_set cell old (f old)) then change cell f
-
-(* Why a checkpoint (Fiber) has to look further than at this: none, one or both of two reasons. *)
 let attention = Compat.padded (Atomic.make 0)
 let stops = 1 (* something was stopped, or has a deadline: from then on *)
 let shortage = 2 (* some pool has fewer workers than it would like to have (Load) *)

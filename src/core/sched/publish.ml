@@ -9,21 +9,13 @@ let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (P.alone w) then s
 (* Code that may have a deadline is not quiet: it looks at every fork. *)
 let watches_clock (w : P.t) = w.own.fiber.context != P.uncancelled && Timer.are_set ()
 
-(* To look costs ten forks. But code that forks that densely allocates, too: the next collection is
-   some 40,000 forks away, and calls the worker up (if it knows where to find the worker). So the
-   worker may be quiet until then. Fewer would not tell: the way down a tree is dense until the
-   first leaf. *)
-let few_forks = 256
-let dense = Machine.ticks_of_us few_forks
+(* To look costs ten forks. But the collector calls a worker up every 2 ms while its code allocates
+   that much (if it knows where to find the worker). So the worker may be quiet until the next call
+   if the last one was a moment ago. *)
+let moment = Machine.ticks_of_us 8000
 
-let forks_densely (w : P.t) =
-  w.own.watched <- w.own.watched + 1;
-  P.index_in_state >= 0
-  && w.own.watched land (few_forks - 1) = 0
-  &&
-  let since = w.own.watched_since in
-  w.own.watched_since <- Machine.ticks ();
-  w.own.watched_since - since < dense
+let is_called_up_often () =
+  P.index_in_state >= 0 && Machine.ticks () - Machine.called_up_at () < moment
 
 (* So does a worker of a pool that is short of workers: it may be the first to see that the pool
    need not be (Load). *)
@@ -34,7 +26,7 @@ let keeps_looking (w : P.t) = watches_clock w || P.is_short w.pool
 let[@inline never] hush (w : P.t) =
   w.own.filling <- false;
   set_quiet w 1;
-  if Atomic.get w.look <> 0 || (keeps_looking w && not (forks_densely w)) then set_quiet w 0
+  if Atomic.get w.look <> 0 || (keeps_looking w && not (is_called_up_often ())) then set_quiet w 0
   else if Deque.size w.deque <= P.low then rouse w
 
 let wants_tasks (w : P.t) =

@@ -67,6 +67,12 @@ let a_task_waits (pool : P.pool) =
 
 (* {2 More residents} *)
 
+type help = { hire : P.pool -> unit; watch : unit -> unit }
+
+(* Set before there is a pool (Pool), as Resident and Watchdog lie above this module. *)
+let help = ref { hire = ignore; watch = ignore }
+let hire pool = !help.hire pool
+
 let still_needed (pool : P.pool) =
   let needed = Atomic.get pool.needed in
   if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
@@ -86,26 +92,25 @@ let call_ms = 200
 
 let[@inline never] ask_for_one (pool : P.pool) =
   need pool 1 ~ms:call_ms;
-  pool.hire pool
+  hire pool
 
 let[@inline] is_one_missing (pool : P.pool) =
   Atomic.get pool.residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0
 
-let hire_if_missing (pool : P.pool) = if is_one_missing pool then pool.hire pool
-let promised (pool : P.pool) = Int.max pool.promised (Int.min 1 (Atomic.get pool.size - 1))
+let hire_if_missing (pool : P.pool) = if is_one_missing pool then hire pool
+let promised (pool : P.pool) = Int.min (Atomic.get pool.promised) (pool.regulars - 1)
 
 let[@inline] is_watch_missing (pool : P.pool) =
   (not (Atomic.get P.is_watched))
-  && Atomic.get pool.counted_on
   && Atomic.get pool.allowed < promised pool
 
 let[@inline] is_anybody_missing pool = is_one_missing pool || is_watch_missing pool
-let watch (pool : P.pool) = if not (Atomic.get P.is_watched) then pool.watch ()
+let watch () = if not (Atomic.get P.is_watched) then !help.watch ()
 
 (* Where there is no CPU for the one that is missing, fewer may be allowed afterwards. *)
 let hire_for_work (pool : P.pool) =
   hire_if_missing pool;
-  if is_watch_missing pool then pool.watch ()
+  if is_watch_missing pool then !help.watch ()
 
 (* {2 Wakes} *)
 
@@ -118,7 +123,7 @@ let wake_for_work (pool : P.pool) =
 (* A searching resident asks again when it has searched ([stop_searching]). *)
 let wake_for_inbox (pool : P.pool) =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
-  watch pool;
+  watch ();
   let { P.parking; _ } = pool and allowed = Atomic.get pool.allowed in
   if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
   else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin
@@ -153,8 +158,11 @@ let idle_ms = 150
 (* Regions end, and the next one comes, within microseconds: while a worker yields it sees neither
    for half a microsecond. A worker that reads nobody else's line but the one that it waits for
    pauses longer, and longer still in a search that follows a region. *)
-let region_pauses (pool : P.pool) = 4 * pool.pauses
-let search_pauses (pool : P.pool) ~served = if served then 16 * pool.pauses else pool.pauses
+let pauses (pool : P.pool) =
+  if Atomic.get pool.size > Cpus.usable () then 0 else Machine.search_pauses
+
+let region_pauses pool = 4 * pauses pool
+let search_pauses pool ~served = if served then 16 * pauses pool else pauses pool
 
 let rec spin_since ~found pauses since =
   found ()
@@ -230,7 +238,7 @@ let spin_and_park (w : P.t) ~pauses ~until ~found ~stands_back ~stop ~settle =
   let announce () =
     if stands_back w then begin
       Parking.announce_aside w.pool.parking w.index;
-      watch w.pool
+      watch ()
     end
     else Parking.announce w.pool.parking w.index;
     stop ()

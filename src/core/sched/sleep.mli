@@ -17,6 +17,16 @@ val need : Place.pool -> int -> ms:int -> unit
 val still_needed : Place.pool -> int
 (** How many {!need} allows at this moment, or 0. *)
 
+type help = {
+  hire : Place.pool -> unit;  (** One more resident, if one is missing and can be had. *)
+  watch : unit -> unit;  (** Starts the watchdog, if it is not there. *)
+}
+
+val help : help ref
+(** Pool sets it, before there is a pool. *)
+
+val hire : Place.pool -> unit
+
 val ask_for_one : Place.pool -> unit
 (** Even where the caller is the only worker: something has come that no caller waits for. *)
 

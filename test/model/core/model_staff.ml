@@ -88,7 +88,7 @@ let sent_beside_a_caller =
 let offered_beside_a_caller =
   model ~residents:1 ~domains:1 "a task is offered while the last resident leaves a caller behind"
     (fun t ->
-      Atomic.set t.pool.counted_on true;
+      Atomic.set t.pool.promised 1;
       [ World.at t.pool 0 (fun w -> Publish.offer w ~wake:true (task t 0)); leaves t ])
 
 let sent_to_nobody =

@@ -44,7 +44,7 @@ let leaving ?(residents = 0) name comes =
   let start () =
     let t = make ~residents () in
     Atomic.set t.pool.allowed 0;
-    Atomic.set t.pool.counted_on true;
+    Atomic.set t.pool.promised 1;
     Atomic.set is_watched true;
     let verdict () = Model.faults [ ("nobody watches", not (Atomic.get is_watched)) ] in
     Model.{ processes = [ leaves t; comes t ]; verdict }
@@ -68,7 +68,7 @@ let helping name comes =
   let start () =
     let t = make ~hire:Resident.hire_one ~residents:0 () in
     Atomic.set t.pool.allowed 0;
-    Atomic.set t.pool.counted_on true;
+    Atomic.set t.pool.promised 1;
     Atomic.set is_watched true;
     Domain.prepare ~first:2 1;
     let verdict () = Model.faults [ ("the task did not run once", t.runs <> 1) ] in

@@ -10,10 +10,10 @@ let claim w = Atomic.set w.owner (10 + w.index)
 let pool ?(hire = ignore) ?watch ?(extra = 0) ?(calls = true) ?residents size =
   let residents = Option.value residents ~default:(size - 1) in
   let pool =
-    make_pool ~name:"model" ~number:0 ~wanted:size ~insists:true ~promised:1 ~minor_heap:None
-      ~regulars:size ~pauses:0 ~hire
-      ~watch:(Option.value watch ~default:ignore)
+    make_pool ~name:"model" ~number:0 ~wanted:(Exactly size) ~minor_heap:None ~regulars:size
   in
+  Sleep.help := { hire; watch = Option.value watch ~default:ignore };
+  Atomic.set Resident.domains [];
   Parking.reach pool.parking (size + extra - 1);
   Atomic.set pool.workers (Array.init (size + extra) (make pool));
   Atomic.set pool.size size;

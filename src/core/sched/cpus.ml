@@ -1,0 +1,21 @@
+let refresh_ns = 1_000_000_000
+
+type view = { usable : int; affinity : int; read_at : int  (** in ns *) }
+
+(* By any worker that looks, by compare-and-set of the whole. *)
+let view =
+  Atomic.make
+    { usable = Cpu.available (); affinity = Cpu.affinity (); read_at = Machine.now () }
+
+let usable () = (Atomic.get view).usable
+let affinity () = (Atomic.get view).affinity
+
+type change = Same | Changed of { before : int; usable : int }
+
+let refresh ~files now =
+  let seen = Atomic.get view and affinity = Cpu.affinity () in
+  if not ((files && now - seen.read_at > refresh_ns) || affinity <> seen.affinity) then Same
+  else
+    let usable = Cpu.available_now ~before:seen.usable in
+    let is_noted = Atomic.compare_and_set view seen { usable; affinity; read_at = now } in
+    if is_noted && usable <> seen.usable then Changed { before = seen.usable; usable } else Same

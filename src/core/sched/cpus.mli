@@ -1,0 +1,13 @@
+(** The CPUs that the process may use, as of the last look. *)
+
+val usable : unit -> int
+
+val affinity : unit -> int
+(** How many the process is bound to. *)
+
+type change = Same | Changed of { before : int; usable : int }
+
+val refresh : files:bool -> int -> change
+(** [refresh ~files now] looks again if the process is bound to other CPUs, which a system call
+    tells in 1 us; or if [files] and a second has passed: a container may have been resized, which
+    is read from files in half a millisecond. *)
