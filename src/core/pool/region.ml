@@ -77,14 +77,12 @@ let await_mailbox (w : P.t) (v : P.t) =
     Mailbox.is_idle v.mailbox || (Mailbox.is_gone v.mailbox && Atomic.get v.owner = 0)
   in
   let can_stand_in () = absent v && Mailbox.is_posted v.mailbox in
-  let posting = w.pool.posting and found () = is_free () || can_stand_in () in
+  let found () = is_free () || can_stand_in () in
+  let no_longer posting = ignore (Atomic.fetch_and_add posting (-1)) in
+  let await () = wait w found in
   (* From here to the handler no exception strikes. *)
-  ignore (Atomic.fetch_and_add posting 1);
-  match wait w found with
-  | () -> ignore (Atomic.fetch_and_add posting (-1))
-  | exception exn ->
-    ignore (Atomic.fetch_and_add posting (-1));
-    raise exn
+  ignore (Atomic.fetch_and_add w.pool.posting 1);
+  Outcome.finally no_longer w.pool.posting await
 
 (* No domain was refused, but none came: one that ends had let go of its place and was still
    counted, or the need was over before it was looked at. *)

@@ -54,11 +54,7 @@ let no_longer_suspended (pool : P.pool) =
 (* For a thread that acts on a pool in which it has no place: closing waits for it. *)
 let kept_open (pool : P.pool) f =
   ignore (Atomic.fetch_and_add pool.suspended 1);
-  match f () with
-  | () -> no_longer_suspended pool
-  | exception exn ->
-    no_longer_suspended pool;
-    raise exn
+  Outcome.finally no_longer_suspended pool f
 
 (* Tasks that were awaited leave their entries behind. *)
 let drop_stale deque = Deque.drop_stale deque ~is_live:Promise.is_ready
