@@ -1,4 +1,4 @@
-(* What all known compilers lay out alike: blocks, their fields, arrays, cons cells. For Compat,
+(* Layouts that all known compilers share: blocks, their fields, arrays, cons cells. For Compat,
    which has the interface. *)
 
 (* Objects of one size class lie side by side in the heap, and those of 16 words, with their header,
@@ -57,7 +57,7 @@ external address : Obj.t -> int = "muster_address" [@@noalloc]
 external put_units : int -> int -> int -> unit = "muster_put_units" [@@noalloc]
 external become_array : Obj.t -> 'a array = "muster_become_array" [@@noalloc]
 
-(* Between two looks for signals, and for those who wait for a collection. *)
+(* Between two looks for signals, and for domains that wait for a collection. *)
 let longest_put = 1 lsl 12
 
 let rec put_all address from count =
@@ -77,7 +77,7 @@ let make_together n (v : 'a) ~share : 'a array =
     made
   end
 
-(* What is stored needs no barrier, as no immediate has anything to mark, remember or publish; what
+(* The new element needs no barrier, as no immediate has anything to mark, remember or publish; what
    it replaces needs none, as it is still referenced from another element. *)
 let[@inline] set_fresh (a : 'a array) i (v : 'a) =
   if Obj.is_int (Obj.repr v) then Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)

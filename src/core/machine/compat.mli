@@ -38,7 +38,7 @@ val recast : 'a Atomic.t -> 'b Atomic.t
     constructor around an abstract type. Safe where ['b] lets nobody look at the content. *)
 
 val store : 'a Atomic.t -> 'a -> unit
-(** [Atomic.set] without its fence: what was written before is seen by who sees this, but later
+(** [Atomic.set] without its fence: a thread that sees this sees all earlier writes, but later
     reads may come before it. *)
 
 val store_int : int Atomic.t -> int -> unit

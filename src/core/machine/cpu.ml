@@ -143,11 +143,11 @@ let whole cpus = Float.floor (cpus +. 0.75)
 
 (* {2 The runtime's limit} *)
 
-(* What the runtime takes its settings from. *)
+(* The variables from which the runtime takes its settings. *)
 let parameters getenv =
   match getenv "OCAMLRUNPARAM" with None -> getenv "CAMLRUNPARAM" | given -> given
 
-(* As the runtime reads it: [d=4], [d=0x10], [d=1k]. What comes after that is not looked at; what it
+(* As the runtime reads it: [d=4], [d=0x10], [d=1k]. The rest of the word is ignored; what it
    cannot read is 1. *)
 let scan_limit text =
   if not (String.starts_with ~prefix:"=" text) then 1

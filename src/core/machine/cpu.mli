@@ -5,15 +5,15 @@ val available : unit -> int
     fewer if a {!field-quota} allows less time than they have; the value of [MUSTER_DOMAINS]
     instead, if that is a number from 1. Never more than {!field-runtime_limit}.
 
-    - {b Raises} nothing: what cannot be read, or makes no sense, does not count.
+    - {b Raises} nothing: a file that is unreadable, or makes no sense, does not count.
     - {b Cost} reads two files in [/proc] and one or two for each level of nested cgroups:
       60 us. Nothing is remembered, so a changed quota is seen.
     - {b Domains} any may call it. *)
 
 val available_now : before:int -> int
-(** {!val-available}, for who had [before] at the last look: that is not exceeded where the files
-    cannot be opened any more, as by a process that has too many of others open. Raises, Cost and
-    Domains as there. *)
+(** {!val-available}, for a caller that had [before] at the last look: that is not exceeded where
+    the files cannot be opened any more, as by a process that has too many of others open. Raises,
+    Cost and Domains as there. *)
 
 val affinity : unit -> int
 (** CPUs that the calling thread may be scheduled on ([taskset], cpusets); all CPUs of the
@@ -34,7 +34,7 @@ val parameters : (string -> string option) -> string option
     [CAMLRUNPARAM]. *)
 
 type reading = { file : string; cpus : float option }
-(** What one cgroup's file says; [None] is no limit. *)
+(** The content of one cgroup's file; [None] is no limit. *)
 
 (** The environment variable [MUSTER_DOMAINS]. *)
 type override =

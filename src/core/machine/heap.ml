@@ -1,5 +1,5 @@
 (* A minor collection stops all domains. It starts when the first worker's heap is full and costs
-   some 10 us of meeting at barriers, and the copying of what survives. A larger heap has fewer
+   some 10 us of meeting at barriers, and the copying of all that survives. A larger heap has fewer
    of both, and loses when it no longer fits the caches. Measured on a 2-core machine with 1 MB of
    second-level cache and 32 of third, 2 workers, ratios to the default of 256 k words: a builder of
    trees of which 5 % survive runs 0.87 times as long with 512 k words, 0.80 with 1 M, 0.77 with
@@ -36,7 +36,7 @@ let has_room words =
 
 type mine = {
   mutable ours : int;  (** the size that was set here last; 0: none. Another is the program's *)
-  mutable original : int;  (** the size to go back to: the one before, or what the user wants *)
+  mutable original : int;  (** the size to go back to: the one before, or the user's *)
   mutable is_settled : bool;
   mutable looked_since : int;  (** in ticks, from the first look on; 0: there was none *)
   mutable allocated : float;  (** words, as of the last look *)
@@ -102,7 +102,8 @@ let grown words ~survived =
   in
   if next = words || has_room next then next else words
 
-(* What a collection copies may have been allocated before the count began, or by another domain. *)
+(* Words that a collection copies may have been allocated before the count began, or by another
+   domain. *)
 let surviving ~promoted ~allocated = Float.min 1. (promoted /. allocated)
 
 let grow mine ~current ~survived ~tell =
@@ -114,7 +115,7 @@ let grow mine ~current ~survived ~tell =
     end
   end
 
-(* A look takes so many heaps full: what a single collection finds alive is chance. *)
+(* A look takes so many heaps full: how much a single collection finds alive is chance. *)
 let heaps_to_a_look = 8.
 
 let look mine ~current ~tell =

@@ -1,8 +1,8 @@
 (** The minor heap of the calling domain, sized for parallel work.
 
     One rule: in a pool of several workers a minor heap has {!first} words, and {!largest} once
-    {!survival} of what is allocated survives its collections. The program's own choice stands:
-    [~minor_heap_words], [s=] in [OCAMLRUNPARAM], or a [Gc.set]. What is noted here belongs to the
+    {!survival} of all allocated words survives its collections. The program's own choice stands:
+    [~minor_heap_words], [s=] in [OCAMLRUNPARAM], or a [Gc.set]. The notes here belong to the
     domain, and only its own threads read and write it. *)
 
 val first : int

@@ -1,6 +1,6 @@
-(* Events race to be noted; the one with the smallest index stays. What lies right of it need
-   not run any more, what lies left of it must: so what is found at the end is what the
-   sequential program would have found first. *)
+(* Events race to be noted; the one with the smallest index stays. The code right of it
+   need not run any more, the code left of it must: so the event found at the end is the one that
+   the sequential program would have found first. *)
 
 type 'a t = (int * 'a) option Atomic.t
 

@@ -61,9 +61,10 @@ module Canary = struct
   external is_dead : watch -> bool = "muster_canary_is_dead" [@@noalloc]
 end
 
-(* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's and
-   must not depend on when domains come and go. So that is put back; and each child gets another one, from what the parent's
-   would draw next and a number of its own, or all would draw the same. *)
+(* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's
+   and must not depend on when domains come and go. So the parent's is put back. Each child gets
+   another one, made of the parent's next draw and a number of its own, or all would draw the
+   same. *)
 let spawned = Atomic.make 0
 
 let generator_of_child random =

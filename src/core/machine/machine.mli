@@ -1,4 +1,4 @@
-(** What the scheduler needs of the machine and the stdlib does not offer. *)
+(** All that the scheduler needs of the machine and the stdlib does not offer. *)
 
 val thread_id : unit -> int
 (** The calling system thread, as a number above 0 that no other thread has or had. About 2 ns. *)
@@ -71,7 +71,7 @@ val pass_interrupt_on : unit -> bool
     threads: this one takes no more signals. False where there is no handler for it. *)
 
 val hold_signals : unit -> unit
-(** The calling thread takes none until {!release_signals}; whom it starts meanwhile inherits that. *)
+(** The calling thread takes none until {!release_signals}; its children inherit that. *)
 
 val release_signals : unit -> unit
 
@@ -86,16 +86,17 @@ val usual_signals : unit -> unit
 
 val spawn : ?noted:(unit Domain.t -> unit) -> (unit -> unit) -> unit Domain.t
 (** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a
-    handler would strike before the domain has set up its storage. The caller takes none until [noted] was called
-    with the domain. *)
+    handler would strike before the domain has set up its storage. The caller takes none until
+    [noted] was called with the domain. *)
 
 val start_thread : (unit -> unit) -> bool
-(** Calls the function in a new thread of the program's first domain, whichever domain is the caller's. The thread
-    takes no signals. Whether the system has one. 30 us. *)
+(** Calls the function in a new thread of the program's first domain, whichever domain is the
+    caller's. The thread takes no signals. Whether the system has one. 30 us. *)
 
 val set_minor_heap : words:int -> unit
-(** Sets the size of the calling domain's minor heap, and nothing else: [Gc.set] would undo what another domain
-    sets at the same time. A minor collection, if it is another size. Ends the program where the system has no memory. *)
+(** Sets the size of the calling domain's minor heap, and nothing else: [Gc.set] would undo what
+    another domain sets at the same time. A minor collection, if it is another size. Ends the
+    program where the system has no memory. *)
 
 val free_stacks : keep:int -> unit
 (** Frees the stacks that the calling domain keeps for fibers to come, but for [keep] of each size:
@@ -129,7 +130,8 @@ module Sleeper : sig
 
   val sleep : t -> int -> bool
   (** [sleep s ms] returns once there is a token, which it consumes, or after [ms]
-      milliseconds (negative: never), and says whether there was one. Signals that came meanwhile are handled after it. *)
+      milliseconds (negative: never), and says whether there was one. Signals that came meanwhile
+      are handled after it. *)
 
   val doze : t -> int -> bool
   (** The same for a thread that has nothing to do: other threads get the signals. *)

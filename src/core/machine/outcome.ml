@@ -1,10 +1,10 @@
 (* {2 Asynchronous exceptions: one rule}
 
    An asynchronous exception (Ctrl-C, what a signal's handler or a finaliser raises) may strike
-   wherever something is allocated or polled. Every operation of Muster's survives one: it cleans up,
-   or finishes the step that was cut short, and the exception goes on. A second one that strikes
+   wherever something is allocated or polled. Every operation of Muster's survives one: it cleans
+   up, or finishes the step that was cut short, and the exception goes on. A second one that strikes
    while the operation deals with the first is let through, and may leave something undone. Where C
-   code or raw memory is in flight (Region's [to_the_end]), the operation waits to the end even so. *)
+   code or raw memory is in flight (Region's [to_the_end]), the operation still waits to the end. *)
 
 type failure = { exn : exn; backtrace : Printexc.raw_backtrace }
 

@@ -17,8 +17,8 @@
    [spare] so many slots from the bottom on hold what the owner popped, or nothing: it may overwrite
    them without
              a look. The owner's alone, as are [ring] (the one that [slots] shows) and [mask] (to
-             find a slot in it): what thieves read at every look must not share a cache line with
-             them.
+             find a slot in it): words that thieves read at every look must not share a cache line
+             with them.
 
    No entry is lost. It is in its slot, and its index within the ends, until it is popped or a thief
    has moved [top] beyond it; and that thief has not yet looked into the slot, or has the entry.
@@ -26,11 +26,12 @@
      meanwhile. That brings indices back whose slots are empty, or about to be emptied. Whoever
      steals there finds nothing and goes on.
    - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it
-     popped (then what was there is the owner's), or one that it has seen empty (then the thief has
+     popped (then its entry was the owner's), or one that it has seen empty (then the thief has
      been there). Should another thief come late to that slot, because its index was back within the
      ends, then it has the new entry, out of turn.
-   - Ends that come back to what a thief has read (ABA) are as good as those: they tell of the same
-     ring, since its order only grows, and what is in the slot now is what lies at that index now.
+   - Ends that come back to values that a thief has read (ABA) are as good as those: they tell of
+     the same ring, since its order only grows, and what is in the slot now is what lies at that
+     index now.
 
    Order. The slot is written before the ends, the ends are read before the slot: what the owner did
    before a push is visible to the party that gets the entry. [push] stores the ends by an atomic
@@ -103,8 +104,8 @@ let rec move d old next last =
     move d old next last
   end
 
-(* From here on thieves may use the new ring. What they took since [first] was the oldest is back
-   within the ends, as [move] may have had it before them. *)
+(* From here on thieves may use the new ring. The entries that they took since [first] was the
+   oldest are back within the ends, as [move] may have had it before them. *)
 let settle d first =
   let e = Atomic.get d.ends in
   let size = (top e + size_of e - first) land field and order = log2 (Array.length d.own.ring) in
@@ -114,7 +115,7 @@ let settle d first =
 (* The ring is shown first, of another order than the ends tell, so thieves take nothing from it.
    A signal's handler or a finaliser that pushes meanwhile finds room in it; what is not moved yet
    is hidden from it. Should it have to grow that one in turn, the rest goes to the newest, which
-   the outermost call settles. If a handler raises, what is left is moved first. *)
+   the outermost call settles. If a handler raises, the other entries are moved first. *)
 let grow d =
   let own = d.own and next = ref 0 in
   if Array.length own.ring > field / 2 then raise Out_of_memory;
@@ -182,7 +183,7 @@ let[@inline] drop d x =
   let e = Atomic.get d.ends in
   if size_of e > 0 && newest d e == x then without_newest d e
 
-(* A thief has taken what was in an empty slot, or is about to. *)
+(* A thief has taken the entry of an empty slot, or is about to. *)
 let rec drop_stale d ~is_live =
   let e = Atomic.get d.ends in
   let x = newest d e in
@@ -191,7 +192,7 @@ let rec drop_stale d ~is_live =
     drop_stale d ~is_live
   end
 
-(* What was popped, the newest last. *)
+(* The popped entries, the newest last. *)
 let rec sweep d =
   let own = d.own in
   if own.spare > 0 then begin

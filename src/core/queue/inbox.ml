@@ -41,7 +41,7 @@ let rec pop q =
     | Nil -> q.empty
     | Node n as first ->
       if Atomic.compare_and_set q.head taken first then begin
-        (* Who has moved [head] is the only one to look at the item. *)
+        (* The receiver that has moved [head] is the only one to look at the item. *)
         let item = n.item in
         n.item <- q.empty;
         item

@@ -1,11 +1,11 @@
-(** What the caller of a region asks of one worker, and how far that has come: all on one cache
+(** The job that a region's caller gives to one worker, and its progress: all on one cache
     line. So a region costs each worker two trips of that line, there and back. *)
 
 type report = {
   failures : Outcome.failure Leftmost.t;
   late : int Atomic.t;  (** shares that go on after their mailbox was freed *)
 }
-(** What the shares of one region tell its caller. *)
+(** Written by the shares of one region, for its caller. *)
 
 val report : unit -> report
 
@@ -26,7 +26,7 @@ type t = private {
   mutable from : int;
   mutable backtrace : bool;
 }
-(** The content may be read by who has begun the job. *)
+(** The worker that has begun the job may read the content. *)
 
 val create : is_open:bool -> t
 

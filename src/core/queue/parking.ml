@@ -1,10 +1,10 @@
-(* Where workers sleep, and who wakes them.
+(* Where workers sleep, and how others wake them.
 
    A worker that found nothing to do
      1. announces:  [sleepers] + 1, [state] <- asleep;
      2. re-checks every source of work;
      3. sleeps until its [state] is awake again; or cancels, if 2 found something.
-   Whoever publishes work first publishes (an atomic write), then calls [wake_one], which
+   A publisher of work first publishes it (an atomic write), then calls [wake_one], which
    reads [sleepers] first.
 
    No wake-up is lost. All these are sequentially consistent atomics. A state that is asleep
@@ -24,8 +24,8 @@
    [wake] finds it, [wake_one] passes it over, and it is not counted. A wake meant for anybody
    would be lost on it.
 
-   A signal's handler or a finaliser may announce on top of a sleep, and so take its state over: that sleep
-   counts no more, and ends when the handler's does.
+   A signal's handler or a finaliser may announce on top of a sleep, and so take its state over:
+   that sleep counts no more, and ends when the handler's does.
 
    At rest [sleepers] is the number of states that are asleep. *)
 
@@ -43,7 +43,7 @@ let create n =
 
 let[@inline] places t = Atomic.get t.all
 
-(* Before anybody knows of the one who will sleep there. *)
+(* Before any thread knows of the worker that will sleep there. *)
 let rec reach t i =
   let before = places t in
   if i >= Array.length before then begin

@@ -1,4 +1,4 @@
-(* What is to happen at a certain time.
+(* Actions that are due at a certain time.
 
    No thread keeps watch. Workers look when they look up (every 2 ms or so), wherever they look
    whether they are cancelled (Fiber), and sleep no longer than until the next time. So something
@@ -39,7 +39,7 @@ let remove_it key () = change (Times.remove key)
 let remove key = Outcome.firmly remove_it key ()
 let nothing = ref []
 
-(* Each is done by who takes it out: nothing is allocated afterwards, where an asynchronous
+(* The thread that takes one out does it: nothing is allocated afterwards, where an asynchronous
    exception might strike. *)
 let rec take_due now =
   let old = Atomic.get timers in

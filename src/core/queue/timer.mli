@@ -1,11 +1,11 @@
-(** What is to happen at a certain time, without a thread that keeps watch. *)
+(** Actions that are due at a certain time, without a thread that keeps watch. *)
 
 type key
 
 val add : int -> (unit -> unit) -> key
 (** [add at f] calls [f] at time [at] (of [Machine.now]) or, as soon as somebody {!look}s, after it.
-    [f] is short and doesn't raise. Where an asynchronous exception cuts it short, it is called again.
-    O(log n). *)
+    [f] is short and doesn't raise. Where an asynchronous exception cuts it short, it is called
+    again. O(log n). *)
 
 val remove : key -> unit
 (** It is not called any more, unless it is due. *)

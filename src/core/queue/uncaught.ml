@@ -5,8 +5,8 @@
    serve: in OCaml 5.4.1 the lists that the runtime keeps of either are corrupt once domains that
    used them have ended (crashes in caml_orphan_ephemerons and in generic_final_update).
 
-   What is shared: [handler], set by the program; [pending], written by those who note failures
-   and those who unlink heard ones; [reporters], each thread's own entries; [next_sweep]. *)
+   Shared are [handler], set by the program; [pending], written by threads that note failures
+   and by those that unlink heard ones; [reporters], each thread's own entries; [next_sweep]. *)
 
 type t = {
   failure : Outcome.failure;

@@ -1,7 +1,4 @@
-(** How a worker runs what it has found, and how a strand of code lets go of its worker.
-
-    A task from a deque or the inbox runs in a fiber of its own. Code that forks a task and takes it
-    back runs it in place, as a plain call. *)
+(** How a worker runs what it has found, and how a strand of code lets go of its worker. *)
 
 (** {2 Suspending} *)
 
