@@ -155,7 +155,7 @@ let await t promise =
     let w = Place.current () in
     if not (may_run_here t w home) then Task.await promise
     else begin
-      w.own.stale <- true;
+      Muster_core.Publish.leave_entry w;
       match Promise.run promise with
       | Ready _ | Running _ -> Task.await promise
       | (Returned _ | Raised _) as state -> Promise.value state

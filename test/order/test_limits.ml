@@ -214,10 +214,10 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 18_400 15_500 (lines_of code);
-    limit "lines of src/core" 9_200 7_000 (lines_of core);
+    limit "lines of src" 18_450 15_500 (lines_of code);
+    limit "lines of src/core" 9_250 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
-    limit "fields of a worker's records" 46 45 (fields_of worker_records);
+    limit "fields of a worker's records" 45 45 (fields_of worker_records);
     limit "fields of a pool" 25 25 (fields_of pool_records);
     limit "modules without an interface" 6 0 (all_of without_interface);
     limit "opens of a module of the project" 4 0 (all_of opens);

@@ -167,7 +167,7 @@ let take_leave (w : P.t) =
 
 (* [before] is made by who hires: between two steps nothing is allocated. *)
 let work_as_resident (w : P.t) ~before =
-  w.own.bored <- false;
+  Sleep.arrive w;
   Cpu_wait.arrive w.own.cpu_wait (Machine.thread_id ());
   Atomic.set w.owner (Machine.thread_id ());
   Compat.set P.here w;

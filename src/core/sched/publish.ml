@@ -59,6 +59,8 @@ let kept_open (pool : P.pool) f =
 (* Tasks that were awaited leave their entries behind. *)
 let drop_stale deque = Deque.drop_stale deque ~is_live:Promise.is_ready
 
+let[@inline] leave_entry (w : P.t) = w.own.stale <- true
+
 let[@inline] forget_stale (w : P.t) =
   w.own.stale <- false;
   drop_stale w.deque

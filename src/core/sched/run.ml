@@ -201,7 +201,7 @@ let in_fiber = Compat.fibers handler (fun p -> ignore (Cancellation.run p))
 let on_top (w : P.t) p =
   refuse_endless w;
   let before = w.own.fiber in
-  w.own.stale <- true;
+  Publish.leave_entry w;
   Fiber.put w (Fiber.make w ~handled:true p before.home);
   match in_fiber p with
   | () -> Fiber.put (Fiber.place_after w) before

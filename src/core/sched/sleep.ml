@@ -213,6 +213,9 @@ let end_sleep (w : P.t) =
   take_left w;
   if Atomic.get w.dormant then Atomic.set w.dormant false
 
+(* A resident that has just come has not slept yet. *)
+let arrive (w : P.t) = w.own.bored <- false
+
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park (w : P.t) ~announce ~found =
   Counts.add_park w.own.counts;

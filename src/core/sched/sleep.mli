@@ -58,6 +58,9 @@ val pass_on : Place.t -> unit
 
 (** {2 The way to sleep} *)
 
+val arrive : Place.t -> unit
+(** A resident has come, and has not slept yet. *)
+
 val signal_ms : int
 (** How often a thread of the program's own wakes to handle signals. *)
 
