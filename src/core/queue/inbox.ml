@@ -10,10 +10,11 @@
    receiver moves [head] by compare-and-set, which is where the pop takes effect. Nodes are never
    used again, so there is no ABA. *)
 
-type 'a node = Nil | Node of { mutable item : 'a; next : 'a node Atomic.t }
+(* [item] is atomic as [oldest] reads it while a receiver may empty it. *)
+type 'a node = Nil | Node of { item : 'a Atomic.t; next : 'a node Atomic.t }
 type 'a t = { empty : 'a; head : 'a node Atomic.t; tail : 'a node Atomic.t }
 
-let node item = Node { item; next = Atomic.make Nil }
+let node item = Node { item = Atomic.make item; next = Atomic.make Nil }
 
 let create empty =
   let first = node empty in
@@ -40,18 +41,15 @@ let rec pop q =
     match Atomic.get next with
     | Nil -> q.empty
     | Node n as first ->
-      if Atomic.compare_and_set q.head taken first then begin
-        (* The receiver that has moved [head] is the only one to look at the item. *)
-        let item = n.item in
-        n.item <- q.empty;
-        item
-      end
+      (* Only the receiver that has moved [head] empties the node. *)
+      if Atomic.compare_and_set q.head taken first then Atomic.exchange n.item q.empty
       else pop q)
 
 let oldest q =
   match Atomic.get q.head with
   | Nil -> assert false
-  | Node { next; _ } -> ( match Atomic.get next with Nil -> q.empty | Node { item; _ } -> item)
+  | Node { next; _ } -> (
+    match Atomic.get next with Nil -> q.empty | Node { item; _ } -> Atomic.get item)
 
 let is_empty q =
   match Atomic.get q.head with Nil -> assert false | Node { next; _ } -> Atomic.get next == Nil
