@@ -1,6 +1,9 @@
 (* A call that blocks: the crew makes it, the task waits (Waiter) and its worker goes on. *)
 
-open Muster_core
+module Machine = Muster_core.Machine
+module Outcome = Muster_core.Outcome
+module Place = Muster_core.Place
+module Waiter = Muster_core.Waiter
 
 (* A cancelled task waits no longer (Waiter), so a late outcome is dropped.
 

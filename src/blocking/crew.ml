@@ -33,7 +33,10 @@
    None of this is a lock, since a thread of this domain may lose its turn anywhere, for as long as
    another one computes. *)
 
-open Muster_core
+module Dla = Muster_core.Dla
+module Machine = Muster_core.Machine
+module Uncaught = Muster_core.Uncaught
+module Worker = Muster_core.Worker
 module Sleeper = Machine.Sleeper
 
 type job = unit -> unit

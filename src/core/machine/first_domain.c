@@ -1,5 +1,5 @@
-/* A thread of the program's first domain, whichever domain starts it: so no domain more takes part in collections.
-   Public functions of the runtime only. */
+/* A thread of the program's first domain, whichever domain starts it: so no further domain takes
+   part in collections. Public functions of the runtime only. */
 
 #define CAML_NAME_SPACE
 #include <caml/callback.h>

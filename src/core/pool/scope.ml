@@ -2,38 +2,41 @@
    together with them.
 
    Its promise runs as long as anything in it does, the code itself included: [pending] counts
-   these, and who brings it to 0 resolves the promise, for which the code waits. The count never
-   leaves 0 again, so a late fork is refused. The tasks' home has the promise in its lineage
+   these. The part that brings it to 0 resolves the promise, for which the code waits. The count
+   never leaves 0 again, so a late fork is refused. The tasks' home has the promise in its lineage
    (Promise): stopping it stops them. *)
 
-open Place
+module P = Place
 
 type t = {
   promise : unit Promise.t;
   home : Promise.home;  (** the tasks' *)
-  pool : pool;
+  pool : P.pool;
   pending : int Atomic.t;
   first : Outcome.failure option Atomic.t;  (** in time *)
   leave : Promise.attached;  (** what each task does at its end *)
 }
 
-(* Who has ended without having been stopped cannot be any more. A task that starts the next one in a scope of its own, and
-   so on for ever, would have all scopes before it around it. *)
+(* A scope that has ended without having been stopped cannot be stopped any more. A task that
+   starts the next one in a scope of its own, and so on for ever, would have all scopes before it
+   around it. *)
 let rec without_ended : Promise.lineage -> Promise.lineage = function
   | Alone -> Alone
   | Within (p, outer) as all ->
     let left = without_ended outer in
-    if Cancellation.has_ended_unstopped p then left else if left == outer then all else Within (p, left)
+    if Cancellation.has_ended_unstopped p then left
+    else if left == outer then all
+    else Within (p, left)
 
-(* The scopes around the strand, and the task, if that is not one of them. *)
+(* The scopes around the fiber, and its task, if that is not one of them. *)
 let lineage w : Promise.lineage =
   match (Fiber.context w, without_ended (Fiber.home w).lineage) with
-  | context, around when context == uncancelled -> around
+  | context, around when context == P.uncancelled -> around
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
 
-(* One that ends while what is around it is stopped counts as stopped, also later (Cancellation.is_marked), and though it
-   may keep a value (Cancellation.keep). *)
+(* A scope that ends while what is around it is stopped counts as stopped, also later
+   (Cancellation.is_marked), and though it may keep a value (Cancellation.keep). *)
 let settle promise () =
   let stopped = Cancellation.is_stopped promise in
   if stopped then Promise.stop promise;
@@ -43,7 +46,7 @@ let settle promise () =
 let end_one promise pending =
   if Atomic.fetch_and_add pending (-1) = 1 then Outcome.firmly settle promise ()
 
-let make w =
+let make (w : P.t) =
   let lineage = lineage w and { Promise.owner; unheard; _ } = w.pool.home in
   let promise = Promise.started (Promise.home ~lineage ~of_scope:true ~unheard owner) in
   let pending = Atomic.make 1 in
@@ -59,16 +62,16 @@ let make w =
 let stop s = Fiber.stop s.promise
 let stop_again s () = stop s
 
-(* What strikes meanwhile (Ctrl-C, a hook's too) is raised once the scope has been stopped. Nothing is allocated
-   before: who is struck there would stop nobody. *)
+(* An asynchronous exception (Ctrl-C, or one of a hook) is raised once the scope has been stopped.
+   Nothing is allocated before: an exception there would leave the scope running. *)
 let stop_firmly s = Outcome.firmly stop_again s ()
 
 let note_failure s failure =
   ignore (Atomic.compare_and_set s.first None (Some failure));
   stop s
 
-(* The same for a failure. What strikes takes its place, as in [Outcome.caught]: the scope would raise the other
-   one, and nobody this. *)
+(* The same for a failure. An asynchronous exception takes its place, as in [Outcome.caught]: else
+   the scope would raise the failure, and nobody the exception. *)
 let fail s failure =
   match Outcome.firmly note_failure s failure with
   | () -> ()
@@ -77,8 +80,9 @@ let fail s failure =
     Atomic.set s.first (Some struck);
     Outcome.raise struck
 
-(* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous exception
-   leaves nobody in a scope that has ended, and takes the place of what [f] has raised, for [failed] too. *)
+(* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous
+   exception leaves nobody in a scope that has ended. It takes the place of the exception of [f],
+   for [failed] too. *)
 let inside s w ~failed f =
   let before = Fiber.part w in
   let mine =
@@ -108,11 +112,12 @@ let inside s w ~failed f =
       Outcome.raise struck);
     Error failure
 
-(* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing (Fiber.tell). *)
+(* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing
+   (Fiber.tell). *)
 let was_told s w = Fiber.context w != Promise.any s.promise
 
-(* What [f] does as a task of the scope: its failure is the scope's, unless it was stopped. An asynchronous
-   exception that comes before the first step is one, too. *)
+(* Runs [f] as a task of the scope: its failure is the scope's, unless the task was stopped. An
+   asynchronous exception before the first step is one, too. *)
 let guarded s f =
   let body () =
     try

@@ -1,6 +1,6 @@
 (* Tasks with a promise that anyone may await, from anywhere. *)
 
-open Place
+module P = Place
 
 type 'a t = 'a Promise.t
 type scope = Scope.t
@@ -10,13 +10,13 @@ exception Deadline_exceeded
 
 (* {2 Hooks and handlers}
 
-   They are no part of what they interrupt: else a hook that looks whether it is cancelled would take the
-   [Cancelled] that is meant for the strand beneath, and one that wants a lock which that strand holds would be
-   refused as its holder. So each is a strand of its own; when it waits, who called it goes on. *)
+   A hook is no part of the code that it interrupts. Else it would take a [Cancelled] that is
+   meant for the fiber beneath, and a lock which that fiber holds would refuse the hook as its
+   holder. So each hook is a fiber of its own; when it waits, its caller goes on. *)
 
 (* What it raises goes to the caller, unless it has waited: then nobody is beneath it. *)
 let apart f =
-  match owned_place () with
+  match P.owned_place () with
   | None -> f ()
   | Some w ->
     let waited = ref false in
@@ -34,8 +34,8 @@ let send pool promise =
   Caller.refuse_or_send "Task.async" pool (Promise.any promise);
   promise
 
-let offer w promise =
-  count_on_others w.pool;
+let offer (w : P.t) promise =
+  P.count_on_others w.pool;
   Publish.offer w ~wake:true (Promise.any promise);
   promise
 
@@ -50,21 +50,21 @@ let async_from_outside f =
   from_outside f
 
 (* Whoever is in a pool may use it to the end: closing waits for it. *)
-let[@inline] async_at w f =
+let[@inline] async_at (w : P.t) f =
   Stack_room.reserve ();
   Fiber.check_at w;
   offer w (Promise.make (Fiber.home w) f)
 
 let[@inline never] async f =
-  let w = current () in
-  if owned w then async_at w f
-  else match owned_place () with Some w -> async_at w f | None -> async_from_outside f
+  let w = P.current () in
+  if P.owned w then async_at w f
+  else match P.owned_place () with Some w -> async_at w f | None -> async_from_outside f
 
 (* {2 Await} *)
 
-(* A task that nobody has begun begins here, on a fiber of its own: its waiter would wait anyway. If it waits in turn, its
-   waiter waits beside it, and can be told of a cancellation meanwhile. Its entry stays in the deque until the owner pushes
-   again (Publish.offer). *)
+(* A task that nobody has begun begins here, on a fiber of its own: its waiter would wait anyway.
+   If the task waits in turn, its waiter waits beside it, and can be told of a cancellation
+   meanwhile. The task's entry stays in the deque until the owner pushes again (Publish.offer). *)
 
 (* The state in which the task has ended. *)
 let ended ~wait t = function
@@ -73,7 +73,7 @@ let ended ~wait t = function
     Promise.state t
   | (Returned _ | Raised _) as state -> state
 
-let settle_at ~wait t w =
+let settle_at ~wait t (w : P.t) =
   Run.serve w;
   if Promise.is_ready t then begin
     Run.refuse_endless w;
@@ -82,7 +82,7 @@ let settle_at ~wait t w =
   ended ~wait t (Promise.state t)
 
 (* What nobody has begun keeps a closing pool open; but whoever only waits stays out of it. *)
-let settle_from_outside ~wait t pool =
+let settle_from_outside ~wait t (pool : P.pool) =
   match Caller.place_in pool with
   | Some w -> settle_at ~wait t w
   | None -> (
@@ -96,11 +96,11 @@ let settle_from_outside ~wait t pool =
       | None -> ended ~wait t (Promise.state t)))
 
 let settle ~wait t (home : Promise.home) =
-  let w = current () in
-  if w.pool.home.owner == home.owner && owned w then settle_at ~wait t w
+  let w = P.current () in
+  if w.pool.home.owner == home.owner && P.owned w then settle_at ~wait t w
   else
     match home.owner with
-    | Place.Pool pool -> settle_from_outside ~wait t pool
+    | P.Pool pool -> settle_from_outside ~wait t pool
     | _ -> ended ~wait t (Cancellation.run t)
 
 let wait_or_stop t =
@@ -111,7 +111,7 @@ let wait_or_stop t =
 
 let wait t =
   let me = Fiber.get () in
-  if me == uncancelled then Caller.wait t
+  if me == P.uncancelled then Caller.wait t
   else if Cancellation.is_strand_of (Promise.any t) me then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
@@ -136,8 +136,8 @@ let[@inline never] await t =
     Promise.value state
   | Running (home, _) -> await_slowly t home
   | Ready (_, home, _) -> (
-    let w = current () in
-    if not (Fiber.home w == home && Mailbox.is_idle w.mailbox && owned w) then await_slowly t home
+    let w = P.current () in
+    if not (Fiber.home w == home && Mailbox.is_idle w.mailbox && P.owned w) then await_slowly t home
     else begin
       Run.on_top w (Promise.any t);
       match Promise.state t with
@@ -165,14 +165,14 @@ let on_cancel hook =
   let fired = Atomic.make false in
   let fire () = if not (Atomic.exchange fired true) then apart (fun () -> Uncaught.protect hook) in
   let is_live () = not (Promise.is_done me) in
-  if me != uncancelled then Cancellation.on_stop me ~is_live fire
+  if me != P.uncancelled then Cancellation.on_stop me ~is_live fire
 
 (* {2 Scopes} *)
 
 (* For a task that runs in place on a thread without a place: a new one of nobody's, as the one that
    storage shows may be another thread's. *)
 let place_or_none () =
-  match Fiber.here () with Some w -> w | None -> Place.make (Pool.current ()) (-1)
+  match Fiber.here () with Some w -> w | None -> P.make (Pool.current ()) (-1)
 
 let with_place f = Pool.with_current f ~in_place:(fun () -> f (place_or_none ()))
 
@@ -217,11 +217,12 @@ let cancel_scope = Scope.stop
 let ns seconds = int_of_float (seconds *. 1e9)
 let longest = 1e9
 
-(* The end tells who has met no checkpoint. Who was told at none may have obtained something in time, a message,
-   say, which would be lost with the value: so that counts. *)
+(* Code that met no checkpoint is told here, at its end. Code that met one and was not told there
+   may have obtained something in time, a message, say, which would be lost with the value: so its
+   value counts. *)
 let in_time f ~at s =
   let v = f () in
-  let is_told w = Scope.was_told s w || (Machine.now () >= at && not w.own.fiber.checked) in
+  let is_told (w : P.t) = Scope.was_told s w || (Machine.now () >= at && not w.own.fiber.checked) in
   if Option.fold (Fiber.here ()) ~none:false ~some:is_told then raise Promise.Cancelled;
   v
 
@@ -268,14 +269,14 @@ let run_group start =
       Fiber.check ();
       match tasks with Ok tasks -> tasks | Error failure -> Outcome.raise failure)
 
-(* What strikes who stops others (Ctrl-C, or what a hook of theirs raises), kept to be raised at the end: as the failure of a
-   task it might be one that nobody sees. *)
+(* An asynchronous exception (Ctrl-C) may strike a task that stops others. It is kept, and raised
+   at the end: as the task's failure it might be one that nobody sees. *)
 let strike struck failure =
   Atomic.set struck (Some failure);
   Outcome.raise failure
 
-(* A failure stops those right of it that have begun; who begins is one of these, or sees it. Those left of it are waited
-   for: theirs would come first. *)
+(* A failure stops the tasks to its right that have begun. A task that begins is one of these, or
+   sees the failure. The call waits for the tasks to the left: their failures would come first. *)
 let all fs =
   let failures = Leftmost.create () and begun = Atomic.make [] and struck = Atomic.make None in
   let stop_right i () =
@@ -283,7 +284,7 @@ let all fs =
     Fiber.stop_each (List.filter_map right (Atomic.get begun))
   in
   let guarded i f () =
-    change begun (List.cons (i, Fiber.get ()));
+    P.change begun (List.cons (i, Fiber.get ()));
     if Leftmost.stops failures i then raise Promise.Skipped;
     Outcome.on_failure f (fun failure ->
         Leftmost.note failures i failure;
@@ -294,12 +295,13 @@ let all fs =
   Fiber.reraise failures;
   List.map Promise.result tasks
 
-(* Who has won the race stops the others that have begun; who begins is one of these, or sees that there is
-   a winner. The scope is not stopped: with it what the winner has started would be, and the winner's hooks
-   called. *)
-let enter racers me = change racers (List.cons me)
+(* The winner stops the other racers that have begun. A racer that begins is one of these, or sees
+   that there is a winner. The scope is not stopped: that would stop the tasks that the winner has
+   started, and call its hooks. *)
+let enter racers me = P.change racers (List.cons me)
 
-(* What a racer starts is a part of it: where it awaits that, and runs it in place, it could not be stopped otherwise. *)
+(* A racer's tasks are a part of it: where it awaits one of them, it could not be stopped
+   otherwise. *)
 let within_scope f =
   let run w =
     match Scope.inside (Scope.make w) w ~failed:ignore (fun _ -> f ()) with

@@ -27,7 +27,8 @@ type t = {
   away : bool Atomic.t;  (** its thread works in another pool meanwhile *)
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another thread *)
   dormant : bool Atomic.t;  (** a visitor that has slept for long, and uses no CPU (Load) *)
-  left : Promise.any Atomic.t;  (** for its thread, which sleeps: the fiber that goes on ([Run.leave_to]) *)
+  left : Promise.any Atomic.t;  (** the fiber that its sleeping thread goes on with
+                                    ([Run.leave_to]) *)
   own : own;
   published : Counts.t Atomic.t;  (** as of the owner's last pause *)
 }
@@ -154,8 +155,9 @@ let make pool index =
 
 let[@inline] workers pool = Atomic.get pool.workers
 
-(* A second caller is rare: mostly there is no need to look beyond [reach]. That grows before a resident comes, and a
-   caller's place is there before it can be taken. Read before [workers], which may grow meanwhile. *)
+(* A second caller is rare: mostly there is no need to look beyond [reach]. That grows before a
+   resident comes, and a caller's place is there before it can be taken. It is read before
+   [workers], which may grow meanwhile. *)
 let places_in_use pool =
   let n = Array.length (workers pool) in
   if n = pool.regulars then Atomic.get pool.reach else n
@@ -231,8 +233,9 @@ let index_in_state = Compat.index_in_state here
 let[@inline] is_quiet () = Compat.first_word_set here_index
 let owned w = Atomic.get w.owner = Machine.thread_id ()
 
-(* Domain-local storage shows one place for all threads of a domain. So many callers are in a pool while it shows another
-   thread's place, or none: each finds its own by its owner ([own_place_of_caller]). *)
+(* Domain-local storage shows one place for all threads of a domain. [unshown] counts the callers
+   in a pool while it shows another thread's place, or none: each finds its own by its owner
+   ([own_place_of_caller]). *)
 let unshown = Compat.padded (Atomic.make 0)
 
 let[@inline] all_shown () = Atomic.get unshown = 0
@@ -269,7 +272,8 @@ let owned_place () =
 (* A worker to whom no other will come for tasks. *)
 let alone w = Atomic.get w.pool.allowed = 0
 
-(* So many looks at what another worker does before its waiter sleeps: none where there is no other. *)
+(* The number of looks at another worker's work before its waiter sleeps: none where there is no
+   other worker. *)
 let looks ~most =
   let w = current () in
   if w != nobody && alone w && has_one_caller w.pool then 0 else most

@@ -35,8 +35,9 @@
      (Resident);
    - the load controller writes [allowed], and wakes all sleepers, which look (Load);
    - the watchdog writes [is_watched], and looks once more (Watchdog).
-   All these are sequentially consistent atomics. So the publisher reads what the other party has
-   written, and wakes or hires; or its task comes before that write, and the other party finds it. *)
+   All these are sequentially consistent atomics. So either the publisher reads the word that the
+   other party has written, and wakes or hires; or its task comes before that write, and the other
+   party finds it. *)
 
 module P = Place
 
@@ -198,7 +199,8 @@ let disturbance (w : P.t) =
   let { Counts.parks; tasks; _ } = counts in
   fun () -> counts.parks <> parks || counts.tasks <> tasks
 
-(* What was left for the sleeper (Run.leave_to) is its next task, unless it sleeps within another: then it is a thief's. *)
+(* A fiber that was left for the sleeper (Run.leave_to) is its next task. If the sleeper sleeps
+   within another fiber, a thief takes it. *)
 let take_left (w : P.t) =
   if Atomic.get w.left != P.none then begin
     let rest = Atomic.exchange w.left P.none in

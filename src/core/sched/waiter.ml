@@ -8,10 +8,11 @@
    first: arming is a compare-and-set from Idle that fails then. Granting and cancelling are
    compare-and-sets too, so exactly one of them ends the wait, and wakes once.
 
-   Who stops a scope comes to its waits one after the other, and may be held up on the way. Those that were
-   told before, a hook, and who stops it at the same time know already that it is stopped. So that no event of
-   theirs ends a wait that is to be cancelled, a grant looks at the context, and does the cancelling itself. Nobody
-   may take such a waiter for one who needs no waking, though: the stop has yet to come to it, or a grant. *)
+   A thread that stops a scope comes to the scope's waits one after the other, and may be held up
+   on the way. Others know meanwhile that the scope is stopped: waits that were told before, a
+   hook, a second thread that stops it. No event of theirs may end a wait that is to be cancelled.
+   So a grant looks at the context, and does the cancelling itself. Nobody may take such a waiter
+   for one that needs no waking: the stop has yet to come to it, or a grant. *)
 
 type state = Idle | Armed of (unit -> unit) | Granted | Dead
 type t = { state : state Atomic.t; context : Promise.any }
@@ -54,8 +55,9 @@ let rec grant_each waiters () =
 let grant_all waiters = Outcome.firmly grant_each waiters ()
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
-   lost: the wait returns, and the exception is raised later (Worker.raise_later). Not [Cancelled]: that came out of a
-   signal's handler in this wait, and was the strand's own, which is told again.
+   lost: the wait returns, and the exception is raised later (Worker.raise_later). [Cancelled] is
+   not: it came out of a signal's handler in this wait, and was the fiber's own, which is told
+   again.
 
    If not, [w] is dead: nobody grants it to one who is gone. *)
 let until_over w go =
@@ -101,7 +103,8 @@ let wait register =
   Fiber.check ();
   wait_checked register
 
-(* Who goes on though it was told is as one that was granted: what it returns counts, and it has met a checkpoint. *)
+(* Code that goes on though it was told is as code that was granted: its value counts, and it has
+   met a checkpoint. *)
 let wait_or_leave register ~leave =
   Fiber.check ();
   let tell_again = Fiber.to_tell_again () and context = Fiber.get () in

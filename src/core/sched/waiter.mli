@@ -17,13 +17,13 @@ val wait_firmly : (t -> unit) -> unit
 (** The same, but cancellation does not end it. *)
 
 val wait_or_leave : (t -> unit) -> leave:(unit -> bool) -> unit
-(** The same; where an exception ends it, [leave ()] is whether the event had come all the same, though
-    nobody has granted it yet. Then a cancellation does not count: the wait returns, as after a grant, and the
-    task is told at its next checkpoint. *)
+(** The same. If an exception ends the wait, [leave ()] tells whether the event had come all the
+    same, though nobody has granted it yet. Then a cancellation does not count: the wait returns,
+    as after a grant, and the task is told at its next checkpoint. *)
 
 val need_not_wait : unit -> unit
-(** What is free counts as obtained in time, as after a {!wait} ([Task.with_deadline]). To be called before it is
-    taken, as an asynchronous exception may strike here. *)
+(** A thing that is free counts as obtained in time, as after a {!wait} ([Task.with_deadline]). To
+    be called before it is taken, as an asynchronous exception may strike here. *)
 
 val grant : t -> bool
 (** Ends the wait, unless it is over; whether it did. If not, the event goes to somebody else. From

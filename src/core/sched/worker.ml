@@ -65,7 +65,8 @@ let raise_later exn =
   | Some w -> keep_stray w.pool ~thread:(Machine.thread_id ()) exn
   | None -> keep_stray P.nobody.pool ~thread:(Machine.thread_id ()) exn
 
-(* For one that strikes a thread of ours that is no worker: a thread outside raises it, at a wait. *)
+(* For an exception that strikes a thread of ours that is no worker: a thread outside raises it,
+   at a wait. *)
 let raise_anywhere exn = leave_stray P.nobody.pool exn
 
 (* Regions come in rows: after one, the worker looks out for the next for a moment before it

@@ -1,0 +1,22 @@
+(** Fork-join: offer a task, do something else, take it back or wait for it. *)
+
+val both : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
+(** See Muster. *)
+
+val wait_done : ?struck:(unit -> unit) -> 'a Promise.t -> unit
+(** Waits until the promise is resolved. The first asynchronous exception is raised afterwards;
+    [struck] is called when it comes, and may stop the task. A second one ends the wait. *)
+
+val result : 'a Promise.t -> 'a
+(** The value or the failure of a promise that is resolved. *)
+
+(** {2 For models and Domainslib's loops} *)
+
+val take_back : 'a Promise.t -> bool
+(** Whether the caller has taken the offered task back: then the caller runs its function. *)
+
+val both_offered : Place.t -> wake:bool -> (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
+(** [both], where the second function is offered for certain. *)
+
+val in_place : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
+(** Both functions, one after the other. *)
