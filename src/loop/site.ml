@@ -52,9 +52,9 @@ let learn code ~ticks ~iterations =
 
 (* {2 So short that the clock is felt} *)
 
-type last = { mutable began : int; mutable turn : int }
+type last = { mutable began : int }
 
-let last = Compat.slot (fun () -> Compat.padded { began = 0; turn = 0 })
+let last = Compat.slot (fun () -> Compat.padded { began = 0 })
 
 (* Threads of one domain may take each other's beginning for their own, which does no harm. *)
 let is_trusted () =
@@ -62,11 +62,6 @@ let is_trusted () =
   let since = now - last.began in
   last.began <- now;
   since < Tuning.moment
-
-let is_turn_alone () =
-  let last = Compat.get last in
-  last.turn <- (if last.turn = Tuning.turns - 1 then 0 else last.turn + 1);
-  last.turn = 0
 
 (* No division where nothing is learned. *)
 let confirm code cost ~ticks ~iterations =

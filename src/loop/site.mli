@@ -48,11 +48,3 @@ val is_trusted : unit -> bool
 val timed : int -> int -> iterations:int -> tiny:bool -> (unit -> 'a) -> 'a
 (** [timed code cost ~iterations ~tiny f] is [f ()], measured; if it is [tiny], only where that is
     in doubt. *)
-
-(** {2 Just too long for its caller alone}
-
-    A shared loop is measured with the trips that its memory makes between CPUs. If these alone
-    make it worth sharing, it would be shared for ever, and be slower for it. So a loop that is
-    hardly worth it stays with its caller now and then. *)
-
-val is_turn_alone : unit -> bool

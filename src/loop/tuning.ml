@@ -37,10 +37,6 @@ let tiny = min_shared / 8
 
 let moment = Machine.ticks_of_us 6
 
-(* Work that is hardly worth sharing stays with its caller once in so many calls, and is measured
-   there. A prime, as a program may sort by this and by that in turn. *)
-let turns = 31
-
 (* How many times as long as the measured part the rest may be believed to last: one iteration of
    many may be long by chance. *)
 let max_extrapolation = 15

@@ -234,7 +234,6 @@ let histogram_piece t f =
 (* {2 Reductions} *)
 
 type 'a state = {
-  op : 'a -> 'a -> 'a;
   piece : 'a list Walk.piece;
   mutable at : int;  (** the number of the leaf *)
   mutable left : int;  (** elements of the piece, from the leaf's first on *)
@@ -267,7 +266,7 @@ let reduction op = { op; failed = Leftmost.create () }
 
 (* A piece that fails keeps its nodes: a combination left of it may be the first that fails. *)
 let tally_piece { op; failed } (p : _ Walk.piece) =
-  let t = { op; piece = p; at = p.start / Tally.run; left = p.left; nodes = Tally.none } in
+  let t = { piece = p; at = p.start / Tally.run; left = p.left; nodes = Tally.none } in
   match tally_leaves t op p.rest with
   | () -> Tally.{ nodes = t.nodes; failure = None }
   | exception exn ->

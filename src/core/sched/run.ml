@@ -35,8 +35,6 @@ let take_strike call =
    [given_up] it would lose the strand. (It may strike where a partial application is called, too:
    such a call begins with a look for signals.) *)
 type suspension = {
-  host : P.pool;
-  register : Promise.waker -> unit;
   call : call ref;  (** the handler's *)
   given_up : ((unit, unit) Effect.Deep.continuation -> unit) option;
 }
@@ -137,7 +135,7 @@ let suspend pool register call k =
 let suspension host register =
   let call = ref no_call in
   let given_up k = suspend host register !call k in
-  { host; register; call; given_up = Some given_up }
+  { call; given_up = Some given_up }
 
 let handler =
   let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
