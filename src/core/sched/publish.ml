@@ -9,24 +9,25 @@ let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (P.alone w) then s
 (* Code that may have a deadline is not quiet: it looks at every fork. *)
 let watches_clock (w : P.t) = w.own.fiber.context != P.uncancelled && Timer.are_set ()
 
-(* To look costs ten forks. But the collector calls a worker up every 2 ms while its code allocates
-   that much (if it knows where to find the worker). So the worker may be quiet until the next call
-   if the last one was a moment ago. *)
+(* A worker of a pool that is short of workers may be the first to see that the pool need not be
+   (Load): it looks at every fork, too, which costs ten forks. But the collector calls a worker up
+   every 2 ms while its code allocates that much (if it knows where to find the worker). So the
+   worker may be quiet until the next call if the last one was a moment ago. Where the code
+   allocates less from then on, the call comes later: so this is no rule for deadlines. *)
 let moment = Machine.ticks_of_us 8000
 
 let is_called_up_often () =
   P.index_in_state >= 0 && Machine.ticks () - Machine.called_up_at () < moment
 
-(* So does a worker of a pool that is short of workers: it may be the first to see that the pool
-   need not be (Load). *)
-let keeps_looking (w : P.t) = watches_clock w || P.is_short w.pool
+let keeps_looking (w : P.t) =
+  watches_clock w || (P.is_short w.pool && not (is_called_up_often ()))
 
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has
    called the worker up, and what they wrote came too early. *)
 let[@inline never] hush (w : P.t) =
   w.own.filling <- false;
   set_quiet w 1;
-  if Atomic.get w.look <> 0 || (keeps_looking w && not (is_called_up_often ())) then set_quiet w 0
+  if Atomic.get w.look <> 0 || keeps_looking w then set_quiet w 0
   else if Deque.size w.deque <= P.low then rouse w
 
 let wants_tasks (w : P.t) =
