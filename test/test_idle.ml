@@ -137,12 +137,12 @@ let idle_of_eight () =
   with_domains 8 @@ fun pool ->
   Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:1000 ignore);
   Unix.sleepf 0.1;
-  check_burnt "idle" ~limit:0.005 ~at_least:0.4 (fun () -> idle pool)
+  check_burnt "idle" ~limit:0.01 ~at_least:0.4 (fun () -> idle pool)
 
 (* Workers may spin and nap briefly before they park; after that, idling costs nothing. *)
 let idle_after_a_while pool =
   Unix.sleepf 0.05;
-  check_burnt "idle" ~limit:0.005 ~at_least:0.4 (fun () -> idle pool)
+  check_burnt "idle" ~limit:0.01 ~at_least:0.4 (fun () -> idle pool)
 
 let close_of_an_idle_pool_is_quick () =
   let pool = Pool.create ~domains:3 ~oversubscribe:true () in

@@ -128,8 +128,7 @@ let try_enter pool =
     | visit -> visit
     | exception exn ->
       let shown = if is_free before then before else P.nobody in
-      go_back w ~shown ~outer;
-      let_go w;
+      Outcome.finally let_go w (fun () -> go_back w ~shown ~outer);
       raise exn
 
 let something_is_left (pool : P.pool) =
@@ -258,10 +257,14 @@ let as_caller (fiber : Fiber.t) f (w : P.t) =
 let visiting_as visit run =
   match as_host visit.w (run visit.fiber) with
   | result -> leave_after visit result
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    leave_after visit ();
-    Fiber.rethrow failure
+  | exception exn -> (
+    match Outcome.caught exn with
+    | failure ->
+      leave_after visit ();
+      Fiber.rethrow failure
+    | exception exn ->
+      leave_after visit ();
+      raise exn)
 
 let visiting visit f = visiting_as visit (fun fiber -> in_fiber fiber f)
 
