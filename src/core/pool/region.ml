@@ -1,16 +1,16 @@
 (* A region: one fork of the whole pool (Fork Union's protocol, with exceptions, nesting and workers
    that may be busy).
 
-      Everything goes through the workers' mailboxes, one cache line each (Mailbox): a region costs
+   Everything goes through the workers' mailboxes, one cache line each (Mailbox): a region costs
    each worker two trips of that line, and one more where the job may be taken back. The caller runs
    its own share, then takes back each share that nobody has begun ([revoke]), so it never waits for
    a worker that has other things to do. Where there is no mailbox to be had, as its worker has yet
    to come or has another caller's job, the share is a task of the caller's. A broadcast must reach
    every worker: it takes back nothing but the shares of absent ones. A worker is absent while its
-   place is free or its thread works in another pool ([away], set after its mailbox was freed;
-   having been away once, it begins every job by compare-and-set).
+   place is free or its thread works in another pool ([away], set after its mailbox was freed).
+   Every job begins by compare-and-set: its worker's, or that of the caller who takes it back.
 
-      Callers may be several. One that finds a mailbox taken offers the share to anybody or, in a
+   Callers may be several. One that finds a mailbox taken offers the share to anybody or, in a
    broadcast, waits ([posting] counts it, for whoever frees a mailbox to wake it). Whoever waits
    serves its own mailbox, having freed it first if it waits within a share (Run.free_mailbox), so
    regions that need each other's workers all end. Served on top of another strand, a share has a
@@ -294,8 +294,8 @@ let run ?(to_the_end = false) w ~revoke ~workers share =
 
 let size (w : P.t) = Atomic.get w.pool.size
 
-(* A share of the caller's, run as in a region, but nobody else's. A guest stands in for worker
-   0, as it would there. *)
+(* A share of the caller's, run as in a region, but nobody else's. A further caller stands in for
+   worker 0, as it would there. *)
 let alone (w : P.t) share =
   let report = Mailbox.report () in
   let index = if w.index < Atomic.get w.pool.size then w.index else 0 in

@@ -1,11 +1,11 @@
 (* How a caller's thread comes to work in a pool, and leaves it.
 
-      It takes a place, which is made if all are taken, works there until its function has ended,
+   It takes a place, which is made if all are taken, works there until its function has ended,
    and leaves. So no caller waits for another, nor for a resident that may be waiting for it. Only
    where [most_callers] are in the pool already, the function runs sequentially in the calling
    thread.
 
-      A place is found through domain-local storage, unless another thread of the domain is in a
+   A place is found through domain-local storage, unless another thread of the domain is in a
    pool already: then by its owner (Place.owned_place). So is that of a thread that comes back to a
    pool through another one ([own_place]). *)
 
@@ -254,19 +254,17 @@ let as_caller (fiber : Fiber.t) f (w : P.t) =
       Fiber.switch w { fiber with handled = false };
       f w)
 
-let visiting_as visit run =
-  match as_host visit.w (run visit.fiber) with
+(* Nothing is allocated before the handler: an exception that struck there would leave the place
+   taken. *)
+let visiting_as visit run f =
+  match as_host visit.w (run visit.fiber f) with
   | result -> leave_after visit result
-  | exception exn -> (
-    match Outcome.caught exn with
-    | failure ->
-      leave_after visit ();
-      Fiber.rethrow failure
-    | exception exn ->
-      leave_after visit ();
-      raise exn)
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    leave_after visit ();
+    Fiber.rethrow failure
 
-let visiting visit f = visiting_as visit (fun fiber -> in_fiber fiber f)
+let visiting visit f = visiting_as visit in_fiber f
 
 let refuse_or_send fn pool task =
   Publish.kept_open pool (fun () ->
@@ -325,16 +323,16 @@ let with_place ?if_closed fn pool ~in_place ~arriving f =
   | Some w -> f w
   | None -> (
     match own_place pool with
-    | Some w -> again_as w arriving
+    | Some w -> again_as w (fun fiber -> arriving fiber f)
     | None -> (
       match enter fn pool with
-      | Some visit -> visiting_as visit arriving
+      | Some visit -> visiting_as visit arriving f
       | None -> in_place ()
       | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
 
 let with_worker ?if_closed fn pool ~in_place f =
-  with_place ?if_closed fn pool ~in_place ~arriving:(fun fiber -> in_fiber fiber f) f
+  with_place ?if_closed fn pool ~in_place ~arriving:in_fiber f
 
 (* For a region, whose caller never suspends. *)
 let with_worker_plainly ?if_closed fn pool ~in_place f =
-  with_place ?if_closed fn pool ~in_place ~arriving:(fun fiber -> as_caller fiber f) f
+  with_place ?if_closed fn pool ~in_place ~arriving:as_caller f
