@@ -67,7 +67,7 @@ let trial (stats : Muster.Pool.stats) =
       ("workers", `Int stats.workers);
       ("allowed", `Int stats.allowed);
       ("cpus", `Int stats.cpus);
-      ("lent", `Int stats.lent);
+      ("cpus_yielded", `Int stats.cpus_yielded);
       ("domains_started", `Int stats.domains_started);
       ("domains_ended", `Int stats.domains_ended);
       ("waits", `Int stats.waits);

@@ -354,7 +354,7 @@ module Pool : sig
     workers : int;  (** workers present now, the caller's place included *)
     allowed : int;  (** workers that may take work now, the caller included *)
     cpus : int;  (** {!Cpu.available}, read at most once a second *)
-    lent : int;  (** CPUs of these that the pool leaves to other processes now *)
+    cpus_yielded : int;  (** CPUs of these that the pool leaves to other processes now *)
     minor_heap_words : int list;  (** of each present worker, the caller's place first *)
     domains_started : int;
     domains_ended : int;

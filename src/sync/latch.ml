@@ -30,5 +30,5 @@ let rec join t w =
     let waiters = Fifo.push ~is_live:Waiter.is_waiting seen.waiters w in
     if not (Atomic.compare_and_set t seen { seen with waiters }) then join t w
 
-let get_value t = (Atomic.get t).left
-let await t = if get_value t > 0 then Waiter.wait (join t)
+let count t = (Atomic.get t).left
+let await t = if count t > 0 then Waiter.wait (join t)

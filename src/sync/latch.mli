@@ -20,10 +20,10 @@ val await : t -> unit
 
     {b Cost}: 1 ns if it is open.
     {b Order}: everything before any [count_down] of [l] happens before the return, and before that
-    of a {!get_value} that is 0.
+    of a {!count} that is 0.
     {b Cancels}: while it waits. *)
 
-val get_value : t -> int
-(** [get_value l] is the number of counts still to come; 0 means open.
+val count : t -> int
+(** [count l] is the number of counts still to come; 0 means open.
 
     {b Order}: if it is 0, as {!await}. *)

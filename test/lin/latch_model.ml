@@ -11,7 +11,7 @@ type state = int
 
 type sut = Latch.t
 
-let show_cmd = function Count_down -> "count_down" | Await -> "await" | Get -> "get_value"
+let show_cmd = function Count_down -> "count_down" | Await -> "await" | Get -> "count"
 
 let arb_cmd _ =
   Program.(one_of show_cmd [ (3, always Count_down); (2, always Await); (1, always Get) ])
@@ -28,7 +28,7 @@ let run cmd l =
   match cmd with
   | Count_down -> Res (bool, refused (fun () -> Latch.count_down l))
   | Await -> Res (unit, Latch.await l)
-  | Get -> Res (int, Latch.get_value l)
+  | Get -> Res (int, Latch.count l)
 
 let postcond cmd (n : state) res =
   match (cmd, res) with

@@ -127,7 +127,7 @@ module Latch_api = struct
   let api =
     [
       val_freq 3 "count_down" Latch.count_down (t @-> returning_or_exc unit);
-      val_ "get_value" Latch.get_value (t @-> returning int);
+      val_ "count" Latch.count (t @-> returning int);
     ]
 end
 

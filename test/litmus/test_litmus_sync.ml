@@ -179,7 +179,7 @@ let latch ~wait () =
   in
   race 5_000 ~before [ look; count 0; count 1 ]
 
-let latch_zero latch = relax_until (fun () -> Latch.get_value latch = 0)
+let latch_zero latch = relax_until (fun () -> Latch.count latch = 0)
 
 (* {2 Readers and writers} *)
 
@@ -312,7 +312,7 @@ let looks ~fresh ~act ~look () =
   race 5_000 ~before ~after [ side 0; side 1 ]
 
 let latch_sb =
-  let look latch = Latch.get_value latch = 0 in
+  let look latch = Latch.count latch = 0 in
   looks ~fresh:(fun () -> Latch.create 1) ~act:Latch.count_down ~look
 
 let semaphore_sb =
@@ -343,7 +343,7 @@ let () =
       case "barrier: MP, all to all" barrier;
       case "barrier: MP, more tasks than workers" barrier_of_tasks;
       case "latch: MP, await" (latch ~wait:Latch.await);
-      case "latch: MP, get_value" (latch ~wait:latch_zero);
+      case "latch: MP, count" (latch ~wait:latch_zero);
       case "latch: SB" latch_sb;
       case "rwlock: writers" (alone ~enter:lock_write ~leave:unlock_write);
       case "rwlock: writers, try_lock_write" (alone ~enter:try_lock_write ~leave:unlock_write);

@@ -4,11 +4,11 @@ let latch ?cancelled name ~count bodies =
   Parties.model ("latch: " ^ name) ?cancelled (fun () ->
       let latch = Latch.create count and early = ref false in
       ( List.map (fun body -> body latch early) bodies,
-        fun () -> [ ("early", !early); ("not open", Latch.get_value latch <> 0) ] ))
+        fun () -> [ ("early", !early); ("not open", Latch.count latch <> 0) ] ))
 
 let awaits latch early () =
   Latch.await latch;
-  if Latch.get_value latch > 0 then early := true
+  if Latch.count latch > 0 then early := true
 
 let counts latch _ () = Latch.count_down latch
 let counts_or_is_late latch _ () = try Latch.count_down latch with Invalid_argument _ -> ()

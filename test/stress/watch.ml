@@ -105,10 +105,10 @@ let show_place (w : Muster_core.Place.t) =
 let show_pool (pool : Muster_core.Place.pool) =
   let s = Muster_core.Pool.stats pool in
   Printf.eprintf
-    "pool %s: size %d, workers %d, allowed %d, lent %d, tasks %d, forks %d, steals %d, parks %d, \
-     regions %d\n"
-    pool.Muster_core.Place.name s.size s.workers s.allowed s.lent s.tasks s.forks s.steals s.parks
-    s.regions;
+    "pool %s: size %d, workers %d, allowed %d, yielded %d, tasks %d, forks %d, steals %d, \
+     parks %d, regions %d\n"
+    pool.Muster_core.Place.name s.size s.workers s.allowed s.cpus_yielded s.tasks s.forks s.steals
+    s.parks s.regions;
   Printf.eprintf "  %d suspended, inbox %s, %d searching, %d posting%s\n"
     (Atomic.get pool.suspended)
     (if Muster_core.Inbox.is_empty pool.inbox then "empty" else "not empty")

@@ -12,7 +12,7 @@ let all_wait_for_all ~run =
       did.(i) <- true;
       Latch.count_down latch;
       Latch.await latch;
-      check_int "open" 0 (Latch.get_value latch);
+      check_int "open" 0 (Latch.count latch);
       check_bool "all before" true (Array.for_all Fun.id did))
 
 let rows_of_latches () =
@@ -23,7 +23,7 @@ let rows_of_latches () =
           Latch.count_down latch;
           Latch.await latch)
         latches);
-  Array.iter (fun latch -> check_int "open" 0 (Latch.get_value latch)) latches
+  Array.iter (fun latch -> check_int "open" 0 (Latch.count latch)) latches
 
 let not_before () =
   run_on 1 @@ fun () ->
@@ -35,7 +35,7 @@ let not_before () =
   in
   for left = 2 downto 1 do
     letting_others_run (fun () -> Latch.count_down latch);
-    check_int "left" left (Latch.get_value latch);
+    check_int "left" left (Latch.count latch);
     check_int "passed" 0 !passed
   done;
   Latch.count_down latch;
@@ -46,7 +46,7 @@ let open_at_once () =
   let latch = Latch.create 0 in
   Latch.await latch;
   in_domain (fun () -> Latch.await latch);
-  check_int "open" 0 (Latch.get_value latch)
+  check_int "open" 0 (Latch.count latch)
 
 let errors () =
   check_invalid "create" ~mentions:[ "Muster.Latch.create"; "-3" ] (fun () -> Latch.create (-3));
@@ -66,7 +66,7 @@ let cancelled_in_await () =
         2)
   in
   check_cancelled "first" first;
-  check_int "not counted" 1 (Latch.get_value latch);
+  check_int "not counted" 1 (Latch.count latch);
   Latch.count_down latch;
   check_int "second" 2 (Task.await second)
 

@@ -202,7 +202,7 @@ let latch () =
   let party i round =
     cells.(i) <- round;
     Latch.count_down !latch;
-    if i > 0 then Latch.await !latch else relax_until (fun () -> Latch.get_value !latch = 0);
+    if i > 0 then Latch.await !latch else relax_until (fun () -> Latch.count !latch = 0);
     check "all counted" (Array.for_all (fun cell -> cell = round) cells)
   in
   race 3_000 ~before (List.init 3 party)

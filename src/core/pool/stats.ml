@@ -15,7 +15,7 @@ type stats = {
   workers : int;
   allowed : int;
   cpus : int;
-  lent : int;
+  cpus_yielded : int;
   minor_heap_words : int list;
   domains_started : int;
   domains_ended : int;
@@ -80,7 +80,7 @@ let stats (pool : Place.pool) =
     parks = total (fun (c : Counts.t) -> c.parks);
     regions = total (fun (c : Counts.t) -> c.regions);
     cpus;
-    lent;
+    cpus_yielded = lent;
     workers = callers pool + residents;
     allowed = allowed pool ~usable:(cpus - lent);
     minor_heap_words = heaps pool;

@@ -13,7 +13,7 @@ type stats = {
   workers : int;
   allowed : int;
   cpus : int;
-  lent : int;
+  cpus_yielded : int;
   minor_heap_words : int list;
   domains_started : int;
   domains_ended : int;
