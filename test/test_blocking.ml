@@ -86,6 +86,49 @@ let stdlib_locks pool =
       let setter = Task.async set in
       List.iter Task.await (setter :: waiters))
 
+(* {2 The only worker is blocked, by a call that the pool does not see}
+
+   The pool's one domain reads from a pipe, into which a task writes that lies elsewhere. *)
+
+let beside_a_blocked_domain pool f =
+  with_pipe @@ fun from into ->
+  let begins = Atomic.make false and ends = Atomic.make false in
+  let block () =
+    Atomic.set begins true;
+    read from;
+    Atomic.set ends true
+  in
+  Pool.run pool (fun () ->
+      ignore (Task.async block);
+      wait_until (fun () -> Atomic.get begins));
+  f (fun () -> write into);
+  wait_until (fun () -> Atomic.get ends)
+
+(* The caller does not stay for its task. *)
+let left_by_a_caller pool =
+  beside_a_blocked_domain pool (fun unblock ->
+      Pool.run pool (fun () -> ignore (Task.async unblock)))
+
+(* A task goes on through the inbox, starts others there, and waits for them. *)
+let started_by_a_task_that_waits pool =
+  let woken = Muster.Latch.create 1 and parts = Muster.Latch.create 3 in
+  let part () = Muster.Latch.count_down parts in
+  let start_and_wait unblock () =
+    Muster.Latch.await woken;
+    List.iter ignore (List.init 3 (fun _ -> Task.async part));
+    Muster.Latch.await parts;
+    unblock ()
+  in
+  beside_a_blocked_domain pool (fun unblock ->
+      let start () =
+        let task = Task.async (start_and_wait unblock) in
+        match Task.with_deadline 0.05 (fun () -> Task.await task) with
+        | () -> failf "has not waited"
+        | exception Task.Deadline_exceeded -> ()
+      in
+      Pool.run pool start;
+      Muster.Latch.count_down woken)
+
 (* {2 Results} *)
 
 let gives_its_result pool =
@@ -337,6 +380,11 @@ let () =
           each "a hundred at once" hundred_at_once;
           each "calls that wait for each other" calls_that_wait_for_each_other;
           each "Stdlib mutex and condition" stdlib_locks;
+        ] );
+      ( "the only domain is blocked",
+        [
+          case "a caller leaves a task" (on_pools [ 2 ] left_by_a_caller);
+          case "a task starts others and waits" (on_pools [ 2 ] started_by_a_task_that_waits);
         ] );
       ( "results",
         [

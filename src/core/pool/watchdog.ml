@@ -1,9 +1,10 @@
 (* Code that waits for a task by a flag, a condition of the stdlib's or a pipe keeps its worker,
    and the pool does not see that it waits. So a task may lie in a deque or in the inbox while
-   every worker that could take it waits for it. The watchdog looks for such tasks in three
+   every worker that could take it waits for it. The watchdog looks for such tasks in four
    places:
 
    - the inbox of every pool, which only residents serve;
+   - the deques that callers have left, as they leave tasks to the residents;
    - the deques of a pool that has fewer residents at work than it promises its tasks
      ([Sleep.promised]);
    - the deques of a pool in which a worker sleeps that stands back ([Search.stands_back]).
@@ -26,7 +27,7 @@
    nothing was for [idle_ns].
 
    Protocol. [Place.is_watched] is true while the thread is there. A publisher writes its task, a
-   worker that stands back announces its sleep; then each of them reads [is_watched], and starts
+   caller lets go of its place, a worker that stands back announces its sleep; then each of them reads [is_watched], and starts
    the thread if that is false. The thread, before it ends, writes false, and looks at all pools
    once more. If something is to be watched it takes the flag back; a publisher that was faster
    has started another thread. All these are sequentially consistent atomics: so either the
@@ -93,11 +94,9 @@ let stands_back_asleep (w : P.t) =
 let has_stand_back (pool : P.pool) = Array.exists stands_back_asleep (P.workers pool)
 
 let oldest_tasks (pool : P.pool) =
-  let in_deques =
-    if is_short pool || has_stand_back pool then
-      List.map Sleep.oldest_ready (Array.to_list (P.workers pool))
-    else []
-  in
+  let all = is_short pool || has_stand_back pool in
+  let watched = List.filter (fun w -> all || not (P.is_taken w)) (Array.to_list (P.workers pool)) in
+  let in_deques = List.map Sleep.oldest_ready watched in
   List.filter (fun task -> task != P.none) (Inbox.oldest pool.inbox :: in_deques)
 
 let is_to_be_watched pool = has_stand_back pool || oldest_tasks pool <> []

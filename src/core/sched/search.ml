@@ -109,9 +109,10 @@ let find (w : P.t) =
   in
   if task != none then task else from_inbox w
 
+(* Its own deque too: what it did before may have left tasks there. *)
 let find_what_is_stuck w =
   let task = take_from_inbox w in
-  if task != none then task else steal w
+  if task != none then task else from_deques w
 
 let inbox_has_work (w : P.t) = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 

@@ -33,6 +33,9 @@ val ask_for_one : Place.pool -> unit
 val promised : Place.pool -> int
 (** Residents on which the pool's tasks of [async] may count, whatever the load. *)
 
+val watch : unit -> unit
+(** Starts the watchdog, if it is not there. *)
+
 val is_watch_missing : Place.pool -> bool
 (** Whether tasks may wait for each other unseen, as fewer residents are allowed than promised. *)
 
