@@ -27,11 +27,11 @@
    nothing was for [idle_ns].
 
    Protocol. [Place.is_watched] is true while the thread is there. A publisher writes its task, a
-   caller lets go of its place, a worker that stands back announces its sleep; then each of them reads [is_watched], and starts
-   the thread if that is false. The thread, before it ends, writes false, and looks at all pools
-   once more. If something is to be watched it takes the flag back; a publisher that was faster
-   has started another thread. All these are sequentially consistent atomics: so either the
-   publisher has read false, or the last look has seen its task. *)
+   caller lets go of its place, a worker that stands back announces its sleep; then each of them
+   reads [is_watched], and starts the thread if that is false. The thread, before it ends, writes
+   false, and looks at all pools once more. If something is to be watched it takes the flag back; a
+   publisher that was faster has started another thread. All these are sequentially consistent
+   atomics: so either the publisher has read false, or the last look has seen its task. *)
 
 module P = Place
 

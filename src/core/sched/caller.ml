@@ -171,7 +171,7 @@ let tell_of_leave (w : P.t) () =
     Sleep.ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if not (Mailbox.is_idle w.mailbox) then Parking.wake_all pool.parking;
-  (* Every resident may be waiting for what lies here, in a way that the pool does not see. *)
+  (* Every resident may be blocked until a task that lies here has run. *)
   if not (Deque.is_empty w.deque) then Sleep.watch ();
   if Atomic.get pool.closing then Publish.announce_leave pool
 

@@ -109,7 +109,7 @@ let find (w : P.t) =
   in
   if task != none then task else from_inbox w
 
-(* Its own deque too: what it did before may have left tasks there. *)
+(* In its own deque too: there a task may have left others when it began to wait. *)
 let find_what_is_stuck w =
   let task = take_from_inbox w in
   if task != none then task else from_deques w
