@@ -9,36 +9,30 @@
    runs again, which may be later. So a party that might be the last one counts the living waiters,
    and waits with them if they are too few. Else it ends the meeting with these. A waiter that dies
    between this count and its grant has counted, and goes on. A waiter that was dead before raises.
-   Each waiter asks later which of the two it was, so [Met] has the list.
-
-   A waiter that leaves stays in the list, since a search would cost too much. When more waiters
-   have left than are counted, one pass drops all dead waiters. The waiters that have left pay for
-   it. At rest the meeting is empty. *)
+   Each waiter asks later which of the two it was, so [Met] has the list. A waiter that leaves stays
+   in the queue, whose pushes sweep. At rest the meeting is empty. *)
 
 module Waiter = Muster_core.Waiter
 
 type state =
-  | Open of {
-      count : int;  (** that have come and not left *)
-      left : int;  (** at least as many of [here] as have left *)
-      here : Waiter.t list;  (** the latest first *)
-    }
+  | Open of { count : int;  (** that have come and not left *) here : Waiter.t Fifo.t }
   | Met of Waiter.t list  (** in the order in which they came *)
 
 type meeting = state Atomic.t
 type t = { parties : int; meeting : meeting Atomic.t }
 
-let nobody = Open { count = 0; left = 0; here = [] }
+let nobody = Open { count = 0; here = Fifo.empty }
 
 let create n =
   if n < 1 then invalid_arg (Printf.sprintf "Muster.Barrier.create: parties = %d is less than 1" n);
   { parties = n; meeting = Atomic.make (Atomic.make nobody) }
 
 let parties t = t.parties
+let alive here = List.filter Waiter.is_waiting (Fifo.to_list here)
 
 let waiting t =
   match Atomic.get (Atomic.get t.meeting) with
-  | Open { here; _ } -> List.length (List.filter Waiter.is_waiting here)
+  | Open { here; _ } -> List.length (alive here)
   | Met _ -> 0
 
 (* {2 Come} *)
@@ -53,15 +47,16 @@ let rec come t joined w =
   | Met _ ->
     replace t meeting;
     come t joined w
-  | Open { count; left; here } as seen ->
+  | Open { count; here } as seen ->
     let few = count + 1 < t.parties in
-    let alive = if few then [] else List.filter Waiter.is_waiting here in
+    let alive = if few then [] else alive here in
     if few || List.compare_length_with alive (t.parties - 1) < 0 then begin
-      let state = Open { count = count + 1; left; here = w :: here } in
+      let here = Fifo.push_live ~is_live:Waiter.is_waiting here w in
+      let state = Open { count = count + 1; here } in
       if Atomic.compare_and_set meeting seen state then joined := this else come t joined w
     end
     else
-      let all = List.rev (w :: alive) in
+      let all = alive @ [ w ] in
       if Atomic.compare_and_set meeting seen (Met all) then begin
         joined := this;
         Waiter.grant_all all;
@@ -71,16 +66,13 @@ let rec come t joined w =
 
 (* {2 Leave} *)
 
-let without_dead count left here =
-  if left <= count then Open { count; left; here }
-  else Open { count; left = 0; here = List.filter Waiter.is_waiting here }
-
-(* Whether it has counted: then it is too late. *)
+(* Whether it has counted: then it is too late. Else the state is a new one: a party that has
+   counted this waiter before fails to end the meeting. *)
 let rec leave meeting w =
   match Atomic.get meeting with
   | Met all -> List.memq w all
-  | Open { count; left; here } as seen ->
-    let state = without_dead (count - 1) (left + 1) here in
+  | Open { count; here } as seen ->
+    let state = if count = 1 then nobody else Open { count = count - 1; here } in
     if Atomic.compare_and_set meeting seen state then false else leave meeting w
 
 let await t =

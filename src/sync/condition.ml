@@ -12,33 +12,18 @@ type t = Waiter.t Fifo.t Atomic.t
 
 let create () = Atomic.make Fifo.empty
 
-let rec join t w =
-  let seen = Atomic.get t in
-  let queue = Fifo.push ~is_live:Waiter.is_waiting seen w in
-  if not (Atomic.compare_and_set t seen queue) then join t w
+let join t waiter =
+  Duty.step t (fun queue -> (Fifo.push_live ~is_live:Waiter.is_waiting queue waiter, Done))
 
-(* [out] is the waiter that was taken out and may not be granted yet. *)
-let rec signal_one t out =
-  match !out with
-  | Some w when Waiter.has_granted w -> ()
-  | Some _ | None -> (
-    let seen = Atomic.get t in
-    match Fifo.pop seen with
-    | None -> ()
-    | Some (w, queue) ->
-      let next = Some w in
-      if Atomic.compare_and_set t seen queue then out := next;
-      signal_one t out)
+let rec signalling queue =
+  match Fifo.pop queue with
+  | Empty -> (queue, Duty.Done)
+  | Oldest (waiter, queue) -> (queue, Grant { waiter; granted = Done; dead = Step signalling })
 
-(* An asynchronous exception cuts neither short once a waiter was taken out. *)
-let signal t = if not (Fifo.is_empty (Atomic.get t)) then Outcome.firmly signal_one t (ref None)
-
-let rec broadcast t =
-  let seen = Atomic.get t in
-  if not (Fifo.is_empty seen) then begin
-    let waiters = Fifo.to_list seen in
-    if Atomic.compare_and_set t seen Fifo.empty then Waiter.grant_all waiters else broadcast t
-  end
+let has_waiters t = not (Fifo.is_empty (Atomic.get t))
+let signal t = if has_waiters t then Duty.step t signalling
+let waking_all queue = (Fifo.empty, Duty.grants (Fifo.to_list queue))
+let broadcast t = if has_waiters t then Duty.step t waking_all
 
 (* An asynchronous exception (Ctrl-C) does not leave the caller without the mutex; a second one
    does. *)

@@ -8,27 +8,24 @@ type state = { left : int; waiters : Waiter.t Fifo.t }
 type t = state Atomic.t
 
 let opened = { left = 0; waiters = Fifo.empty }
-let invalid fn what = invalid_arg ("Muster.Latch." ^ fn ^ ": " ^ what)
 
 let create n =
-  if n < 0 then invalid "create" (Printf.sprintf "count = %d is less than 0" n);
+  if n < 0 then invalid_arg (Printf.sprintf "Muster.Latch.create: count = %d is less than 0" n);
   Atomic.make (if n = 0 then opened else { opened with left = n })
 
-let rec count_down t =
-  match Atomic.get t with
-  | { left = 0; _ } -> invalid "count_down" "the count is 0 already"
-  | { left = 1; waiters } as seen ->
-    let waiters = Fifo.to_list waiters in
-    if Atomic.compare_and_set t seen opened then Waiter.grant_all waiters else count_down t
-  | { left; _ } as seen ->
-    if not (Atomic.compare_and_set t seen { seen with left = left - 1 }) then count_down t
+let counting_down = function
+  | { left = 0; _ } as seen -> (seen, Duty.Misuse "Muster.Latch.count_down: the count is 0 already")
+  | { left = 1; waiters } -> (opened, Duty.grants (Fifo.to_list waiters))
+  | seen -> ({ seen with left = seen.left - 1 }, Done)
 
-let rec join t w =
-  match Atomic.get t with
-  | { left = 0; _ } -> ignore (Waiter.grant w)
-  | seen ->
-    let waiters = Fifo.push ~is_live:Waiter.is_waiting seen.waiters w in
-    if not (Atomic.compare_and_set t seen { seen with waiters }) then join t w
+let count_down t = Duty.step t counting_down
+
+let join t waiter =
+  Duty.step t (function
+    | { left = 0; _ } as seen -> (seen, Duty.grants [ waiter ])
+    | seen ->
+      let waiters = Fifo.push_live ~is_live:Waiter.is_waiting seen.waiters waiter in
+      ({ seen with waiters }, Done))
 
 let count t = (Atomic.get t).left
 let await t = if count t > 0 then Waiter.wait (join t)

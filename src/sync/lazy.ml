@@ -1,7 +1,7 @@
 (* One atomic with an immutable state, changed as a whole by compare-and-set.
 
    {v
-     Pending f --force--> Running { strand; waiters } --f returns, raises--> Value | Failed
+     Pending f --force--> Running { fiber; waiters } --f returns, raises--> Value | Failed
          ^                       |
          +--- f is cancelled ----+
    v}
@@ -24,52 +24,52 @@ type 'a state =
   | Value of 'a
   | Failed of Outcome.failure
 
-and running = { strand : int; waiters : Waiter.t Fifo.t }
+and running = { fiber : int; waiters : Waiter.t Fifo.t }
 
 type 'a t = 'a state Atomic.t
 
 let from_fun f = Atomic.make (Pending f)
 let from_val v = Atomic.make (Value v)
 let is_val t = match Atomic.get t with Value _ -> true | Pending _ | Running _ | Failed _ -> false
-let grant w = ignore (Waiter.grant w)
-let grant_all waiters () = List.iter grant (Fifo.to_list waiters)
 
-let finish t state =
-  match Atomic.exchange t state with
-  | Running { waiters; _ } -> Outcome.firmly grant_all waiters ()
-  | Pending _ | Value _ | Failed _ -> assert false
+let ending state =
+  ref
+    (Duty.Step
+       (function
+       | Running { waiters; _ } -> (state, Duty.grants (Fifo.to_list waiters))
+       | Pending _ | Value _ | Failed _ -> assert false))
 
-(* Nothing is allocated before the handler is set, and the new state is there before [finish]. So an
-   asynchronous exception counts as the computation's. *)
+(* Nothing is allocated between the computation's handler and that of [fulfil]. So an asynchronous
+   exception counts as the computation's. *)
 let compute t f ~was_cancelled =
   match
     let v = f () in
-    (v, Value v)
+    (v, ending (Value v))
   with
-  | v, state ->
-    finish t state;
+  | v, duty ->
+    Duty.fulfil t duty;
     v
   | exception exn ->
     let failure = Outcome.caught exn in
-    finish t (if was_cancelled exn then Pending f else Failed failure);
+    Duty.fulfil t (ending (if was_cancelled exn then Pending f else Failed failure));
     Outcome.raise failure
 
-let rec join t w =
-  match Atomic.get t with
-  | Running r as seen ->
-    let waiters = Fifo.push ~is_live:Waiter.is_waiting r.waiters w in
-    if not (Atomic.compare_and_set t seen (Running { r with waiters })) then join t w
-  | Pending _ | Value _ | Failed _ -> grant w
+let join t waiter =
+  Duty.step t (function
+    | Running r ->
+      let waiters = Fifo.push_live ~is_live:Waiter.is_waiting r.waiters waiter in
+      (Running { r with waiters }, Done)
+    | (Pending _ | Value _ | Failed _) as seen -> (seen, Duty.grants [ waiter ]))
 
 let rec force_slow t =
   match Atomic.get t with
   | Value v -> v
   | Failed failure -> Outcome.raise failure
   | Pending f as seen ->
-    let running = Running { strand = Fiber.number (); waiters = Fifo.empty } in
+    let running = Running { fiber = Fiber.number (); waiters = Fifo.empty } in
     let was_cancelled = Fiber.watch () in
     if Atomic.compare_and_set t seen running then compute t f ~was_cancelled else force_slow t
-  | Running { strand; _ } when strand = Fiber.number () -> raise Undefined
+  | Running { fiber; _ } when fiber = Fiber.number () -> raise Undefined
   | Running _ ->
     Waiter.wait (join t);
     force_slow t

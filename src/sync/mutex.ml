@@ -10,10 +10,9 @@
    holder  0: nobody. Only the holder leaves Held, and unlocks a Busy.
    queue   waiters that have not been woken, the oldest first. Those whose tasks were cancelled are
            dead: a grant fails.
-   woken   a waiter has been granted its wake by an unlock, to try again, and has not yet tried.
-           While it is set no unlock wakes another one. The granted waiter clears it, when it takes
-           the lock or goes to [first]. An unlocker that finds the waiter dead passes it on to the
-           next, or clears it.
+   woken   an unlock has granted a waiter, which has yet to try the lock. Meanwhile no unlock wakes
+           another one. The waiter clears it, when it takes the lock or goes to [first]. An unlocker
+           that finds the waiter dead passes it on to the next, or clears it.
    first   the waiter that was woken and found the lock taken. The next unlock hands it the lock:
            the holder is [in_transit] until the waiter runs and puts its own number there. If it is
            dead the unlocker goes on to unlock in its place. (Its number as the holder would not do:
@@ -28,7 +27,7 @@
    holder, and that one unlocks later. If an unlock finds a queue, it wakes a waiter, or a waiter is
    woken already. That one will find the lock free or wait in [first]. So any state with a queue or
    [first] has a holder, a party that is about to become one, or an unlocker that has just found a
-   waiter dead and looks for the next ([Wake_next]).
+   waiter dead and looks for the next ([passing_on]).
 
    At rest: Free, or Held by a party that runs. *)
 
@@ -41,10 +40,10 @@ and busy = { holder : int; woken : bool; first : Waiter.t option; queue : Waiter
 
 type t = state Atomic.t
 
-(* No strand's number. *)
+(* No fiber's number. *)
 let in_transit = max_int
 let create () = Atomic.make Free
-let replace t seen state = Atomic.compare_and_set t seen state
+let replace = Atomic.compare_and_set
 
 let state b =
   if b.woken || Option.is_some b.first || not (Fifo.is_empty b.queue) then Busy b
@@ -57,54 +56,39 @@ let is_mine t = holder (Atomic.get t) = Fiber.number ()
 (* [fn] is the function that the user called. *)
 let misuse fn what = invalid_arg ("Muster.Mutex." ^ fn ^ ": the mutex is " ^ what)
 
-(* {2 Duties}
-
-   A duty is the work that a party still owes to the others. It stands in a cell. Between a step and
-   the note of it nothing is allocated, so no asynchronous exception (Ctrl-C) is delivered there. If
-   one is delivered later, the rest is done before it goes on (Outcome.firmly). *)
-
-type duty =
-  | Done
-  | Unlock  (** as the holder, or in the place of one in transit *)
-  | Hand_to of Waiter.t  (** the lock is in transit to it *)
-  | Wake of Waiter.t  (** the waiter to wake *)
-  | Wake_next  (** that one is dead, or has left *)
-
-(* The state after a step of [duty], and the remaining duty. *)
-let after duty seen =
-  match (seen, duty) with
-  | Busy ({ first = Some e; _ } as b), Unlock ->
-    (Busy { b with holder = in_transit; first = None }, Hand_to e)
-  | Busy ({ woken = true; _ } as b), Unlock -> (Busy { b with holder = 0 }, Done)
-  | Busy ({ holder = 0; _ } as b), Wake_next | Busy b, Unlock -> (
-    match Fifo.pop b.queue with
-    | Some (e, queue) -> (Busy { b with holder = 0; woken = true; queue }, Wake e)
-    | None -> (Free, Done))
-  | Busy b, Wake_next -> (state { b with woken = false }, Done)
-  | Held _, Unlock -> (Free, Done)
-  | (Free | Held _), _ | Busy _, (Done | Hand_to _ | Wake _) -> (seen, Done)
-
-let rec work_off t duty =
-  match !duty with
-  | Done -> ()
-  | Hand_to e ->
-    duty := if Waiter.has_granted e then Done else Unlock;
-    work_off t duty
-  | Wake e ->
-    duty := if Waiter.has_granted e then Done else Wake_next;
-    work_off t duty
-  | (Unlock | Wake_next) as due ->
-    let seen = Atomic.get t in
-    let state, left = after due seen in
-    if replace t seen state then duty := left;
-    work_off t duty
-
 (* {2 Unlock} *)
+
+(* The duty of the holder, or of an unlocker in the place of one in transit. *)
+let rec unlocking =
+  Duty.Step
+    (function
+    | Busy ({ first = Some waiter; _ } as b) ->
+      let state = Busy { b with holder = in_transit; first = None } in
+      (state, Grant { waiter; granted = Done; dead = unlocking })
+    | Busy ({ woken = true; _ } as b) -> (Busy { b with holder = 0 }, Done)
+    | Busy b -> wake_next b
+    | Free | Held _ -> (Free, Done))
+
+(* The duty of a party at which a wake has ended: a waiter that leaves, or an unlocker that found it
+   dead. *)
+and passing_on =
+  Duty.Step
+    (function
+    | Busy ({ holder = 0; _ } as b) -> wake_next b
+    | Busy b -> (state { b with woken = false }, Done)
+    | (Free | Held _) as seen -> (seen, Done))
+
+and wake_next b =
+  match Fifo.pop b.queue with
+  | Empty -> (Free, Done)
+  | Oldest (waiter, queue) ->
+    let state = Busy { b with holder = 0; woken = true; queue } in
+    (state, Grant { waiter; granted = Done; dead = passing_on })
 
 let unlock_as fn t me =
   match Atomic.get t with
   | Held h as seen when h = me && replace t seen Free -> ()
-  | seen when holder seen = me -> Outcome.firmly work_off t (ref Unlock)
+  | seen when holder seen = me -> Duty.fulfil t (ref unlocking)
   | seen -> misuse fn (if holder seen = 0 then "not locked" else "locked by another task or thread")
 
 (* An asynchronous exception does not leave it locked. *)
@@ -120,7 +104,7 @@ let unlock t = unlock_of "unlock" t
 
 (* {2 Lock} *)
 
-(* [woken]: this strand is the one that was woken, if anybody is. *)
+(* [woken]: this waiter is the one that was woken, if any is. *)
 let rec take t me ~woken =
   match Atomic.get t with
   | Free as seen -> replace t seen (Held me) || take t me ~woken
@@ -135,28 +119,28 @@ let rec take_soon t me ~woken turns =
      (Domain.cpu_relax ();
       take_soon t me ~woken (turns - 1))
 
-let queued b e ~woken =
-  if woken then { b with woken = false; first = Some e }
-  else { b with queue = Fifo.push ~is_live:Waiter.is_waiting b.queue e }
+let queued b w ~woken =
+  if woken then { b with woken = false; first = Some w }
+  else { b with queue = Fifo.push_live ~is_live:Waiter.is_waiting b.queue w }
 
 (* Whether it waits: not if the lock is free now. *)
-let rec join t e ~woken =
-  let queue_up seen b = replace t seen (Busy (queued b e ~woken)) || join t e ~woken in
+let rec join t w ~woken =
+  let queue_up seen b = replace t seen (Busy (queued b w ~woken)) || join t w ~woken in
   match Atomic.get t with
   | Held holder as seen -> queue_up seen { holder; woken = false; first = None; queue = Fifo.empty }
   | Busy b as seen when b.holder <> 0 -> queue_up seen b
   | Free | Busy _ -> false
 
-(* [turn] is the duty of the waiter if it left now: [Wake_next] where it was woken, [Unlock] where
-   it has the lock, in transit, as it does when its wait is over. *)
+(* [turn] is the duty of the waiter if it left now: [passing_on] where it was woken, [unlocking]
+   where it has the lock, in transit, as it does when its wait is over. *)
 let sleep t ~wait turn =
-  let woken = !turn == Wake_next and joined = ref false in
-  let register e =
-    joined := join t e ~woken;
-    if !joined then turn := Done else ignore (Waiter.grant e)
+  let woken = !turn == passing_on and joined = ref false in
+  let register w =
+    joined := join t w ~woken;
+    if !joined then turn := Duty.Done else ignore (Waiter.grant w)
   in
   wait register;
-  if !joined then turn := if woken then Unlock else Wake_next
+  if !joined then turn := if woken then unlocking else passing_on
 
 let rec accept t me =
   match Atomic.get t with
@@ -165,17 +149,15 @@ let rec accept t me =
   | Free | Held _ | Busy _ -> assert false (* only its own unlock would leave that state *)
 
 let rec try_and_sleep t me ~wait turn =
-  if not (take_soon t me ~woken:(!turn == Wake_next) (Fiber.spins ())) then begin
+  if not (take_soon t me ~woken:(!turn == passing_on) (Fiber.spins ())) then begin
     sleep t ~wait turn;
-    if !turn == Unlock then accept t me else try_and_sleep t me ~wait turn
+    if !turn == unlocking then accept t me else try_and_sleep t me ~wait turn
   end
 
 (* A waiter that is cancelled, or gets an asynchronous exception, leaves its turn to the next. *)
 let await t me ~wait =
-  let turn = ref Done in
-  Outcome.on_failure
-    (fun () -> try_and_sleep t me ~wait turn)
-    (fun _ -> Outcome.firmly work_off t turn)
+  let turn = ref Duty.Done in
+  Outcome.on_failure (fun () -> try_and_sleep t me ~wait turn) (fun _ -> Duty.fulfil t turn)
 
 let[@inline never] contend fn t me =
   if holder (Atomic.get t) = me then misuse fn "already locked by this task or thread";

@@ -1,8 +1,4 @@
-(* A wait that one of several events may end.
-
-   Parties: the waiter, parties that bring an event to one of its offers, and a canceller.
-
-   {v race  undecided --accept i--> i          waiter  waiting --grant--> granted
+(* {v race  undecided --accept i--> i          waiter  waiting --grant--> granted
                       \-withdraw--> withdrawn                  \-cancel-> dead v}
 
    A race is decided once, by a compare-and-set. The party that has decided for offer

@@ -3,9 +3,9 @@
    Parties: senders, receivers, closers, from any domain. Those without a partner wait in line with
    an [Offer]. Any party may accept it, and a cancellation may make it void at any time.
 
-   buffer     messages in the order of their sends. [Offered e] is the message of a sender that
-              waited and was moved here: it counts if [e] is accepted, else it is void.
-   length     of the buffer, at most [capacity].
+   buffer     at most [capacity] messages, in the order of their sends. [Offered e] is the message
+              of a sender that waited and was moved here: it counts if [e] is accepted, else it is
+              void.
    senders    in line, each with its message, the oldest first.
    receivers  in line, each with a cell for a message.
    closed     for ever, and both lines empty.
@@ -21,29 +21,26 @@
       to or receive from the same channel). They got in line in one step; no other party does
       while the other line has an open offer.
 
-   No message is lost, none comes twice. A message is in one place: with its sender, in an entry
-   of the senders' line, in the buffer. It leaves the line or the buffer by a compare-and-set, so
-   one party has it. A receiver that takes the entry of a waiting sender accepts the offer first:
-   if it cannot, the sender raises or takes another offer, and this message never was sent. A sender
-   that takes a waiting receiver's entry writes the cell, which is its own then, and accepts. If it
-   cannot, the receiver raises or takes another offer, and never looks into the cell. The message is
-   still the sender's, which goes on to the next. The party that moved an entry into the buffer
+   No message is lost, none comes twice. A message is in one place: with its sender, in the senders'
+   line, or in the buffer. It leaves these two by a compare-and-set, so one party has it. A receiver
+   that takes the entry of a waiting sender accepts the offer first: if it cannot, the sender raises
+   or takes another offer, and this message never was sent. A sender that takes a waiting receiver's
+   entry writes the cell, which is its own then, and accepts. If it cannot, the receiver never looks
+   into the cell, and the sender goes on to the next. The party that moved an entry into the buffer
    accepts it afterwards, and the receiver that takes it from there asks again. Both get the same
    answer, so neither waits for the other.
 
    First in, first out, for each sender. Its send has returned before it sends again, so its
    message is in the buffer (before the next one, which is appended), or received. A message goes
-   past the buffer only to an open receiver, so the buffer was empty (2), or from a waiting
-   sender when the buffer is empty.
+   past the buffer only if that is empty: to an open receiver (2), or from a waiting sender.
 
    No wait without a waker. A sender and a receiver that could meet are not both in line (3). A
-   line's sender has a full buffer (1): a receive, which makes the room, moves it up. A line's
-   receiver has an empty one (2): a send gives its message to it. A void entry in the buffer (its
-   sender was cancelled between the move and the acceptance) may keep senders waiting. [repair],
-   which the mover calls, moves them up. Close takes both lines.
+   receive, which makes room, moves a waiting sender up (1); a send gives its message to a waiting
+   receiver (2). A void entry in the buffer (its sender was cancelled between the move and the
+   acceptance) may keep senders waiting: [repair], which the mover calls, moves them up. Close takes
+   both lines.
 
-   No line is searched twice. A party that finds a line without an open offer empties it, also where
-   it has nothing else to do: these offers are void for ever.
+   No line is searched twice: a party that finds a line without an open offer empties it.
 
    Every loop goes round only because another party's step succeeded, or an offer has become
    void. *)
@@ -51,15 +48,13 @@
 module Outcome = Muster_core.Outcome
 
 type 'a t = {
-  number : int;
   kind : 'a Type.Id.t;  (** of its messages, another one for each channel *)
   capacity : int;
   state : 'a state Atomic.t;
 }
 
 and 'a state = {
-  buffer : 'a item Backlog.t;
-  length : int;
+  buffer : 'a item Fifo.t;
   senders : 'a sender Fifo.t;
   receivers : 'a receiver Fifo.t;
   closed : bool;
@@ -71,17 +66,15 @@ and 'a receiver = { wish : Offer.t; received : 'a received ref }
 and sent = Sent | Refused | Full
 and 'a received = Message of 'a | Drained | Nothing
 
-let numbers = Atomic.make 0
-
 let create ~capacity =
-  let senders = Fifo.empty and receivers = Fifo.empty in
-  let state = { buffer = Backlog.empty; length = 0; senders; receivers; closed = false } in
-  let number = Atomic.fetch_and_add numbers 1 in
-  { number; kind = Type.Id.make (); capacity; state = Atomic.make state }
+  let state =
+    { buffer = Fifo.empty; senders = Fifo.empty; receivers = Fifo.empty; closed = false }
+  in
+  { kind = Type.Id.make (); capacity; state = Atomic.make state }
 
-let number c = c.number
+let number c = Type.Id.uid c.kind
 let same a b = Type.Id.provably_equal a.kind b.kind
-let length c = (Atomic.get c.state).length
+let length c = Fifo.length (Atomic.get c.state).buffer
 let is_closed c = (Atomic.get c.state).closed
 
 (* Each state is a new value, and the asking party keeps the old one. *)
@@ -91,43 +84,39 @@ let unchanged c =
 
 let sends (e : _ sender) = Offer.is_open e.offer
 let receives r = Offer.is_open r.wish
+let is_full c s = Fifo.length s.buffer >= c.capacity
 
 let rec oldest is_open line =
-  if Fifo.is_empty line then None
-  else
-    match Fifo.pop line with
-    | Some (entry, rest) when not (is_open entry) -> oldest is_open rest
-    | found -> found
+  match Fifo.pop line with
+  | Oldest (entry, rest) when not (is_open entry) -> oldest is_open rest
+  | found -> found
 
 (* {2 Room in the buffer} *)
 
 (* The state with senders moved up, and these: they are accepted once the state has been changed. *)
 let rec move_up c s moved =
-  if s.length >= c.capacity then (s, moved)
+  if Fifo.is_empty s.senders || is_full c s then (s, moved)
   else
     match oldest sends s.senders with
-    | None -> ({ s with senders = Fifo.empty }, moved)
-    | Some (e, senders) ->
-      let buffer = Backlog.push s.buffer (Offered e) in
-      move_up c { s with buffer; length = s.length + 1; senders } (e :: moved)
+    | Empty -> ({ s with senders = Fifo.empty }, moved)
+    | Oldest (e, senders) ->
+      move_up c { s with buffer = Fifo.push s.buffer (Offered e); senders } (e :: moved)
 
 let counts = function Value _ -> true | Offered e -> Offer.accept e.offer
 
-let rec accept_moved c = function [] -> () | moved -> Outcome.firmly accept_all c moved
-
 (* May be done twice. *)
-and accept_all c moved =
+let rec accept_all c moved =
   let accepted = List.map (fun (e : _ sender) -> Offer.accept e.offer) (List.rev moved) in
   if not (List.for_all Fun.id accepted) then repair c
 
 (* Drops void entries of the buffer. *)
 and repair c =
   let s = Atomic.get c.state in
-  let items = List.filter counts (Backlog.to_list s.buffer) in
-  let length = List.length items in
-  if length < s.length then begin
-    let repaired, moved = move_up c { s with buffer = Backlog.of_list items; length } [] in
-    if Atomic.compare_and_set c.state s repaired then accept_moved c moved else repair c
+  let buffer = Fifo.of_list (List.filter counts (Fifo.to_list s.buffer)) in
+  if Fifo.length buffer < Fifo.length s.buffer then begin
+    let repaired, moved = move_up c { s with buffer } [] in
+    if Atomic.compare_and_set c.state s repaired then Outcome.firmly accept_all c moved
+    else repair c
   end
 
 (* {2 Steps}
@@ -155,30 +144,25 @@ let forget_receivers c s =
 let accept offer () = ignore (Offer.accept offer)
 let message_of (Value message | Offered { message; _ }) = Message message
 
-(* It returns the message at once, before it allocates: an asynchronous exception, which may be
-   delivered at an allocation, would lose the message. *)
+(* A [Value] is returned at once, before anything is allocated: an asynchronous exception, which
+   may be delivered at an allocation, would lose the message. *)
 let rec receive_after c pauses =
   let s = Atomic.get c.state in
-  match Backlog.pop s.buffer with
+  match Fifo.pop s.buffer with
   | Oldest (item, buffer) ->
-    let shorter = { s with buffer; length = s.length - 1 } and taken = message_of item in
-    if Fifo.is_empty s.senders then
-      if Atomic.compare_and_set c.state s shorter then take c item taken
-      else receive_after c (stay_away pauses)
-    else
-      let state, moved = move_up c shorter [] in
-      if Atomic.compare_and_set c.state s state then begin
-        accept_moved c moved;
-        take c item taken
-      end
-      else receive_after c (stay_away pauses)
+    let taken = message_of item and state, moved = move_up c { s with buffer } [] in
+    if not (Atomic.compare_and_set c.state s state) then receive_after c (stay_away pauses)
+    else begin
+      (match moved with [] -> () | _ :: _ -> Outcome.firmly accept_all c moved);
+      take c item taken
+    end
   | Empty -> (
     match oldest sends s.senders with
-    | Some (e, senders) ->
+    | Oldest (e, senders) ->
       let state = { s with senders } and item = Offered e and taken = Message e.message in
       if Atomic.compare_and_set c.state s state then take c item taken
       else receive_after c (stay_away pauses)
-    | None ->
+    | Empty ->
       forget_senders c s;
       if s.closed then Drained else Nothing)
 
@@ -203,22 +187,20 @@ let rec send_after c message pauses =
   if s.closed then Refused
   else
     match oldest receives s.receivers with
-    | Some (r, receivers) ->
+    | Oldest (r, receivers) ->
       let state = { s with receivers } and given = Message message in
       if not (Atomic.compare_and_set c.state s state) then send_after c message (stay_away pauses)
       else begin
         Outcome.firmly give r given;
         if Offer.accept r.wish then Sent else send_after c message (stay_away pauses)
       end
-    | None ->
-      if s.length >= c.capacity then (
-        forget_receivers c s;
-        Full)
-      else
-        let buffer = Backlog.push s.buffer (Value message) in
-        let state = { s with buffer; length = s.length + 1; receivers = Fifo.empty } in
-        if Atomic.compare_and_set c.state s state then Sent
-        else send_after c message (stay_away pauses)
+    | Empty when is_full c s ->
+      forget_receivers c s;
+      Full
+    | Empty ->
+      let buffer = Fifo.push s.buffer (Value message) in
+      if Atomic.compare_and_set c.state s { s with buffer; receivers = Fifo.empty } then Sent
+      else send_after c message (stay_away pauses)
 
 let send c message = send_after c message shortest
 
@@ -233,8 +215,8 @@ let refuse_all senders receivers =
 let rec close c =
   let s = Atomic.get c.state in
   if not s.closed then begin
-    let lines_left = { s with senders = Fifo.empty; receivers = Fifo.empty; closed = true } in
-    if Atomic.compare_and_set c.state s lines_left then
+    let closed = { s with senders = Fifo.empty; receivers = Fifo.empty; closed = true } in
+    if Atomic.compare_and_set c.state s closed then
       Outcome.firmly refuse_all s.senders s.receivers
     else close c
   end
@@ -253,12 +235,12 @@ let to_receive wish =
   (To_receive { wish; received }, received)
 
 let has_to_wait c s = function
-  | To_send _ -> s.length >= c.capacity && not (Fifo.exists receives s.receivers)
-  | To_receive _ -> s.length = 0 && not (Fifo.exists sends s.senders)
+  | To_send _ -> is_full c s && not (Fifo.exists receives s.receivers)
+  | To_receive _ -> Fifo.is_empty s.buffer && not (Fifo.exists sends s.senders)
 
 let get_in_line s = function
-  | To_send e -> { s with senders = Fifo.push ~is_live:sends s.senders e }
-  | To_receive r -> { s with receivers = Fifo.push ~is_live:receives s.receivers r }
+  | To_send e -> { s with senders = Fifo.push_live ~is_live:sends s.senders e }
+  | To_receive r -> { s with receivers = Fifo.push_live ~is_live:receives s.receivers r }
 
 let rec line_up c entries =
   let s = Atomic.get c.state in

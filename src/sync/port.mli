@@ -22,12 +22,9 @@ val is_closed : 'a t -> bool
 val length : 'a t -> int
 
 val unchanged : 'a t -> unit -> bool
-(** [unchanged port] is a function that tells whether [port] has not changed since [unchanged]. *)
+(** [let unchanged = unchanged port in …]: whether [port] has not changed since then. *)
 
-(** {1 Getting in line}
-
-    A party that found no partner leaves an offer, with a cell for its result once it is accepted.
-    *)
+(** {1 Getting in line, with a cell for the result once the offer is accepted} *)
 
 type 'a entry
 
@@ -38,5 +35,5 @@ val to_receive : Offer.t -> 'a entry * 'a received ref
 (** [Message] or [Drained]. *)
 
 val line_up : 'a t -> 'a entry list -> bool
-(** Puts them all in line, in one step, unless the step of one of them would succeed now: then
-    none, and it is false. *)
+(** Puts them all in line, in one step. If the step of one of them would succeed now, it puts none
+    there, and is false. *)

@@ -9,9 +9,8 @@
    first, and A may be. So A does not deal there. It withdraws. If another party has chosen it
    before, it is done. If not, it is in no line any more, and begins anew: it tries its cases.
    (Reppy, Russo and Xiao, Parallel Concurrent ML, 2009, have a third state, claimed, on which other
-   parties spin; Go locks all the channels.)
-
-   It cannot deal with itself: while it tries its cases, none of its offers is open.
+   parties spin; Go locks all the channels.) A party cannot deal with itself: while it tries its
+   cases, none of its offers is open.
 
    No party withdraws for ever. All get in line in the order of the channels' numbers, at each
    channel in one step with all their cases there. A withdraws at channel k for an open B. When A
@@ -23,10 +22,9 @@
    checker found that.)
 
    No case is starved. They are shuffled, so of those that can be done at once each comes first with
-   the same chance, whatever stands between them, and so it is with several in one line. Lines are
-   first in, first out.
+   the same chance. Lines are first in, first out.
 
-   [try_select] must not say that no case could be done while at each moment some case could. A
+   [first_ready] must not say that no case could be done while at each moment some case could. A
    message may leave a channel that was not tried yet, just when another one comes to a channel that
    was. So it tries again where a channel has changed meanwhile. Else all cases failed in states
    that stood side by side. (A state never comes back.) *)
@@ -34,33 +32,31 @@
 module Task = Muster_core.Task
 module Waiter = Muster_core.Waiter
 
-type 'b case =
-  | Receive : 'a Port.t * ('a option -> 'b) -> 'b case
-  | Send : { port : 'a Port.t; message : 'a; sent : unit -> 'b; refused : unit -> 'b } -> 'b case
+type ('a, 'b) action =
+  | Receive of ('a option -> 'b)
+  | Send of { message : 'a; sent : unit -> 'b; refused : unit -> 'b }
 
-let receive port f = Receive (port, f)
-let send port message ~sent ~refused = Send { port; message; sent; refused }
-let number = function Receive (port, _) -> Port.number port | Send s -> Port.number s.port
+type 'b case = Case : 'a Port.t * ('a, 'b) action -> 'b case
+
+let receive port f = Case (port, Receive f)
+let send port message ~sent ~refused = Case (port, Send { message; sent; refused })
 
 (* Does the case if it can, and returns the function to call afterwards. *)
-let try_case = function
-  | Receive (port, f) -> (
+let try_case (Case (port, action)) =
+  match action with
+  | Receive f -> (
     match Port.receive port with
     | Message message -> Some (fun () -> f (Some message))
     | Drained -> Some (fun () -> f None)
     | Nothing -> None)
-  | Send { port; message; sent; refused } -> (
+  | Send { message; sent; refused } -> (
     match Port.send port message with Sent -> Some sent | Refused -> Some refused | Full -> None)
 
 let try_all cases = Array.find_map try_case cases
 
-let unchanged = function
-  | Receive (port, _) -> Port.unchanged port
-  | Send s -> Port.unchanged s.port
-
 (* All at one moment. *)
 let rec try_at_once cases =
-  let unchanged = Array.map unchanged cases in
+  let unchanged = Array.map (fun (Case (port, _)) -> Port.unchanged port) cases in
   match try_all cases with
   | None when not (Array.for_all (fun still -> still ()) unchanged) -> try_at_once cases
   | result -> result
@@ -72,33 +68,29 @@ let shuffled list =
 
 (* The case as an entry for its channel, which is [port], and the function to call once it has been
    accepted. *)
-let entry (type a b) (port : a Port.t) offer (case : b case) : a Port.entry * (unit -> b) =
-  let own : type c. c Port.t -> c Port.entry -> a Port.entry =
-   fun of_case entry ->
-    match Port.same of_case port with Some Equal -> entry | None -> assert false
-  in
-  match case with
-  | Receive (of_case, f) ->
+let entry (type a b) (port : a Port.t) offer (Case (own, action) : b case) :
+    a Port.entry * (unit -> b) =
+  match (Port.same own port, action) with
+  | None, _ -> assert false
+  | Some Equal, Receive f ->
     let entry, cell = Port.to_receive offer in
-    let finish () =
-      match !cell with Message message -> f (Some message) | Drained | Nothing -> f None
+    let message () =
+      match !cell with Port.Message message -> Some message | Drained | Nothing -> None
     in
-    (own of_case entry, finish)
-  | Send { port = of_case; message; sent; refused } ->
+    (entry, fun () -> f (message ()))
+  | Some Equal, Send { message; sent; refused } ->
     let entry, cell = Port.to_send offer message in
-    (own of_case entry, fun () -> if !cell = Refused then refused () else sent ())
+    (entry, fun () -> if !cell = Port.Refused then refused () else sent ())
 
 (* The cases of one channel, which are numbers in [cases]. *)
 let line_up cases finishes race waiter group =
-  let at (type a) (port : a Port.t) =
-    let make i =
-      let entry, finish = entry port (Offer.one_of race i waiter) cases.(i) in
-      finishes.(i) <- Some finish;
-      entry
-    in
-    Port.line_up port (List.map make group)
+  let (Case (port, _)) = cases.(List.hd group) in
+  let make i =
+    let entry, finish = entry port (Offer.one_of race i waiter) cases.(i) in
+    finishes.(i) <- Some finish;
+    entry
   in
-  match cases.(List.hd group) with Receive (port, _) -> at port | Send { port; _ } -> at port
+  Port.line_up port (List.map make group)
 
 (* Once a partner has chosen, it needs no more lines. *)
 let rec line_up_all cases groups finishes race waiter =
@@ -110,11 +102,15 @@ let rec line_up_all cases groups finishes race waiter =
 
 (* By channel, in the order of the channels' numbers. *)
 let grouped cases =
-  let by_number i j = Int.compare (number cases.(i)) (number cases.(j)) in
+  let number i =
+    let (Case (port, _)) = cases.(i) in
+    Port.number port
+  in
   let add i = function
-    | (j :: _ as group) :: groups when by_number i j = 0 -> (i :: group) :: groups
+    | (j :: _ as group) :: groups when number i = number j -> (i :: group) :: groups
     | groups -> [ i ] :: groups
   in
+  let by_number i j = Int.compare (number i) (number j) in
   let indices = List.init (Array.length cases) Fun.id in
   List.fold_right add (List.stable_sort by_number indices) []
 

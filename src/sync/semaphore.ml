@@ -2,12 +2,9 @@
    or waiters.
 
    A release takes the oldest waiter out and grants its wait, which is the permit. If that waiter is
-   dead (its task was cancelled), the releaser still has the permit, and tries the next waiter. A
-   waiter joins by a compare-and-set from a state without permits. So other parties have them and
-   will release; there is no state with both a permit and a waiter.
-
-   A releaser keeps its remaining work in a cell, as with Mutex. If an asynchronous exception is
-   delivered, it finishes that work before the exception goes on.
+   dead (its task was cancelled), the releaser still has the permit, and releases it again. A waiter
+   joins by a compare-and-set from a state without permits. So other parties have them and will
+   release; there is no state with both a permit and a waiter.
 
    At rest: permits are in [Permits], or with the parties that acquired them. *)
 
@@ -17,51 +14,36 @@ module Waiter = Muster_core.Waiter
 type state = Permits of int | Waiters of Waiter.t Fifo.t  (** not empty, and no permits *)
 type t = state Atomic.t
 
-let invalid fn what = invalid_arg ("Muster.Semaphore." ^ fn ^ ": " ^ what)
+let invalid fn what = "Muster.Semaphore." ^ fn ^ ": " ^ what
 
 let make n =
-  if n < 0 then invalid "make" (Printf.sprintf "permits = %d is less than 0" n);
+  if n < 0 then invalid_arg (invalid "make" (Printf.sprintf "permits = %d is less than 0" n));
   Atomic.make (Permits n)
 
-type duty = Done | Release | Grant of Waiter.t  (** the permit in hand *)
-
 (* [fn] is the function that the user called. *)
-let after fn seen =
-  match seen with
-  | Permits n when n = max_int -> invalid fn "there are max_int permits already"
+let rec releasing fn = function
+  | Permits n as seen when n = max_int ->
+    (seen, Duty.Misuse (invalid fn "there are max_int permits already"))
   | Permits n -> (Permits (n + 1), Done)
   | Waiters queue -> (
     match Fifo.pop queue with
-    | None -> assert false
-    | Some (w, queue) -> ((if Fifo.is_empty queue then Permits 0 else Waiters queue), Grant w))
-
-let rec work_off fn t duty =
-  match !duty with
-  | Done -> ()
-  | Grant w ->
-    duty := if Waiter.has_granted w then Done else Release;
-    work_off fn t duty
-  | Release ->
-    let seen = Atomic.get t in
-    let state, left = after fn seen in
-    if Atomic.compare_and_set t seen state then duty := left;
-    work_off fn t duty
-
-let release_firmly t duty = Outcome.firmly (fun t duty -> work_off "release" t duty) t duty
+    | Empty -> assert false
+    | Oldest (waiter, queue) ->
+      let state = if Fifo.is_empty queue then Permits 0 else Waiters queue in
+      (state, Grant { waiter; granted = Done; dead = Step (releasing fn) }))
 
 let release t =
   match Atomic.get t with
   | Permits n as seen when n < max_int && Atomic.compare_and_set t seen (Permits (n + 1)) -> ()
-  | Permits _ | Waiters _ -> release_firmly t (ref Release)
+  | Permits _ | Waiters _ -> Duty.step t (releasing "release")
 
-let rec join t w =
-  let push queue = Waiters (Fifo.push ~is_live:Waiter.is_waiting queue w) in
-  match Atomic.get t with
-  | Permits 0 as seen -> if not (Atomic.compare_and_set t seen (push Fifo.empty)) then join t w
-  | Waiters queue as seen -> if not (Atomic.compare_and_set t seen (push queue)) then join t w
-  | Permits n as seen ->
-    let duty = ref (Grant w) in
-    if Atomic.compare_and_set t seen (Permits (n - 1)) then release_firmly t duty else join t w
+let join t waiter =
+  let push queue = Waiters (Fifo.push_live ~is_live:Waiter.is_waiting queue waiter) in
+  Duty.step t (function
+    | Permits 0 -> (push Fifo.empty, Done)
+    | Waiters queue -> (push queue, Done)
+    | Permits n ->
+      (Permits (n - 1), Grant { waiter; granted = Done; dead = Step (releasing "release") }))
 
 let rec try_acquire t =
   match Atomic.get t with
@@ -75,7 +57,6 @@ let acquire t =
 let get_value t = match Atomic.get t with Permits n -> n | Waiters _ -> 0
 
 let with_permit t f =
-  let work_off t duty = work_off "with_permit" t duty in
-  let duty = ref Release and give_back duty = Outcome.firmly work_off t duty in
+  let duty = ref (Duty.Step (releasing "with_permit")) and give_back duty = Duty.fulfil t duty in
   acquire t;
   Outcome.finally give_back duty f

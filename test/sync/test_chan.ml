@@ -189,27 +189,30 @@ let iter_raises () =
 
 (* Random pushes and pops, against Queue. *)
 let backlog () =
-  let module Backlog = Muster_sync.Backlog in
+  let module Fifo = Muster_sync.Fifo in
   let queue = Queue.create () in
   let state = Random.State.make [| 7 |] in
-  let step backlog i =
+  let step fifo i =
     (* Long rows of either, so that queues get long. *)
     if Random.State.int state 100 < if i / 5000 mod 2 = 0 then 70 else 30 then begin
       Queue.push i queue;
-      Backlog.push backlog i
+      Fifo.push fifo i
     end
     else
-      match Backlog.pop backlog with
+      match Fifo.pop fifo with
       | Empty ->
         check_equal "both empty" None (Queue.take_opt queue);
-        backlog
+        fifo
       | Oldest (x, rest) ->
         check_equal "oldest" (Some x) (Queue.take_opt queue);
         rest
   in
-  let rec run backlog i = if i = 50_000 then backlog else run (step backlog i) (i + 1) in
-  let rest = run Backlog.empty 0 in
-  check_list "rest" (List.of_seq (Queue.to_seq queue)) (Backlog.to_list rest)
+  let rec run fifo i =
+    check_int "length" (Queue.length queue) (Fifo.length fifo);
+    if i = 50_000 then fifo else run (step fifo i) (i + 1)
+  in
+  let rest = run Fifo.empty 0 in
+  check_list "rest" (List.of_seq (Queue.to_seq queue)) (Fifo.to_list rest)
 
 let case name f = case ~seconds:60 name f
 

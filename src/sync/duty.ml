@@ -1,0 +1,31 @@
+module Outcome = Muster_core.Outcome
+module Waiter = Muster_core.Waiter
+
+type 's t =
+  | Done
+  | Step of ('s -> 's * 's t)
+  | Grant of { waiter : Waiter.t; granted : 's t; dead : 's t }
+  | Misuse of string
+
+let grants waiters =
+  List.fold_right (fun waiter next -> Grant { waiter; granted = next; dead = next }) waiters Done
+
+(* Between a compare-and-set and the note of it in the cell nothing is allocated, so no asynchronous
+   exception strikes there. *)
+let rec work_off t cell =
+  match !cell with
+  | Done -> ()
+  | Misuse message ->
+    cell := Done;
+    invalid_arg message
+  | Grant { waiter; granted; dead } ->
+    cell := if Waiter.has_granted waiter then granted else dead;
+    work_off t cell
+  | Step f ->
+    let seen = Atomic.get t in
+    let state, rest = f seen in
+    if Atomic.compare_and_set t seen state then cell := rest;
+    work_off t cell
+
+let fulfil t cell = Outcome.firmly work_off t cell
+let step t f = fulfil t (ref (Step f))
