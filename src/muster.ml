@@ -5,6 +5,16 @@ module Pool = Muster_core.Pool
 module Task = struct
   include Muster_core.Task
 
+  type scope = Muster_core.Scope.t
+
+  exception Deadline_exceeded = Muster_core.Scope.Deadline_exceeded
+
+  let scope = Muster_core.Scope.within
+  let fork = Muster_core.Scope.fork
+  let cancel_scope = Muster_core.Scope.stop
+  let with_deadline = Muster_core.Scope.with_deadline
+  let all = Muster_core.Several.all
+  let first = Muster_core.Several.first
   let blocking = Muster_blocking.Blocking.call
 end
 

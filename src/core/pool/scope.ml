@@ -10,12 +10,16 @@ module P = Place
 
 type t = {
   promise : unit Promise.t;
-  home : Promise.home;  (** the tasks' *)
+  home : Promise.home;
   pool : P.pool;
   pending : int Atomic.t;
-  first : Outcome.failure option Atomic.t;  (** in time *)
-  leave : Promise.attached;  (** what each task does at its end *)
+  first : Outcome.failure option Atomic.t;
+  leave : Promise.attached;
 }
+
+exception Deadline_exceeded
+
+(* {2 Its place among the others} *)
 
 (* A scope that has ended without having been stopped cannot be stopped any more. A task that
    starts the next one in a scope of its own, and so on for ever, would have all scopes before it
@@ -34,6 +38,8 @@ let lineage w : Promise.lineage =
   | context, around when context == P.uncancelled -> around
   | context, (Within (innermost, _) as around) when innermost == context -> around
   | context, around -> Within (context, around)
+
+(* {2 Its life} *)
 
 (* A scope that ends while what is around it is stopped counts as stopped, also later
    (Cancellation.is_marked), and though it may keep a value (Cancellation.keep). *)
@@ -60,81 +66,65 @@ let make (w : P.t) =
   }
 
 let stop s = Fiber.stop s.promise
-let stop_again s () = stop s
 
-(* An asynchronous exception (Ctrl-C, or one of a hook) is raised once the scope has been stopped.
-   Nothing is allocated before: an exception there would leave the scope running. *)
-let stop_firmly s = Outcome.firmly stop_again s ()
-
-let note_failure s failure =
-  ignore (Atomic.compare_and_set s.first None (Some failure));
-  stop s
-
-(* The same for a failure. An asynchronous exception takes its place, as in [Outcome.caught]: else
-   the scope would raise the failure, and nobody the exception. *)
+(* An asynchronous exception that strikes here takes the failure's place, as in [Outcome.caught]. *)
 let fail s failure =
-  match Outcome.firmly note_failure s failure with
-  | () -> ()
-  | exception exn ->
-    let struck = Outcome.caught exn in
-    Atomic.set s.first (Some struck);
-    Outcome.raise struck
+  try
+    ignore (Atomic.compare_and_set s.first None (Some failure));
+    stop s
+  with exn ->
+    Atomic.set s.first (Some (Outcome.caught exn));
+    stop s
+
+(* What the scope comes to, once its code and its tasks have ended. *)
+let outcome s result =
+  match Atomic.get s.first with Some failure -> Error failure | None -> result
 
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous
-   exception leaves nobody in a scope that has ended. It takes the place of the exception of [f],
-   for [failed] too. *)
-let inside s w ~failed f =
+   exception leaves no fiber in a scope that has ended. *)
+let inside s w f =
   let before = Fiber.part w in
-  let mine =
-    Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false }
-  in
+  let mine = Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false } in
   let restore before () = Option.iter (fun w -> Fiber.become w before) (Fiber.here ()) in
   let put_back () = Outcome.firmly restore before () in
   let wait_for_all () =
     end_one s.promise s.pending;
-    Fork.wait_done ~struck:(stop_again s) s.promise
+    Fork.wait_done ~struck:(fun () -> stop s) s.promise
   in
   let end_it () = Outcome.finally put_back () wait_for_all in
-  match
-    Fiber.become w mine;
-    f s
-  with
-  | result ->
-    end_it ();
-    Ok result
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    (match failed failure with
-    | () -> end_it ()
-    | exception exn ->
-      let struck = Outcome.caught exn in
-      end_it ();
-      Outcome.raise struck);
-    Error failure
-
-(* Whether the scope's code, which is on [w], was told: then it goes on as part of nothing
-   (Fiber.tell). *)
-let was_told s w = Fiber.context w != Promise.any s.promise
-
-(* Runs [f] as a task of the scope: its failure is the scope's, unless the task was stopped. An
-   asynchronous exception before the first step is one, too. *)
-let guarded s f =
-  let body () =
+  let run () =
     try
-      let me = Fiber.get () in
-      try f ()
-      with Promise.Cancelled as exn ->
-        let failure = Outcome.caught exn in
-        if not (Cancellation.is_stopped me) then fail s failure;
-        Outcome.raise failure
-    with
-    | Promise.Cancelled as exn -> raise exn
-    | exn ->
+      Fiber.become w mine;
+      Ok (f s)
+    with exn ->
       let failure = Outcome.caught exn in
       fail s failure;
-      Outcome.raise failure
+      Error failure
   in
-  body
+  outcome s (Outcome.finally end_it () run)
+
+(* A task that runs in place on a thread without a place gets one of nobody's: the place that
+   storage shows may be another thread's. *)
+let place_or_none () =
+  match Fiber.here () with Some w -> w | None -> P.make (Pool.current ()) (-1)
+
+(* Code that opens a scope is in its pool, and closing waits for it. *)
+let with_place f = Pool.with_current f ~in_place:(fun () -> f (place_or_none ()))
+
+let conclude s = function
+  | Error failure -> Fiber.rethrow failure
+  | Ok v ->
+    Fiber.check ();
+    if Cancellation.was_stopped s.promise then Outcome.raise Promise.cancelled;
+    v
+
+let within f =
+  with_place (fun w ->
+      Fiber.check_at w;
+      let s = make w in
+      conclude s (inside s w f))
+
+(* {2 Its tasks} *)
 
 (* Not by adding first and looking then: of two late forks the second would see the first's 1. *)
 let rec count_one_more pending =
@@ -146,3 +136,75 @@ let task s f =
   let task = Promise.make_attached s.home s.leave f in
   if not (count_one_more s.pending) then invalid_arg "Muster.Task.fork: the scope has ended";
   task
+
+let fork_unguarded s f =
+  let task = task s f in
+  match
+    match Caller.place_in s.pool with
+    | Some w -> ignore (Task.offer w task)
+    | None -> Publish.send s.pool (Promise.any task)
+  with
+  | () -> task
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Promise.stop task;
+    Outcome.raise failure
+
+(* The failure of the task is the scope's, unless the task was stopped. So is an asynchronous
+   exception that strikes before the first step of [f]. *)
+let guarded s f =
+  let me = ref P.uncancelled in
+  let body () =
+    try
+      me := Fiber.get ();
+      f ()
+    with exn ->
+      let failure = Outcome.caught exn in
+      if not (failure.exn == Promise.Cancelled && Cancellation.is_stopped !me) then
+        fail s failure;
+      Outcome.raise failure
+  in
+  body
+
+let fork s f =
+  Stack_room.reserve ();
+  Fiber.check ();
+  fork_unguarded s (guarded s f)
+
+(* {2 Deadlines} *)
+
+let ns seconds = int_of_float (seconds *. 1e9)
+let longest = 1e9
+
+(* The scope's code on [w] was told: it goes on as part of nothing then (Fiber.tell). *)
+let was_told s w = Fiber.context w != Promise.any s.promise
+
+(* Code that met no checkpoint is told here, at its end. Code that met one and was not told there
+   may have obtained something in time, a message, say, which would be lost with the value: so its
+   value counts. *)
+let in_time f ~at s =
+  let v = f () in
+  let is_told (w : P.t) = was_told s w || (Machine.now () >= at && not w.own.fiber.checked) in
+  if Option.fold (Fiber.here ()) ~none:false ~some:is_told then raise Promise.Cancelled;
+  v
+
+let end_by s ~at = function
+  | Ok v -> v
+  | Error Outcome.{ exn = Promise.Cancelled; _ } when Machine.now () >= at ->
+    Fiber.check ();
+    raise Deadline_exceeded
+  | Error _ as result -> conclude s result
+
+let with_deadline seconds f =
+  if Float.is_nan seconds then invalid_arg "Muster.Task.with_deadline: seconds = nan is no time";
+  if seconds <= 0. then raise Deadline_exceeded;
+  let at = Machine.now () + ns (min seconds longest) in
+  with_place (fun w ->
+      Fiber.check_at w;
+      let s = make w in
+      let run () =
+        Fiber.expect_deadline ();
+        inside s w (in_time f ~at)
+      in
+      let timer = Timer.add at (fun () -> stop s) in
+      end_by s ~at (Outcome.finally Timer.remove timer run))

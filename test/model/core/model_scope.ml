@@ -39,11 +39,11 @@ let task t ~fails i () =
 (* Number [-1] is the code. *)
 let code t ~fails s =
   Atomic.set t.scope (Some s);
-  Array.iteri (fun i _ -> ignore (Task.fork s (task t ~fails i))) t.runs;
+  Array.iteri (fun i _ -> ignore (Scope.fork s (task t ~fails i))) t.runs;
   if List.mem (-1) fails then raise (Failed (-1))
 
 let perform t ~fails w =
-  let result = match Task.scope (code t ~fails) with () -> Ok () | exception exn -> Error exn in
+  let result = match Scope.within (code t ~fails) with () -> Ok () | exception exn -> Error exn in
   t.begun <- begun t;
   t.early <- Atomic.get t.progress <> t.begun;
   t.result <- Some result;

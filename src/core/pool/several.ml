@@ -1,0 +1,58 @@
+(* Several functions as tasks of one scope. A failure of a function is the scope's only if it is
+   asynchronous: Ctrl-C, or what strikes a task that stops the others. *)
+
+(* They begin in their order, those at least that the caller begins. *)
+let run fs ~as_task =
+  Scope.within (fun s ->
+      let tasks = List.mapi (fun i f -> Scope.fork_unguarded s (as_task s i f)) fs in
+      List.iter Task.join tasks;
+      tasks)
+
+(* A failure stops the tasks to its right that have begun. A task that begins is one of these, or
+   sees the failure. The call waits for the tasks to the left: their failures would come first. *)
+let all fs =
+  let failures = Leftmost.create () and begun = Atomic.make [] in
+  let stop_right i =
+    let right (j, task) = if j > i then Some task else None in
+    Fiber.stop_each (List.filter_map right (Atomic.get begun))
+  in
+  let as_task s i f () =
+    Place.change begun (List.cons (i, Fiber.get ()));
+    if Leftmost.stops failures i then raise Promise.Skipped;
+    Outcome.on_failure f (fun failure ->
+        Leftmost.note failures i failure;
+        try stop_right i with exn -> Scope.fail s (Outcome.caught exn))
+  in
+  let tasks = run fs ~as_task in
+  Fiber.reraise failures;
+  List.map Promise.result tasks
+
+(* The winner stops the other racers that have begun. A racer that begins is one of these, or sees
+   that there is a winner. The scope of all is not stopped: that would stop the tasks that the
+   winner has started, and call its hooks. Each racer has a scope of its own, for its tasks: a
+   racer that awaits one of them could not be stopped otherwise. *)
+let first fs =
+  if fs = [] then invalid_arg "Muster.Task.first: empty list";
+  let winner = Atomic.make None and racers = Atomic.make [] and failures = Leftmost.create () in
+  let has_won i = match Atomic.get winner with Some (j, _) -> i = j | None -> false in
+  let race i f () =
+    let me = Fiber.get () in
+    Place.change racers (List.cons me);
+    if Option.is_some (Atomic.get winner) then raise Promise.Skipped;
+    Scope.within (fun _ ->
+        let v = f () in
+        if Atomic.compare_and_set winner None (Some (i, v)) then
+          Fiber.stop_each (List.filter (fun racer -> racer != me) (Atomic.get racers)))
+  in
+  let as_task s i f () =
+    Outcome.on_failure (race i f) (fun failure ->
+        Leftmost.note failures i failure;
+        if failure.exn == Sys.Break || has_won i then Scope.fail s failure)
+  in
+  let tasks = run fs ~as_task in
+  match Atomic.get winner with
+  | Some (_, v) -> v
+  | None ->
+    Fiber.reraise failures;
+    List.iter Promise.result tasks;
+    assert false
