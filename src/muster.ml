@@ -38,7 +38,7 @@ let () = Printexc.register_printer name_of
 let both = Muster_core.Fork.both
 let parallel_for = Muster_loop.Loop.parallel_for
 let parallel_reduce = Muster_loop.Reduce.parallel_reduce
-let parallel_scan = Muster_loop.Scan.parallel_scan
+let parallel_scan = Muster_collections.Array.scan
 let parallel_find = Muster_loop.Loop.parallel_find
 
 module Array = Muster_collections.Array

@@ -3,7 +3,6 @@
 
 module Compat = Muster_core.Compat
 module Machine = Muster_core.Machine
-module Scan = Muster_loop.Scan
 module Site = Muster_loop.Site
 module Tuning = Muster_loop.Tuning
 module Chain = Muster_collections_engine.Chain
@@ -177,11 +176,11 @@ let keeps_first = Sys.ocaml_release.major > 5 || Sys.ocaml_release.minor >= 4
 let sort_uniq cmp l =
   sort_by (if keeps_first then L.sort_uniq else unique_by_array) unique_by_array cmp l
 
-let scan_by_array op l = of_array (Scan.parallel_scan op (to_array l))
+let scan_by_array op l = of_array (Array.scan op (to_array l))
 
 (* Short ones are scanned in one block by arrays, too (Scan). *)
 let scan op l =
-  let is_block = L.compare_length_with l Scan.one_block <= 0 in
+  let is_block = L.compare_length_with l Tuning.one_block <= 0 in
   if is_block && Walk.is_short (Machine.code_of op) then begin
     Muster_core.Fiber.check_if_any ();
     List_work.prefixes op l

@@ -1,29 +1,21 @@
-type 'a body = int -> int -> 'a option
+let[@inline] is_short code n = n < 2 || Adaptive.is_trusted code ~n
+let find code lo hi body = if lo > hi then None else Loop.search code lo hi body
 
-let sweep_long code lo hi (body : _ body) = Loop.search code lo hi body
+let each code lo hi body =
+  let sweep lo hi =
+    body lo hi;
+    None
+  in
+  ignore (find code lo hi sweep)
 
-let sweep code lo hi (body : _ body) =
-  if Adaptive.is_trusted code ~n:(hi - lo + 1) then body lo hi else sweep_long code lo hi body
+let run code n chunk f s =
+  if is_short code n then chunk f s 0 (n - 1)
+  else each code 0 (n - 1) (fun lo hi -> chunk f s lo hi)
 
-let always body lo hi =
-  body lo hi;
-  None
+let fill code n chunk f s r =
+  if is_short code n then chunk f s r 0 (n - 1)
+  else each code 0 (n - 1) (fun lo hi -> chunk f s r lo hi)
 
-let run code lo hi body = if lo <= hi then ignore (sweep code lo hi (always body))
-let run_long code lo hi body = if lo <= hi then ignore (sweep_long code lo hi (always body))
-
-(* {2 Searches} *)
-
-let is_begun_alone code ~n =
-  n >= 2 * Tuning.first_of_search
-  && Site.estimate (Site.cost code) n >= Tuning.min_shared
-  && Site.estimate (Site.cost code) Tuning.first_of_search < Tuning.min_shared
-
-let search code lo hi (body : _ body) =
-  if lo > hi then None
-  else if is_begun_alone code ~n:(hi - lo + 1) then
-    let last = lo + Tuning.first_of_search - 1 in
-    match sweep_long code lo last body with
-    | None -> sweep_long code (last + 1) hi body
-    | found -> found
-  else sweep code lo hi body
+let search code n chunk f s =
+  if is_short code n then chunk f s 0 (n - 1)
+  else find code 0 (n - 1) (fun lo hi -> chunk f s lo hi)

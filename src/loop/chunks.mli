@@ -1,21 +1,22 @@
-(** Loops whose body takes a chunk of indices: collections sweep it in a tight loop of their own,
-    with no call per index but that of the user's function. The cost of an iteration is remembered
-    under the code of that function, which the caller gives: the body's own code is the same for all
-    users.
+(** Loops whose body takes a chunk of indices, bounds included: collections sweep it in a tight loop
+    of their own, with no call per index but that of the user's function. The cost of an iteration
+    is remembered under that function's code, which the caller gives.
 
     Chunks are disjoint, so the leftmost event is that of the chunk with the smallest first index.
-    They do not run past the bounds, and arrays never change their length: so bodies use
-    [unsafe_get] and [unsafe_set]. *)
+    They do not run past the bounds, and arrays never change their length: so bodies read and write
+    without a check.
 
-type 'a body = int -> int -> 'a option
-(** A chunk, bounds included: [Some] ends the search, at least all that lies right of it. *)
+    A body is a function of all that it needs, so that a loop that is trusted to be short needs no
+    closure. *)
 
-val run : int -> int -> int -> (int -> int -> unit) -> unit
-(** [run code lo hi body] sweeps [lo] to [hi]. *)
+val each : int -> int -> int -> (int -> int -> unit) -> unit
+(** [each code lo hi body] sweeps [lo] to [hi], of a loop that is not trusted to be short. *)
 
-val run_long : int -> int -> int -> (int -> int -> unit) -> unit
-(** The same for a range that is not trusted to be tiny (Adaptive). *)
+val run : int -> int -> ('f -> 's -> int -> int -> unit) -> 'f -> 's -> unit
+(** [run code n chunk f s] sweeps [n] indices: [chunk f s lo hi] does those from [lo] to [hi]. *)
 
-val search : int -> int -> int -> 'a body -> 'a option
-(** The result of the leftmost chunk that finds one. It may end at the first elements, for which
-    nobody is woken. *)
+val fill : int -> int -> ('f -> 's -> 'r -> int -> int -> unit) -> 'f -> 's -> 'r -> unit
+(** The same, with one argument more. *)
+
+val search : int -> int -> ('f -> 's -> int -> int -> 'a option) -> 'f -> 's -> 'a option
+(** The result of the leftmost chunk that finds one. *)

@@ -79,9 +79,11 @@ let shared_search ?(grain = 1) code lo hi body =
       Range.share (Range.job ~run ~stopped ~fail ~code ~grain) lo hi);
   Option.bind (Leftmost.get first) Result.to_option
 
+(* A search may end at its first iterations, for which nobody is woken unless they last long. *)
 let search ?grain code lo hi body =
   let n = Adaptive.length lo hi in
-  if Adaptive.is_shared_at_once code ~n then shared_search ?grain code lo hi body
+  let first = Int.min n Tuning.first_of_search in
+  if Adaptive.is_shared_at_once code ~n:first then shared_search ?grain code lo hi body
   else
     let found = ref None in
     let go k m =

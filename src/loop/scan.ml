@@ -13,12 +13,8 @@ module Leftmost = Muster_core.Leftmost
    of a cancellation, which is told again: the operation, called once more, would wait as code that
    cleans up does. *)
 
-let one_block = 1024
 let blocks = 64
-let each_block ~code ~size last f = Reduce.over ~code ~per_leaf:size ~last f (fun () () -> ())
-
-(* The length of the blocks, all but the last. *)
-let scan_size n = if n <= one_block then n else ((n - 1) / blocks) + 1
+let each_block code size last f = Reduce.over ~code ~per_leaf:size ~last f (fun () () -> ())
 
 (* The total of a block, and of all before it. *)
 let carry op totals b =
@@ -26,71 +22,44 @@ let carry op totals b =
   | Some before, Some total -> totals.(b) <- Some (op before total)
   | _ -> assert false
 
-let scan_blocks ~code n ~make ~total ~scan op =
-  let size = scan_size n in
+let in_many code n ~total ~scan op =
+  let size = ((n - 1) / blocks) + 1 in
   let last = (n - 1) / size in
   let of_block f b = f (b * size) (Int.min n ((b + 1) * size) - 1) in
   let totals = Array.make last None and failures = Leftmost.create () in
   let keep f b = if not (Leftmost.stops failures b) then Loop.keep_failure failures f b b in
-  let reduce_block b = totals.(b) <- Some (of_block total b) in
-  let reduce () = each_block ~code ~size (last - 1) (keep reduce_block) in
   let last_known () = Option.value (Leftmost.index failures) ~default:last in
-  let scan_block result b = of_block (scan result (if b = 0 then None else totals.(b - 1))) b in
+  let scan_block b = of_block (scan op (if b = 0 then None else totals.(b - 1))) b in
   let put_back = Fiber.to_tell_again () in
   let tell_again () = if Option.is_some (Leftmost.index failures) then put_back () in
   Fiber.raising (fun () -> Leftmost.get failures) @@ fun () ->
-  let result = make () in
-  reduce ();
+  each_block code size (last - 1) (keep (fun b -> totals.(b) <- Some (of_block total b)));
   tell_again ();
   for b = 1 to last_known () - 1 do
     keep (carry op totals) b
   done;
   tell_again ();
-  each_block ~code ~size (last_known ()) (scan_block result);
-  result
+  each_block code size (last_known ()) scan_block
 
-(* In one block an operation that is not known to be short is a checkpoint: else a cancelled task
-   would go on to its end. *)
+(* An operation that is not known to be short is a checkpoint: else a cancelled task would go on to
+   the end of the block. *)
 let checked_if_long cost op =
   if cost <> Site.unknown && Site.estimate cost Site.sample < Tuning.chunk then op
   else fun x y ->
     Fiber.check_if_any ();
     op x y
 
-let scan_alone ~code n f op =
+let in_one code n ~scan op =
   let cost = Site.cost code in
-  let op = checked_if_long cost op and tiny = Site.estimate cost n < Tuning.tiny in
-  if n = 1 then f op else Site.timed code cost ~iterations:(n - 1) ~tiny (fun () -> f op)
-
-(* Of [n] elements, at least 1: [total lo hi] reduces these, [scan op result carry lo hi] puts
-   their prefixes into the result, which [make ()] makes. *)
-let scan_in_blocks ~code n ~make ~total ~scan op =
-  Fiber.check_if_any ();
-  if n > one_block then scan_blocks ~code n ~make ~total ~scan:(scan op) op
+  let op = checked_if_long cost op in
+  if Adaptive.is_trusted code ~n then scan op None 0 (n - 1)
   else begin
-    let result = make () in
-    scan_alone ~code n (fun op -> scan op result None 0 (n - 1)) op;
-    result
+    let since = Machine.ticks () in
+    scan op None 0 (n - 1);
+    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n
   end
 
-(* A value that was written is not read again: from an array of floats that would allocate. *)
-let[@inline never] scan_chunk op a r carry lo hi =
-  let first = Array.unsafe_get a lo in
-  let acc = ref (match carry with None -> first | Some carry -> op carry first) in
-  Muster_core.Compat.set_fresh r lo !acc;
-  for i = lo + 1 to hi do
-    acc := op !acc (Array.unsafe_get a i);
-    Muster_core.Compat.set_fresh r i !acc
-  done
-
-let parallel_scan op a =
-  let n = Array.length a in
-  if n < 2 then begin
-    Fiber.check_if_any ();
-    Array.copy a
-  end
-  else
-    let make () = Pages.make n (Array.unsafe_get a 0) in
-    let total lo hi = Reduce.fold_range op a lo hi in
-    let scan op r carry lo hi = scan_chunk op a r carry lo hi in
-    scan_in_blocks ~code:(Machine.code_of op) n ~make ~total ~scan op
+let prefixes code n ~total ~scan op =
+  Fiber.check_if_any ();
+  if n > Tuning.one_block then in_many code n ~total ~scan op
+  else if n > 0 then in_one code n ~scan op

@@ -60,8 +60,8 @@ let between_checkpoints = Machine.ticks_of_us 50
    tries the first. *)
 let few_unknown = 64
 
-(* So many are looked at by the caller of a search before others are asked to: it may end there. *)
-let first_of_search = 64
+(* The caller of a search looks at so many before it asks others: the search may end there. *)
+let first_of_search = few_unknown + 1
 
 (* A chunk is at most so many times as long as the one before: the remembered cost may be a poor
    guess for the rest. *)
@@ -85,6 +85,13 @@ let longest_block = 1024
 (* Elements of an array whose memory all workers touch first. Half a megabyte: some 100 us for one
    worker, where a region takes a few, or 25 for each worker that sleeps. *)
 let first_touch = 1 lsl 16
+
+(* Of a result so short, each element may be a job of its own. Two such arrays cost less than the
+   shortest loop that is shared. *)
+let short_result = 1024
+
+(* Longer arrays are scanned in blocks, with two calls of the operation for each element. *)
+let one_block = 1024
 
 (* {2 Lists} *)
 

@@ -43,7 +43,7 @@ let file_of ~root alias =
   in
   match String.split_on_char '.' alias with
   | [ "Muster_sync"; name ] -> file "src/sync" name
-  | [ "Muster_collections"; name ] -> file "src/collections" name
+  | [ "Muster_collections"; name ] | [ name ] -> file "src/collections" name
   | _ -> failwith (alias ^ ": no such interface")
 
 (* A declaration begins its line: what is indented belongs to a comment. *)

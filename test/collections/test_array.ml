@@ -254,7 +254,7 @@ let effects =
                (Array.init n Fun.id))) );
   ]
 
-(* Long results are made by all workers, in memory that is no array yet (Pages): collections of each kind in the midst of
+(* Long results are made by all workers, in memory that is no array yet (Fresh): collections of each kind in the midst of
    that, by another domain and by the workers, take and leave nothing. *)
 
 let beside_collections () =

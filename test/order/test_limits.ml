@@ -140,7 +140,8 @@ let against_drawing =
 (* What users read: the interfaces that muster.mli names, and three more. *)
 let interfaces =
   let sync = [ "chan"; "mutex"; "condition"; "semaphore"; "barrier"; "latch"; "rwlock"; "lazy" ] in
-  let collections = [ "array"; "floatarray"; "bigarray"; "bytes"; "string"; "list"; "seq" ] in
+  let arrays = [ "array"; "floatarray"; "bigarray"; "bigvector"; "bytes"; "string" ] in
+  let collections = arrays @ [ "list"; "seq" ] in
   let at folder name = Printf.sprintf "src/%s/%s.mli" folder name in
   List.map Sources.find
     (List.map (at "sync") sync

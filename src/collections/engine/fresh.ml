@@ -1,53 +1,61 @@
-(* Result arrays. One is made with a value of its elements, since only that tells whether it is
-   an array of floats.
+(* A result array is made with a value of its elements, since only that tells whether it is an
+   array of floats.
 
-   In a short one each element may be a job of its own, so none is computed before the others:
-   the worker that has an element first makes the array. Two at once make two, and drop one.
-   A long one is made with its first element, by all workers (Pages). *)
+   In a short one each element may be a job of its own, so none is computed before the others: the
+   worker that has an element first makes the array. Two at once make two, and drop one. A long one
+   is made with its first element, by all workers. *)
 
 module Compat = Muster_core.Compat
+module Pool = Muster_core.Pool
+module Region = Muster_core.Region
 module Adaptive = Muster_loop.Adaptive
 module Chunks = Muster_loop.Chunks
-module Pages = Muster_loop.Pages
+module Slices = Muster_loop.Slices
+module Tuning = Muster_loop.Tuning
 module Array = Stdlib.Array
 
-type 'a t = { n : int; made : 'a array Atomic.t  (** empty until it is there *) }
-
-(* Two arrays of that length cost less than the shortest loop that is shared. *)
-let short = 1024
 let[@inline] put a i v = Compat.set_fresh a i v
 
-(* The array, with its element [i] in it. *)
-let with_element t i v =
-  let seen = Atomic.get t.made in
-  let mine = if Array.length seen > 0 then seen else Compat.make_blank t.n ~like:v in
-  if mine != seen then ignore (Atomic.compare_and_set t.made seen mine);
-  let made = Atomic.get t.made in
+(* The kernel hands out memory page by page, to the worker that touches it first, and clears each:
+   for a million elements that takes 2 to 5 ms, as long as sixteen workers need for 40 ns of work on
+   each. So all workers touch it. A region's caller stays on its domain. *)
+let touch n put =
+  Pool.with_current
+    ~in_place:(fun () -> put 0 n)
+    (fun w ->
+      let workers = Region.size w in
+      Region.run w ~to_the_end:true ~revoke:true ~workers (fun worker ->
+          let start, count = Slices.slice n workers worker in
+          put start count))
+
+let make n v =
+  if n < Tuning.first_touch then Compat.make_fresh n v else Compat.make_together n v ~share:touch
+
+(* The array of [n], with its element [i] in it; [made] is empty until it is there. *)
+let with_element made n i v =
+  let seen = Atomic.get made in
+  let mine = if Array.length seen > 0 then seen else Compat.make_blank n ~like:v in
+  if mine != seen then ignore (Atomic.compare_and_set made seen mine);
+  let made = Atomic.get made in
   put made i v;
   made
 
-let build_racing code n value rest =
-  let t = { n; made = Atomic.make [||] } in
-  Chunks.run_long code 0 (n - 1) (fun lo hi -> rest (with_element t lo (value lo)) (lo + 1) hi);
-  Atomic.get t.made
+let build_short code n one chunk f s =
+  let made = Atomic.make [||] in
+  Chunks.each code 0 (n - 1) (fun lo hi ->
+      chunk f s (with_element made n lo (one f s lo)) (lo + 1) hi);
+  Atomic.get made
 
-let build_long code n value rest =
-  let made = Pages.make n (value 0) in
-  Chunks.run_long code 1 (n - 1) (fun lo hi -> rest made lo hi);
-  made
-
-(* {2 Tiny ones}
-
-   They stay with their caller. *)
-
-let build_at_once n value rest =
-  let made = Compat.make_fresh n (value 0) in
-  rest made 1 (n - 1);
-  made
-
-(* [n] elements, at least 1: [value i] is that of index [i], and [rest a lo hi] puts those of
-   [lo] to [hi] into [a]. *)
-let build code n value rest =
-  if Adaptive.is_trusted code ~n then build_at_once n value rest
-  else if n <= short then build_racing code n value rest
-  else build_long code n value rest
+let build code n one chunk f s =
+  if n = 0 then [||]
+  else if n = 1 || Adaptive.is_trusted code ~n then begin
+    let made = Compat.make_fresh n (one f s 0) in
+    chunk f s made 1 (n - 1);
+    made
+  end
+  else if n <= Tuning.short_result then build_short code n one chunk f s
+  else begin
+    let made = make n (one f s 0) in
+    Chunks.each code 1 (n - 1) (fun lo hi -> chunk f s made lo hi);
+    made
+  end

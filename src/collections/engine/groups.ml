@@ -76,18 +76,27 @@ let spread groups block =
 (* Keys and the indices of their elements, in order of first occurrence. *)
 let indices keys =
   let n = Array.length keys in
-  if n = 0 then [||]
-  else begin
-    let size = Int.max shortest (((n - 1) / blocks) + 1) in
-    let last = (n - 1) / size in
-    let number_block b = [ number keys (b * size) (Int.min n ((b + 1) * size) - 1) ] in
-    let each code leaf = Reduce.over ~code ~per_leaf:size ~last leaf in
-    let code = Machine.code_of number in
-    let blocks = Array.of_list (each code number_block List.append) in
-    let groups = Array.map (fun (key, n) -> (key, Array.make !n 0)) (join blocks) in
-    each (Machine.code_of spread) (fun b -> spread groups blocks.(b)) (fun () () -> ());
-    groups
-  end
+  let size = Int.max shortest (((n - 1) / blocks) + 1) in
+  let last = (n - 1) / size in
+  let number_block b = [ number keys (b * size) (Int.min n ((b + 1) * size) - 1) ] in
+  let each code leaf = Reduce.over ~code ~per_leaf:size ~last leaf in
+  let blocks = Array.of_list (each (Machine.code_of number) number_block List.append) in
+  let groups = Array.map (fun (key, n) -> (key, Array.make !n 0)) (join blocks) in
+  each (Machine.code_of spread) (fun b -> spread groups blocks.(b)) (fun () () -> ());
+  groups
+
+let group_of gather groups g =
+  let key, indices = Array.unsafe_get groups g in
+  (key, gather indices)
+
+let put_groups gather groups made lo hi =
+  for g = lo to hi do
+    Fresh.put made g (group_of gather groups g)
+  done
+
+let by keys gather =
+  let groups = if Array.length keys = 0 then [||] else indices keys in
+  Fresh.build (Machine.code_of gather) (Array.length groups) group_of put_groups gather groups
 
 (* {2 Histograms}
 
@@ -114,7 +123,6 @@ let tables name ~bins =
   if bins > Sys.max_array_length then refuse "more than Sys.max_array_length";
   { name; bins; idle = Atomic.make [] }
 
-(* [count table x] counts in [table]. *)
 let with_table t count x =
   let table = take t in
   let made = count table x in
@@ -128,9 +136,3 @@ let total t =
     let join table = Array.iteri (fun bin count -> sum.(bin) <- sum.(bin) + count) table in
     List.iter join others;
     sum
-
-(* [count t table lo hi] adds the bins of these indices to [table]. *)
-let histogram name ~bins code n count =
-  let t = tables name ~bins in
-  Chunks.run code 0 (n - 1) (fun lo -> with_table t (fun table -> count t table lo));
-  total t

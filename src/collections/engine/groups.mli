@@ -1,7 +1,8 @@
 (** Elements by key, and the number of each. *)
 
-val indices : 'k array -> ('k * int array) array
-(** The keys of elements with the indices of these, in order of first occurrence. *)
+val by : 'k array -> (int array -> 'g) -> ('k * 'g) array
+(** [by keys gather]: each key, in order of first occurrence, with the result of [gather] for the
+    indices of its elements. *)
 
 (** {2 Histograms} *)
 
@@ -18,8 +19,3 @@ val add : tables -> int array -> int -> unit
 (** Counts one in a bin of a table. *)
 
 val total : tables -> int array
-
-val histogram :
-  string -> bins:int -> int -> int -> (tables -> int array -> int -> int -> unit) -> int array
-(** [histogram name ~bins code n count]: [count t table lo hi] adds the bins of these indices to
-    [table]. *)

@@ -1,5 +1,5 @@
-(* Results of any length for each element: every chunk makes an array, and these are joined in
-   the order of the chunks. *)
+(* Results of any length for each element: every chunk makes a piece, and these are joined in the
+   order of the chunks. *)
 
 module Compat = Muster_core.Compat
 module Place = Muster_core.Place
@@ -7,16 +7,18 @@ module Chunks = Muster_loop.Chunks
 module Array = Stdlib.Array
 module List = Stdlib.List
 
-let collect code n chunk =
-  let t = Atomic.make [] in
-  Chunks.run code 0 (n - 1) (fun lo hi ->
-      let piece = chunk lo hi in
-      if Array.length piece > 0 then Place.change t (List.cons (lo, piece)));
-  match Atomic.get t with
-  | [ (_, piece) ] -> piece
-  | pieces ->
+let collect code n chunk f s =
+  if n = 0 then []
+  else if n = 1 then [ chunk f s 0 0 ]
+  else begin
+    let pieces = Atomic.make [] in
+    let keep f s lo hi = Place.change pieces (List.cons (lo, chunk f s lo hi)) in
+    Chunks.run code n keep f s;
     let by_start (a, _) (b, _) = Int.compare a b in
-    Array.concat (List.map snd (List.sort by_start pieces))
+    List.map snd (List.sort by_start (Atomic.get pieces))
+  end
+
+let concat = function [ piece ] -> piece | pieces -> Array.concat pieces
 
 (* The elements that a chunk keeps. *)
 type 'a buffer = { mutable kept : 'a array; mutable count : int }

@@ -1,8 +1,9 @@
 (** Results of any length for each element of an array. *)
 
-val collect : int -> int -> (int -> int -> 'a array) -> 'a array
-(** [collect code n chunk]: [chunk lo hi] is the results for these indices; they are joined in
-    order. *)
+val collect : int -> int -> ('f -> 's -> int -> int -> 'p) -> 'f -> 's -> 'p list
+(** [collect code n chunk f s], in order: [chunk f s lo hi] is the piece for these indices. *)
+
+val concat : 'a array list -> 'a array
 
 (** {2 The elements that a chunk keeps} *)
 

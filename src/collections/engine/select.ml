@@ -21,10 +21,9 @@ let[@inline] mark (marks : marks) i is_chosen =
 
 let[@inline] get marks i = Char.code (Bytes.unsafe_get marks i)
 
-(* [sweep marks lo hi] marks each of these indices. *)
-let marks code n sweep : marks =
+let marks code n chunk f s : marks =
   let marks = Bytes.create n in
-  Chunks.run code 0 (n - 1) (sweep marks);
+  Chunks.fill code n chunk f s marks;
   marks
 
 (* The product's top byte is the sum of the eight. *)
@@ -56,49 +55,36 @@ let find offsets marks ~flip lo hi =
   done;
   { offsets; start = lo; count = !count }
 
-let code = Machine.code_of count
+(* [flip] is 1 where the elements that are not marked are chosen. [places] has the number of those
+   before each block, and of all. *)
+type chosen = { marks : marks; flip : int; places : int array }
 
-(* How many are chosen before each block, and at the end in all. *)
-let places marks ~flip n =
-  let blocks = ((n - 1) / block) + 1 in
-  let last b = Int.min n ((b + 1) * block) - 1 in
+let last marks b = Int.min (Bytes.length marks) ((b + 1) * block) - 1
+
+let count_blocks marks flip places lo hi =
+  for b = lo to hi do
+    let first = b * block and last = last marks b in
+    let marked = count marks first last in
+    places.(b + 1) <- (if flip = 0 then marked else last - first + 1 - marked)
+  done
+
+let choose ~others marks =
+  let blocks = (Bytes.length marks + block - 1) / block and flip = Bool.to_int others in
   let places = Array.make (blocks + 1) 0 in
-  let count_block b =
-    let lo = b * block in
-    let marked = count marks lo (last b) in
-    places.(b + 1) <- (if flip = 0 then marked else last b - lo + 1 - marked)
-  in
-  if blocks = 1 then count_block 0
-  else
-    Chunks.run code 0 (blocks - 1) (fun lo hi ->
-        for b = lo to hi do
-          count_block b
-        done);
+  Chunks.fill (Machine.code_of count) blocks count_blocks marks flip places;
   for b = 1 to blocks do
     places.(b) <- places.(b) + places.(b - 1)
   done;
-  places
+  { marks; flip; places }
 
-(* The marked ones, or with [~others:true] the others, of [n] elements. [make count i] is a result
-   of that length that may begin as if filled with element [i], [move result at found] puts those
-   of [found] into it from [at] on. *)
-let pack ?(others = false) marks ~empty ~make ~move =
-  let n = Bytes.length marks and flip = Bool.to_int others in
-  let places = if n = 0 then [| 0 |] else places marks ~flip n in
-  let blocks = Array.length places - 1 in
-  let total = places.(blocks) in
-  if total = 0 then empty
-  else begin
-    let result = make total (Bytes.index marks (Char.unsafe_chr (1 - flip))) in
-    let move_blocks lo hi =
-      let offsets = Bytes.create (2 * Int.min n block) in
-      for b = lo to hi do
-        let first = b * block in
-        let found = find offsets marks ~flip first (Int.min n (first + block) - 1) in
-        move result places.(b) found
-      done
-    in
-    if blocks = 1 then move_blocks 0 0
-    else Chunks.run (Machine.code_of move) 0 (blocks - 1) move_blocks;
-    result
-  end
+let total { places; _ } = places.(Array.length places - 1)
+let first { marks; flip; _ } = Bytes.index marks (Char.unsafe_chr (1 - flip))
+
+let move_blocks move { marks; flip; places } lo hi =
+  let offsets = Bytes.create (2 * Int.min (Bytes.length marks) block) in
+  for b = lo to hi do
+    move places.(b) (find offsets marks ~flip (b * block) (last marks b))
+  done
+
+let move chosen move =
+  Chunks.run (Machine.code_of move) (Array.length chosen.places - 1) move_blocks move chosen

@@ -3,10 +3,20 @@
 type marks
 (** A byte for each element. *)
 
-val marks : int -> int -> (marks -> int -> int -> unit) -> marks
-(** [marks code n sweep]: [sweep marks lo hi] marks each of these indices. *)
-
 val mark : marks -> int -> bool -> unit
+
+val marks : int -> int -> ('f -> 's -> marks -> int -> int -> unit) -> 'f -> 's -> marks
+(** [marks code n chunk f s]: [chunk f s marks lo hi] marks each of these indices. *)
+
+type chosen
+
+val choose : others:bool -> marks -> chosen
+(** The marked elements, or the others. *)
+
+val total : chosen -> int
+
+val first : chosen -> int
+(** The index of the first one; there must be one. *)
 
 type found = private { offsets : bytes; start : int; count : int }
 (** The chosen ones of a block. *)
@@ -14,16 +24,5 @@ type found = private { offsets : bytes; start : int; count : int }
 val index : found -> int -> int
 (** The index of the [j]-th of these. *)
 
-val block : int
-(** The length of a block. *)
-
-val pack :
-  ?others:bool ->
-  marks ->
-  empty:'r ->
-  make:(int -> int -> 'r) ->
-  move:('r -> int -> found -> unit) ->
-  'r
-(** The chosen elements, or with [~others:true] the others. [make count i] is a result of that
-    length that may begin as if filled with element [i]. [move result at found] puts the elements of
-    [found] into it from [at] on. *)
+val move : chosen -> (int -> found -> unit) -> unit
+(** [move chosen put]: [put at found] puts the elements of [found] into the result from [at] on. *)

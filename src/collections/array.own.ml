@@ -1,0 +1,103 @@
+module Compat = Muster_core.Compat
+module Machine = Muster_core.Machine
+module Chunks = Muster_loop.Chunks
+module Scan = Muster_loop.Scan
+module Fresh = Muster_collections_engine.Fresh
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module Merge_sort = Muster_collections_engine.Merge_sort
+module Pieces = Muster_collections_engine.Pieces
+module Select = Muster_collections_engine.Select
+include Stdlib.Array
+
+let name = "Array"
+
+external source : 'a array -> 'a array = "%identity"
+external target : 'a array -> 'a array = "%identity"
+external read : 'a array -> int -> 'a = "%array_unsafe_get"
+
+let[@inline] write r i v = Fresh.put r i v
+let[@inline] rewrite a i v = Compat.replace a i v
+let[@inline] build _ n one chunk f s = Fresh.build (Machine.code_of f) n one chunk f s
+let[@inline] is_equal x y = Stdlib.compare y x = 0
+let[@inline] numbered _ f = f
+let[@inline] indexed _ found = found
+let map2_few = map2
+let of_pieces _ pieces = Pieces.concat pieces
+let joined _ pieces = Pieces.concat pieces
+let blank a n i = if n = 0 then [||] else Fresh.make n (unsafe_get a i)
+
+(* {2 One result for each element} *)
+
+let init_one f () i = f i
+
+let init_chunk f () r lo hi =
+  for i = lo to hi do
+    write r i (f i)
+  done
+
+let init n f =
+  if n < 2 || n > Sys.max_array_length then init n f
+  else Fresh.build (Machine.code_of f) n init_one init_chunk f ()
+
+(* These have no function of the user's to call; their own stands for it. *)
+
+let pair_one _ (a, b) i = (unsafe_get a i, unsafe_get b i)
+
+let pair_chunk _ (a, b) r lo hi =
+  for i = lo to hi do
+    write r i (unsafe_get a i, unsafe_get b i)
+  done
+
+let combine a b =
+  if length a < 2 || length a <> length b then combine a b
+  else build a (length a) pair_one pair_chunk pair_one (a, b)
+
+let fst_one _ a i = fst (unsafe_get a i)
+let snd_one _ a i = snd (unsafe_get a i)
+
+let fst_chunk _ a r lo hi =
+  for i = lo to hi do
+    write r i (fst (unsafe_get a i))
+  done
+
+let snd_chunk _ a r lo hi =
+  for i = lo to hi do
+    write r i (snd (unsafe_get a i))
+  done
+
+let split a =
+  let firsts = build a (length a) fst_one fst_chunk fst_one a in
+  (firsts, build a (length a) snd_one snd_chunk snd_one a)
+
+(* {2 Pairs} *)
+
+let iter2_chunk f (a, b) lo hi =
+  for i = lo to hi do
+    f (unsafe_get a i) (unsafe_get b i)
+  done
+
+let iter2 f a b =
+  if length a < 2 || length a <> length b then iter2 f a b
+  else Chunks.run (Machine.code_of f) (length a) iter2_chunk f (a, b)
+
+(* Where [p] is [wanted] for the pair. *)
+let rec pair_is p ((a, b, wanted) as s) i hi =
+  if i > hi then None
+  else if Bool.equal (p (unsafe_get a i) (unsafe_get b i)) wanted then Some ()
+  else pair_is p s (i + 1) hi
+
+let has_pair p wanted a b =
+  Option.is_some (Chunks.search (Machine.code_of p) (length a) pair_is p (a, b, wanted))
+
+let exists2 p a b =
+  if length a < 2 || length a <> length b then exists2 p a b else has_pair p true a b
+
+let for_all2 p a b =
+  if length a < 2 || length a <> length b then for_all2 p a b else not (has_pair p false a b)
+
+(* {2 Sorting} *)
+
+let sort = Merge_sort.sort
+let stable_sort = sort
+let fast_sort = sort

@@ -1,0 +1,92 @@
+(** {!Array} for bigarrays of one dimension. The rules of {!Array.shared} and the descriptions of
+    {!Array}'s functions hold here too. Arrays that an operation makes have the kind and layout of
+    its argument. Indices are the layout's, from 1 in [fortran_layout].
+
+    {b Cost}: an access takes some nanoseconds, since it goes through a function for the kind. *)
+
+module B := Stdlib.Bigarray
+
+include module type of struct
+  include B.Array1
+end
+
+(** {1 One result for each element} *)
+
+val init : ('a, 'b) B.kind -> 'c B.layout -> int -> (int -> 'a) -> ('a, 'b, 'c) t
+val of_array : ('a, 'b) B.kind -> 'c B.layout -> 'a array -> ('a, 'b, 'c) t
+val map : ('a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+
+val map_to : ('d, 'e) B.kind -> ('a -> 'd) -> ('a, 'b, 'c) t -> ('d, 'e, 'c) t
+(** [map_to kind f a] is [map f a] as an array of another kind. *)
+
+val mapi : (int -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+
+val map2 : ('a -> 'd -> 'a) -> ('a, 'b, 'c) t -> ('d, 'e, 'f) t -> ('a, 'b, 'c) t
+(** [map2 f a b] has the kind and layout of [a].
+
+    {b Raises} [Invalid_argument] if the dimensions differ. *)
+
+val map_inplace : ('a -> 'a) -> ('a, 'b, 'c) t -> unit
+val map_to_array : ('a -> 'd) -> ('a, 'b, 'c) t -> 'd array
+
+(** {1 Effects} *)
+
+val iter : ('a -> unit) -> ('a, 'b, 'c) t -> unit
+val iteri : (int -> 'a -> unit) -> ('a, 'b, 'c) t -> unit
+
+(** {1 Reductions}
+
+    For associative operations. *)
+
+val fold : ('a -> 'a -> 'a) -> 'a -> ('a, 'b, 'c) t -> 'a
+(** [fold op init a] combines [init] and all elements, in this order, by an associative [op]. *)
+
+val reduce : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> 'a option
+(** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)
+
+val scan : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+(** [scan op a] is the array of the inclusive prefixes. *)
+
+val min : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> 'a option
+(** [min cmp a] is the least element, of equal ones the leftmost; [None] if [a] is empty. *)
+
+val max : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> 'a option
+(** [max cmp a] is the greatest element, of equal ones the leftmost; [None] if [a] is empty. *)
+
+val count : ('a -> bool) -> ('a, 'b, 'c) t -> int
+(** [count p a] is the number of elements that satisfy [p]. *)
+
+(** {1 Searches} *)
+
+val exists : ('a -> bool) -> ('a, 'b, 'c) t -> bool
+val for_all : ('a -> bool) -> ('a, 'b, 'c) t -> bool
+val mem : 'a -> ('a, 'b, 'c) t -> bool
+val find_opt : ('a -> bool) -> ('a, 'b, 'c) t -> 'a option
+val find_index : ('a -> bool) -> ('a, 'b, 'c) t -> int option
+val find_map : ('a -> 'd option) -> ('a, 'b, 'c) t -> 'd option
+val find_mapi : (int -> 'a -> 'd option) -> ('a, 'b, 'c) t -> 'd option
+
+(** {1 Some of the elements} *)
+
+val filter : ('a -> bool) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+val partition : ('a -> bool) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t * ('a, 'b, 'c) t
+val filter_map : ('a -> 'a option) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+val concat_map : ('a -> ('a, 'b, 'c) t) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+
+(** {1 Sorting}
+
+    In place, and stable. {b Cost}: memory for another array of that length. *)
+
+val sort : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> unit
+val stable_sort : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> unit
+
+val sort_uniq : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+(** [sort_uniq cmp a] is a sorted copy of [a], with the leftmost of equal elements only. *)
+
+(** {1 Groups} *)
+
+val group_by : ('a -> 'k) -> ('a, 'b, 'c) t -> ('k * ('a, 'b, 'c) t) array
+(** As {!Array.group_by}. *)
+
+val histogram : bins:int -> ('a -> int) -> ('a, 'b, 'c) t -> int array
+(** As {!Array.histogram}. *)

@@ -1,0 +1,149 @@
+(* As Array, over bigarrays of one dimension.
+
+   Which element an address holds is known where kind and layout are: elsewhere every access is a
+   call of C. So each operation asks for both once, and takes functions that read and write
+   elements of that kind. The layout is no matter: a view of the array counts from 0. *)
+
+[@@@warning "-unused-value-declaration"]
+
+module Machine = Muster_core.Machine
+module Chunks = Muster_loop.Chunks
+module Loop = Muster_loop.Loop
+module Scan = Muster_loop.Scan
+module Fresh = Muster_collections_engine.Fresh
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module Merge_sort = Muster_collections_engine.Merge_sort
+module Pieces = Muster_collections_engine.Pieces
+module Select = Muster_collections_engine.Select
+module A = Stdlib.Array
+module List = Stdlib.List
+include Stdlib.Bigarray.Array1
+
+let name = "Bigarray.Array1"
+
+(* {2 Views} *)
+
+type ('a, 'b) view = ('a, 'b, Stdlib.Bigarray.c_layout) t
+
+let view a : _ view = change_layout a Stdlib.Bigarray.c_layout
+
+let getter : type a b. (a, b) view -> int -> a =
+ fun a ->
+  match kind a with
+  | Float32 -> fun i -> unsafe_get a i
+  | Float64 -> fun i -> unsafe_get a i
+  | Int8_signed -> fun i -> unsafe_get a i
+  | Int8_unsigned -> fun i -> unsafe_get a i
+  | Int16_signed -> fun i -> unsafe_get a i
+  | Int16_unsigned -> fun i -> unsafe_get a i
+  | Int32 -> fun i -> unsafe_get a i
+  | Int64 -> fun i -> unsafe_get a i
+  | Int -> fun i -> unsafe_get a i
+  | Nativeint -> fun i -> unsafe_get a i
+  | Char -> fun i -> unsafe_get a i
+  | _ -> fun i -> unsafe_get a i
+
+let setter : type a b. (a, b) view -> int -> a -> unit =
+ fun a ->
+  match kind a with
+  | Float32 -> fun i v -> unsafe_set a i v
+  | Float64 -> fun i v -> unsafe_set a i v
+  | Int8_signed -> fun i v -> unsafe_set a i v
+  | Int8_unsigned -> fun i v -> unsafe_set a i v
+  | Int16_signed -> fun i v -> unsafe_set a i v
+  | Int16_unsigned -> fun i v -> unsafe_set a i v
+  | Int32 -> fun i v -> unsafe_set a i v
+  | Int64 -> fun i v -> unsafe_set a i v
+  | Int -> fun i v -> unsafe_set a i v
+  | Nativeint -> fun i v -> unsafe_set a i v
+  | Char -> fun i v -> unsafe_set a i v
+  | _ -> fun i v -> unsafe_set a i v
+
+let length = dim
+let source a = getter (view a)
+let target a = setter (view a)
+let[@inline] read get i = get i
+let[@inline] write set i v = set i v
+let[@inline] rewrite set i v = set i v
+let first : type c. c Stdlib.Bigarray.layout -> int = function C_layout -> 0 | Fortran_layout -> 1
+let blank a n _ = create (kind a) (layout a) n
+
+let set_all n chunk f s r =
+  Chunks.fill (Machine.code_of f) n chunk f s (target r);
+  r
+
+let build a n _ chunk f s = set_all n chunk f s (blank a n 0)
+let[@inline] is_equal x y = Stdlib.compare y x = 0
+
+let numbered a f =
+  match first (layout a) with 0 -> f | from -> fun i v -> f (from + i) v
+
+let indexed a found = Option.map (( + ) (first (layout a))) found
+
+let map2_few f a b =
+  if dim a <> dim b then
+    Loop.invalid (name ^ ".map2") "dimensions = %d and %d differ" (dim a) (dim b);
+  let r = blank a (dim a) 0 in
+  if dim a > 0 then target r 0 (f (source a 0) (source b 0));
+  r
+
+let copy a =
+  let made = blank a (dim a) 0 in
+  blit a made;
+  made
+
+(* {2 One result for each element} *)
+
+let init_chunk f from set lo hi =
+  for i = lo to hi do
+    set i (f (from + i))
+  done
+
+let init kind layout n f =
+  if n < 2 then init kind layout n f
+  else set_all n init_chunk f (first layout) (create kind layout n)
+
+let put_chunk f s set lo hi =
+  for i = lo to hi do
+    set i (f s i)
+  done
+
+let of_array kind layout a =
+  let n = A.length a in
+  if n < 2 then of_array kind layout a
+  else set_all n put_chunk A.unsafe_get a (create kind layout n)
+
+let map_to kind f a =
+  let chunk f get set lo hi =
+    for i = lo to hi do
+      set i (f (get i))
+    done
+  in
+  set_all (dim a) chunk f (source a) (create kind (layout a) (dim a))
+
+(* {2 Results of any length} *)
+
+let of_pieces a pieces =
+  let elements = Pieces.concat pieces in
+  let n = A.length elements in
+  set_all n put_chunk A.unsafe_get elements (blank a n 0)
+
+let joined a pieces =
+  let made = blank a (List.fold_left (fun n piece -> n + dim piece) 0 pieces) 0 in
+  let whole = view made and at = ref 0 in
+  let add piece =
+    blit (view piece) (sub whole !at (dim piece));
+    at := !at + dim piece
+  in
+  List.iter add pieces;
+  made
+
+(* {2 Sorting} *)
+
+let sort cmp a =
+  let each = A.init (dim a) (source a) in
+  Merge_sort.sort cmp each;
+  A.iteri (target a) each
+
+let stable_sort = sort

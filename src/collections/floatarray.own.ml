@@ -1,0 +1,98 @@
+(* As Array, over unboxed floats: results need no first element to be made. *)
+
+module Machine = Muster_core.Machine
+module Chunks = Muster_loop.Chunks
+module Scan = Muster_loop.Scan
+module Fresh = Muster_collections_engine.Fresh
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module Merge_sort = Muster_collections_engine.Merge_sort
+module Pieces = Muster_collections_engine.Pieces
+module Select = Muster_collections_engine.Select
+include Stdlib.Float.Array
+module A = Stdlib.Array
+module List = Stdlib.List
+
+let name = "Floatarray"
+
+external source : t -> t = "%identity"
+external target : t -> t = "%identity"
+external read : t -> int -> float = "%floatarray_unsafe_get"
+external write : t -> int -> float -> unit = "%floatarray_unsafe_set"
+external rewrite : t -> int -> float -> unit = "%floatarray_unsafe_set"
+
+let build _ n _ chunk f s =
+  let r = create n in
+  Chunks.fill (Machine.code_of f) n chunk f s r;
+  r
+
+let[@inline] is_equal (x : float) y = Float.compare y x = 0
+let[@inline] numbered _ f = f
+let[@inline] indexed _ found = found
+let map2_few = map2
+let blank _ n _ = create n
+
+(* {2 One result for each element} *)
+
+let init_chunk f () r lo hi =
+  for i = lo to hi do
+    write r i (f i)
+  done
+
+let init n f = if n < 2 then init n f else build () n () init_chunk f ()
+
+let from_array_chunk f a r lo hi =
+  for i = lo to hi do
+    write r i (f (A.unsafe_get a i))
+  done
+
+let map_from_array f a = build () (A.length a) () from_array_chunk f a
+
+let iter2_chunk f (a, b) lo hi =
+  for i = lo to hi do
+    f (read a i) (read b i)
+  done
+
+let iter2 f a b =
+  if length a < 2 || length a <> length b then iter2 f a b
+  else Chunks.run (Machine.code_of f) (length a) iter2_chunk f (a, b)
+
+let rec ieee_chunk (x : float) a i hi =
+  if i > hi then None else if read a i = x then Some () else ieee_chunk x a (i + 1) hi
+
+let mem_ieee x a =
+  Option.is_some (Chunks.search (Machine.code_of ieee_chunk) (length a) ieee_chunk x a)
+
+(* {2 Results of any length} *)
+
+let of_pieces _ pieces =
+  let r = create (List.fold_left (fun n piece -> n + A.length piece) 0 pieces) and at = ref 0 in
+  let add piece =
+    for i = 0 to A.length piece - 1 do
+      write r (!at + i) (A.unsafe_get piece i)
+    done;
+    at := !at + A.length piece
+  in
+  List.iter add pieces;
+  r
+
+(* Not the stdlib's [concat] of nothing, which [compare] tells from the empty array (OCaml 5.4). *)
+let joined _ pieces =
+  if List.for_all (fun piece -> length piece = 0) pieces then create 0 else concat pieces
+
+(* {2 Sorting} *)
+
+(* Loops that box no element. *)
+let sort cmp a =
+  let n = length a in
+  let floats = A.create_float n in
+  for i = 0 to n - 1 do
+    A.unsafe_set floats i (read a i)
+  done;
+  Merge_sort.sort cmp floats;
+  for i = 0 to n - 1 do
+    write a i (A.unsafe_get floats i)
+  done
+
+let stable_sort = sort
+let fast_sort = sort
