@@ -126,7 +126,7 @@ struct
     | Sweep -> Res (unit, Deque.sweep d.deque)
     | Size -> Res (int, Deque.size d.deque)
     | Steal -> Res (option int, next_claimed steal d.deque)
-    | Oldest -> Res (int, (Deque.oldest d.deque).id)
+    | Oldest -> Res (int, (Deque.oldest_such (fun _ -> true) d.deque).id)
     | Is_empty -> Res (bool, Deque.is_empty d.deque)
     | Settle -> Res (unit, ())
 

@@ -74,7 +74,6 @@ let shape_faults { deque; _ } =
       ("more than a round", not fits);
       ("an entry outside", fits && holds_outside deque);
       ("a ring of another order", 1 lsl Deque.order (Atomic.get deque.ends) <> capacity);
-      ("still moving", deque.own.moving);
       ("live entries hidden from thieves", Deque.size deque > 0 && Deque.is_empty deque);
     ]
 

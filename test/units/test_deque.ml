@@ -49,7 +49,8 @@ let step_and_look deque m op =
   let m = step deque m op in
   check_int "size" (List.length m.live) (Deque.size deque);
   check_bool "is_empty" (m.live = []) (Deque.is_empty deque);
-  check_int "oldest" (match m.live with x :: _ -> x | [] -> nothing) (Deque.oldest deque);
+  check_int "oldest" (match m.live with x :: _ -> x | [] -> nothing)
+    (Deque.oldest_such (fun _ -> true) deque);
   let is_odd x = x land 1 = 1 in
   let oldest_odd = Option.value (List.find_opt is_odd m.live) ~default:nothing in
   check_int "oldest of some kind" oldest_odd (Deque.oldest_such is_odd deque);
@@ -71,13 +72,6 @@ let every_long_sequence ~capacity () = each_word [ Push; Pop; Steal ] ~length:11
 
 let every_sequence_with_moves ~capacity () =
   each_word [ Push; Pop; Steal; Move_in ] ~length:7 (follow ~capacity)
-
-let wrong_capacities () =
-  let check n =
-    let create () = Deque.create ~capacity:n nothing in
-    check_invalid ~mentions:[ "Deque.create"; string_of_int n ] "capacity" create
-  in
-  List.iter check [ -4; -1; 0; 3; 5; 6; 7; 12; 100 ]
 
 let grows_far () =
   let deque = Deque.create ~capacity:1 nothing in
@@ -108,6 +102,60 @@ let swept_entries_can_be_collected () =
   Gc.full_major ();
   List.iter (fun i -> check_bool "collected" false (Weak.check kept i)) [ 0; 1; 2 ];
   check_int "size" 0 (Deque.size deque)
+
+(* {2 Interrupted}
+
+   A handler uses the deque while a push makes it grow, at each of the points where growth
+   allocates. No entry may be lost, or come twice. *)
+
+type handled = { grown : int Deque.t; mutable next : int; mutable got : int list }
+
+let receive t x = if x <> nothing then t.got <- x :: t.got
+
+let handle t = function
+  | Push ->
+    t.next <- t.next + 1;
+    Deque.push t.grown (t.next - 1)
+  | Pop -> receive t (Deque.pop t.grown)
+  | Steal -> receive t (Deque.steal t.grown)
+  | Drop_newest | Drop_oldest -> ()
+  | Sweep -> Deque.sweep t.grown
+  | Move_in -> Deque.move_in t.grown
+
+(* Calls [f] at the [n]th allocation of [work]; whether there were so many. *)
+let at_allocation n f work =
+  let left = ref n in
+  let count _ =
+    decr left;
+    if !left = 0 then f ();
+    None
+  in
+  let tracker = { Gc.Memprof.null_tracker with alloc_minor = count; alloc_major = count } in
+  match Gc.Memprof.start ~sampling_rate:1. ~callstack_size:0 tracker with
+  | profile ->
+    work ();
+    Gc.Memprof.stop ();
+    Gc.Memprof.discard profile;
+    !left <= 0
+  | exception Failure _ -> false (* OCaml 5.2 has none *)
+
+let interrupted ~capacity () =
+  let run ops =
+    let rec at n =
+      let t = { grown = Deque.create ~capacity nothing; next = 0; got = [] } in
+      for _ = 1 to capacity do
+        handle t Push
+      done;
+      let happened = at_allocation n (fun () -> List.iter (handle t) ops) (fun () -> handle t Push) in
+      while Deque.size t.grown > 0 do
+        handle t Pop
+      done;
+      check_equal "each once" (List.init t.next Fun.id) (List.sort compare t.got);
+      if happened then at (n + 1)
+    in
+    at 1
+  in
+  each_word [ Push; Pop; Steal; Sweep ] ~length:4 run
 
 (* {2 Against a thief}
 
@@ -185,10 +233,10 @@ let () =
         @ per_capacity "with moves" (fun n -> every_sequence_with_moves ~capacity:n) );
       ( "limits",
         [
-          case "capacities that are not powers of 2" wrong_capacities;
           case "growth to 10,000" grows_far;
           case "swept entries can be collected" swept_entries_can_be_collected;
         ] );
+      ("interrupted as it grows", per_capacity "by 4 operations" (fun n -> interrupted ~capacity:n));
       ( "with a thief",
         per_capacity "never more than fits" (fun n -> stress ~capacity:n ~limit:n)
         @ per_capacity "growing" (fun n -> stress ~capacity:n ~limit:max_int) );

@@ -1,57 +1,51 @@
 (* A work deque: the owner pushes and pops at the bottom, thieves steal at the top.
 
-   After the idempotent work stealing of Michael, Vechev and Saraswat (PPoPP 2009): one word tells
-   where both ends are, thieves change it by compare-and-set, the owner by plain stores. So the
-   owner may undo what a thief has just done to it, and an entry may come to both of them. No harm:
-   an entry may be stale anyway, the truth is in the entry itself (see Promise.claim). Their finite
-   tags, against words that come back (ABA), are not needed here, because a thief looks into the
-   slot only after it has changed the word.
+   It follows the idempotent work stealing of Michael, Vechev and Saraswat (PPoPP 2009). One word
+   tells where both ends are; thieves change it by compare-and-set, the owner by plain stores. So the
+   owner may undo a thief's step, and an entry may come to both of them. No harm: an entry may be
+   stale anyway, and knows by itself whether it counts (Promise.claim). Their tags against words
+   that come back (ABA) are not needed, as a thief looks into the slot only after it has changed the
+   word.
 
-   [ends] one word of three fields. [top]: index of the oldest entry, modulo 2^28; [size]: entries
-   from there to the
-             bottom, where the owner pushes; [order]: log2 of the ring's length.
-   [slots] a ring; slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only the
-   owner fills a slot. A
-             thief that has moved [top] beyond index [i] takes what it finds in that slot, by
-             exchange.
-   [spare] so many slots from the bottom on hold what the owner popped, or nothing: it may overwrite
-   them without
-             a look. The owner's alone, as are [ring] (the one that [slots] shows) and [mask] (to
-             find a slot in it): words that thieves read at every look must not share a cache line
-             with them.
+   - [ends] is one word of three fields: [top], the index of the oldest entry modulo 2^28; [size],
+     the number of entries from there to the bottom; [order], log2 of the ring's length.
+   - [slots] is a ring. Slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only the
+     owner fills a slot. A thief that has moved [top] beyond index [i] takes the content of its slot
+     by exchange.
+   - [spare] slots from the bottom on hold popped entries, or nothing: the owner may overwrite them
+     without a look. It is the owner's alone, as are [ring] (the one that [slots] shows) and [mask]:
+     words that thieves read at every look must not share a cache line with them.
 
-   No entry is lost. It is in its slot, and its index within the ends, until it is popped or a thief
-   has moved [top] beyond it; and that thief has not yet looked into the slot, or has the entry.
+   No entry is lost. Until it is popped, or a thief has moved [top] beyond its index, it is in its
+   slot and its index within the ends. That thief has yet to look into the slot, or has the entry.
    - The owner stores ends that it has computed from those it read; thieves may have moved [top]
-     meanwhile. That brings indices back whose slots are empty, or about to be emptied. Whoever
+     meanwhile. That brings back indices whose slots are empty, or about to be emptied. A thief that
      steals there finds nothing and goes on.
    - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it
-     popped (then its entry was the owner's), or one that it has seen empty (then the thief has
-     been there). Should another thief come late to that slot, because its index was back within the
-     ends, then it has the new entry, out of turn.
-   - Ends that come back to values that a thief has read (ABA) are as good as those: they tell of
-     the same ring, since its order only grows, and what is in the slot now is what lies at that
-     index now.
+     popped (then the entry was the owner's), or one that it has seen empty (then the thief has been
+     there). A thief that comes late to that slot, because its index was back within the ends, gets
+     the new entry, out of turn.
+   - A wider ring has the same slots for the same indices, so it makes no difference in which ring a
+     thief finds its slot.
+   - Ends that come back to values that a thief has read (ABA) are as good as those. They tell of
+     the same ring, as its order only grows, and its slots hold the present entries.
 
-   Order. The slot is written before the ends, the ends are read before the slot: what the owner did
-   before a push is visible to the party that gets the entry. [push] stores the ends by an atomic
-   write, so a publisher that then reads whether a worker sleeps or is missing reads it behind its
-   push (Sleep).
+   Order. The slot is written before the ends, and the ends are read before the slot: a party that
+   gets an entry sees what the owner did before the push. [push] stores the ends by an atomic write,
+   so a publisher that then reads whether a worker sleeps or is missing reads it after its push
+   (Sleep).
 
-   A signal's handler or a finaliser may run in the midst of an operation where something is
-   allocated or a loop turns round, and push and pop too. No operation has such a point between
-   reading the ends and storing them, but [grow], which says what it does about it. (So it is in
-   native code. Bytecode takes signals at each call.) *)
+   A signal's handler or a finaliser may run where an operation allocates or a loop turns round, and
+   push and pop too. No operation has such a point between reading the ends and storing them. (So it
+   is in native code. Bytecode takes signals at each call.) *)
 
 type 'a ring = 'a Atomic.t array
-
 type 'a t = { empty : 'a; slots : 'a ring Atomic.t; ends : int Atomic.t; own : 'a own }
 
 and 'a own = {
   mutable spare : int;
   mutable ring : 'a ring;  (** what [slots] shows to the thieves *)
   mutable mask : int;  (** its length - 1 *)
-  mutable moving : bool;  (** from a ring to a wider one *)
   narrowest : int;  (** the first ring's length *)
 }
 
@@ -60,80 +54,48 @@ and 'a own = {
 let bits = 28
 let field = (1 lsl bits) - 1
 let one_entry = 1 lsl bits
-let make_ends ~top ~size ~order = top land field lor (size lsl bits) lor (order lsl (2 * bits))
+let one_order = 1 lsl (2 * bits)
 let[@inline] top ends = ends land field
 let[@inline] size_of ends = (ends lsr bits) land field
 let[@inline] order ends = ends lsr (2 * bits)
 
 (* Modulo the length of any ring: the other fields are multiples of it. *)
 let[@inline] bottom ends = ends + (ends lsr bits)
-let without_oldest e = make_ends ~top:(top e + 1) ~size:(size_of e - 1) ~order:(order e)
-
-(* {2 Rings} *)
-
-let ring n empty = Array.init n (fun _ -> Atomic.make empty)
-let rec log2 n = if n = 1 then 0 else 1 + log2 (n / 2)
-
-let create ~capacity empty =
-  if capacity < 1 || capacity land (capacity - 1) <> 0 then
-    invalid_arg (Printf.sprintf "Deque.create: capacity %d is not a power of 2" capacity);
-  let ring = ring capacity empty in
-  let ends = Compat.padded (Atomic.make (make_ends ~top:0 ~size:0 ~order:(log2 capacity))) in
-  let mask = capacity - 1 and narrowest = capacity in
-  let own = Compat.padded { spare = 0; ring; mask; moving = false; narrowest } in
-  { empty; slots = Atomic.make ring; ends; own }
-
-let[@inline] slot ring i = Compat.atomic_at ring (i land (Array.length ring - 1))
+let without_oldest e = ((top e + 1) land field) lor (e land lnot field) - one_entry
 
 (* {2 The owner's end} *)
 
+let rec log2 n = if n = 1 then 0 else 1 + log2 (n / 2)
+
+let create ~capacity empty =
+  let ring = Array.init capacity (fun _ -> Atomic.make empty) in
+  let own = { spare = 0; ring; mask = capacity - 1; narrowest = capacity } in
+  let ends = Atomic.make (log2 capacity * one_order) in
+  { empty; slots = Atomic.make ring; ends = Compat.padded ends; own = Compat.padded own }
+
+let[@inline] slot ring i = Compat.atomic_at ring (i land (Array.length ring - 1))
 let[@inline] own_slot own i = Compat.atomic_at own.ring (i land own.mask)
 let[@inline] size d = size_of (Atomic.get d.ends)
 
-let show d ring =
-  d.own.ring <- ring;
-  d.own.mask <- Array.length ring - 1;
-  Atomic.set d.slots ring
-
-(* Moves each entry by emptying its old slot, so that it comes to one thief only. [next]: for who
-   goes on where an exception has cut it short. *)
-let rec move d old next last =
-  if !next <= last then begin
-    Atomic.set (own_slot d.own !next) (Atomic.exchange (slot old !next) d.empty);
-    incr next;
-    move d old next last
-  end
-
-(* From here on thieves may use the new ring. The entries that they took since [first] was the
-   oldest are back within the ends, as [move] may have had it before them. *)
-let settle d first =
-  let e = Atomic.get d.ends in
-  let size = (top e + size_of e - first) land field and order = log2 (Array.length d.own.ring) in
-  d.own.moving <- false;
-  Atomic.set d.ends (make_ends ~top:first ~size ~order)
-
-(* The ring is shown first, of another order than the ends tell, so thieves take nothing from it.
-   A signal's handler or a finaliser that pushes meanwhile finds room in it; what is not moved yet
-   is hidden from it. Should it have to grow that one in turn, the rest goes to the newest, which
-   the outermost call settles. If a handler raises, the other entries are moved first. *)
+(* Shows the ring first: of another order than the ends tell, it gives thieves nothing. A handler
+   that interrupts [Array.init] may have grown the deque itself, or pushed into slots that the wide
+   ring does not have: then that ring is left to the collector. *)
 let grow d =
-  let own = d.own and next = ref 0 in
-  if Array.length own.ring > field / 2 then raise Out_of_memory;
-  let wide = ring (2 * Array.length own.ring) d.empty in
+  let own = d.own in
   let old = own.ring and e = Atomic.get d.ends in
-  if Array.length old < Array.length wide then begin
-    let first = top e and outermost = not own.moving in
-    let last = first + size_of e - 1 in
-    next := first;
-    own.moving <- true;
-    own.spare <- 0;
-    show d wide;
-    match move d old next last with
-    | () -> if outermost then settle d first
-    | exception exn ->
-      move d old next last;
-      if outermost then settle d first;
-      raise exn
+  let first = top e and kept = size_of e + own.spare and length = 2 * Array.length old in
+  if length > field then raise Out_of_memory;
+  let slot_at i =
+    let distance = (i - first) land (length - 1) in
+    if distance < kept then slot old (first + distance) else Atomic.make d.empty
+  in
+  let wide = Array.init length slot_at in
+  let e = Atomic.get d.ends in
+  if own.ring == old && (top e + size_of e + own.spare - first) land field <= kept then begin
+    own.ring <- wide;
+    own.mask <- length - 1;
+    Atomic.set d.slots wide;
+    Atomic.set d.ends (e + one_order)
   end
 
 (* A wider ring, not another one: a thief that has read the ends long ago would take the old for
@@ -165,6 +127,7 @@ let[@inline] without_newest d e =
   Compat.store_int d.ends (e - one_entry)
 
 let[@inline] peek d = newest d (Atomic.get d.ends)
+
 (* A thief that came late may have taken the newest entry and left others below it. *)
 let rec pop d =
   let e = Atomic.get d.ends in
@@ -173,7 +136,7 @@ let rec pop d =
     without_newest d e;
     x
   end
-  else if size_of e = 0 || d.own.moving then x
+  else if size_of e = 0 then x
   else begin
     without_newest d e;
     pop d
@@ -232,5 +195,3 @@ let oldest_such is_it d =
   let e = Atomic.get d.ends in
   let ring = Atomic.get d.slots in
   if fits ring e then oldest_from d ring is_it (top e) (size_of e) else d.empty
-
-let oldest d = oldest_such (fun _ -> true) d
