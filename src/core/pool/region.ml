@@ -288,7 +288,7 @@ let run ?(to_the_end = false) w ~revoke ~workers share =
   let from = w.index and nth = w.own.counts.regions in
   let job = Mailbox.job ~from ~nth in
   fork w
-    { letter = { share; report; from; backtrace }; job; revoke; to_the_end }
+    { letter = Mailbox.letter share report ~from ~backtrace; job; revoke; to_the_end }
     ~upto:workers;
   Fiber.reraise report.failures
 

@@ -127,7 +127,7 @@ let rec join_all w =
 (* A caller that works on the mailbox wakes this one afterwards (Region). *)
 let rec lock_mailbox (w : P.t) =
   if not (Mailbox.is_gone w.mailbox || Mailbox.lock w.mailbox) then begin
-    Worker.pause w ~found:(fun () -> not (Mailbox.is_busy w.mailbox));
+    Worker.pause w ~found:(fun () -> Mailbox.(is_idle w.mailbox || is_posted w.mailbox));
     Run.serve w;
     lock_mailbox w
   end

@@ -1,5 +1,5 @@
-(** The job that a region's caller gives to one worker, and its progress: all on one cache
-    line. So a region costs each worker two trips of that line, there and back. *)
+(** The job that a region's caller gives to one worker, and its progress: all on one cache line. So a
+    region costs each worker two trips of that line, there and back. *)
 
 type report = {
   failures : Outcome.failure Leftmost.t;
@@ -9,24 +9,21 @@ type report = {
 
 val report : unit -> report
 
-type letter = {
+type t = private {
+  mutable word : int;  (** first: see Compat.first_word *)
   mutable share : int -> unit;
   mutable report : report;
   mutable from : int;  (** the caller's place *)
   mutable backtrace : bool;  (** the caller's setting *)
 }
 
+type letter = t
+(** The content without a mailbox; its word means nothing. *)
+
+val letter : (int -> unit) -> report -> from:int -> backtrace:bool -> letter
+
 val blank : unit -> letter
 (** To read one into. *)
-
-type t = private {
-  mutable word : int;  (** first: see Compat.first_word *)
-  mutable share : int -> unit;
-  mutable report : report;
-  mutable from : int;
-  mutable backtrace : bool;
-}
-(** The worker that has begun the job may read the content. *)
 
 val create : is_open:bool -> t
 
@@ -46,12 +43,9 @@ val is_gone : t -> bool
 (** No resident works here (Resident). *)
 
 val posted : t -> job
-(** That waits for its worker, or [none]. *)
+(** The job that waits for its worker, or [none]. *)
 
 val is_posted : t -> bool
-
-val is_busy : t -> bool
-(** Or gone: neither idle nor posted. *)
 
 type progress = Waiting | Running | Over
 
@@ -64,19 +58,16 @@ val post : t -> job -> letter -> bool
 (** Whether the mailbox was idle. *)
 
 val try_begin : t -> job -> bool
-(** Whether it is the calling thread that does the posted job, or takes it back: it is nobody
-    else's now. *)
+(** Whether the calling thread, and nobody else, does the posted job or takes it back. That thread
+    may read the content. *)
 
 val read : t -> into:letter -> unit
 
 val free : t -> unit
 (** The job has ended, or goes on elsewhere. Keeps nothing of it. *)
 
-val keeps_job : t -> bool
-(** One that is posted or begun; for tests. *)
-
 val lock : t -> bool
-(** From idle to gone. Keeps nothing. *)
+(** From idle to gone. *)
 
 val unlock : t -> unit
 (** From gone to idle. *)

@@ -14,11 +14,11 @@
    the work. If it finds one asleep it wakes it, or another waker does; each that is woken
    searches everything again.
 
-   The state word decides who ends a sleep: asleep -> awake is one compare-and-set, won by one
-   waker or by the sleeper's own [cancel]; the winner takes the 1 off [sleepers]. (Were the
-   state asleep before it is counted, that could be the 1 of somebody who still sleeps.) A
-   wake-up token may come late, after a failed [cancel]; the next sleep then returns early,
-   sees that [state] is still asleep, and goes on.
+   The state decides who ends a sleep: asleep -> awake is one compare-and-set, won by one waker or
+   by the sleeper's own [cancel]; the winner takes the 1 off [sleepers]. (Were the state asleep
+   before it is counted, that could be another sleeper's 1.) A wake-up token may come late, after a
+   failed [cancel]; the next sleep then returns early, sees that [state] is still asleep, and goes
+   on.
 
    A worker that waits for something of its own, and will not search, announces itself [aside]:
    [wake] finds it, [wake_one] passes it over, and it is not counted. A wake meant for anybody
@@ -35,27 +35,26 @@ type t = { sleepers : int Atomic.t; all : place array Atomic.t  (** grows, for c
 let awake = 0
 let asleep = 1
 let aside = 2
-let place () = { state = Compat.padded (Atomic.make awake); sleeper = Machine.Sleeper.create () }
+let place _ = { state = Compat.padded (Atomic.make awake); sleeper = Machine.Sleeper.create () }
 
 let create n =
-  let all = Atomic.make (Array.init n (fun _ -> place ())) in
-  { sleepers = Compat.padded (Atomic.make 0); all }
+  { sleepers = Compat.padded (Atomic.make 0); all = Atomic.make (Array.init n place) }
 
 let[@inline] places t = Atomic.get t.all
+let state t i = Atomic.get (places t).(i).state
 
-(* Before any thread knows of the worker that will sleep there. *)
 let rec reach t i =
   let before = places t in
   if i >= Array.length before then begin
-    ignore (Atomic.compare_and_set t.all before (Array.append before [| place () |]));
+    ignore (Atomic.compare_and_set t.all before (Array.append before [| place i |]));
     reach t i
   end
 
 let[@inline] sleepers t = Atomic.get t.sleepers
+let no_longer_counted t = ignore (Atomic.fetch_and_add t.sleepers (-1))
 
-let[@inline] enter t i how =
-  if Atomic.exchange (places t).(i).state how = asleep then
-    ignore (Atomic.fetch_and_add t.sleepers (-1))
+let enter t i how =
+  if Atomic.exchange (places t).(i).state how = asleep then no_longer_counted t
 
 let announce t i =
   ignore (Atomic.fetch_and_add t.sleepers 1);
@@ -67,42 +66,35 @@ let announce_aside t i = enter t i aside
 let end_sleep_of t i how =
   Atomic.compare_and_set (places t).(i).state how awake
   &&
-  (if how = asleep then ignore (Atomic.fetch_and_add t.sleepers (-1));
+  (if how = asleep then no_longer_counted t;
    true)
 
-(* One that changes from one to the other meanwhile has been up and looks again by itself. *)
+(* A worker that changes from one to the other meanwhile has been up and looks again by itself. *)
 let end_sleep t i =
-  let how = Atomic.get (places t).(i).state in
+  let how = state t i in
   how <> awake && end_sleep_of t i how
 
 let cancel t i = ignore (end_sleep t i)
-let is_asleep t i = Atomic.get (places t).(i).state <> awake
+let is_asleep t i = state t i <> awake
 
-(* Whether it was woken within [limit_ms] (negative: no limit). A token may have come late. *)
+(* A token may have come late. *)
 let rec try_sleep how t i ~limit_ms =
   let had_token = is_asleep t i && how (places t).(i).sleeper limit_ms in
   (not (is_asleep t i)) || (had_token && try_sleep how t i ~limit_ms)
 
 let doze t i ~limit_ms = try_sleep Machine.Sleeper.doze t i ~limit_ms
 let sleep t i ~limit_ms = try_sleep Machine.Sleeper.sleep t i ~limit_ms
-let rouse t i = Machine.Sleeper.wake (places t).(i).sleeper
 
-let wake t i =
-  end_sleep t i
-  &&
-  (rouse t i;
-   true)
+let wake_if has_ended t i =
+  if has_ended then Machine.Sleeper.wake (places t).(i).sleeper;
+  has_ended
 
-let wake_searcher t i =
-  Atomic.get (places t).(i).state = asleep
-  && end_sleep_of t i asleep
-  &&
-  (rouse t i;
-   true)
+let wake t i = wake_if (end_sleep t i) t i
+let wake_searcher t i = wake_if (state t i = asleep && end_sleep_of t i asleep) t i
 
 let wake_one ?(from = 0) ?(upto = max_int) t =
   let last = Int.min upto (Array.length (places t) - 1) in
   let rec first i = i <= last && (wake_searcher t i || first (i + 1)) in
-  Atomic.get t.sleepers > 0 && first from
+  sleepers t > 0 && first from
 
 let wake_all t = Array.iteri (fun i _ -> ignore (wake t i)) (places t)

@@ -1,10 +1,9 @@
 (* Actions that are due at a certain time.
 
-   No thread keeps watch. Workers look when they look up (every 2 ms or so), wherever they look
-   whether they are cancelled (Fiber), and sleep no longer than until the next time. So something
-   due is done as soon as some worker has reached a fork, an await, the end of a chunk or its bed.
-   While tasks are suspended and something is set, a pool's last resident does not leave (Resident).
-   *)
+   No thread waits for them. A worker looks every 2 ms or so, and wherever it asks whether its code
+   is cancelled (Fiber), and sleeps no longer than until the next time. So an action is done as soon
+   as some worker has reached a fork, an await, the end of a chunk or its bed. While tasks are
+   suspended and something is set, a pool's last resident does not leave (Resident). *)
 
 type key = int * int
 (** ns; a number that makes it unique *)
@@ -33,44 +32,28 @@ let add at what =
   change (Times.add key what);
   key
 
-let remove_it key () = change (Times.remove key)
-
 (* An asynchronous exception leaves none behind: it would stay until it is due. *)
+let remove_it key () = change (Times.remove key)
 let remove key = Outcome.firmly remove_it key ()
-let nothing = ref []
-
-(* The thread that takes one out does it: nothing is allocated afterwards, where an asynchronous
-   exception might strike. *)
-let rec take_due now =
-  let old = Atomic.get timers in
-  if old.next > now then nothing
-  else
-    let due, _, later = Times.split (now, max_int) old.all in
-    let left = ref (List.map snd (Times.bindings due)) and later = with_next later in
-    if Atomic.compare_and_set timers old later then left else take_due now
-
-(* May be called again, if an exception cuts it short: it begins with what that one was doing. *)
-let rec do_all left () =
-  match !left with
-  | [] -> ()
-  | what :: later ->
-    what ();
-    left := later;
-    do_all left ()
-
-let do_due () =
-  let left = take_due (Machine.now ()) in
-  left != nothing
-  &&
-  (Outcome.firmly do_all left ();
-   true)
 
 let[@inline] are_set () = (Atomic.get timers).next <> max_int
+let call what () = what ()
 
-(* Whether something was due. *)
-let[@inline] look () = are_set () && do_due ()
+(* The thread that takes an action out does it. Nothing is allocated in between, where an
+   asynchronous exception might strike. *)
+let rec do_due ~found =
+  let old = Atomic.get timers in
+  if old.next > Machine.now () then found
+  else begin
+    let key, what = Times.min_binding old.all in
+    let later = with_next (Times.remove key old.all) in
+    let is_mine = Atomic.compare_and_set timers old later in
+    if is_mine then Outcome.firmly call what ();
+    do_due ~found:(found || is_mine)
+  end
 
-(* [ms], or fewer if something is due before. *)
+let[@inline] look () = are_set () && do_due ~found:false
+
 let at_most ms =
   match (Atomic.get timers).next with
   | next when next = max_int -> ms

@@ -1,20 +1,20 @@
-(** Actions that are due at a certain time, without a thread that keeps watch. *)
+(** Actions that are due at a certain time, without a thread that waits for it. *)
 
 type key
 
 val add : int -> (unit -> unit) -> key
-(** [add at f] calls [f] at time [at] (of [Machine.now]) or, as soon as somebody {!look}s, after it.
-    [f] is short and doesn't raise. Where an asynchronous exception cuts it short, it is called
-    again. O(log n). *)
+(** [add at f] has [f] called at time [at] (of [Machine.now]), or as soon as a worker {!look}s after
+    it. [f] is short and does not raise; it is called again if an asynchronous exception cuts it
+    short. *)
 
 val remove : key -> unit
 (** It is not called any more, unless it is due. *)
 
 val look : unit -> bool
-(** Does what is due; whether there was anything. Two loads if nothing is set. *)
+(** Does what is due; whether there was anything. One load if nothing is set. *)
 
 val are_set : unit -> bool
-(** Whether anything is still to come. One load. *)
+(** Whether anything is still to come. *)
 
 val at_most : int -> int
-(** As many milliseconds, or as are left until something is due. *)
+(** So many milliseconds, or as many as are left until something is due. *)

@@ -87,7 +87,7 @@ let thief ?(times = 1) pool i =
 let faults pool ~asleep =
   let is_awake i = not (Atomic.is_blocked i) in
   let is_busy { mailbox; _ } = not (Mailbox.is_idle mailbox || Mailbox.is_gone mailbox) in
-  let keeps_job { mailbox; _ } = Mailbox.keeps_job mailbox in
+  let keeps_job { mailbox; _ } = mailbox.share != (Mailbox.blank ()).share in
   let is_counted place = Atomic.get place.Parking.state = Parking.asleep in
   let counted = List.filter is_counted (Array.to_list (Parking.places pool.parking)) in
   [
