@@ -12,3 +12,7 @@ module Sleeper = struct
   let doze = sleep
   let wake token = Atomic.set token true
 end
+
+module Canary = struct
+  type t = unit
+end

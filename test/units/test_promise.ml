@@ -117,14 +117,7 @@ let subject ~fails =
 
 let failure exn = Outcome.{ exn; backtrace = Printexc.get_callstack 0 }
 
-let failed () =
-  Promise.Raised
-    {
-      failure = failure Failed;
-      heard = Atomic.make Promise.Unheard;
-      after_stop = false;
-      token = No_token;
-    }
+let failed () = Promise.raised (failure Failed)
 
 (* What the operation told, [true] where it tells nothing but had an effect. *)
 let perform { promise; called; runs; _ } waiter = function

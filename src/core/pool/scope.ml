@@ -28,7 +28,7 @@ let rec without_ended : Promise.lineage -> Promise.lineage = function
   | Alone -> Alone
   | Within (p, outer) as all ->
     let left = without_ended outer in
-    if Cancellation.has_ended_unstopped p then left
+    if Promise.(is_done p && not (is_marked (state p))) then left
     else if left == outer then all
     else Within (p, left)
 
@@ -42,7 +42,7 @@ let lineage w : Promise.lineage =
 (* {2 Its life} *)
 
 (* A scope that ends while what is around it is stopped counts as stopped, also later
-   (Cancellation.is_marked), and though it may keep a value (Cancellation.keep). *)
+   (Promise.is_marked), and though it may keep a value (Cancellation.keep). *)
 let settle promise () =
   let stopped = Cancellation.is_stopped promise in
   if stopped then Promise.stop promise;
@@ -115,7 +115,7 @@ let conclude s = function
   | Error failure -> Fiber.rethrow failure
   | Ok v ->
     Fiber.check ();
-    if Cancellation.was_stopped s.promise then Outcome.raise Promise.cancelled;
+    if Promise.(is_marked (state s.promise)) then Outcome.raise Promise.cancelled;
     v
 
 let within f =

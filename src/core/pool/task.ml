@@ -65,7 +65,7 @@ let wait_or_stop t =
 let wait t =
   let me = Fiber.get () in
   if me == P.uncancelled then Caller.wait t
-  else if Cancellation.is_strand_of (Promise.any t) me then
+  else if Cancellation.is_own_part (Promise.any t) me then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
 

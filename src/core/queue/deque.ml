@@ -4,8 +4,7 @@
    tells where both ends are; thieves change it by compare-and-set, the owner by plain stores. So the
    owner may undo a thief's step, and an entry may come to both of them. No harm: an entry may be
    stale anyway, and knows by itself whether it counts (Promise.claim). Their tags against words
-   that come back (ABA) are not needed, as a thief looks into the slot only after it has changed the
-   word.
+   that come back (ABA) are not needed: a thief looks into the slot after it has changed the word.
 
    - [ends] is one word of three fields: [top], the index of the oldest entry modulo 2^28; [size],
      the number of entries from there to the bottom; [order], log2 of the ring's length.
@@ -23,8 +22,7 @@
      steals there finds nothing and goes on.
    - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it
      popped (then the entry was the owner's), or one that it has seen empty (then the thief has been
-     there). A thief that comes late to that slot, because its index was back within the ends, gets
-     the new entry, out of turn.
+     there). A thief that comes late to that slot gets the new entry, out of turn.
    - A wider ring has the same slots for the same indices, so it makes no difference in which ring a
      thief finds its slot.
    - Ends that come back to values that a thief has read (ABA) are as good as those. They tell of
@@ -32,8 +30,7 @@
 
    Order. The slot is written before the ends, and the ends are read before the slot: a party that
    gets an entry sees what the owner did before the push. [push] stores the ends by an atomic write,
-   so a publisher that then reads whether a worker sleeps or is missing reads it after its push
-   (Sleep).
+   so a publisher reads after it whether a worker sleeps or is missing (Sleep).
 
    A signal's handler or a finaliser may run where an operation allocates or a loop turns round, and
    push and pop too. No operation has such a point between reading the ends and storing them. (So it
@@ -105,12 +102,8 @@ let move_in d = if Array.length d.own.ring = d.own.narrowest then grow d
 let rec push d x =
   let own = d.own and e = Atomic.get d.ends in
   let slot = own_slot own (bottom e) in
-  if own.spare > 0 then begin
-    own.spare <- own.spare - 1;
-    Compat.store slot x;
-    Atomic.set d.ends (e + one_entry)
-  end
-  else if size_of e <= own.mask && Atomic.get slot == d.empty then begin
+  if own.spare > 0 || (size_of e <= own.mask && Atomic.get slot == d.empty) then begin
+    own.spare <- Int.max 0 (own.spare - 1);
     Compat.store slot x;
     Atomic.set d.ends (e + one_entry)
   end

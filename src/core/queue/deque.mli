@@ -1,12 +1,11 @@
-(** A work-stealing deque whose entries may be stale: a thief can receive an entry that the owner
-    has popped, so each entry must know whether it still counts. Up to 2^27 entries; one more raises
-    [Out_of_memory]. *)
+(** A work-stealing deque. A thief can receive an entry that the owner has popped, so each entry must
+    know whether it still counts. Up to 2^27 entries; one more raises [Out_of_memory]. *)
 
 type 'a t
 
 val create : capacity:int -> 'a -> 'a t
-(** [create ~capacity empty] grows on demand from [capacity] slots, a power of 2. [empty] is never
-    pushed: all results use it for "nothing" (compared physically), so that none allocates. *)
+(** [create ~capacity empty] begins with [capacity] slots, a power of 2. [empty] is never pushed: it
+    stands for "nothing" in results (compared physically), so that none allocates. *)
 
 (** {2 Owner only} *)
 
@@ -14,11 +13,10 @@ val move_in : 'a t -> unit
 (** Gives a deque that has not grown slots from the owner's own heap. *)
 
 val push : 'a t -> 'a -> unit
-(** Puts an entry at the bottom, by one atomic write. The owner's earlier writes are visible to the
-    thief that receives the entry. *)
+(** Puts an entry at the bottom. Its thief sees the owner's earlier writes. *)
 
 val pop : 'a t -> 'a
-(** Takes the newest entry back: two loads and a plain store. A thief may receive it, too. *)
+(** Takes the newest entry back: two loads and a plain store. *)
 
 val peek : 'a t -> 'a
 (** The newest entry. *)
@@ -26,11 +24,11 @@ val peek : 'a t -> 'a
 val drop : 'a t -> 'a -> unit
 (** Pops that entry if it is the newest. *)
 
-val size : 'a t -> int
-(** Counts stale entries, and for a moment some that thieves have taken. *)
-
 val drop_stale : 'a t -> is_live:('a -> bool) -> unit
 (** Pops the newest entries until one is live. [is_live] allocates nothing and has no loop. *)
+
+val size : 'a t -> int
+(** Counts stale entries, and for a moment some that thieves have taken. *)
 
 val sweep : 'a t -> unit
 (** Lets the collector have the popped entries. *)
@@ -44,4 +42,4 @@ val is_empty : 'a t -> bool
 (** Whether a thief would find nothing at this moment. *)
 
 val oldest_such : ('a -> bool) -> 'a t -> 'a
-(** The oldest entry that the predicate holds of. *)
+(** The oldest entry of which that is true. *)

@@ -1,6 +1,6 @@
 type waker = unit -> unit
 type event = End | Stop
-type entry = { event : event; mutable fire : waker; is_live : unit -> bool }
+type entry = { event : event; fire : waker; is_live : unit -> bool }
 
 (* Entries that have lost their purpose are swept out at the limit, when they might be more than
    half. *)
@@ -28,15 +28,21 @@ let add event ~is_live fire t =
 let are_waiting t = List.exists (fun entry -> is_for End entry && entry.is_live ()) t.list
 let are_expecting t = List.exists (fun entry -> entry.is_live == always) t.list
 
-(* One call of [fire] has an entry, as one compare-and-set takes it out of its promise. If an
-   exception cuts a waker short, the waker is called again, and none before it. (A wake-up may come
-   twice. [Scope.end_one] may not; but once it has counted, only the party that brought the count to
-   0 can still be cut short. Below 0 the count means nothing.) *)
-let fire_one event entry =
-  if is_for event entry then begin
-    entry.fire ();
-    entry.fire <- ignore
-  end
+(* May be called again, where an exception cuts it short: then it fires that entry again, and none
+   before it. (A wake-up may come twice. [Scope.end_one] may not; but once it has counted, only the
+   party that brought the count to 0 can still be cut short. Below 0 the count means nothing.) *)
+let rec fire_all event left =
+  match !left with
+  | [] -> ()
+  | entry :: later ->
+    if is_for event entry then entry.fire ();
+    left := later;
+    fire_all event left
 
-let fire_all event t = List.iter (fire_one event) (List.rev t.list)
-let fire event t = Outcome.firmly fire_all event t
+let fire event t =
+  match ref (List.rev t.list) with
+  | oldest_first -> Outcome.firmly fire_all event oldest_first
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    fire_all event (ref (List.rev t.list));
+    Outcome.raise failure

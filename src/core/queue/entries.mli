@@ -1,5 +1,5 @@
-(** The entries of a promise: the wakers to call at a task's end, or at its stop. The list is
-    immutable: a promise replaces it by its compare-and-sets. *)
+(** The entries of a promise: the wakers to call at a task's end, or at its stop. Immutable: a promise
+    replaces them by its compare-and-sets. *)
 
 type waker = unit -> unit
 (** Runs on the thread that ends or stops the task: short, and it does not raise. *)
@@ -13,10 +13,7 @@ val add : event -> is_live:(unit -> bool) -> waker -> t -> t
 (** An entry that is not live any more may be left out. *)
 
 val only : event -> t -> t
-(** The entries for that event. *)
-
 val always : unit -> bool
-(** Is true. *)
 
 val are_waiting : t -> bool
 (** Whether an entry for the end is live. *)
@@ -26,5 +23,5 @@ val are_expecting : t -> bool
     and the others are not reported. *)
 
 val fire : event -> t -> unit
-(** Calls the wakers for that event, the oldest first. By the party that took them out of the
-    promise. An asynchronous exception is raised afterwards; a second one is let through. *)
+(** Calls the wakers for that event, the oldest first. An asynchronous exception is raised
+    afterwards; a second one is let through. *)

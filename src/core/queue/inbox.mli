@@ -1,19 +1,18 @@
-(** A first-in first-out queue for any number of senders and receivers. Lock-free. *)
+(** A lock-free first-in first-out queue for any number of senders and receivers. *)
 
 type 'a t
 
 val create : 'a -> 'a t
-(** [create empty]: [empty] is never pushed. It stands for "nothing" (compared physically), so
-    that to pop allocates nothing, and is put where an item was: the queue does not keep what was
-    received. *)
+(** [create empty]: [empty] is never pushed. It stands for "nothing" in results (compared
+    physically), so that none allocates. *)
 
 val push : 'a t -> 'a -> unit
-(** What the sender did before is visible to the receiver. *)
+(** The item's receiver sees the sender's earlier writes. *)
 
 val pop : 'a t -> 'a
-(** The oldest item, or [empty]. *)
+(** The oldest item. The queue does not keep it. *)
 
 val is_empty : 'a t -> bool
 
 val oldest : 'a t -> 'a
-(** What {!pop} would return, or [empty]; [empty], too, while a receiver takes it. *)
+(** The item that {!pop} would return; [empty], too, while a receiver takes it. *)

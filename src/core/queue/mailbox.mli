@@ -1,5 +1,5 @@
-(** The job that a region's caller gives to one worker, and its progress: all on one cache line. So a
-    region costs each worker two trips of that line, there and back. *)
+(** The job that a region's caller gives to one worker, and its progress: all on one cache line, of
+    which a region costs each worker two trips. *)
 
 type report = {
   failures : Outcome.failure Leftmost.t;
@@ -17,15 +17,13 @@ type t = private {
   mutable backtrace : bool;  (** the caller's setting *)
 }
 
+val create : is_open:bool -> t
+
 type letter = t
 (** The content without a mailbox; its word means nothing. *)
 
 val letter : (int -> unit) -> report -> from:int -> backtrace:bool -> letter
-
 val blank : unit -> letter
-(** To read one into. *)
-
-val create : is_open:bool -> t
 
 type job = private int
 (** One share of one region. *)
@@ -50,7 +48,6 @@ val is_posted : t -> bool
 type progress = Waiting | Running | Over
 
 val progress : t -> job -> progress
-(** As its caller sees it. *)
 
 (** {2 Steps} *)
 
@@ -58,8 +55,8 @@ val post : t -> job -> letter -> bool
 (** Whether the mailbox was idle. *)
 
 val try_begin : t -> job -> bool
-(** Whether the calling thread, and nobody else, does the posted job or takes it back. That thread
-    may read the content. *)
+(** Whether the calling thread, and nobody else, does the posted job or takes it back. It may read
+    the content. *)
 
 val read : t -> into:letter -> unit
 

@@ -14,15 +14,13 @@
    the work. If it finds one asleep it wakes it, or another waker does; each that is woken
    searches everything again.
 
-   The state decides who ends a sleep: asleep -> awake is one compare-and-set, won by one waker or
-   by the sleeper's own [cancel]; the winner takes the 1 off [sleepers]. (Were the state asleep
-   before it is counted, that could be another sleeper's 1.) A wake-up token may come late, after a
-   failed [cancel]; the next sleep then returns early, sees that [state] is still asleep, and goes
-   on.
+   One compare-and-set from asleep to awake ends a sleep: a waker's, or the sleeper's own [cancel].
+   Its winner takes the 1 off [sleepers]. (Were the state asleep before it is counted, that could be
+   another sleeper's 1.) A wake-up token may come late, after a failed [cancel]; the next sleep then
+   returns early, sees that [state] is still asleep, and goes on.
 
-   A worker that waits for something of its own, and will not search, announces itself [aside]:
-   [wake] finds it, [wake_one] passes it over, and it is not counted. A wake meant for anybody
-   would be lost on it.
+   A worker that waits for something of its own, and will not search, announces itself [aside]. It
+   is not counted, and [wake_one] passes it over: a wake meant for anybody would be lost on it.
 
    A signal's handler or a finaliser may announce on top of a sleep, and so take its state over:
    that sleep counts no more, and ends when the handler's does.

@@ -15,12 +15,11 @@ val announce : t -> int -> unit
     {!sleep} or {!cancel}. *)
 
 val announce_aside : t -> int -> unit
-(** The same for a worker that waits for something of its own and will not look for work: {!wake_one}
-    passes it over. *)
+(** The same for a worker that will not look for work: {!wake_one} passes it over. *)
 
 val sleep : t -> int -> limit_ms:int -> bool
-(** Returns after a wake, or after [limit_ms] milliseconds without one (negative: never); whether it
-    was woken. If not, the caller sleeps again, or {!cancel}s. Then handles the signals that came. *)
+(** Whether the worker was woken before the limit (negative: none). Then handles the signals that
+    came. If not, the caller sleeps again, or {!cancel}s. *)
 
 val doze : t -> int -> limit_ms:int -> bool
 (** The same for a worker that leaves the signals to other threads. *)
@@ -36,10 +35,9 @@ val is_asleep : t -> int -> bool
 (** Whether that worker has announced, in either way, and not been woken. *)
 
 val wake : t -> int -> bool
-(** Wakes that worker, if it sleeps. *)
+(** Wakes that worker, if it sleeps, in 10-16 us. *)
 
 val wake_one : ?from:int -> ?upto:int -> t -> bool
-(** To be called after publishing work: wakes a sleeper, of those numbered [from] to [upto], if there
-    is one. One load if nobody sleeps; a wake costs its caller 10-16 us. *)
+(** To be called after publishing work: wakes a sleeper, of those numbered [from] to [upto]. *)
 
 val wake_all : t -> unit

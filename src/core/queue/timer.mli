@@ -3,12 +3,11 @@
 type key
 
 val add : int -> (unit -> unit) -> key
-(** [add at f] has [f] called at time [at] (of [Machine.now]), or as soon as a worker {!look}s after
-    it. [f] is short and does not raise; it is called again if an asynchronous exception cuts it
-    short. *)
+(** [add at f] has a worker that {!look}s at time [at] (of [Machine.now]) or later call [f], which is
+    short and does not raise; once more if an asynchronous exception cuts it short. *)
 
 val remove : key -> unit
-(** It is not called any more, unless it is due. *)
+(** The action is not done any more, unless it is due. *)
 
 val look : unit -> bool
 (** Does what is due; whether there was anything. One load if nothing is set. *)

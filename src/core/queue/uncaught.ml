@@ -136,7 +136,7 @@ let rec put_in_front failure heard owner promise =
 let note owner _ ({ failure; heard; _ } as raised : Promise.raised) =
   let canary, promise = Machine.Canary.create () in
   if Atomic.compare_and_set heard Promise.Unheard Noted then begin
-    raised.token <- Token canary;
+    raised.canary <- Some canary;
     put_in_front failure heard owner promise
   end
 

@@ -190,8 +190,8 @@ let refuse_endless (w : P.t) =
   if depth land (depth_between_looks - 1) = 0 && depth > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
-let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Cancellation.run p)) p handler
-let in_fiber = Compat.fibers handler (fun p -> ignore (Cancellation.run p))
+let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
+let in_fiber = Compat.fibers handler (fun p -> ignore (Promise.run p))
 
 (* The task is of the strand's home, and no worker has begun it. If the task waits, it alone is
    suspended, perhaps in the midst of a scope of its own. The steps are those of [aside], fewer: the
@@ -210,8 +210,6 @@ let on_top (w : P.t) p =
 (* A task of [nowhere] sets its context itself (Fiber.carry). *)
 let execute (w : P.t) ~records p =
   match Promise.state p with
-  | Ready (_, { lineage = Within _ as lineage; _ }, _) when Cancellation.is_orphan lineage ->
-    Promise.stop p
   | Ready (_, home, _) ->
     Counts.add_task w.own.counts;
     let fiber =
