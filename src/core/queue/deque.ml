@@ -1,16 +1,16 @@
 (* A work deque: the owner pushes and pops at the bottom, thieves steal at the top.
 
    It follows the idempotent work stealing of Michael, Vechev and Saraswat (PPoPP 2009). One word
-   tells where both ends are; thieves change it by compare-and-set, the owner by plain stores. So the
-   owner may undo a thief's step, and an entry may come to both of them. No harm: an entry may be
-   stale anyway, and knows by itself whether it counts (Promise.claim). Their tags against words
+   tells where both ends are; thieves change it by compare-and-set, the owner by plain stores. So
+   the owner may undo a thief's step, and an entry may come to both of them. No harm: an entry may
+   be stale anyway, and knows by itself whether it counts (Promise.claim). Their tags against words
    that come back (ABA) are not needed: a thief looks into the slot after it has changed the word.
 
    - [ends] is one word of three fields: [top], the index of the oldest entry modulo 2^28; [size],
      the number of entries from there to the bottom; [order], log2 of the ring's length.
-   - [slots] is a ring. Slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only the
-     owner fills a slot. A thief that has moved [top] beyond index [i] takes the content of its slot
-     by exchange.
+   - [slots] is a ring. Slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only
+     the owner fills a slot. A thief that has moved [top] beyond index [i] takes the content of its
+     slot by exchange.
    - [spare] slots from the bottom on hold popped entries, or nothing: the owner may overwrite them
      without a look. It is the owner's alone, as are [ring] (the one that [slots] shows) and [mask]:
      words that thieves read at every look must not share a cache line with them.

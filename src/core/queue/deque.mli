@@ -1,5 +1,5 @@
-(** A work-stealing deque. A thief can receive an entry that the owner has popped, so each entry must
-    know whether it still counts. Up to 2^27 entries; one more raises [Out_of_memory]. *)
+(** A work-stealing deque. A thief can receive an entry that the owner has popped, so each entry
+    must know whether it still counts. Up to 2^27 entries; one more raises [Out_of_memory]. *)
 
 type 'a t
 

@@ -24,8 +24,8 @@
    ([forgo]); [heard] tells whether it was called, and whether a waiter has come for it since.
 
    A promise has its shared [home] until it ends. So a promise is one atomic and its state, and a
-   claim mostly allocates nothing: the home keeps a Running without entries. [any] is a promise whose
-   type of result is forgotten: that type is opaque, so no code can take a result for another
+   claim mostly allocates nothing: the home keeps a Running without entries. [any] is a promise
+   whose type of result is forgotten: that type is opaque, so no code can take a result for another
    type's. At rest every promise is Returned or Raised, and no entry is left. *)
 
 type waker = Entries.waker

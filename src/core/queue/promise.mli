@@ -1,5 +1,5 @@
-(** A task and the place of its result: a state machine, no scheduling. The protocol is at the top of
-    the implementation. Any thread may call every function. *)
+(** A task and the place of its result: a state machine, no scheduling. The protocol is at the top
+    of the implementation. Any thread may call every function. *)
 
 type waker = Entries.waker
 
@@ -114,8 +114,8 @@ val stop : 'a t -> unit
 (** A task that has not begun ends as {!Cancelled}. A running one is stopped from now on. *)
 
 val is_marked : 'a state -> bool
-(** Whether the task itself was stopped. One that has ended still tells so, to tasks that outlive it;
-    unless it returned a value. *)
+(** Whether the task itself was stopped. One that has ended without a value still tells so, to tasks
+    that outlive it. *)
 
 val is_orphan : lineage -> bool
 (** Whether one of these scopes was stopped. *)

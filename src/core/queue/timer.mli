@@ -3,8 +3,8 @@
 type key
 
 val add : int -> (unit -> unit) -> key
-(** [add at f] has a worker that {!look}s at time [at] (of [Machine.now]) or later call [f], which is
-    short and does not raise; once more if an asynchronous exception cuts it short. *)
+(** [add at f] has a worker that {!look}s at time [at] (of [Machine.now]) or later call [f], which
+    is short and does not raise; once more if an asynchronous exception cuts it short. *)
 
 val remove : key -> unit
 (** The action is not done any more, unless it is due. *)
