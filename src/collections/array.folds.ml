@@ -49,7 +49,7 @@ let[@inline never] scan_chunk op s r carry lo hi =
 let scan op a =
   let n = length a and s = source a in
   if n < 2 then begin
-    Muster_core.Fiber.check_if_any ();
+    Muster_core.Fiber.check ();
     copy a
   end
   else begin

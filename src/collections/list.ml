@@ -182,7 +182,7 @@ let scan_by_array op l = of_array (Array.scan op (to_array l))
 let scan op l =
   let is_block = L.compare_length_with l Tuning.one_block <= 0 in
   if is_block && Walk.is_short (Machine.code_of op) then begin
-    Muster_core.Fiber.check_if_any ();
+    Muster_core.Fiber.check ();
     List_work.prefixes op l
   end
   else if is_empty l then []

@@ -83,7 +83,7 @@ let in_pool (pool : Pools.t) f =
 (* A checkpoint, however little there is to do. *)
 let begin_in pool =
   Pools.check pool;
-  Fiber.check_if_any ()
+  Fiber.check ()
 
 (* An exception of a chunk comes before a cancellation that was told between them. *)
 let never () = None

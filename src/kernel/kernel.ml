@@ -180,7 +180,7 @@ let rec for_n_dynamic fn ctx n =
   Team.run_dynamic ~if_closed pool { n; chunk; code = fn; most = workers; to_the_end = true }
 
 (* A call with nothing to do is a checkpoint, too. *)
-let if_any loop fn ctx n = if n = 0 then Fiber.check_if_any () else loop fn ctx n
+let if_any loop fn ctx n = if n = 0 then Fiber.check () else loop fn ctx n
 
 let () =
   Callback.register "muster.for_slices" (if_any for_slices);

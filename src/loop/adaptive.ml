@@ -37,7 +37,7 @@ let checkpoint () =
     Muster_core.Run.look_up_if_due w;
     Fiber.check_at (Fiber.place_after w)
   end
-  else Fiber.check_if_any ()
+  else Fiber.check ()
 
 (* All fields are the caller's alone. *)
 type trial = {

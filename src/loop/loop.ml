@@ -44,7 +44,7 @@ let shared_for ?(grain = 1) code lo hi f =
 
 let parallel_for ?grain ~start ~finish f =
   check_grain "parallel_for" grain;
-  Fiber.check_if_any ();
+  Fiber.check ();
   if start <= finish then begin
     let code = Machine.code_of f and n = Adaptive.length start finish in
     if Adaptive.is_shared_at_once code ~n then shared_for ?grain code start finish f
@@ -95,5 +95,5 @@ let search ?grain code lo hi body =
 
 let parallel_find ?grain ~start ~finish f =
   check_grain "parallel_find" grain;
-  Fiber.check_if_any ();
+  Fiber.check ();
   if start > finish then None else search ?grain (Machine.code_of f) start finish (first_from f)

@@ -217,7 +217,7 @@ let run ~code ~per_leaf ~last ~short ~first ~join tree =
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
-  Fiber.check_if_any ();
+  Fiber.check ();
   if start > finish then init
   else
     let per_leaf, last = cut ?grain start finish and code = Machine.code_of f in

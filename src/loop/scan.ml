@@ -46,7 +46,7 @@ let in_many code n ~total ~scan op =
 let checked_if_long cost op =
   if cost <> Site.unknown && Site.estimate cost Site.sample < Tuning.chunk then op
   else fun x y ->
-    Fiber.check_if_any ();
+    Fiber.check ();
     op x y
 
 let in_one code n ~scan op =
@@ -60,6 +60,6 @@ let in_one code n ~scan op =
   end
 
 let prefixes code n ~total ~scan op =
-  Fiber.check_if_any ();
+  Fiber.check ();
   if n > Tuning.one_block then in_many code n ~total ~scan op
   else if n > 0 then in_one code n ~scan op

@@ -11,7 +11,7 @@ let check_call fn pool n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
   if n = 0 then begin
     Caller.refuse_late ("Team." ^ fn) pool;
-    Fiber.check_if_any ()
+    Fiber.check ()
   end
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
@@ -19,7 +19,7 @@ let shares fn pool ~size n share =
   let workers = Int.min n size in
   let in_place () =
     for worker = 0 to workers - 1 do
-      Fiber.check_if_any ();
+      Fiber.check ();
       share worker
     done
   in
@@ -170,7 +170,7 @@ let run_shared (w : Muster_core.Place.t) loop ~from cost =
 let run_dynamic ?if_closed pool loop =
   let rec in_place_from from block =
     if from < loop.n then begin
-      Fiber.check_if_any ();
+      Fiber.check ();
       let now = Int.min block (loop.n - from) in
       loop.chunk ~worker:0 from (from + now - 1);
       in_place_from (from + now) (Int.min Tuning.longest_block (2 * block))

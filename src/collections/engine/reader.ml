@@ -85,6 +85,6 @@ and go_on_after c = function None -> () | Some (s, start) -> go_on c s start fir
 
 (* Unless the function was cheap a moment ago, it is tried on as few elements as can be. *)
 let run c s =
-  Fiber.check_if_any ();
+  Fiber.check ();
   if (not (is_dear c)) && Site.is_trusted () then go_on_after c (in_place c s 0 first_block)
   else go_on c s 0 first_block

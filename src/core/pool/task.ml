@@ -103,7 +103,7 @@ let[@inline never] await_slowly t home =
   let join () =
     Stack_room.reserve ();
     join_from t home;
-    Fiber.check_if_any ()
+    Fiber.check ()
   in
   Outcome.on_failure join (fun _ -> Promise.forgo t home);
   Promise.result t
@@ -117,7 +117,7 @@ let[@inline never] await t =
   | Running _ | Returned _ | Raised _ -> ());
   match Promise.state t with
   | (Returned _ | Raised _) as state ->
-    Fiber.check_if_any ();
+    Fiber.check ();
     Promise.value state
   | Ready (_, home, _) | Running (home, _) -> await_slowly t home
 

@@ -236,7 +236,7 @@ let in_fiber fiber f (w : P.t) =
   Counts.add_task w.own.counts;
   (match
      Fiber.switch w fiber;
-     Run.in_fiber_under (Run.handler_of_call call) p;
+     Run.in_fiber_of call p;
      Fiber.switch w beneath;
      if not (Promise.is_done p) then wait_as w p
    with

@@ -33,11 +33,10 @@ type t = P.fiber
 
 let here () = P.owned_place ()
 
-(* Where the fiber that was on [w] is after user code: it may have been suspended. *)
+(* User code may have been suspended, and go on elsewhere. *)
 let[@inline never] find_after w = Option.value (here ()) ~default:w
 let[@inline] place_after w = if P.all_shown () then P.current () else find_after w
-let[@inline] place () = if P.all_shown () then P.current () else find_after (P.current ())
-let[@inline] is_still_at w = Compat.shows P.here w && P.all_shown ()
+let[@inline] place () = place_after (P.current ())
 
 (* {2 What it is a part of} *)
 
@@ -85,11 +84,7 @@ let[@inline never] look_here () =
   let w = P.current () in
   if P.owned w then look_at w else Option.iter look_at (here ())
 
-let[@inline] check_if_any () = if Atomic.get P.attention <> 0 then look_here ()
-
-let check () =
-  ignore (Timer.look ());
-  Option.iter check_at (here ())
+let[@inline] check () = if Atomic.get P.attention <> 0 then look_here ()
 
 let rethrow (failure : Outcome.failure) =
   if failure.exn == Promise.Cancelled then
@@ -166,21 +161,19 @@ let to_tell_again () =
    to another worker: that is told again, at the next checkpoint. *)
 let raising failure run =
   let tell_again = to_tell_again () in
-  let raise_failure () =
-    let raise_it (f : Outcome.failure) =
-      if f.exn != Promise.Cancelled then tell_again ();
-      rethrow f
-    in
-    Option.iter raise_it (failure ())
+  let raise_it (f : Outcome.failure) =
+    if f.exn != Promise.Cancelled then tell_again ();
+    rethrow f
   in
-  match run () with
-  | v ->
-    raise_failure ();
-    v
-  | exception (Promise.Cancelled as exn) ->
-    let told = Outcome.caught exn in
-    raise_failure ();
-    Outcome.raise told
+  let v =
+    try run ()
+    with Promise.Cancelled as exn ->
+      let told = Outcome.caught exn in
+      Option.iter raise_it (failure ());
+      Outcome.raise told
+  in
+  Option.iter raise_it (failure ());
+  v
 
 (* The home may be that of another pool's tasks: those started here belong to this pool. *)
 let home_in (pool : P.pool) (home : Promise.home) =
@@ -215,13 +208,11 @@ let call_all_up () =
   List.iter (fun pool -> Array.iter Publish.call_up (P.workers pool)) (Atomic.get P.open_pools)
 
 (* The flag first: a fiber that finds it not set has to see the mark at its next look. *)
-let stop p =
-  note_stops ();
-  Outcome.finally call_all_up () (fun () -> Promise.stop p)
-
 let stop_each ps =
   note_stops ();
   Outcome.finally call_all_up () (fun () -> List.iter Promise.stop ps)
+
+let stop p = stop_each [ p ]
 
 let expect_deadline () =
   note_stops ();
@@ -243,16 +234,12 @@ let[@inline never] draw (fiber : t) =
 let[@inline] number_of (fiber : t) = if fiber.number <> 0 then fiber.number else draw fiber
 
 let number_elsewhere () =
-  match here () with
-  | Some w -> number_of w.own.fiber
-  | None -> Machine.thread_id ()
+  match here () with Some w -> number_of w.own.fiber | None -> Machine.thread_id ()
 
 (* Mostly a thread is where storage shows it, or nowhere. *)
 let number () =
   let w = P.current () in
-  if P.owned w then number_of w.own.fiber
-  else if w == P.nobody && P.all_shown () then Machine.thread_id ()
-  else number_elsewhere ()
+  if P.owned w then number_of w.own.fiber else number_elsewhere ()
 
 (* A fiber that was told is a part of nothing afterwards, so what it is a part of is noted
    before. *)

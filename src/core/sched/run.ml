@@ -1,6 +1,6 @@
 (* A task from a deque or the inbox runs under the handler of [Suspend] in a fiber of its own; a
-   task that its forker takes back runs in place, as a plain call. A region's share runs in place
-   at the bottom of a resident's stack. Another caller's share, on top of a strand, has a fiber
+   branch that its forker takes back runs in place, as a plain call. A region's share runs in place
+   at the bottom of a resident's stack. Another caller's share, on top of a fiber, has a fiber
    too. *)
 
 module P = Place
@@ -30,12 +30,12 @@ let strike call failure =
 let take_strike call =
   match Atomic.get call.struck with None -> None | Some _ -> Atomic.exchange call.struck None
 
-(* [given_up] takes the continuation of the strand. The closure is there before the effect is
+(* [given_up] takes the continuation of the fiber. The closure is there before the effect is
    performed: an asynchronous exception may strike where code allocates, and between [perform] and
-   [given_up] it would lose the strand. (It may strike where a partial application is called, too:
+   [given_up] it would lose the fiber. (It may strike where a partial application is called, too:
    such a call begins with a look for signals.) *)
 type suspension = {
-  call : call ref;  (** the handler's *)
+  mutable call : call;  (** the handler's *)
   given_up : ((unit, unit) Effect.Deep.continuation -> unit) option;
 }
 
@@ -93,7 +93,7 @@ let resume pool rest =
   let wake () = Outcome.firmly Publish.submit pool rest in
   wake
 
-(* The sleeping thread of that place is woken, and goes on with the strand unless a thief steals it
+(* The sleeping thread of that place is woken, and goes on with the fiber unless a thief steals it
    first. It looks for [left] after each sleep (Sleep.take_left). *)
 let leave_to (w : P.t) rest =
   Atomic.compare_and_set w.left P.none rest
@@ -109,7 +109,7 @@ let resume_call call rest =
 (* A share that suspends (it runs in a fiber: [run_share_on_top]) frees its worker's mailbox before
    another worker can go on with it.
 
-   An exception that strikes here is the strand's, unless another worker goes on with it already. *)
+   An exception that strikes here is the fiber's, unless another worker goes on with it already. *)
 let suspend pool register call k =
   match
     Option.iter free_mailbox (P.owned_place ());
@@ -133,36 +133,22 @@ let suspend pool register call k =
       raise_at k exn)
 
 let suspension host register =
-  let call = ref no_call in
-  let given_up k = suspend host register !call k in
-  { call; given_up = Some given_up }
+  let rec it = { call = no_call; given_up = Some (fun k -> suspend host register it.call k) } in
+  it
 
-let handler =
+(* [note] gets the suspension before a waker can end it, and allocates nothing. *)
+let handler_noting note =
   let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
-    match eff with Suspend { given_up; _ } -> given_up | _ -> None
+    match eff with
+    | Suspend it ->
+      note it;
+      it.given_up
+    | _ -> None
   in
   Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
 
-let handler_of_call mine =
-  let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
-    match eff with
-    | Suspend { call; given_up; _ } ->
-      call := mine;
-      given_up
-    | _ -> None
-  in
-  { handler with effc }
-
-(* Notes the first wait, before a waker can end it. *)
-let noting waited =
-  let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
-    match eff with
-    | Suspend { given_up; _ } ->
-      waited := true;
-      given_up
-    | _ -> None
-  in
-  { handler with effc }
+let handler = handler_noting (fun _ -> ())
+let noting waited = handler_noting (fun _ -> waited := true)
 
 let aside (w : P.t) ~records fiber f x =
   let before = w.own.fiber and recorded = Machine.backtrace_status () in
@@ -190,10 +176,11 @@ let refuse_endless (w : P.t) =
   if depth land (depth_between_looks - 1) = 0 && depth > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
-let in_fiber_under handler p = Compat.match_with (fun p -> ignore (Promise.run p)) p handler
-let in_fiber = Compat.fibers handler (fun p -> ignore (Promise.run p))
+let run_task p = ignore (Promise.run p)
+let in_fiber = Compat.fibers handler run_task
+let in_fiber_of call p = Compat.match_with run_task p (handler_noting (fun it -> it.call <- call))
 
-(* The task is of the strand's home, and no worker has begun it. If the task waits, it alone is
+(* The task is of the fiber's home, and no worker has begun it. If the task waits, it alone is
    suspended, perhaps in the midst of a scope of its own. The steps are those of [aside], fewer: the
    await is a checkpoint afterwards. *)
 let on_top (w : P.t) p =
@@ -273,7 +260,15 @@ let run_share_as fiber (w : P.t) index share report =
 let run_share w index share report =
   run_share_as (Fiber.plain w ~handled:false) w index share report
 
-(* Another caller's share, on top of a strand that may hold the very lock for which the share will
+let share_and_finish share index report ~begun ~finish =
+  begun := true;
+  match note_failure share index report with
+  | () -> Outcome.firmly finish () ()
+  | exception exn ->
+    Outcome.firmly finish () ();
+    raise exn
+
+(* Another caller's share, on top of a fiber that may hold the very lock for which the share will
    wait: so the share has a fiber, and can suspend. [take] gets the job and fills in the letter;
    the result is whether it got one. Then [ended] is called once, whatever strikes: all closures
    are made before [take]. A share that is struck before its first step has failed. *)
@@ -281,18 +276,12 @@ let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
   let begun = ref false and over = ref false in
   let finish () () =
     let here = Fiber.place_after w == w in
-    if not !over then (
+    if not !over then begin
       over := true;
-      ended ~here)
+      ended ~here
+    end
   in
-  let body () =
-    begun := true;
-    match note_failure share index letter.report with
-    | () -> Outcome.firmly finish () ()
-    | exception exn ->
-      Outcome.firmly finish () ();
-      raise exn
-  in
+  let body () = share_and_finish share index letter.report ~begun ~finish in
   let run () = Compat.match_with body () handler in
   let fiber = Fiber.plain w ~handled:true in
   take ()
