@@ -1,8 +1,8 @@
 (** A fiber: one sequence of calls, which may wait and go on in another domain.
 
     A task is a fiber, with all that it calls. So is the function of a caller. A branch of [both] or
-    of a loop that another worker takes over is a fiber of its own; the rest is the caller's. A fiber
-    holds locks, and is told of cancellations. *)
+    of a loop that another worker takes over is a fiber of its own; the rest is the caller's. A
+    fiber holds locks, and is told of cancellations. *)
 
 type t = Place.fiber
 
@@ -70,7 +70,8 @@ val watch : unit -> exn -> bool
 
 (** {2 Switching, by the worker at that place} *)
 
-(** A new fiber lies on top of the worker's. [handled]: its code runs under a handler of [Suspend]. *)
+(** A new fiber lies on top of the worker's. [handled]: its code runs under a handler of
+    [Suspend]. *)
 
 val plain : Place.t -> handled:bool -> t
 (** A part of nothing. *)
