@@ -3,10 +3,9 @@
 
 module Groups = Muster_collections_engine.Groups
 module Leaves = Muster_collections_engine.Leaves
-module List_work = Muster_collections_engine.List_work
+module Work = Muster_collections_engine.List_work
 module Reader = Muster_collections_engine.Reader
 module Tally = Muster_collections_engine.Tally
-module Walk = Muster_collections_engine.Walk
 module Machine = Muster_core.Machine
 module L = Stdlib.List
 include Stdlib.Seq
@@ -37,8 +36,7 @@ let rec iteri_some f i s n =
 
 let iteri f s =
   let code = Machine.code_of f in
-  let job = List_work.(job code source (iteri_piece f)) in
-  let block start l = ignore (Walk.run_from start job l) in
+  let block start l = ignore (Work.run start code Work.iteri f l) in
   Reader.run { code; unit = 1; in_place = iteri_some f; block } s
 
 (* {2 Reductions} *)
@@ -96,9 +94,7 @@ let reduce_by code op s =
     t.last <- (start + n) / Tally.run;
     fold_leaves t op s
   in
-  let block start l =
-    t.nodes <- L.fold_left (Tally.append op) t.nodes (List_work.tallies start code op l)
-  in
+  let block start l = t.nodes <- Work.append start code op t.nodes l in
   Reader.run { code; unit = Tally.run; in_place; block } s;
   Tally.total op t.nodes
 
@@ -110,9 +106,8 @@ let max cmp s = reduce_by (Machine.code_of cmp) (Leaves.greatest cmp) s
 let histogram ~bins f s =
   let t = Groups.tables "Seq" ~bins and code = Machine.code_of f in
   let add table (s, n) = iter_some (fun x -> Groups.add t table (f x)) s n in
-  let job = List_work.(job code source (histogram_piece t f)) in
   let in_place _ s n = Groups.with_table t add (s, n) in
-  let block _ l = ignore (Walk.run_from 0 job l) in
+  let block _ l = ignore (Work.run 0 code (Work.histogram t) f l) in
   Reader.run { code; unit = 1; in_place; block } s;
   Groups.total t
 

@@ -113,5 +113,8 @@ let long_comparison = min_shared / 16
 (* Elements of a sequence that take longer are worth to be read in blocks. *)
 let worth_a_block = Machine.ticks_of_us 1 / 10
 
-(* Elements of a piece: longer ones would do the caches no good. *)
+(* Elements of a piece, or of a block of a sequence: longer ones would do the caches no good. *)
 let longest_piece = 4096
+
+(* Pieces of a list's first block. *)
+let first_pieces = 16

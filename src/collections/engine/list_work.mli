@@ -1,57 +1,62 @@
 (** The work on a piece of a list (Walk), and its results put together. *)
 
-val source : 'a list Walk.source
-
-val job :
-  ?unit:int ->
-  ?found:(int -> bool) ->
-  ?kept:Muster_core.Outcome.failure Muster_core.Leftmost.t ->
-  int ->
-  's Walk.source ->
-  ('s Walk.piece -> 'r) ->
-  ('s, 'r) Walk.job
-(** [job code source work]. *)
-
-val run : int -> ('f -> 'a list Walk.piece -> 'r) -> 'f -> 'a list -> 'r list
-(** [run code work f l] is the results of [work f], in order. *)
+val run : int -> int -> ('f -> 'a list Walk.piece -> 'r) -> 'f -> 'a list -> 'r list
+(** [run first code work f l] is the results of [work f], in order; [first] is the index of [l]'s
+    first element. *)
 
 (** {2 Lists from lists} *)
 
 val make : int -> ('f -> 'a list Walk.piece -> 'b list) -> 'f -> 'a list -> 'b list
-(** The lists that [work f] makes, linked. *)
+(** [make code work f l] links the lists that [work f] makes. *)
 
-val make_from : int -> 's Walk.source -> ('s Walk.piece -> 'b list) -> 's -> 'b list * 's
-(** [make_from code source work from]: the same from any source, and where it ended. *)
+val make_from :
+  int -> 's Walk.source -> ('f -> 's Walk.piece -> 'b list) -> 'f -> 's -> 'b list * 's
+(** [make_from code source work f from]: the same from any source, and where it ended. *)
 
-val map_piece : ('a -> 'b) -> 'a list Walk.piece -> 'b list
-val mapi_piece : (int -> 'a -> 'b) -> 'a list Walk.piece -> 'b list
-val filter_piece : ('a -> bool) -> 'a list Walk.piece -> 'a list
-val filteri_piece : (int -> 'a -> bool) -> 'a list Walk.piece -> 'a list
-val filter_map_piece : ('a -> 'b option) -> 'a list Walk.piece -> 'b list
-val concat_map_piece : ('a -> 'b list) -> 'a list Walk.piece -> 'b list
-
+val map : ('a -> 'b) -> 'a list Walk.piece -> 'b list
+val mapi : (int -> 'a -> 'b) -> 'a list Walk.piece -> 'b list
+val filter : ('a -> bool) -> 'a list Walk.piece -> 'a list
+val filteri : (int -> 'a -> bool) -> 'a list Walk.piece -> 'a list
+val filter_map : ('a -> 'b option) -> 'a list Walk.piece -> 'b list
+val concat_map : ('a -> 'b list) -> 'a list Walk.piece -> 'b list
 val pairs : ('a list * 'b list) Walk.source
-val map2_piece : ('a -> 'b -> 'c) -> ('a list * 'b list) Walk.piece -> 'c list
+val map2 : ('a -> 'b -> 'c) -> ('a list * 'b list) Walk.piece -> 'c list
 
-val init_piece : (int -> 'a) -> int -> int Walk.piece -> 'a list
-(** Of indices less than the second argument. *)
+val indices : int -> int Walk.source
+(** Those less than a number. *)
 
-val partition_piece : ('a -> bool) -> 'a list Walk.piece -> 'a Chain.t * 'a Chain.t
+val init : (int -> 'a) * int -> int Walk.piece -> 'a list
+val partition : int -> ('a -> bool) -> 'a list -> 'a list * 'a list
 
 (** {2 Effects and counts} *)
 
-val iter_piece : ('a -> unit) -> 'a list Walk.piece -> unit
-val iteri_piece : (int -> 'a -> unit) -> 'a list Walk.piece -> unit
-val count_piece : ('a -> bool) -> 'a list Walk.piece -> int
-val histogram_piece : Groups.tables -> ('a -> int) -> 'a list Walk.piece -> unit
+val iter : ('a -> unit) -> 'a list Walk.piece -> unit
+val iteri : (int -> 'a -> unit) -> 'a list Walk.piece -> unit
+val count : ('a -> bool) -> 'a list Walk.piece -> int
+val histogram : Groups.tables -> ('a -> int) -> 'a list Walk.piece -> unit
+
+(** {2 Searches} *)
+
+val search :
+  int ->
+  ('f -> 'a list Walk.piece -> int -> 'a list -> int -> 'b option) ->
+  'f ->
+  'a list ->
+  'b option
+(** [search code look f l] is what [look] finds first. *)
+
+val seek : ('a -> bool) -> 'a list Walk.piece -> int -> 'a list -> int -> (int * 'a) option
+val seek_bad : ('a -> bool) -> 'a list Walk.piece -> int -> 'a list -> int -> unit option
+val find_mapi : (int -> 'a -> 'b option) -> 'a list Walk.piece -> int -> 'a list -> int -> 'b option
+val find_map : ('a -> 'b option) -> 'a list Walk.piece -> int -> 'a list -> int -> 'b option
+val mem : 'a -> 'a list -> bool
 
 (** {2 Reductions and prefixes} *)
 
 val reduce : int -> ('a -> 'a -> 'a) -> 'a list -> 'a option
-(** [reduce code op l]. *)
 
-val tallies : int -> int -> ('a -> 'a -> 'a) -> 'a list -> 'a Tally.t list
-(** [tallies first code op l], where [l]'s first element has the index [first]. *)
+val append : int -> int -> ('a -> 'a -> 'a) -> 'a Tally.nodes -> 'a list -> 'a Tally.nodes
+(** [append first code op nodes l] puts [l] to the nodes of what comes before it, for sequences. *)
 
 val prefixes : ('a -> 'a -> 'a) -> 'a list -> 'a list
 (** In place. *)

@@ -10,10 +10,8 @@ module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
 module Tuning = Muster_loop.Tuning
 
-(* Elements. The first block has two leaves of reductions, and the longest should stay in a
-   cache. *)
+(* Elements. The first block has two leaves of reductions. *)
 let first_block = 2 * Tally.run
-let longest_block = 4096
 
 type 'a consumer = {
   code : int;
@@ -78,7 +76,7 @@ let in_place c s start n = in_place_from c (Adaptive.start c.code ~n:max_int) s 
 let rec go_on c s start size =
   if is_dear c then
     let next = run_block c s start size in
-    Option.iter (fun s -> go_on c s (start + size) (Int.min longest_block (2 * size))) next
+    Option.iter (fun s -> go_on c s (start + size) (Int.min Tuning.longest_piece (2 * size))) next
   else go_on_after c (in_place c s start c.unit)
 
 and go_on_after c = function None -> () | Some (s, start) -> go_on c s start first_block

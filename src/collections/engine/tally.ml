@@ -11,38 +11,36 @@ module Outcome = Muster_core.Outcome
 
 let run = 16
 
-(* The last one first. *)
+(* The last one first; where a piece has failed, that it did so comes last. *)
 type 'a nodes =
   | Nothing
   | Node of { at : int;  (** its first leaf *) rank : int; value : 'a; before : 'a nodes }
+  | Failed of { failure : Outcome.failure; before : 'a nodes }
 
 let none = Nothing
-
-type 'a t = { nodes : 'a nodes; failure : Outcome.failure option }
-(** A piece's nodes, and the failure that stopped it. *)
+let failed failure before = Failed { failure; before }
 
 let rec push f at rank value = function
   | Node left when left.rank = rank && (left.at lsr rank) land 1 = 0 ->
     push f left.at (rank + 1) (f left.value value) left.before
   | before -> Node { at; rank; value; before }
 
-let rec push_all f nodes = function
+let rec append f nodes = function
   | Nothing -> nodes
-  | Node { at; rank; value; before } -> push f at rank value (push_all f nodes before)
-
-(* Puts a piece to the nodes left of it; raises the first failure. *)
-let append f nodes { nodes = more; failure } =
-  let nodes = push_all f nodes more in
-  Option.iter Fiber.rethrow failure;
-  nodes
+  | Node { at; rank; value; before } -> push f at rank value (append f nodes before)
+  | Failed { failure; before } ->
+    ignore (append f nodes before);
+    Fiber.rethrow failure
 
 let rec total_with f right = function
-  | Nothing -> right
   | Node { value; before; _ } -> total_with f (f value right) before
+  | Nothing | Failed _ -> right
 
 let total f = function
   | Nothing -> None
   | Node { value; before; _ } -> Some (total_with f value before)
+  | Failed { failure; _ } -> Fiber.rethrow failure
 
-(* The value of pieces in order, if there is an element; raises the leftmost failure. *)
-let value f tallies = total f (Stdlib.List.fold_left (append f) Nothing tallies)
+let value f = function
+  | [ nodes ] -> total f nodes
+  | pieces -> total f (Stdlib.List.fold_left (append f) Nothing pieces)

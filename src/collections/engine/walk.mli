@@ -1,6 +1,4 @@
-(** Runs a function over a source that can only be walked from its front, piece by piece.
-
-    {2 Pieces} *)
+(** Runs a function over a source that can only be walked from its front, piece by piece. *)
 
 type 's source = {
   skip : int -> 's -> 's;  (** by so many elements, or to the end *)
@@ -8,21 +6,16 @@ type 's source = {
 }
 (** How to walk. *)
 
+(** {2 Pieces} *)
+
 type 's piece = private {
+  start : int;  (** the index of the first element of all *)
   mutable rest : 's;
   mutable left : int;
-  start : int;
   mutable next : int;
-  mutable refill : ('s piece -> int) option;
-  source : 's source;
-  code : int;
-  unit : int;
+  mutable more : 's piece -> int;
 }
-(** A piece in work: [left] elements from [rest] on, or fewer if there is the end. [start] is the
-    index of the first element of all. *)
-
-val whole : int -> int -> int
-(** [whole unit n] is [n], rounded up to a multiple of [unit] that is not 0. *)
+(** A piece in work: [left] elements from [rest] on, or fewer if the source ends. *)
 
 val ended : 's piece -> 's -> int -> int
 (** [ended p rest left]: the work on [p] has come to [rest] with [left] elements to go; there are
@@ -30,46 +23,35 @@ val ended : 's piece -> 's -> int -> int
     The work on it goes on until that is 0. *)
 
 val reach : 's piece -> 's -> int -> unit
-(** [reach p rest left] tells where work is that must not be given more: at an end, if it is
-    over. *)
+(** [reach p rest left] ends work that must not be given more: at an end, if it is over. *)
 
-val is_over : 's piece -> bool
+val is_over : 's source -> 's piece -> bool
 (** Whether the work on a piece, now over, has come to the end. *)
 
 (** {2 Jobs} *)
 
+type event = Found | Failed of Muster_core.Outcome.failure
+
 type ('s, 'r) job = {
   source : 's source;
   work : 's piece -> 'r;
-  code : int;  (** costs are remembered by it: the user's function's [Machine.code_of] *)
+  code : int;  (** of the user's function: costs are remembered by it *)
   unit : int;  (** pieces begin at multiples of it *)
-  failures : Muster_core.Outcome.failure Muster_core.Leftmost.t;
-  found : int -> bool;  (** whether all is over, left of this index *)
-  kept : Muster_core.Outcome.failure Muster_core.Leftmost.t;
-      (** failures that results tell of: the leftmost is raised where a cancellation comes instead
-          of the results *)
+  events : event Muster_core.Leftmost.t;
+      (** by the indices of pieces; pieces right of one are left out *)
+  keeps : bool;  (** work notes its own failures: its results come back all the same *)
 }
 
-val run_from : int -> ('s, 'r) job -> 's -> 'r list * 's
-(** [run_from first job s] does the work of [job] on pieces that make up [s], whose first element
-    has the index [first], a multiple of [unit]. The result is the results in order, and where the
-    last piece ended. Pieces for which [found] holds may be left out.
+val run : int -> ('s, 'r) job -> 's -> 'r list * 's
+(** [run first job s] does the work of [job] on pieces that make up [s], whose first element has the
+    index [first], a multiple of [unit]. The result is the results in order, and where the last
+    piece ended.
 
     {b Raises} the exception of the leftmost piece that raises.
     {b Order}: all pieces happen before the return. *)
 
-(** {2 Short work}
-
-    Very short work begins without a job, as making one takes as long as ten cheap elements. *)
+val whole : int -> int -> int
+(** [whole unit n] is [n], rounded up to a multiple of [unit] that is not 0. *)
 
 val is_short : int -> bool
 (** Whether a function of that code is trusted to be very short (Adaptive). *)
-
-val front : 's source -> code:int -> unit:int -> 's -> 's piece
-(** A piece that begins with the first element, and is given more until sharing pays. *)
-
-val go_on : ('s, 'r) job -> 's piece -> 'r list * 's
-(** {!run_from} on the elements that are left after such a piece. *)
-
-val run_long : int -> ('s, 'r) job -> 's -> 'r list * 's
-(** {!run_from} for work that is not short: it does not ask again. *)
