@@ -72,10 +72,7 @@ let sight ~affinity =
     runnable = (match Machine.runnable () with -1 -> None | threads -> Some threads);
     online;
     whole_machine = affinity = online;
-    governor = (match Load.mode with
-      | _ when Option.is_some Flips.draw -> Random
-      | On -> On
-      | Off -> Off);
+    governor = (match Load.mode with On -> On | Off -> Off | Random _ -> Random);
     ignored_governor = Load.ignored_mode;
   }
 

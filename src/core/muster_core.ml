@@ -24,7 +24,6 @@ module Collection_rate = Muster_sched.Collection_rate
 module Counts = Muster_sched.Counts
 module Dla = Muster_sched.Dla
 module Fiber = Muster_sched.Fiber
-module Flips = Muster_sched.Flips
 module Governor = Muster_sched.Governor
 module Load = Muster_sched.Load
 module Place = Muster_sched.Place

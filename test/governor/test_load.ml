@@ -551,10 +551,10 @@ let watchdog_runs_what_is_waited_for () =
         ignore (Task.async ignore);
         residents pool = 1);
     let flag = Atomic.make false in
-    Load.set_allowed (core pool) 0 ~tell:ignore;
+    Load.set_allowed (core pool) 0;
     ignore (Task.async (fun () -> Atomic.set flag true));
     check_within 2. "the task has run" (fun () -> Atomic.get flag);
-    Load.set_allowed (core pool) 1 ~tell:ignore
+    Load.set_allowed (core pool) 1
   done
 
 (* The caller waits by a flag for many tasks, or for two that talk to each other: not each step waits for the
@@ -562,7 +562,7 @@ let watchdog_runs_what_is_waited_for () =
 let watchdog_goes_on () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
-  Load.set_allowed (core pool) 0 ~tell:ignore;
+  Load.set_allowed (core pool) 0;
   let steps = 200 in
   let left = Atomic.make steps in
   let tasks = List.init steps (fun _ -> Task.async (fun () -> Atomic.decr left)) in
@@ -587,7 +587,7 @@ let watchdog_goes_on () =
 let watchdog_goes_on_for_longer () =
   fixed 2 @@ fun pool ->
   Pool.run pool @@ fun () ->
-  Load.set_allowed (core pool) 0 ~tell:ignore;
+  Load.set_allowed (core pool) 0;
   let tasks = 60 in
   let left = Atomic.make tasks in
   let work () =
@@ -614,7 +614,7 @@ let watchdog_looks_at_every_caller () =
   in
   let other = Domain.spawn work in
   check_within 2. "the other one works" (fun () -> Atomic.get begun);
-  Load.set_allowed (core pool) 0 ~tell:ignore;
+  Load.set_allowed (core pool) 0;
   (* It has looked at each place many times. *)
   Unix.sleepf 0.5;
   Pool.run pool (fun () ->
@@ -628,7 +628,7 @@ let watchdog_looks_at_every_caller () =
   Domain.join other
 
 let allow pool n =
-  Load.set_allowed (core pool) n ~tell:ignore;
+  Load.set_allowed (core pool) n;
   Load.note_shortage ()
 
 let passing_checks flag () =
@@ -686,9 +686,9 @@ let nobody_comes_after_close () =
     let pool = Pool.create ~domains:3 ~oversubscribe:true () in
     let core = core pool in
     Pool.run pool (fun () ->
-        Load.set_allowed core 0 ~tell:ignore;
+        Load.set_allowed core 0;
         ignore (within 0.02 (fun () -> Atomic.get core.residents = 0));
-        Load.set_allowed core 2 ~tell:ignore;
+        Load.set_allowed core 2;
         let spin () =
           for _ = 1 to i mod 50 * 200 do
             Domain.cpu_relax ()

@@ -1,6 +1,6 @@
 (** The load controller: how many residents each pool may have at the moment. *)
 
-(** {1 Decisions} *)
+(** {2 Decisions} *)
 
 type decision = {
   at : int;  (** ns *)
@@ -18,15 +18,16 @@ val decide : ?pool:Place.pool -> string -> string -> unit
 val plural : int -> string -> string
 (** [plural 2 "CPU"] is ["2 CPUs"]. *)
 
-(** {1 The budget} *)
+(** {2 The budget} *)
 
-(** [MUSTER_GOVERNOR]. *)
-type mode = On | Off
+(** [MUSTER_GOVERNOR]. For tests, [random:SEED] draws all numbers (from 0 to [n - 1]), also for pools
+    that insist on theirs, so that workers come and go all the time. *)
+type mode = On | Off | Random of (int -> int)
 
 val mode : mode
 
 val ignored_mode : string option
-(** What [MUSTER_GOVERNOR] says, if that is neither. *)
+(** The variable's value, if it is none of these. *)
 
 val online : int
 (** CPUs of the machine. *)
@@ -35,7 +36,6 @@ val cpus : unit -> int
 (** CPUs that the process may use, as of the last look. *)
 
 val governor : Governor.t Atomic.t
-(** Only tests write it elsewhere. *)
 
 val runnable : unit -> int option
 (** Threads of the machine that run or could, if that tells something about the process's CPUs. *)
@@ -47,28 +47,26 @@ val callers : Place.pool -> int
 (** Callers that work in the pool, and not in another one within it. *)
 
 val share : cpus:int -> callers:int -> pools:int -> rank:int -> int -> int
-(** [share ~cpus ~callers ~pools ~rank n] is how many residents a pool with [n] callers may have,
-    the [rank]th of so many [pools] in use, with so many [callers] in all. *)
+(** How many residents a pool with so many callers may have, the [rank]th of so many [pools] in use,
+    with so many [callers] in all. *)
 
 val share_out : unit -> unit
 (** Tells all pools how many residents they may have. *)
 
-val set_allowed : Place.pool -> int -> tell:(int -> unit) -> unit
-(** Sets how many residents the pool may have, and tells its workers. [tell] is called first if that
-    is another number. *)
+val set_allowed : Place.pool -> int -> unit
+(** Tells one pool's workers. *)
 
 val resize : Place.pool -> unit
 (** Fits the pool's size to {!cpus}. *)
 
 val refresh_cpus : ?files:bool -> int -> unit
-(** [refresh_cpus now] looks how many CPUs the process may use, if it was bound to others, or,
-    unless [files] is false, a second has passed. *)
+(** {!Cpus.refresh} at this time, for all pools. *)
 
 val has_room : Place.pool -> bool
 (** Whether there is a CPU for one more resident, or it would do no harm without one. *)
 
 val lend_for : int -> unit
-(** [lend_for now]: there is no CPU for one more resident. *)
+(** [lend_for now] notes that there is none. *)
 
 val refusal_ns : int
 (** So long after a refused domain nobody asks for another. *)
@@ -79,9 +77,7 @@ val try_again : Place.pool -> unit
 val note_shortage : unit -> unit
 (** Notes for all checkpoints whether some pool has fewer workers than its size. *)
 
-(** {1 A worker looks}
-
-    By the owner of the slot. *)
+(** {2 A worker looks, by the owner of the place} *)
 
 val every : int
 (** Ticks between two looks. *)
