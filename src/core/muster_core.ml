@@ -26,11 +26,13 @@ module Dla = Muster_sched.Dla
 module Fiber = Muster_sched.Fiber
 module Governor = Muster_sched.Governor
 module Load = Muster_sched.Load
+module Own = Muster_sched.Own
 module Place = Muster_sched.Place
 module Publish = Muster_sched.Publish
 module Run = Muster_sched.Run
 module Search = Muster_sched.Search
 module Sleep = Muster_sched.Sleep
+module Slot = Muster_sched.Slot
 module Waiter = Muster_sched.Waiter
 module Worker = Muster_sched.Worker
 

@@ -33,8 +33,8 @@ let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
    a body's failure is noted there: so no body that is right of a failure begins after it. *)
 
 let both (pool : Pools.t) f g =
-  let w = Fiber.place () in
-  if w.Place.pool == pool.pool && Place.owned w then Fork.both_offered w ~wake:true f g
+  let w : Place.t = Fiber.place () in
+  if w.pool == pool.pool && Place.owned w then Fork.both_offered w ~wake:true f g
   else Fork.in_place f g
 
 type 'a t = {

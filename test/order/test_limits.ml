@@ -24,13 +24,13 @@ let runtime_insides =
 (* The records of which a worker, and a pool, are made: each is counted once. *)
 let worker_records =
   [
-    ("src/core/sched/place.ml", [ "t"; "own" ]);
-    ("src/core/sched/finding.ml", [ "t" ]);
+    ("src/core/sched/slot.mli", [ "t" ]);
+    ("src/core/sched/own.ml", [ "t" ]);
     ("src/core/sched/cpu_wait.ml", [ "t" ]);
     ("src/core/sched/counts.ml", [ "t" ]);
   ]
 
-let pool_records = [ ("src/core/sched/place.ml", [ "pool" ]) ]
+let pool_records = [ ("src/core/sched/slot.mli", [ "pool"; "settings" ]) ]
 
 let fields_of records () =
   let in_file (path, names) = List.map (Shape.fields (Sources.find path)) names in

@@ -107,7 +107,7 @@ let show_pool (pool : Muster_core.Place.pool) =
   Printf.eprintf
     "pool %s: size %d, workers %d, allowed %d, yielded %d, tasks %d, forks %d, steals %d, \
      parks %d, regions %d\n"
-    pool.Muster_core.Place.name s.size s.workers s.allowed s.cpus_yielded s.tasks s.forks s.steals
+    pool.name s.size s.workers s.allowed s.cpus_yielded s.tasks s.forks s.steals
     s.parks s.regions;
   Printf.eprintf "  %d suspended, inbox %s, %d searching, %d posting%s\n"
     (Atomic.get pool.suspended)

@@ -150,7 +150,7 @@ let stray pool =
 (* Two find that a refusal is long past; two ask for residents. *)
 let refused_and_needed pool =
   let open Core in
-  let before _ = Atomic.set pool.Place.refused 1 in
+  let before _ = Atomic.set pool.Slot.refused 1 in
   let ask _ =
     Load.try_again pool;
     Sleep.need pool 1 ~ms:1;

@@ -8,12 +8,11 @@ let nothing_to_do = Promise.(any (make nowhere ignore))
 
 let make_pool ?(hire = ignore) ?(watch = ignore) ~residents ~allowed () =
   let pool =
-    Place.make_pool ~name:"by hand" ~number:0 ~wanted:(Exactly 3) ~minor_heap:None ~regulars:3
+    Place.make_pool ~name:"by hand"
+      { number = 0; wanted = Exactly 3; minor_heap = None; regulars = 3 }
   in
   Sleep.help := { hire; watch };
-  Atomic.set pool.workers (Array.init 3 (Place.make pool));
-  Atomic.set pool.size 3;
-  Atomic.set pool.reach 3;
+  Place.set_size pool 3;
   Atomic.set pool.residents residents;
   Atomic.set pool.allowed allowed;
   Array.iter (fun (w : Place.t) -> Mailbox.unlock w.mailbox) (Place.workers pool);

@@ -50,7 +50,7 @@ let note_size (pool : t) ~least =
   let asked n = Printf.sprintf "%d asked for" n in
   let usable = "the process may use " ^ Load.plural available "CPU" in
   let why =
-    match pool.wanted with
+    match pool.settings.wanted with
     | _ when size < least -> "the runtime gave no more domains"
     | Exactly n -> asked n ^ ", ~oversubscribe"
     | At_most n when n <= available -> asked n
@@ -59,11 +59,11 @@ let note_size (pool : t) ~least =
   Load.decide ~pool (Load.plural size "worker") why
 
 let set_heap (pool : t) words =
-  Heap.set ~lasting:(pool.minor_heap <> None) words;
+  Heap.set ~lasting:(pool.settings.minor_heap <> None) words;
   let why =
     (* The runtime rounds up. *)
     if Heap.words () < words then "no address space for more: ulimit -v"
-    else if pool.minor_heap <> None then "the pool's creator has or wants so"
+    else if pool.settings.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
   Load.decide ~pool (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
@@ -71,16 +71,15 @@ let set_heap (pool : t) words =
 (* As many as the runtime can give; the size says how many that are. Nobody finds the pool before:
    who does may close it. [cpus]: what its size was chosen for. *)
 let staff (pool : t) ~size ~cpus =
-  Atomic.set pool.size size;
-  Atomic.set pool.reach size;
-  Atomic.set pool.allowed (size - 1);
+  P.set_size pool size;
+  P.allow pool (size - 1);
   let has_room = size = 1 || Load.has_room pool in
   if has_room then begin
     let is_hired i = Resident.spawn pool (P.workers pool).(i) = Hired in
     let rec from i = if i < size && is_hired i then from (i + 1) else i in
     let hired = from 1 in
-    Atomic.set pool.size hired;
-    Atomic.set pool.allowed (hired - 1)
+    P.set_size pool hired;
+    P.allow pool (hired - 1)
   end;
   push_atomic P.open_pools pool;
   if Load.cpus () <> cpus then Load.resize pool;
@@ -116,12 +115,15 @@ let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_hea
   let number = Atomic.fetch_and_add pools_made 1 in
   let regulars = count_regulars ~size ~wanted ~promised ~oversubscribe in
   let pool =
-    P.make_pool ~name:(choose_name name number) ~number
-      ~wanted:(if oversubscribe then Exactly wanted else At_most wanted)
-      ~minor_heap:(Heap.choice minor_heap_words) ~regulars
+    P.make_pool ~name:(choose_name name number)
+      {
+        number;
+        wanted = (if oversubscribe then Exactly wanted else At_most wanted);
+        minor_heap = Heap.choice minor_heap_words;
+        regulars;
+      }
   in
-  Atomic.set pool.workers (Array.init regulars (P.make pool));
-  Option.iter (set_heap pool) (Heap.for_workers ~chosen:pool.minor_heap ~workers:size);
+  Option.iter (set_heap pool) (Heap.for_workers ~chosen:pool.settings.minor_heap ~workers:size);
   staff pool ~size:(Int.min size regulars) ~cpus;
   pool
 

@@ -142,7 +142,7 @@ let prepare_to_leave (w : P.t) () =
    before the domain ends. *)
 let let_go (w : P.t) =
   ignore (Atomic.fetch_and_add w.pool.ended 1);
-  Atomic.set w.owner 0;
+  P.set_owner w 0;
   ignore (Atomic.fetch_and_add w.pool.residents (-1))
 
 let tell_of_leave pool () =
@@ -169,7 +169,7 @@ let take_leave (w : P.t) =
 let work_as_resident (w : P.t) ~before =
   Sleep.arrive w;
   Cpu_wait.arrive w.own.cpu_wait (Machine.thread_id ());
-  Atomic.set w.owner (Machine.thread_id ());
+  P.set_owner w (Machine.thread_id ());
   Compat.set P.here w;
   surely w.pool move_in w ();
   surely w.pool serve w ();
@@ -185,7 +185,7 @@ let resident (w : P.t) ~before hiring () =
 
 let hire_at (pool : P.pool) (w : P.t) hiring =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
-  if Atomic.get pool.reach <= w.index then P.change pool.reach (Int.max (w.index + 1));
+  P.extend pool (w.index + 1);
   (* While the caller takes no signals: one that came during the start would strike before the note.
      *)
   let noted domain = P.change domains (List.cons { place = w; domain; told = Atomic.make false }) in
@@ -202,7 +202,7 @@ let spawn_at (pool : P.pool) (w : P.t) hiring =
   | () -> Hired
   | exception exn -> (
     if Atomic.compare_and_set hiring Called Called_off then begin
-      Atomic.set w.owner 0;
+      P.set_owner w 0;
       ignore (Atomic.fetch_and_add pool.residents (-1))
     end;
     match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
@@ -211,7 +211,7 @@ let spawn_at (pool : P.pool) (w : P.t) hiring =
    allocates or polls (as [Atomic.incr] would). *)
 let spawn pool (w : P.t) =
   let hiring = Atomic.make Called in
-  if Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 coming then spawn_at pool w hiring
+  if P.claim w coming then spawn_at pool w hiring
   else Taken
 
 let hire_first pool ~upto =
@@ -233,7 +233,7 @@ let note_hire pool =
 (* Once for all tries in a row. *)
 let note_refusal (pool : P.pool) =
   let is_of_hiring (it : Load.decision) =
-    it.pool = Some pool.number && (it.what = started || it.what = refused)
+    it.pool = Some pool.settings.number && (it.what = started || it.what = refused)
   in
   match List.find_opt is_of_hiring (Atomic.get Load.decisions) with
   | Some { what; _ } when what = refused -> ()
@@ -246,14 +246,11 @@ let hire_now (pool : P.pool) =
     let allowed = Atomic.get pool.allowed in
     let wanted = Int.max allowed (Sleep.still_needed pool) in
     if Atomic.get pool.residents < wanted && not (may_close pool) then
-      match hire_first pool ~upto:(Int.min wanted (pool.regulars - 1)) with
+      match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with
       | Hired -> note_hire pool
       | Taken -> ()
       | Refused ->
-        let there = Int.min allowed (Atomic.get pool.residents) in
-        Atomic.set pool.refused (Machine.now ());
-        ignore (Atomic.compare_and_set pool.allowed allowed there);
-        Load.note_shortage ();
+        Load.refuse pool ~allowed;
         note_refusal pool
   end
 

@@ -51,7 +51,7 @@ let decisions (pool : Place.pool) =
     { seconds_ago = float (Int.max 0 (now - at)) /. 1e9; what; why }
   in
   let concerns { Load.pool = whose; _ } =
-    match whose with None -> true | Some number -> number = pool.number
+    match whose with None -> true | Some number -> number = pool.settings.number
   in
   List.rev_map tell (List.filter concerns (Atomic.get Load.decisions))
 

@@ -130,7 +130,7 @@ let relieve pool () =
 
 (* A pool in which something waits cannot have closed. *)
 let help w ~ms now =
-  let { P.residents; size; _ } = w.pool in
+  let { Slot.residents; size; _ } = w.pool in
   let before = Atomic.get residents in
   let most = Int.max (Sleep.promised w.pool) (Atomic.get size - 1) in
   let call () =

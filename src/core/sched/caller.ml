@@ -28,18 +28,10 @@ let own_place pool =
 let refuse_late fn (pool : P.pool) =
   if Atomic.get pool.closing && own_place pool = None then refuse_closed fn pool
 
-let take (w : P.t) =
-  Atomic.get w.owner = 0 && Atomic.compare_and_set w.owner 0 (Machine.thread_id ())
+let take w = P.claim w (Machine.thread_id ())
 
 (* In one pool at the same time. *)
 let most_callers = 126
-
-(* For anybody who takes it. *)
-let add_place (pool : P.pool) workers =
-  let i = Array.length workers in
-  Parking.reach pool.parking i;
-  let more = Array.append workers [| P.make pool i |] in
-  ignore (Atomic.compare_and_set pool.workers workers more)
 
 let rec take_from workers i =
   if i = Array.length workers then P.nobody
@@ -52,10 +44,10 @@ let rec take_place (pool : P.pool) =
   let workers = P.workers pool in
   if take workers.(0) then workers.(0)
   else begin
-    let w = take_from workers pool.regulars in
-    if w != P.nobody || Array.length workers = pool.regulars + most_callers - 1 then w
+    let w = take_from workers pool.settings.regulars in
+    if w != P.nobody || Array.length workers = pool.settings.regulars + most_callers - 1 then w
     else begin
-      add_place pool workers;
+      P.add_place pool workers;
       take_place pool
     end
   end
@@ -94,7 +86,7 @@ let go_back w ~shown ~outer =
 
 (* What the last look saw holds for the same thread only. *)
 let arrive (w : P.t) =
-  Cpu_wait.come_back w.own.cpu_wait (Atomic.get w.owner)
+  Cpu_wait.arrive w.own.cpu_wait (Atomic.get w.owner)
 
 type visit = {
   w : P.t;
@@ -113,7 +105,7 @@ let come_in (w : P.t) ~outer ~number =
   Some { w; outer; shown; fiber }
 
 (* The place is anybody's again. *)
-let let_go (w : P.t) = Atomic.set w.owner 0
+let let_go w = P.set_owner w 0
 
 (* An asynchronous exception leaves no place taken: none strikes here between taking it and the
    handler, nor in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating
@@ -161,7 +153,7 @@ let pack_up { w; outer; shown; _ } () =
   Run.serve w;
   Deque.sweep w.deque;
   P.publish_counts w;
-  if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.minor_heap;
+  if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.settings.minor_heap;
   go_back w ~shown ~outer
 
 let tell_of_leave (w : P.t) () =

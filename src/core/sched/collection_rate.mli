@@ -1,14 +1,13 @@
-(** How often minor collections halt the program, and so whether a worker that waits for a CPU holds
-    up the others: a pure rule from state and sample to state. *)
+(** How often minor collections halt the program: a pure rule from state and sample to state. *)
 
 type t = {
   cpu : int;  (** CPU time of the process when the count began, in ns *)
   collections : int;  (** collections until then *)
-  often : bool;  (** so often that a waiting worker does harm *)
+  often : bool;  (** so often that a worker that waits for a CPU does harm *)
 }
 
 val start : t
 
 val observe : cpus:int -> running:int -> t -> cpu:int -> collections:int -> t
-(** [cpus] that the process may use, on [running] of which it has workers now. The state as it was
-    until enough has happened to judge. *)
+(** [cpus] that the process may use, on [running] of which it has workers now. The state stays as it
+    was until enough has happened to judge. *)

@@ -1,33 +1,31 @@
 type t = {
-  mutable thread : int;
-  mutable looked_at : int;
-  mutable wall : int;
-  mutable cpu : int;
-  mutable queued : int;
+  mutable thread : int;  (** the last one here *)
+  mutable looked_at : int;  (** in ticks; 0: not since it came *)
+  mutable wall : int;  (** in ns, when it measured last; 0: not since it came *)
+  mutable cpu : int;  (** the thread's CPU time then *)
+  mutable queued : int;  (** its time in the run queue then *)
 }
 
 let make () = Compat.padded { thread = 0; looked_at = 0; wall = 0; cpu = 0; queued = 0 }
-let has_looked t = t.looked_at <> 0
 
 let arrive t thread =
-  t.thread <- thread;
-  t.looked_at <- 0
+  if t.thread <> thread then begin
+    t.thread <- thread;
+    t.looked_at <- 0
+  end
 
-let come_back t thread = if t.thread <> thread then arrive t thread
-let note_look t = t.looked_at <- Machine.ticks ()
+let is_new t = t.looked_at = 0
 
-let begin_to_look t =
-  note_look t;
-  t.wall <- 0
+let look t =
+  if is_new t then t.wall <- 0;
+  t.looked_at <- Machine.ticks ()
 
-let look t = if has_looked t then note_look t else begin_to_look t
 let ticks_since_look t = Machine.ticks () - t.looked_at
 
-let measure t ~noticed =
-  let wall = Machine.now () and cpu = Machine.thread_cpu () in
-  let is_first = t.wall = 0 in
-  let gap = wall - t.wall - (cpu - t.cpu) in
-  t.wall <- wall;
+let measure t ~now ~noticed =
+  let cpu = Machine.thread_cpu () and is_first = t.wall = 0 in
+  let gap = now - t.wall - (cpu - t.cpu) in
+  t.wall <- now;
   t.cpu <- cpu;
   if not (is_first || gap >= noticed) then 0
   else begin

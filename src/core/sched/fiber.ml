@@ -1,5 +1,5 @@
 (* A fiber is one sequence of calls, which may wait and go on in another domain (fiber.mli). Each
-   has one record (Place.fiber), to which the worker that runs it points: [own.fiber].
+   has one record (Own.fiber), to which the worker that runs it points: [own.fiber].
 
    {v Ready --switch--> on a worker --leave--> suspended --resume--> on a worker v}
 
@@ -27,7 +27,7 @@
 
 module P = Place
 
-type t = P.fiber
+type t = Own.fiber
 
 (* {2 Where the calling thread is} *)
 
@@ -116,7 +116,7 @@ let heed w =
   if is_stopped w then Publish.call_up w
   else if Publish.watches_clock w then Publish.set_quiet w 0
 
-let[@inline] put (w : P.t) fiber = w.own.fiber <- fiber
+let[@inline] put (w : P.t) fiber = Own.run w.own fiber
 
 let[@inline] switch w (fiber : t) =
   put w fiber;
@@ -144,7 +144,7 @@ let part (w : P.t) =
   { of_ = fiber.context; tasks = fiber.home; met_checkpoint = fiber.checked }
 
 let become w { of_; tasks; met_checkpoint } =
-  let fiber = w.P.own.fiber in
+  let fiber = w.Slot.own.fiber in
   fiber.checked <- met_checkpoint;
   fiber.home <- tasks;
   if fiber.context != of_ then begin

@@ -4,7 +4,7 @@
     of a loop that another worker takes over is a fiber of its own; the rest is the caller's. A
     fiber holds locks, and is told of cancellations. *)
 
-type t = Place.fiber
+type t = Own.fiber
 
 (** {2 Where the calling thread is} *)
 

@@ -33,7 +33,7 @@ let kept = 32
 let decisions : decision list Atomic.t = Atomic.make []
 
 let decide ?pool what why =
-  let pool = Option.map (fun (pool : P.pool) -> pool.number) pool in
+  let pool = Option.map (fun (pool : P.pool) -> pool.settings.number) pool in
   (* The time is read with the others at hand, so that they are in its order. *)
   P.change decisions (fun old ->
       { at = Machine.now (); pool; what; why } :: List.filteri (fun i _ -> i < kept - 1) old)
@@ -60,7 +60,7 @@ let mode, ignored_mode =
 let is_random = match mode with Random _ -> true | On | Off -> false
 
 let is_bound (pool : P.pool) =
-  match pool.wanted with Exactly _ -> is_random | At_most _ -> true
+  match pool.settings.wanted with Exactly _ -> is_random | At_most _ -> true
 
 let online = Int.max 1 (Machine.online_cpus ())
 let cpus = Cpus.usable
@@ -109,13 +109,13 @@ let rec note_shortage () =
 (* Sleepers are told, too: to leave, or that they may work again. *)
 let set_allowed (pool : P.pool) n =
   if Atomic.get pool.allowed <> n then begin
-    Atomic.set pool.allowed n;
+    P.allow pool n;
     Array.iter Publish.call_up (P.workers pool);
     Parking.wake_all pool.parking
   end
 
 let tell_of_share pool n ~cpus ~callers:all ~pools =
-  if Atomic.get pool.P.allowed <> n && (pools > 1 || all > 1) then
+  if Atomic.get pool.Slot.allowed <> n && (pools > 1 || all > 1) then
     decide ~pool
       (Printf.sprintf "%s beside %s" (plural n "domain") (plural (callers pool) "caller"))
       (Printf.sprintf "%s with %s in all share %s" (plural pools "pool") (plural all "caller")
@@ -148,12 +148,10 @@ let rec share_out () =
 (* A thread that opens a pool looks at the number again afterwards: so it is there before the list
    is read. *)
 let resize (pool : P.pool) =
-  match pool.wanted with
+  match pool.settings.wanted with
   | Exactly _ -> ()
   | At_most most ->
-    let size = Int.min (Int.min most (cpus ())) pool.regulars in
-    Atomic.set pool.size size;
-    P.change pool.reach (Int.max size)
+    P.set_size pool (Int.min (Int.min most (cpus ())) pool.settings.regulars)
 
 let refresh_cpus ?(files = true) now =
   match Cpus.refresh ~files now with
@@ -201,7 +199,7 @@ let rec govern sample =
 (* {2 A look} *)
 
 let heap_for heap (w : P.t) =
-  heap ~chosen:w.pool.minor_heap ~workers:(Atomic.get w.pool.size)
+  heap ~chosen:w.pool.settings.minor_heap ~workers:(Atomic.get w.pool.size)
 
 let fit_heap (w : P.t) =
   let tell words survived =
@@ -219,6 +217,12 @@ let settle_heap (w : P.t) =
 (* Of each size; as many as OCaml 5.5 keeps. *)
 let spare_stacks = 128
 let refusal_ns = 100_000_000
+
+let refuse (pool : P.pool) ~allowed =
+  let there = Int.min allowed (Atomic.get pool.residents) in
+  Atomic.set pool.refused (Machine.now ());
+  P.allow_instead pool allowed there;
+  note_shortage ()
 
 let try_again (pool : P.pool) =
   let since = Atomic.get pool.refused in
@@ -250,8 +254,9 @@ let hire_for_what_waits (pool : P.pool) =
 (* Where nothing was lent and the worker has not waited, the Governor has nothing to say; to ask for
    [runnable] takes the kernel some time. *)
 let look_as_bound (w : P.t) =
-  let waited = Cpu_wait.measure w.own.cpu_wait ~noticed:Governor.noticed in
-  let now = w.own.cpu_wait.wall and is_notable = waited >= Governor.noticed in
+  let now = Machine.now () in
+  let waited = Cpu_wait.measure w.own.cpu_wait ~now ~noticed:Governor.noticed in
+  let is_notable = waited >= Governor.noticed in
   refresh_cpus now;
   fit_heap w;
   if is_notable then Counts.add_wait w.own.counts waited;
@@ -263,7 +268,7 @@ let look_as_bound (w : P.t) =
 (* Workers of pools that insist on their number note that they have looked, too: a look goes over
    all open pools. *)
 let look (w : P.t) =
-  Atomic.set w.look 0;
+  Publish.heed_call w;
   try_again w.pool;
   Cpu_wait.look w.own.cpu_wait;
   Machine.free_stacks ~keep:spare_stacks;
@@ -273,8 +278,8 @@ let look (w : P.t) =
 
 (* A worker that has just come has seen nothing yet to compare with. *)
 let is_due (w : P.t) =
-  let { P.cpu_wait; _ } = w.own in
-  if not (Cpu_wait.has_looked cpu_wait) then Cpu_wait.begin_to_look cpu_wait;
+  let { Own.cpu_wait; _ } = w.own in
+  if Cpu_wait.is_new cpu_wait then Cpu_wait.look cpu_wait;
   Atomic.get w.look <> 0 || Cpu_wait.ticks_since_look cpu_wait > every
 
 let look_if_due w = if is_due w then look w
@@ -284,7 +289,7 @@ let look_if_due w = if is_due w then look w
    above, nor does the caller of regions: hence the checkpoints (Fiber). Callers may take turns,
    each too short a time for a second look. *)
 let look_if_short (w : P.t) =
-  if P.is_short w.pool && ((not (Cpu_wait.has_looked w.own.cpu_wait)) || is_due w) then look w
+  if P.is_short w.pool && (Cpu_wait.is_new w.own.cpu_wait || is_due w) then look w
 
 (* A thread that runs for a moment is no reason to stay alone. *)
 let rec is_crowded tries =

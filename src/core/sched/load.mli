@@ -71,6 +71,10 @@ val lend_for : int -> unit
 val refusal_ns : int
 (** So long after a refused domain nobody asks for another. *)
 
+val refuse : Place.pool -> allowed:int -> unit
+(** There is no domain to be had: those that are there are all that may work, if [allowed] is still
+    the number. *)
+
 val try_again : Place.pool -> unit
 (** Allows residents again, that long after a refusal. *)
 

@@ -3,8 +3,16 @@
 
 module P = Place
 
+(* {2 The quiet word} *)
+
 let set_quiet (w : P.t) v = Atomic.set (Compat.first_word w) v
 let rouse w = if Atomic.get (Compat.first_word w) <> 0 && not (P.alone w) then set_quiet w 0
+
+let call_up (w : P.t) =
+  Atomic.set w.look 1;
+  set_quiet w 0
+
+let heed_call (w : P.t) = Atomic.set w.look 0
 
 (* Code that may have a deadline is not quiet: it looks at every fork. *)
 let watches_clock (w : P.t) = w.own.fiber.context != P.uncancelled && Timer.are_set ()
@@ -22,85 +30,58 @@ let is_called_up_often () =
 let keeps_looking (w : P.t) =
   watches_clock w || (P.is_short w.pool && not (is_called_up_often ()))
 
-(* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has
-   called the worker up, and what they wrote came too early. *)
+(* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has called
+   the worker up, and their writes came too early. *)
 let[@inline never] hush (w : P.t) =
-  w.own.filling <- false;
+  Own.set_filling w.own false;
   set_quiet w 1;
   if Atomic.get w.look <> 0 || keeps_looking w then set_quiet w 0
   else if Deque.size w.deque <= P.low then rouse w
 
 let wants_tasks (w : P.t) =
   let size = Deque.size w.deque in
-  if size <= P.low then w.own.filling <- true;
+  if size <= P.low then Own.set_filling w.own true;
   (w.own.filling && not (P.alone w))
   ||
   (hush w;
    false)
 
-let publish_backtrace flag =
-  let status = Machine.backtrace_status () in
-  if Atomic.get flag <> status then Atomic.set flag status
+(* {2 Entries of tasks that were awaited} *)
 
-(* Others may be able to leave now, or to finish closing. *)
-let announce_leave (pool : P.pool) =
-  Parking.wake_all pool.parking;
-  List.iter Machine.Sleeper.wake (Atomic.get pool.leaving)
-
-(* A resident may have found the count up, and gone to sleep until somebody is through. *)
-let no_longer_suspended (pool : P.pool) =
-  ignore (Atomic.fetch_and_add pool.suspended (-1));
-  if Atomic.get pool.closing then announce_leave pool
-
-(* For a thread that acts on a pool in which it has no place: closing waits for it. *)
-let kept_open (pool : P.pool) f =
-  ignore (Atomic.fetch_and_add pool.suspended 1);
-  Outcome.finally no_longer_suspended pool f
-
-(* Tasks that were awaited leave their entries behind. *)
 let drop_stale deque = Deque.drop_stale deque ~is_live:Promise.is_ready
-
-let[@inline] leave_entry (w : P.t) = w.own.stale <- true
+let[@inline] leave_entry (w : P.t) = Own.set_stale w.own true
 
 let[@inline] forget_stale (w : P.t) =
-  w.own.stale <- false;
+  Own.set_stale w.own false;
   drop_stale w.deque
 
-(* Others who awaited tasks of this deque leave entries behind without a word: hence the look when
-   it is long, too. To look takes a tenth of the time of a task that is awaited in place, so one
+(* Workers that awaited tasks of this deque leave entries behind without a word: hence the look
+   when it is long, too. To look takes a tenth of the time of a task that is awaited in place, so one
    fork in eight does; spread by Fibonacci hashing (Knuth, The Art of Computer Programming, volume
    3, 6.4), or a program that forks in groups might look at the wrong moment each time, and its
    deque grow. *)
 let[@inline] is_sampled forks = (forks * 0x1E3779B97F4A7C15) lsr 60 = 0
 
-(* What was popped stays in its slot, and its result in memory, until something is pushed there. *)
+(* A popped entry stays in its slot, and its result in memory, until something is pushed there. *)
 let forks_to_a_sweep = 1024
-
-let[@inline never] tidy (w : P.t) =
-  if Deque.size w.deque >= P.high then forget_stale w;
-  if w.own.counts.forks land (forks_to_a_sweep - 1) < 8 then Deque.sweep w.deque
 
 let[@inline] prepare_to_push (w : P.t) =
   Counts.add_fork w.own.counts;
   let { Counts.forks; _ } = w.own.counts in
-  if w.own.stale then begin
-    forget_stale w;
-    if forks land (forks_to_a_sweep - 1) = 0 then Deque.sweep w.deque
-  end
-  else if is_sampled forks then tidy w
+  if w.own.stale || (is_sampled forks && Deque.size w.deque >= P.high) then forget_stale w;
+  if forks land (forks_to_a_sweep - 1) = 0 then Deque.sweep w.deque
 
-(* Makes its owner look up at the next fork, or between two chunks of a loop. *)
-let call_up (w : P.t) =
-  Atomic.set w.look 1;
-  set_quiet w 0
+(* {2 Tasks} *)
 
-let[@inline] has_enough (w : P.t) = w.own.filling && Deque.size w.deque >= P.high
+let publish_backtrace flag =
+  let status = Machine.backtrace_status () in
+  if Atomic.get flag <> status then Atomic.set flag status
 
 let offer (w : P.t) ~wake task =
   publish_backtrace w.backtrace;
   prepare_to_push w;
   Deque.push w.deque task;
-  if has_enough w then hush w;
+  if w.own.filling && Deque.size w.deque >= P.high then hush w;
   if wake then Sleep.wake_for_work w.pool
 
 let retract (w : P.t) task =
@@ -112,8 +93,24 @@ let send (pool : P.pool) task =
   Inbox.push pool.inbox task;
   Sleep.wake_for_inbox pool
 
-(* To the deque if the calling thread is a worker of that pool, else to the inbox. *)
 let submit pool task =
   match P.owned_place () with
   | Some w when w.pool == pool -> offer w ~wake:true task
   | Some _ | None -> send pool task
+
+(* {2 Leaving and closing} *)
+
+let announce_leave (pool : P.pool) =
+  Parking.wake_all pool.parking;
+  List.iter Machine.Sleeper.wake (Atomic.get pool.leaving)
+
+let count_suspended (pool : P.pool) n = ignore (Atomic.fetch_and_add pool.suspended n)
+
+(* A resident may have found the count up, and gone to sleep until it is down. *)
+let no_longer_suspended pool =
+  count_suspended pool (-1);
+  if Atomic.get pool.Slot.closing then announce_leave pool
+
+let kept_open pool f =
+  count_suspended pool 1;
+  Outcome.finally no_longer_suspended pool f

@@ -7,22 +7,19 @@ val set_quiet : Place.t -> int -> unit
 val rouse : Place.t -> unit
 (** Makes the owner look at its deque at the next fork. By a thief, or by the owner. *)
 
-val hush : Place.t -> unit
-(** By the owner: the deque holds enough. *)
-
 val wants_tasks : Place.t -> bool
 (** Whether the owner should hand tasks out; if not, it is quiet afterwards. *)
 
 val watches_clock : Place.t -> bool
-(** Whether what runs there may have a deadline. *)
+(** Whether the code that runs there may have a deadline. *)
 
 val call_up : Place.t -> unit
 (** Makes the owner look up (Run.look) at the next fork, or between two chunks of a loop. *)
 
-(** {2 Tasks} *)
+val heed_call : Place.t -> unit
+(** The owner looks up now. *)
 
-val publish_backtrace : bool Atomic.t -> unit
-(** Whether the caller records backtraces, for a thief to take over. *)
+(** {2 Tasks} *)
 
 val offer : Place.t -> wake:bool -> Promise.any -> unit
 (** By the owner: puts a task into its deque, and wakes a worker. *)
@@ -47,5 +44,8 @@ val drop_stale : Promise.any Deque.t -> unit
 val announce_leave : Place.pool -> unit
 (** A worker or a caller has left: others may be able to leave now, or to finish closing. *)
 
+val count_suspended : Place.pool -> int -> unit
+(** So many more tasks wait for something; the pool does not close meanwhile. *)
+
 val kept_open : Place.pool -> (unit -> unit) -> unit
-(** Calls the function, during which the pool does not close. *)
+(** Calls the function, during which the pool does not close, for a thread that has no place there. *)

@@ -49,7 +49,7 @@ let wake_posters (pool : P.pool) =
    other callers may need the mailbox, and the job counts the share as late. *)
 let go_on_late (w : P.t) =
   let { Mailbox.report; from; _ } = w.mailbox in
-  w.own.in_share <- false;
+  Own.set_in_share w.own false;
   ignore (Atomic.fetch_and_add report.late 1);
   Mailbox.free w.mailbox;
   (* The region's caller waits no longer for this worker, and may run shares that none has begun. *)
@@ -63,8 +63,6 @@ let raise_failure_at k (failure : Outcome.failure) =
 
 let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
-let count_suspended (pool : P.pool) n = ignore (Atomic.fetch_and_add pool.suspended n)
-
 type suspended = { fiber : Fiber.t; entry : Promise.any  (** goes on with it *) }
 
 (* The fiber, which has left this worker, with an entry for a deque. An exception that strikes
@@ -72,7 +70,7 @@ type suspended = { fiber : Fiber.t; entry : Promise.any  (** goes on with it *) 
 let set_aside pool call k =
   let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
   let rest () =
-    count_suspended pool (-1);
+    Publish.count_suspended pool (-1);
     Machine.record_backtrace records;
     match Fiber.resume fiber with
     | () -> (
@@ -85,7 +83,7 @@ let set_aside pool call k =
   in
   let suspended = { fiber; entry = Promise.(any (make nowhere rest)) } in
   Fiber.leave fiber;
-  count_suspended pool 1;
+  Publish.count_suspended pool 1;
   suspended
 
 (* May be done twice: all but one of its entries are stale. *)
@@ -129,7 +127,7 @@ let suspend pool register call k =
     | exception exn ->
       if not (Promise.claim entry) then raise exn;
       Fiber.resume fiber;
-      count_suspended pool (-1);
+      Publish.count_suspended pool (-1);
       raise_at k exn)
 
 let suspension host register =
@@ -172,7 +170,7 @@ let least_stack = 128
 let depth_between_looks = 256
 
 let refuse_endless (w : P.t) =
-  let { P.depth; _ } = w.own.fiber in
+  let { Own.depth; _ } = w.own.fiber in
   if depth land (depth_between_looks - 1) = 0 && depth > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
@@ -217,7 +215,7 @@ let step_aside (w : P.t) =
   if
     Load.is_over_budget w
     && w.own.fiber.handled
-    && not (w.own.finding.from_inbox || w.own.in_share)
+    && not (w.own.from_inbox || w.own.in_share)
   then
     try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
     with Effect.Unhandled (Suspend _) -> ()
@@ -298,7 +296,7 @@ let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
 let end_share (w : P.t) ~here (report : Mailbox.report) ~from =
   let frees = here && w.own.in_share in
   if frees then begin
-    w.own.in_share <- false;
+    Own.set_in_share w.own false;
     Mailbox.free w.mailbox
   end
   else ignore (Atomic.fetch_and_add report.late (-1));
@@ -309,7 +307,7 @@ let end_share (w : P.t) ~here (report : Mailbox.report) ~from =
 let take_job (w : P.t) job =
   Mailbox.try_begin w.mailbox job
   &&
-  (w.own.in_share <- true;
+  (Own.set_in_share w.own true;
    true)
 
 let serve_on_top (w : P.t) job =

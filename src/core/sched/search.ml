@@ -4,41 +4,37 @@
 
    The inbox is for residents: an outside item can last for ever, and a caller has its own call to
    return to. A caller serves it only where there is no resident. A caller whose domain works for
-   another thread stands back: what it took of others would wait for that thread. Where this
+   another thread stands back: a task that it took of others would wait for that thread. Where this
    leaves a task to nobody, the watchdog helps (Watchdog).
 
-   A worker that takes a task says so in [finding] at once, before anything at which an asynchronous
-   exception may strike: the task is in no deque any more (Worker.execute_next). *)
+   A worker that takes a task says so in its own part at once, before anything at which an
+   asynchronous exception may strike: the task is in no deque any more (Worker.execute_next). *)
 
 module P = Place
 
 let none = P.none
 
-let[@inline] keep (w : P.t) task ~records =
-  Finding.keep w.own.finding task ~records:(Atomic.get records)
+let found (w : P.t) task backtrace =
+  if task != none then Own.found w.own task ~records:(Atomic.get backtrace) ~from_inbox:false
 
+(* An owner may have counted entries that had been taken before, and was back within the ends: so
+   it is roused in any case. A worker that finds something wakes the next one (Sleep). *)
 let steal_from (w : P.t) (victim : P.t) =
   let task = Deque.steal victim.deque in
+  found w task victim.backtrace;
+  Publish.rouse victim;
   if task != none then begin
-    keep w task ~records:victim.backtrace;
-    Publish.rouse victim;
     Counts.add_steal w.own.counts;
-    (* A worker that finds something wakes the next one (Sleep). *)
     if not (Deque.is_empty victim.deque) then Sleep.wake_for_work w.pool
-  end
-  else (* Its owner may have counted what had been taken before, and was back within the ends. *)
-    Publish.rouse victim;
+  end;
   task
 
 (* So often in a row a worker takes tasks of one victim: code may wait for another's in a way that
    the pool does not see, while this victim has always more. *)
 let most_of_one = 8
 
-(* Turns to the victim that follows. *)
-let turn_away (w : P.t) = Finding.turn_away w.own.finding ~places:(P.places_in_use w.pool)
-
-(* Begins with the last victim that had something. *)
-let steal (w : P.t) =
+(* Begins with the last victim that had something, or with the one after it. *)
+let steal_from_on (w : P.t) first =
   let n = P.places_in_use w.pool in
   let workers = P.workers w.pool in
   let rec from left i =
@@ -47,21 +43,22 @@ let steal (w : P.t) =
       let i = if i >= n then 0 else i in
       let task = if i = w.index then none else steal_from w workers.(i) in
       if task != none then (
-        Finding.turn_to w.own.finding i;
-        if w.own.counts.steals land (most_of_one - 1) = 0 then turn_away w;
+        Own.turn_to w.own (i + Bool.to_int (w.own.counts.steals land (most_of_one - 1) = 0));
         task)
       else from (left - 1) (i + 1)
   in
-  from n w.own.finding.victim
+  from n first
+
+let steal (w : P.t) = steal_from_on w w.own.victim
 
 let take_from_inbox (w : P.t) =
   let task = Inbox.pop w.pool.inbox in
   if task != none then
-    Finding.keep_from_inbox w.own.finding task ~records:(Atomic.get w.pool.inherited);
+    Own.found w.own task ~records:(Atomic.get w.pool.inherited) ~from_inbox:true;
   task
 
 let serves_inbox (w : P.t) = w.resident || Atomic.get w.pool.residents = 0
-let from_inbox (w : P.t) = if serves_inbox w then take_from_inbox w else none
+let from_inbox w = if serves_inbox w then take_from_inbox w else none
 
 let stands_back (w : P.t) =
   if w.resident then Load.is_over_budget w
@@ -69,50 +66,46 @@ let stands_back (w : P.t) =
 
 let pop (w : P.t) =
   let task = Deque.pop w.deque in
-  if task != none then begin
-    keep w task ~records:w.backtrace;
-    if Deque.size w.deque <= P.low then Publish.rouse w
-  end;
+  found w task w.backtrace;
+  if task != none && Deque.size w.deque <= P.low then Publish.rouse w;
   task
-
-let from_deques w =
-  let task = pop w in
-  if task != none then task else steal w
 
 let steal_own (w : P.t) =
   let task = Deque.steal w.deque in
-  if task != none then begin
-    keep w task ~records:w.backtrace;
-    Publish.rouse w
-  end;
+  found w task w.backtrace;
+  if task != none then Publish.rouse w;
   task
 
-let steal_elsewhere w =
-  turn_away w;
-  steal w
+(* Two tasks that answer each other's messages always leave one of them at the bottom of the
+   deque. So that they keep nobody waiting for ever, every so often the oldest comes first. *)
+let turns = 32
 
-let from_where_it_is_due (w : P.t) =
-  let task =
-    match Finding.next_turn w.own.finding with
-    | Newest -> none
-    | From_inbox -> from_inbox w
-    | Own_oldest -> steal_own w
-    | From_another -> steal_elsewhere w
-  in
-  if task != none then task else from_deques w
+let out_of_turn (w : P.t) =
+  let { Counts.tasks; _ } = w.own.counts in
+  if tasks land (turns - 1) < turns - 1 then none
+  else
+    match tasks / turns mod 3 with
+    | 0 -> from_inbox w
+    | 1 -> steal_own w
+    | _ -> steal_from_on w (w.own.victim + 1)
+
+let or_else w task next = if task != none then task else next w
+
+let from_where_it_is_due w =
+  let task = or_else w (out_of_turn w) pop in
+  or_else w task steal
 
 (* A caller that stands back takes its own tasks all the same. *)
 let find (w : P.t) =
-  Finding.begin_to_look w.own.finding;
   let task =
     if not (stands_back w) then from_where_it_is_due w else if w.resident then none else pop w
   in
-  if task != none then task else from_inbox w
+  or_else w task from_inbox
 
 (* In its own deque too: there a task may have left others when it began to wait. *)
 let find_what_is_stuck w =
-  let task = take_from_inbox w in
-  if task != none then task else from_deques w
+  let task = or_else w (take_from_inbox w) pop in
+  or_else w task steal
 
 let inbox_has_work (w : P.t) = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 

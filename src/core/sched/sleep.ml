@@ -75,18 +75,17 @@ let help = ref { hire = ignore; watch = ignore }
 let hire pool = !help.hire pool
 
 let still_needed (pool : P.pool) =
-  let needed = Atomic.get pool.needed in
-  if needed > 0 && Machine.now () < Atomic.get pool.needed_until then needed else 0
+  let { Slot.residents; until } = Atomic.get pool.needed in
+  if residents > 0 && Machine.now () < until then residents else 0
 
 (* Dismissed residents sleep aside: so all are woken. *)
 let need (pool : P.pool) residents ~ms =
   let needed = still_needed pool in
   let may_work = Int.max (Atomic.get pool.allowed) needed in
   let residents = Int.max residents needed in
-  Atomic.set pool.needed residents;
-  Atomic.set pool.needed_until (Machine.now () + (ms * 1_000_000));
+  Atomic.set pool.needed { residents; until = Machine.now () + (ms * 1_000_000) };
   let raised = Int.min residents (Atomic.get pool.size - 1) in
-  if Atomic.get pool.allowed < raised then Atomic.set pool.allowed raised;
+  if Atomic.get pool.allowed < raised then P.allow pool raised;
   if residents > may_work then Parking.wake_all pool.parking
 
 let call_ms = 200
@@ -99,7 +98,7 @@ let[@inline] is_one_missing (pool : P.pool) =
   Atomic.get pool.residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0
 
 let hire_if_missing (pool : P.pool) = if is_one_missing pool then hire pool
-let promised (pool : P.pool) = Int.min (Atomic.get pool.promised) (pool.regulars - 1)
+let promised (pool : P.pool) = Int.min (Atomic.get pool.promised) (pool.settings.regulars - 1)
 
 let[@inline] is_watch_missing (pool : P.pool) =
   (not (Atomic.get P.is_watched))
@@ -125,17 +124,17 @@ let wake_for_work (pool : P.pool) =
 let wake_for_inbox (pool : P.pool) =
   if Atomic.get pool.residents = 0 then ask_for_one pool;
   watch ();
-  let { P.parking; _ } = pool and allowed = Atomic.get pool.allowed in
+  let { Slot.parking; _ } = pool and allowed = Atomic.get pool.allowed in
   if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
-  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.regulars - 1)) then begin
+  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.settings.regulars - 1)) then begin
     if Atomic.get pool.searching = 0 then hire_if_missing pool;
-    for i = allowed + 1 to Int.min (Atomic.get pool.reach) pool.regulars - 1 do
+    for i = allowed + 1 to Int.min (Atomic.get pool.reach) pool.settings.regulars - 1 do
       ignore (Parking.wake parking i)
     done
   end
 
 let stop_searching (w : P.t) =
-  let { P.parking; searching; inbox; _ } = w.pool in
+  let { Slot.parking; searching; inbox; _ } = w.pool in
   if Atomic.fetch_and_add searching (-1) = 1 then begin
     if not (w.resident || Inbox.is_empty inbox) then wake_for_inbox w.pool;
     if Parking.sleepers parking > 0 && some_deque_has_work w.pool then
@@ -216,7 +215,7 @@ let end_sleep (w : P.t) =
   if Atomic.get w.dormant then Atomic.set w.dormant false
 
 (* A resident that has just come has not slept yet. *)
-let arrive (w : P.t) = w.own.bored <- false
+let arrive (w : P.t) = Own.set_bored w.own false
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park (w : P.t) ~announce ~found =
@@ -226,7 +225,7 @@ let park (w : P.t) ~announce ~found =
     announce ();
     if not (found () || disturbed ()) then begin
       P.publish_counts w;
-      if w.resident then w.own.bored <- not (nap w idle_ms) else sleep_as_caller w ~disturbed
+      if w.resident then Own.set_bored w.own (not (nap w idle_ms)) else sleep_as_caller w ~disturbed
     end
   with
   | () -> end_sleep w

@@ -95,18 +95,17 @@ let rec serve_row (w : P.t) ~on_top ~until left =
    handler may have come between finding one and running it, and run others itself: hence
    [outer].) *)
 let execute_next (w : P.t) next =
-  let { P.finding; _ } = w.own in
-  let outer = finding.task in
+  let outer = w.own.task in
   match
     let task = next w in
-    if task != P.none then Run.execute w ~records:finding.records task;
-    Finding.put_back finding outer;
+    if task != P.none then Run.execute w ~records:w.own.records task;
+    Own.put_back w.own outer;
     task != P.none
   with
   | ran -> ran
   | exception exn ->
-    let { Finding.task; _ } = finding in
-    Finding.put_back finding outer;
+    let { Own.task; _ } = w.own in
+    Own.put_back w.own outer;
     if task != outer && Promise.is_ready task then Outcome.firmly Publish.send w.pool task;
     raise exn
 

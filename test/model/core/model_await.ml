@@ -1,6 +1,7 @@
 (* A task awaits another that nobody has begun, and may be cancelled meanwhile: then it is told, however long the other
    waits. The other runs once, and no worker waits for ever. *)
 
+open Slot
 open Place
 
 exception Other_failed

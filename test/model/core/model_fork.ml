@@ -1,6 +1,7 @@
 (* Fork-join and tasks in the workers' own loop. Each function runs once, the join ends, and
    whoever could do what lies there does not sleep. *)
 
+open Slot
 open Place
 
 type t = { pool : pool; runs : int array; mutable result : (int * int, exn) result option }

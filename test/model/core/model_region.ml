@@ -1,6 +1,7 @@
 (* Regions: who calls one, and residents in the worker's own loop. Each share runs once, the call
    returns after the last one has ended, nobody waits for ever, and at the end all mailboxes are idle. *)
 
+open Slot
 open Place
 
 type call = {

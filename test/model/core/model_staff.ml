@@ -1,6 +1,7 @@
 (* Residents that leave and are hired, while work comes: none is lost on one who leaves, and none
    waits for one who never comes. *)
 
+open Slot
 open Place
 
 type t = { pool : pool; runs : int array; mutable left : bool; mutable refused : bool }
@@ -25,7 +26,7 @@ let sends t i () = Publish.send t.pool (task t i)
 (* It has slept for long in vain, and is about to take its leave. *)
 let leaves t =
   World.at t.pool 1 (fun w ->
-      w.own.bored <- true;
+      Own.set_bored w.own true;
       Resident.take_leave w;
       t.left <- true)
 

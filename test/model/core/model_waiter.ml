@@ -1,6 +1,7 @@
 (* One wait for one event, cancelled or interrupted meanwhile. The event is either consumed by the
    wait that returns, or still there: never lost. Who is neither granted nor told sleeps for ever. *)
 
+open Slot
 open Place
 
 type slot = Nothing | Waiting of Waiter.t | Event

@@ -2,6 +2,7 @@
    gets a resident; or, where none can come, a caller of the watchdog's own. That caller may be a thread beside others of its
    domain, whose place is found by its owner. *)
 
+open Slot
 open Place
 
 type t = {
@@ -18,7 +19,7 @@ let blocked = -1
 let make ?(hire = ignore) ?(extra = 0) ~residents () =
   let pool = World.pool 2 ~hire ~extra ~residents ~watch:Watchdog.start ~calls:false in
   if residents > 0 then Atomic.set (workers pool).(1).owner blocked;
-  for i = pool.regulars to Array.length (workers pool) - 1 do
+  for i = pool.settings.regulars to Array.length (workers pool) - 1 do
     Atomic.set (workers pool).(i).owner 0
   done;
   let run = ref ignore in

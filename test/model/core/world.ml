@@ -1,5 +1,6 @@
 (* A pool whose places are processes of the model: process [i] works in place [i]. *)
 
+open Slot
 open Place
 
 let claim w = Atomic.set w.owner (10 + w.index)
@@ -10,14 +11,15 @@ let claim w = Atomic.set w.owner (10 + w.index)
 let pool ?(hire = ignore) ?watch ?(extra = 0) ?(calls = true) ?residents size =
   let residents = Option.value residents ~default:(size - 1) in
   let pool =
-    make_pool ~name:"model" ~number:0 ~wanted:(Exactly size) ~minor_heap:None ~regulars:size
+    make_pool ~name:"model"
+      { number = 0; wanted = Exactly size; minor_heap = None; regulars = size }
   in
   Sleep.help := { hire; watch = Option.value watch ~default:ignore };
   Atomic.set Resident.domains [];
-  Parking.reach pool.parking (size + extra - 1);
-  Atomic.set pool.workers (Array.init (size + extra) (make pool));
-  Atomic.set pool.size size;
-  Atomic.set pool.reach size;
+  for _ = 1 to extra do
+    add_place pool (workers pool)
+  done;
+  set_size pool size;
   Atomic.set pool.allowed (size - 1);
   Atomic.set pool.residents residents;
   Atomic.set open_pools [ pool ];

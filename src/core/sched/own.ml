@@ -1,0 +1,69 @@
+type fiber = {
+  mutable context : Promise.any;
+  mutable home : Promise.home;
+  mutable number : int;
+  mutable checked : bool;
+  handled : bool;
+  mutable beneath : fiber;
+  mutable depth : int;
+}
+
+type t = {
+  mutable fiber : fiber;
+  idle : fiber;
+  mutable in_share : bool;
+  mutable filling : bool;
+  mutable stale : bool;
+  mutable bored : bool;
+  mutable task : Promise.any;
+  mutable records : bool;
+  mutable from_inbox : bool;
+  mutable victim : int;
+  cpu_wait : Cpu_wait.t;
+  counts : Counts.t;
+}
+
+let none = Promise.(any (make nowhere ignore))
+let uncancelled = Promise.(any (started nowhere))
+
+let make home victim =
+  let rec idle =
+    {
+      context = uncancelled;
+      home;
+      number = 0;
+      checked = false;
+      handled = false;
+      beneath = idle;
+      depth = 0;
+    }
+  in
+  Compat.padded
+    {
+      fiber = idle;
+      idle;
+      in_share = false;
+      filling = true;
+      stale = false;
+      bored = false;
+      task = none;
+      records = false;
+      from_inbox = false;
+      victim;
+      cpu_wait = Cpu_wait.make ();
+      counts = Counts.make ();
+    }
+
+let[@inline] run t fiber = t.fiber <- fiber
+let[@inline] set_in_share t yes = t.in_share <- yes
+let[@inline] set_filling t yes = t.filling <- yes
+let[@inline] set_stale t yes = t.stale <- yes
+let set_bored t yes = t.bored <- yes
+
+let[@inline] found t task ~records ~from_inbox =
+  t.task <- task;
+  t.records <- records;
+  t.from_inbox <- from_inbox
+
+let put_back t task = t.task <- task
+let turn_to t victim = t.victim <- victim

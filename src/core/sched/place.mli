@@ -1,0 +1,126 @@
+(** A place in a pool where a thread works, and what it hands out to the others. *)
+
+type t = Slot.t
+type pool = Slot.pool
+type Promise.owner += Pool of pool
+
+val high : int
+(** A deque with so many entries has enough for the thieves. *)
+
+val low : int
+(** From so many on its owner hands out tasks again. *)
+
+val none : Promise.any
+(** Stands for no task. *)
+
+val uncancelled : Promise.any
+(** The context of code that no task's cancellation concerns. *)
+
+(** {2 Pools} *)
+
+val make_pool : name:string -> Slot.settings -> pool
+(** With its regular places, for one worker as yet. *)
+
+val add_place : pool -> t array -> unit
+(** One more for a caller that finds these taken; anybody may take it. *)
+
+val open_pools : pool list Atomic.t
+val is_watched : bool Atomic.t
+(** Whether the watchdog's thread is there (Watchdog has the protocol). *)
+
+val workers : pool -> t array
+
+val places_in_use : pool -> int
+(** The number of places to look at; to be asked before {!workers}. *)
+
+val count_places : pool -> (t -> bool) -> int
+val set_size : pool -> int -> unit
+
+val extend : pool -> int -> unit
+(** So many places are in use from now on. *)
+
+val allow : pool -> int -> unit
+(** So many residents may work. *)
+
+val allow_instead : pool -> int -> int -> unit
+(** [allow_instead pool seen n] is {!allow}, unless the number is no longer the one that was seen. *)
+
+val is_short : pool -> bool
+(** Whether fewer workers are allowed than the pool's size, so that more may come. *)
+
+val count_on : pool -> int -> unit
+(** From now on the pool's tasks may count on so many residents: they may wait for each other in a
+    way that the pool does not see. *)
+
+val count_on_others : pool -> unit
+(** {!count_on} for a task of [Task.async]: it counts on one, but in a pool of one worker. *)
+
+val begun : pool -> int
+(** Tasks and forks, as of each worker's last pause. *)
+
+(** {2 Places} *)
+
+val make : pool -> int -> t
+(** The place of that index; -1: for a thread that is at none. *)
+
+val claim : t -> int -> bool
+(** Takes a free place for that thread. Nothing is allocated, and no signal looked for. *)
+
+val set_owner : t -> int -> unit
+(** By the owner; 0: the place is free. *)
+
+val is_taken : t -> bool
+
+val owned : t -> bool
+(** Whether the calling thread is the owner. *)
+
+val alone : t -> bool
+(** Whether no other worker will come for its tasks. *)
+
+val has_offered : t -> bool
+(** By its owner: whether the deque has entries. (Its size counts what thieves have just taken.) *)
+
+val publish_counts : t -> unit
+
+val looks : most:int -> int
+(** How often the caller looks at another worker's work before it sleeps: never, where there is no
+    other worker. *)
+
+(** {2 Where the calling thread works} *)
+
+val nobody : t
+(** A worker that nobody owns, which a thread outside every pool finds. *)
+
+val here : t Compat.slot
+val current : unit -> t
+
+val index_in_state : int
+(** For C; see {!Compat.index_in_state}. *)
+
+val is_quiet : unit -> bool
+(** Whether a fork runs in place. *)
+
+val owned_place : unit -> t option
+(** The calling thread's innermost place, if it has one. *)
+
+val unshown : int Atomic.t
+(** Callers in a pool while storage shows another thread's place, or none. *)
+
+val all_shown : unit -> bool
+
+(** {2 What every checkpoint looks at} *)
+
+val attention : int Atomic.t
+(** Some of: *)
+
+val stops : int
+(** Something was stopped, or has a deadline: from then on. *)
+
+val shortage : int
+(** Some pool has fewer workers than it would like to have (Load). *)
+
+val attend : int -> bool -> unit
+(** Whether that reason holds. *)
+
+val change : 'a Atomic.t -> ('a -> 'a) -> unit
+(** Applies the function, again where another thread was faster. *)
