@@ -152,8 +152,8 @@ let refused_and_needed pool =
   let open Core in
   let before _ = Atomic.set pool.Slot.refused 1 in
   let ask _ =
-    Load.try_again pool;
     Sleep.need pool 1 ~ms:1;
+    Sleep.hire pool;
     check "needed" (Sleep.still_needed pool <= 1)
   in
   race 500 ~before [ ask; ask ]

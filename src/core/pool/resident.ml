@@ -221,41 +221,32 @@ let hire_first pool ~upto =
   in
   from 1
 
-let started = "a domain started"
-let refused = "no domain started"
-
 let note_hire pool =
   let why =
     if Sleep.still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
   in
-  Load.decide ~pool started why
+  Load.decide ~pool "a domain started" why
 
-(* Once for all tries in a row. *)
+(* Told once for all refusals in a row. *)
 let note_refusal (pool : P.pool) =
-  let is_of_hiring (it : Load.decision) =
-    it.pool = Some pool.settings.number && (it.what = started || it.what = refused)
-  in
-  match List.find_opt is_of_hiring (Atomic.get Load.decisions) with
-  | Some { what; _ } when what = refused -> ()
-  | _ -> Load.decide ~pool refused "OCaml has as many as it can, or the system has no thread"
+  if Atomic.exchange pool.refused (Machine.now ()) = 0 then
+    Load.decide ~pool "no domain started" "OCaml has as many as it can, or the system has no thread"
 
 let hire_now (pool : P.pool) =
   Load.refresh_cpus ~files:false (Machine.now ());
-  if not (Load.has_room pool) then Load.lend_for (Machine.now ())
-  else begin
-    let allowed = Atomic.get pool.allowed in
-    let wanted = Int.max allowed (Sleep.still_needed pool) in
-    if Atomic.get pool.residents < wanted && not (may_close pool) then
-      match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with
-      | Hired -> note_hire pool
-      | Taken -> ()
-      | Refused ->
-        Load.refuse pool ~allowed;
-        note_refusal pool
-  end
+  let wanted = Int.max (Atomic.get pool.allowed) (Sleep.still_needed pool) in
+  if Atomic.get pool.residents < wanted && not (may_close pool) then
+    match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with
+    | Hired ->
+      if Atomic.get pool.refused <> 0 then Atomic.set pool.refused 0;
+      note_hire pool
+    | Taken -> ()
+    | Refused -> note_refusal pool
 
-(* Where there is no domain to be had, nobody tries for a while (Load.try_again), unless one must be
-   there. *)
+let refusal_ns = 100_000_000
+
+(* After a refusal nobody tries for a while, unless a domain must be there. *)
 let hire_one (pool : P.pool) =
-  Load.try_again pool;
-  if Atomic.get pool.refused = 0 || Sleep.still_needed pool > 0 then hire_now pool
+  let since = Atomic.get pool.refused in
+  if since = 0 || Machine.now () - since > refusal_ns || Sleep.still_needed pool > 0 then
+    hire_now pool

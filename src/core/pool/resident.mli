@@ -9,6 +9,9 @@ type hired =
 val spawn : Place.pool -> Place.t -> hired
 (** Starts a domain for that place. *)
 
+val refusal_ns : int
+(** So long after a refused domain, or thread, nobody asks for another. *)
+
 val hire_one : Place.pool -> unit
 (** Starts one more domain, if the pool may have one and one is to be had. *)
 

@@ -206,7 +206,7 @@ let failed_at = Atomic.make 0
 
 let may_start () =
   let failed_at = Atomic.get failed_at in
-  failed_at = 0 || Machine.now () - failed_at > Load.refusal_ns
+  failed_at = 0 || Machine.now () - failed_at > Resident.refusal_ns
 
 (* No exception strikes between taking the flag and the start: nothing allocates. *)
 let start () =

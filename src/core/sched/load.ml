@@ -216,24 +216,6 @@ let settle_heap (w : P.t) =
 
 (* Of each size; as many as OCaml 5.5 keeps. *)
 let spare_stacks = 128
-let refusal_ns = 100_000_000
-
-let refuse (pool : P.pool) ~allowed =
-  let there = Int.min allowed (Atomic.get pool.residents) in
-  Atomic.set pool.refused (Machine.now ());
-  P.allow_instead pool allowed there;
-  note_shortage ()
-
-let try_again (pool : P.pool) =
-  let since = Atomic.get pool.refused in
-  if
-    since <> 0 && Machine.now () - since > refusal_ns && Atomic.compare_and_set pool.refused since 0
-  then
-    if is_bound pool then share_out ()
-    else begin
-      set_allowed pool (most pool);
-      note_shortage ()
-    end
 
 (* A resident that is there when the pool closes helps to finish; and where one is needed, even by
    a pool whose caller is its only worker, it does all the work that lies there. *)
@@ -269,7 +251,6 @@ let look_as_bound (w : P.t) =
    all open pools. *)
 let look (w : P.t) =
   Publish.heed_call w;
-  try_again w.pool;
   Cpu_wait.look w.own.cpu_wait;
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then look_as_bound w;
@@ -290,26 +271,3 @@ let look_if_due w = if is_due w then look w
    each too short a time for a second look. *)
 let look_if_short (w : P.t) =
   if P.is_short w.pool && (Cpu_wait.is_new w.own.cpu_wait || is_due w) then look w
-
-(* A thread that runs for a moment is no reason to stay alone. *)
-let rec is_crowded tries =
-  match runnable () with
-  | Some n when n >= online ->
-    tries = 0
-    || begin
-      Machine.yield ();
-      is_crowded (tries - 1)
-    end
-  | Some _ | None -> false
-
-let has_room (pool : P.pool) =
-  (not (is_bound pool))
-  || Sleep.still_needed pool > Atomic.get pool.residents
-  || mode <> On
-  || not (often_halted () && is_crowded 2)
-
-(* As if a worker had waited. *)
-let lend_for now =
-  let runnable = Option.map (Int.max (online + 1)) (runnable ()) in
-  govern { now; waited = Governor.telling; often_halted = true; runnable };
-  share_out ()

@@ -62,22 +62,6 @@ val resize : Place.pool -> unit
 val refresh_cpus : ?files:bool -> int -> unit
 (** {!Cpus.refresh} at this time, for all pools. *)
 
-val has_room : Place.pool -> bool
-(** Whether there is a CPU for one more resident, or it would do no harm without one. *)
-
-val lend_for : int -> unit
-(** [lend_for now] notes that there is none. *)
-
-val refusal_ns : int
-(** So long after a refused domain nobody asks for another. *)
-
-val refuse : Place.pool -> allowed:int -> unit
-(** There is no domain to be had: those that are there are all that may work, if [allowed] is still
-    the number. *)
-
-val try_again : Place.pool -> unit
-(** Allows residents again, that long after a refusal. *)
-
 val note_shortage : unit -> unit
 (** Notes for all checkpoints whether some pool has fewer workers than its size. *)
 

@@ -110,7 +110,6 @@ let set_size (pool : pool) n =
   extend pool n
 
 let allow (pool : pool) n = Atomic.set pool.allowed n
-let allow_instead (pool : pool) seen n = ignore (Atomic.compare_and_set pool.allowed seen n)
 let is_short (pool : pool) = Atomic.get pool.allowed < Atomic.get pool.size - 1
 
 let[@inline] count_on (pool : pool) residents =

@@ -42,9 +42,6 @@ val extend : pool -> int -> unit
 val allow : pool -> int -> unit
 (** So many residents may work. *)
 
-val allow_instead : pool -> int -> int -> unit
-(** [allow_instead pool seen n] is {!allow}, unless the number is no longer the one that was seen. *)
-
 val is_short : pool -> bool
 (** Whether fewer workers are allowed than the pool's size, so that more may come. *)
 

@@ -1,4 +1,4 @@
-(* Who sleeps, who wakes whom, and when one more resident comes.
+(* The way to sleep, the wakes, and the arrival of one more resident.
 
    A worker is active, searching, or asleep.
 
@@ -14,9 +14,9 @@
    one after the other, and a single task wakes one.
 
    Nothing is lost between the two rules. The last worker to stop searching looks at all deques and
-   at the inbox after it has taken itself off the count, and wakes a sleeper for what it finds: a
-   publisher that still saw it searching published before that. It does so even if it stops for a
-   reason of its own, because it takes nothing from others, has to leave, or was struck by an
+   at the inbox after it has taken itself off the count, and wakes a sleeper for a task that it
+   finds: a publisher that still saw it searching published before that. It does so even if it stops
+   for a reason of its own: it takes nothing from others, has to leave, or was struck by an
    exception. A worker that was woken for a task and has no time for it wakes another ([pass_on]).
 
    If nobody sleeps, the publisher asks for one more resident where one is missing: fewer are there
@@ -27,12 +27,11 @@
    where [Parking.wake_one] does not find it; it serves the inbox too, and is woken where no other
    resident can be.
 
-   No task is overlooked. A publisher first writes the task (Deque.push, Inbox.push), then reads who
-   sleeps ([sleepers]), who is missing ([residents], [allowed]) and whether the watchdog is there
-   ([is_watched]). The other party first writes its word, then looks for tasks:
+   No task is overlooked. A publisher first writes the task (Deque.push, Inbox.push), then reads the
+   counts of sleepers ([sleepers]) and residents ([residents], [allowed]) and whether the watchdog
+   is there ([is_watched]). The other party first writes its word, then looks for tasks:
    - a worker announces its sleep, and looks again before it sleeps (Parking has the proof);
-   - a resident that leaves takes itself off [residents], and calls another one for what it finds
-     (Resident);
+   - a resident that leaves takes itself off [residents], looks, and calls another (Resident);
    - the load controller writes [allowed], and wakes all sleepers, which look (Load);
    - the watchdog writes [is_watched], and looks once more (Watchdog).
    All these are sequentially consistent atomics. So either the publisher reads the word that the
@@ -50,14 +49,10 @@ let some_deque_has_work pool =
   let n = P.places_in_use pool in
   some_have_work (P.workers pool) n
 
-let rec some_have_several (workers : P.t array) n ~found =
-  found > 1
-  || (n > 0 && some_have_several workers (n - 1) ~found:(found + Deque.size workers.(n - 1).deque))
-
-(* More than one, as far as one look can tell. *)
+(* As far as one look can tell. *)
 let several_tasks_wait pool =
-  let n = P.places_in_use pool in
-  some_have_several (P.workers pool) n ~found:0
+  let count n (w : P.t) = n + Deque.size w.deque in
+  Array.fold_left count 0 (P.workers pool) > 1
 
 (* Stale entries may lie above it. *)
 let oldest_ready (v : P.t) = Deque.oldest_such Promise.is_ready v.deque
@@ -70,7 +65,6 @@ let a_task_waits (pool : P.pool) =
 
 type help = { hire : P.pool -> unit; watch : unit -> unit }
 
-(* Set before there is a pool (Pool), as Resident and Watchdog lie above this module. *)
 let help = ref { hire = ignore; watch = ignore }
 let hire pool = !help.hire pool
 
@@ -90,21 +84,26 @@ let need (pool : P.pool) residents ~ms =
 
 let call_ms = 200
 
+(* The resident may have to leave while a task lies in its deque, and each caller that could take it
+   may wait for that task unseen: so the watchdog is to look at deques from now on. *)
 let[@inline never] ask_for_one (pool : P.pool) =
+  P.count_on pool 1;
   need pool 1 ~ms:call_ms;
   hire pool
 
-let[@inline] is_one_missing (pool : P.pool) =
-  Atomic.get pool.residents < Atomic.get pool.allowed || Atomic.get pool.refused <> 0
+let hire_if_missing (pool : P.pool) =
+  if Atomic.get pool.residents < Atomic.get pool.allowed then hire pool
 
-let hire_if_missing (pool : P.pool) = if is_one_missing pool then hire pool
 let promised (pool : P.pool) = Int.min (Atomic.get pool.promised) (pool.settings.regulars - 1)
 
+(* Nor can tasks count on residents for whom there is no domain. *)
 let[@inline] is_watch_missing (pool : P.pool) =
-  (not (Atomic.get P.is_watched))
-  && Atomic.get pool.allowed < promised pool
+  let allowed = Atomic.get pool.allowed in
+  let likely =
+    if Atomic.get pool.refused = 0 then allowed else Int.min allowed (Atomic.get pool.residents)
+  in
+  (not (Atomic.get P.is_watched)) && likely < promised pool
 
-let[@inline] is_anybody_missing pool = is_one_missing pool || is_watch_missing pool
 let watch () = if not (Atomic.get P.is_watched) then !help.watch ()
 
 (* Where there is no CPU for the one that is missing, fewer may be allowed afterwards. *)
@@ -176,7 +175,6 @@ let rec spin_since ~found pauses since =
     (Machine.yield ();
      spin_since ~found 0 since)
 
-(* Whether something turned up before the patience ended. *)
 let spin ~found pauses = spin_since ~found pauses (Machine.ticks ())
 
 let rec sleep_as_caller (w : P.t) ~disturbed =
@@ -214,7 +212,6 @@ let end_sleep (w : P.t) =
   take_left w;
   if Atomic.get w.dormant then Atomic.set w.dormant false
 
-(* A resident that has just come has not slept yet. *)
 let arrive (w : P.t) = Own.set_bored w.own false
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)
@@ -237,22 +234,12 @@ let park (w : P.t) ~announce ~found =
 let park_aside (w : P.t) ~found =
   park w ~found ~announce:(fun () -> Parking.announce_aside w.pool.parking w.index)
 
-(* [stop] is called once, before the sleep. *)
-let spin_and_park (w : P.t) ~pauses ~until ~found ~stands_back ~stop ~settle =
-  let announce () =
-    if stands_back w then begin
-      Parking.announce_aside w.pool.parking w.index;
-      watch ()
-    end
-    else Parking.announce w.pool.parking w.index;
-    stop ()
-  in
-  if spin ~found pauses then stop ()
-  else begin
-    settle w;
-    park w ~announce ~found;
-    if until () then pass_on w else wake_next w
+let announce_search (w : P.t) ~aside =
+  if aside then begin
+    Parking.announce_aside w.pool.parking w.index;
+    watch ()
   end
+  else Parking.announce w.pool.parking w.index
 
 (* An asynchronous exception strikes before the count or within [go]: nothing in between allocates,
    and [Atomic.incr] would look for signals. *)
@@ -264,7 +251,17 @@ let search (w : P.t) ~pauses ~until ~found ~stands_back ~settle =
       stop_searching w
     end
   in
-  let go () = spin_and_park w ~pauses ~until ~found ~stands_back ~stop ~settle
+  let announce () =
+    announce_search w ~aside:(stands_back w);
+    stop ()
+  in
+  let go () =
+    if spin ~found pauses then stop ()
+    else begin
+      settle w;
+      park w ~announce ~found;
+      if until () then pass_on w else wake_next w
+    end
   and give_up _ =
     stop ();
     pass_on w

@@ -1,15 +1,25 @@
-(** How workers go to sleep, and whom a publisher wakes or calls: the policy above [Parking]. *)
+(** How workers go to sleep, and which of them a publisher wakes or calls: the policy above
+    [Parking]. *)
 
-(** {2 What waits} *)
+(** {2 Tasks that wait} *)
 
 val some_deque_has_work : Place.pool -> bool
-
-val oldest_ready : Place.t -> Promise.any
-(** Of its deque; [Place.none] if there is none. *)
-
 val a_task_waits : Place.pool -> bool
 
+val oldest_ready : Place.t -> Promise.any
+(** Of its deque, below stale entries too; [Place.none] if there is none. *)
+
 (** {2 More residents} *)
+
+type help = {
+  hire : Place.pool -> unit;  (** one more resident, if one is missing and can be had *)
+  watch : unit -> unit;  (** starts the watchdog, if it is not there *)
+}
+
+val help : help ref
+(** Pool sets it before there is a pool, as Resident and Watchdog lie above this module. *)
+
+val hire : Place.pool -> unit
 
 val need : Place.pool -> int -> ms:int -> unit
 (** Allows so many residents for the next [ms] milliseconds, whatever the load. *)
@@ -17,18 +27,8 @@ val need : Place.pool -> int -> ms:int -> unit
 val still_needed : Place.pool -> int
 (** How many {!need} allows at this moment, or 0. *)
 
-type help = {
-  hire : Place.pool -> unit;  (** One more resident, if one is missing and can be had. *)
-  watch : unit -> unit;  (** Starts the watchdog, if it is not there. *)
-}
-
-val help : help ref
-(** Pool sets it, before there is a pool. *)
-
-val hire : Place.pool -> unit
-
 val ask_for_one : Place.pool -> unit
-(** Even where the caller is the only worker: something has come that no caller waits for. *)
+(** {!need} and {!hire}, for something that no caller waits for. *)
 
 val promised : Place.pool -> int
 (** Residents on which the pool's tasks of [async] may count, whatever the load. *)
@@ -39,19 +39,13 @@ val watch : unit -> unit
 val is_watch_missing : Place.pool -> bool
 (** Whether tasks may wait for each other unseen, as fewer residents are allowed than promised. *)
 
-val is_anybody_missing : Place.pool -> bool
-(** That, or a resident that would be allowed. *)
-
 val hire_for_work : Place.pool -> unit
-(** Gets what is missing. *)
+(** Gets a missing resident, or the watchdog. *)
 
 (** {2 Wakes} *)
 
-val wake_sleeper : Place.pool -> unit
-(** Unless somebody is searching. *)
-
 val wake_for_work : Place.pool -> unit
-(** After a task was put into a deque: wakes a sleeper, or gets what is missing. *)
+(** After a task was put into a deque: wakes a sleeper, or {!hire_for_work}. *)
 
 val wake_for_inbox : Place.pool -> unit
 (** After a task was put into the inbox. *)
@@ -61,14 +55,14 @@ val pass_on : Place.t -> unit
 
 (** {2 The way to sleep} *)
 
-val arrive : Place.t -> unit
-(** A resident has come, and has not slept yet. *)
-
 val signal_ms : int
 (** How often a thread of the program's own wakes to handle signals. *)
 
 val idle_ms : int
 (** How long a resident sleeps before it leaves. *)
+
+val arrive : Place.t -> unit
+(** A resident has come, and has not slept yet. *)
 
 val region_pauses : Place.pool -> int
 val search_pauses : Place.pool -> served:bool -> int

@@ -30,7 +30,7 @@ and pool = {
   size : int Atomic.t;  (** workers that the pool would like to have (Place) *)
   reach : int Atomic.t;  (** the largest size so far, or place of a resident, from 1 (Place) *)
   allowed : int Atomic.t;  (** residents that may work: those of places 1 to [allowed] (Place) *)
-  refused : int Atomic.t;  (** when there was no domain to be had, in ns; 0 otherwise (Load) *)
+  refused : int Atomic.t;  (** when there was no domain to be had, in ns; or 0 (Resident) *)
   needed : need Atomic.t;  (** residents that must be there whatever the machine does (Sleep) *)
   promised : int Atomic.t;  (** residents on which its tasks may count (Place) *)
   posting : int Atomic.t;  (** callers that wait for a mailbox to be idle (Region) *)
