@@ -7,18 +7,14 @@
    make no more of them than one does, in [running] times the CPU time; and each holds up [cpus -
    1] others. *)
 
-type t = {
-  cpu : int;  (** of the process, in ns, when the count began *)
-  collections : int;  (** until then *)
-  often : bool;
-}
+type t = { cpu : int; collections : int; often : bool }
 
 let ms = 1_000_000
 
-(** CPU time for each halt of a worker. *)
+(* CPU time for each halt of a worker. *)
 let bearable = 10 * ms
 
-(** What is judged at a time. *)
+(* The CPU time that is judged at a time. *)
 let enough = 80 * ms
 
 let start = { cpu = 0; collections = 0; often = true }

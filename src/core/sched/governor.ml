@@ -21,21 +21,15 @@
 
 type t = {
   lent : int;
-  calm_since : int;  (** of the looks that found a CPU free; [never] if the last did not *)
-  wait_at : int;  (** the last notable wait *)
-  raised_at : int;  (** when a CPU was taken back last *)
+  calm_since : int;
+  wait_at : int;
+  raised_at : int;
   changed_at : int;
   patience : int;
   looked_at : int;
 }
 
-type sample = {
-  now : int;
-  waited : int;  (** in the run queue, since this worker's last look *)
-  often_halted : bool;  (** by collections, so that a worker that waits holds up the others *)
-  runnable : int option;  (** threads of the whole machine that run or could *)
-}
-(** Times in ns. *)
+type sample = { now : int; waited : int; often_halted : bool; runnable : int option }
 
 let ms = 1_000_000
 let never = min_int / 2
@@ -86,7 +80,6 @@ let grope ~cpus t ({ now; waited; _ } as sample) =
   else if t.lent > 0 && now - t.changed_at >= t.patience then take_back t now 1
   else t
 
-(** [cpus] that the process may use, of [online] that the machine has. *)
 let observe ~cpus ~online t sample =
   let t = if t.lent > cpus - 1 then { t with lent = cpus - 1 } else t in
   let t =

@@ -1,5 +1,5 @@
-(** How many of the CPUs it may use the process leaves to others: a pure rule from state and sample
-    to state, so that recorded traces can be played to it. Times are in ns. *)
+(** How many CPUs the process leaves to others: a pure rule from state and sample to state, so that
+    recorded traces can be played to it. Times are in ns. *)
 
 type t = {
   lent : int;  (** CPUs that the process leaves to others *)
@@ -7,7 +7,7 @@ type t = {
   wait_at : int;  (** the last notable wait *)
   raised_at : int;  (** when a CPU was taken back last *)
   changed_at : int;
-  patience : int;
+  patience : int;  (** for so long a CPU has to be free before it is taken back *)
   looked_at : int;
 }
 
@@ -27,11 +27,6 @@ val observe : cpus:int -> online:int -> t -> sample -> t
 val noticed : int
 (** A wait that counts if it comes twice. *)
 
-val telling : int
-(** A wait that counts at once. *)
-
 val shortest : int
-(** The least patience. *)
-
 val longest : int
-(** The greatest. *)
+(** Bounds of [patience]. *)

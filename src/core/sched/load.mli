@@ -20,8 +20,8 @@ val plural : int -> string -> string
 
 (** {2 The budget} *)
 
-(** [MUSTER_GOVERNOR]. For tests, [random:SEED] draws all numbers (from 0 to [n - 1]), also for pools
-    that insist on theirs, so that workers come and go all the time. *)
+(** [MUSTER_GOVERNOR]. For tests, [random:SEED] draws all numbers, from 0 to [n - 1], also for pools
+    that insist on theirs: so workers come and go all the time. *)
 type mode = On | Off | Random of (int -> int)
 
 val mode : mode

@@ -26,18 +26,15 @@ type t = {
 let none = Promise.(any (make nowhere ignore))
 let uncancelled = Promise.(any (started nowhere))
 
-let make home victim =
+let make_idle home =
+  let context = uncancelled in
   let rec idle =
-    {
-      context = uncancelled;
-      home;
-      number = 0;
-      checked = false;
-      handled = false;
-      beneath = idle;
-      depth = 0;
-    }
+    { context; home; number = 0; checked = false; handled = false; beneath = idle; depth = 0 }
   in
+  idle
+
+let make home victim =
+  let idle = make_idle home in
   Compat.padded
     {
       fiber = idle;

@@ -1,4 +1,4 @@
-(* A place in a pool where a thread works, and what it hands out to the others.
+(* A place in a pool, where a thread works and hands out tasks to the others.
 
    The thread is a resident (a domain of the pool's own) or a caller, while it is inside the
    pool. Place 0 is for a caller, the residents' follow. Places for callers that come while 0 is

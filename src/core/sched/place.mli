@@ -1,20 +1,20 @@
-(** A place in a pool where a thread works, and what it hands out to the others. *)
+(** The places of a pool, in which threads work. *)
 
 type t = Slot.t
 type pool = Slot.pool
 type Promise.owner += Pool of pool
-
-val high : int
-(** A deque with so many entries has enough for the thieves. *)
-
-val low : int
-(** From so many on its owner hands out tasks again. *)
 
 val none : Promise.any
 (** Stands for no task. *)
 
 val uncancelled : Promise.any
 (** The context of code that no task's cancellation concerns. *)
+
+val high : int
+(** A deque with so many entries has enough for the thieves... *)
+
+val low : int
+(** ... and its owner hands out tasks again from so many on. *)
 
 (** {2 Pools} *)
 
@@ -25,6 +25,7 @@ val add_place : pool -> t array -> unit
 (** One more for a caller that finds these taken; anybody may take it. *)
 
 val open_pools : pool list Atomic.t
+
 val is_watched : bool Atomic.t
 (** Whether the watchdog's thread is there (Watchdog has the protocol). *)
 
@@ -50,7 +51,7 @@ val count_on : pool -> int -> unit
     way that the pool does not see. *)
 
 val count_on_others : pool -> unit
-(** {!count_on} for a task of [Task.async]: it counts on one, but in a pool of one worker. *)
+(** {!count_on} for a task of [Task.async]: on one, but in a pool of one worker. *)
 
 val begun : pool -> int
 (** Tasks and forks, as of each worker's last pause. *)
@@ -75,24 +76,18 @@ val alone : t -> bool
 (** Whether no other worker will come for its tasks. *)
 
 val has_offered : t -> bool
-(** By its owner: whether the deque has entries. (Its size counts what thieves have just taken.) *)
+(** By its owner: whether the deque has entries. (Its size counts those just stolen, too.) *)
 
 val publish_counts : t -> unit
-
-val looks : most:int -> int
-(** How often the caller looks at another worker's work before it sleeps: never, where there is no
-    other worker. *)
 
 (** {2 Where the calling thread works} *)
 
 val nobody : t
-(** A worker that nobody owns, which a thread outside every pool finds. *)
+(** A thread outside all pools finds this one, which has no owner. *)
 
 val here : t Compat.slot
 val current : unit -> t
-
 val index_in_state : int
-(** For C; see {!Compat.index_in_state}. *)
 
 val is_quiet : unit -> bool
 (** Whether a fork runs in place. *)
@@ -105,16 +100,20 @@ val unshown : int Atomic.t
 
 val all_shown : unit -> bool
 
+val looks : most:int -> int
+(** How often the caller looks at another worker's work before it sleeps: never, where there is no
+    other worker. *)
+
 (** {2 What every checkpoint looks at} *)
 
 val attention : int Atomic.t
 (** Some of: *)
 
 val stops : int
-(** Something was stopped, or has a deadline: from then on. *)
+(** something was stopped, or has a deadline: from then on; *)
 
 val shortage : int
-(** Some pool has fewer workers than it would like to have (Load). *)
+(** some pool has fewer workers than it would like to have (Load). *)
 
 val attend : int -> bool -> unit
 (** Whether that reason holds. *)

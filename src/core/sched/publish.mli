@@ -48,4 +48,4 @@ val count_suspended : Place.pool -> int -> unit
 (** So many more tasks wait for something; the pool does not close meanwhile. *)
 
 val kept_open : Place.pool -> (unit -> unit) -> unit
-(** Calls the function, during which the pool does not close, for a thread that has no place there. *)
+(** Calls the function, for a thread without a place there; the pool does not close meanwhile. *)
