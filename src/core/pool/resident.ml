@@ -145,10 +145,12 @@ let let_go (w : P.t) =
   P.set_owner w 0;
   ignore (Atomic.fetch_and_add w.pool.residents (-1))
 
-let tell_of_leave pool () =
-  Run.wake_posters pool;
-  call_another pool;
-  Publish.announce_leave pool
+(* Each caller that could take a task that lies here may wait for it unseen. *)
+let tell_of_leave (w : P.t) () =
+  Run.wake_posters w.pool;
+  call_another w.pool;
+  if not (Deque.is_empty w.deque) then Sleep.watch ();
+  Publish.announce_leave w.pool
 
 (* No signal comes here, but what a finaliser or an alarm of the collector's raises in this domain
    may: it is passed on, and the step taken again. Else the pool would count on a resident that is
@@ -163,7 +165,7 @@ let surely pool step x y =
 let take_leave (w : P.t) =
   surely w.pool prepare_to_leave w ();
   let_go w;
-  surely w.pool tell_of_leave w.pool ()
+  surely w.pool tell_of_leave w ()
 
 (* [before] is made by who hires: between two steps nothing is allocated. *)
 let work_as_resident (w : P.t) ~before =

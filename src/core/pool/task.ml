@@ -84,7 +84,7 @@ let join_at t (w : P.t) =
 
 (* What nobody has begun keeps a closing pool open. A thread that only waits stays out of it. *)
 let join_in pool t =
-  let stays_out () = Atomic.get pool.P.closing && not (Promise.is_ready t) in
+  let stays_out () = Atomic.get pool.Slot.closing && not (Promise.is_ready t) in
   match (Caller.place_in pool, Caller.own_place pool) with
   | Some w, _ -> join_at t w
   | None, Some w -> Caller.again w (join_at t)

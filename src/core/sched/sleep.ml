@@ -84,10 +84,7 @@ let need (pool : P.pool) residents ~ms =
 
 let call_ms = 200
 
-(* The resident may have to leave while a task lies in its deque, and each caller that could take it
-   may wait for that task unseen: so the watchdog is to look at deques from now on. *)
 let[@inline never] ask_for_one (pool : P.pool) =
-  P.count_on pool 1;
   need pool 1 ~ms:call_ms;
   hire pool
 
