@@ -56,7 +56,7 @@ let[@inline] forget_stale (w : P.t) =
   drop_stale w.deque
 
 (* Workers that awaited tasks of this deque leave entries behind without a word: hence the look
-   when it is long, too. To look takes a tenth of the time of a task that is awaited in place, so one
+   when it is long, too. To look takes a tenth of the time of a task that is awaited in place: one
    fork in eight does. They are spread by Fibonacci hashing (Knuth, The Art of Computer Programming,
    volume 3, 6.4): a program that forks in groups might look at the wrong moment each time. *)
 let[@inline] is_sampled forks = (forks * 0x1E3779B97F4A7C15) lsr 60 = 0
