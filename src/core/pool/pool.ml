@@ -73,13 +73,17 @@ let set_heap (pool : t) words =
 let staff (pool : t) ~size ~cpus =
   P.set_size pool size;
   P.allow pool (size - 1);
-  let is_hired i = Resident.spawn pool (P.workers pool).(i) = Hired in
-  let rec from i = if i < size && is_hired i then from (i + 1) else i in
-  let hired = from 1 in
-  P.set_size pool hired;
-  P.allow pool (hired - 1);
+  let has_room = size = 1 || Load.has_room pool in
+  if has_room then begin
+    let is_hired i = Resident.spawn pool (P.workers pool).(i) = Hired in
+    let rec from i = if i < size && is_hired i then from (i + 1) else i in
+    let hired = from 1 in
+    P.set_size pool hired;
+    P.allow pool (hired - 1)
+  end;
   push_atomic P.open_pools pool;
   if Load.cpus () <> cpus then Load.resize pool;
+  if not has_room then Load.share_out ();
   note_size pool ~least:size;
   Load.note_shortage ();
   let w = (P.workers pool).(0) in

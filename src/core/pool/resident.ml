@@ -237,7 +237,7 @@ let note_refusal (pool : P.pool) =
 let hire_now (pool : P.pool) =
   Load.refresh_cpus ~files:false (Machine.now ());
   let wanted = Int.max (Atomic.get pool.allowed) (Sleep.still_needed pool) in
-  if Atomic.get pool.residents < wanted && not (may_close pool) then
+  if Atomic.get pool.residents < wanted && (not (may_close pool)) && Load.has_room pool then
     match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with
     | Hired ->
       if Atomic.get pool.refused <> 0 then Atomic.set pool.refused 0;

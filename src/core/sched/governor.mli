@@ -27,6 +27,9 @@ val observe : cpus:int -> online:int -> t -> sample -> t
 val noticed : int
 (** A wait that counts if it comes twice. *)
 
+val telling : int
+(** A wait that counts at once. *)
+
 val shortest : int
 val longest : int
 (** Bounds of [patience]. *)

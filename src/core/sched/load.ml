@@ -177,7 +177,7 @@ let explain (before : Governor.t) (after : Governor.t) { Governor.runnable; ofte
     | None -> "the machine's load cannot be seen"
   in
   let why =
-    if lends then "a worker waited for a CPU: " ^ load
+    if lends then "a worker had no CPU: " ^ load
     else if not often_halted then "collections are too rare for a wait to hold up others"
     else if runnable <> None then "a CPU was free: " ^ load
     else "a trial, as no worker waited for some time: " ^ load
@@ -271,3 +271,33 @@ let look_if_due w = if is_due w then look w
    each too short a time for a second look. *)
 let look_if_short (w : P.t) =
   if P.is_short w.pool && (Cpu_wait.is_new w.own.cpu_wait || is_due w) then look w
+
+(* {2 Room for one more resident} *)
+
+(* A thread that runs for a moment is no reason to stay alone. *)
+let rec is_crowded tries =
+  match runnable () with
+  | Some n when n >= online ->
+    tries = 0
+    || begin
+      Machine.yield ();
+      is_crowded (tries - 1)
+    end
+  | Some _ | None -> false
+
+(* As if a worker had waited. *)
+let lend_one () =
+  let now = Machine.now () and waited = Governor.telling in
+  let runnable = Option.map (Int.max (online + 1)) (runnable ()) in
+  govern { now; waited; often_halted = true; runnable };
+  share_out ()
+
+let has_room (pool : P.pool) =
+  let is_there =
+    (not (is_bound pool))
+    || Sleep.still_needed pool > Atomic.get pool.residents
+    || mode <> On
+    || not (often_halted () && is_crowded 2)
+  in
+  if not is_there then lend_one ();
+  is_there

@@ -62,6 +62,10 @@ val resize : Place.pool -> unit
 val refresh_cpus : ?files:bool -> int -> unit
 (** {!Cpus.refresh} at this time, for all pools. *)
 
+val has_room : Place.pool -> bool
+(** Whether there is a CPU for one more resident, or it would do no harm without one. If not, a CPU
+    is lent. *)
+
 val note_shortage : unit -> unit
 (** Notes for all checkpoints whether some pool has fewer workers than its size. *)
 
