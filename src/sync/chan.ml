@@ -30,7 +30,7 @@ let try_recv c =
 let wait c make =
   let lined_up = ref None in
   Waiter.wait (fun w ->
-      let entry, cell = make (Offer.alone w) in
+      let entry, cell = make (Offer.of_race (Offer.race ()) 0 w) in
       let in_line = Some cell in
       if Port.line_up c [ entry ] then lined_up := in_line else ignore (Waiter.grant w));
   !lined_up

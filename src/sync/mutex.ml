@@ -14,14 +14,13 @@
            another one. The waiter clears it, when it takes the lock or goes to [first]. An unlocker
            that finds the waiter dead passes it on to the next, or clears it.
    first   the waiter that was woken and found the lock taken. The next unlock hands it the lock:
-           the holder is [in_transit] until the waiter runs and puts its own number there. If it is
-           dead the unlocker goes on to unlock in its place. (Its number as the holder would not do:
-           the task that was cancelled may try to lock meanwhile, and is no holder.)
+           the holder is [in_transit] until the waiter runs and puts its own number there. (Until
+           then its task may be cancelled and try to lock, and is no holder.) If it is dead the
+           unlocker unlocks in its place.
 
    So a free lock goes to the first party that asks, and no waiter is overtaken more than once after
-   its turn has come. Handing over always would leave the lock idle until a worker gets to the
-   waiter, while all others queue up behind it (convoys, Blasgen et al. 1979). The mixture is that
-   of Go's sync.Mutex and of WebKit's locks (Pizlo, 2016).
+   its turn has come (as in Go's sync.Mutex and WebKit's locks; Pizlo, 2016). Handing over always
+   would leave the lock idle until a worker gets to the waiter (convoys, Blasgen et al. 1979).
 
    No wake-up is lost: a waiter enters the queue by a compare-and-set from a state that has a
    holder, and that one unlocks later. If an unlock finds a queue, it wakes a waiter, or a waiter is

@@ -6,20 +6,17 @@
    raises, and has no use for its other offers either. So an offer is accepted iff its race was
    decided for it and its waiter was granted. Both are final, so every later [accept] answers the
    same. Between the two steps another party may do the second one, too. So no party waits for a
-   party that the machine has stopped.
-
-   An offer without rivals needs no race: only its own acceptance grants its waiter. *)
+   party that the machine has stopped. *)
 
 module Waiter = Muster_core.Waiter
 
 type race = int Atomic.t
-type t = Alone of Waiter.t | One_of of { race : race; number : int; waiter : Waiter.t }
+type t = { race : race; number : int; waiter : Waiter.t }
 
 let undecided = -1
 let withdrawn = -2
-let alone waiter = Alone waiter
 let race () = Atomic.make undecided
-let one_of race number waiter = One_of { race; number; waiter }
+let of_race race number waiter = { race; number; waiter }
 let decide race verdict = Atomic.compare_and_set race undecided verdict
 let withdraw race = decide race withdrawn
 let is_decided race = Atomic.get race <> undecided
@@ -28,12 +25,8 @@ let winner race =
   let number = Atomic.get race in
   if number >= 0 then Some number else None
 
-let is_open = function
-  | Alone waiter -> Waiter.is_waiting waiter
-  | One_of { race; waiter; _ } -> (not (is_decided race)) && Waiter.is_waiting waiter
+let is_open t = (not (is_decided t.race)) && Waiter.is_waiting t.waiter
 
 (* An earlier call of [accept] may have granted it. *)
-let accept = function
-  | Alone waiter -> Waiter.has_granted waiter
-  | One_of { race; number; waiter } ->
-    (decide race number || Atomic.get race = number) && Waiter.has_granted waiter
+let accept { race; number; waiter } =
+  (decide race number || Atomic.get race = number) && Waiter.has_granted waiter

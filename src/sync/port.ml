@@ -21,26 +21,24 @@
       to or receive from the same channel). They got in line in one step; no other party does
       while the other line has an open offer.
 
-   No message is lost, none comes twice. A message is in one place: with its sender, in the senders'
-   line, or in the buffer. It leaves these two by a compare-and-set, so one party has it. A receiver
-   that takes the entry of a waiting sender accepts the offer first: if it cannot, the sender raises
-   or takes another offer, and this message never was sent. A sender that takes a waiting receiver's
-   entry writes the cell, which is its own then, and accepts. If it cannot, the receiver never looks
-   into the cell, and the sender goes on to the next. The party that moved an entry into the buffer
+   No message is lost, none comes twice. A message is with its sender, in the senders' line, or in
+   the buffer. It leaves these two by a compare-and-set, so one party has it. A receiver that takes
+   the entry of a waiting sender accepts the offer first: if it cannot, the sender raises or takes
+   another offer, and this message never was sent. A sender that takes a waiting receiver's entry
+   writes the cell, which is its own then, and accepts. If it cannot, the receiver never looks into
+   the cell, and the sender goes on to the next. The party that moved an entry into the buffer
    accepts it afterwards, and the receiver that takes it from there asks again. Both get the same
    answer, so neither waits for the other.
 
-   First in, first out, for each sender. Its send has returned before it sends again, so its
-   message is in the buffer (before the next one, which is appended), or received. A message goes
-   past the buffer only if that is empty: to an open receiver (2), or from a waiting sender.
+   First in, first out, for each sender. When it sends again, its message is in the buffer, or
+   received. A message goes past the buffer only if that is empty: to an open receiver (2), or from
+   a waiting sender.
 
    No wait without a waker. A sender and a receiver that could meet are not both in line (3). A
    receive, which makes room, moves a waiting sender up (1); a send gives its message to a waiting
    receiver (2). A void entry in the buffer (its sender was cancelled between the move and the
    acceptance) may keep senders waiting: [repair], which the mover calls, moves them up. Close takes
    both lines.
-
-   No line is searched twice: a party that finds a line without an open offer empties it.
 
    Every loop goes round only because another party's step succeeded, or an offer has become
    void. *)
@@ -132,14 +130,9 @@ let stay_away pauses =
   done;
   Int.min longest (2 * pauses)
 
-(* Empties a line in which [oldest] has found no open offer. *)
-let forget_senders c s =
-  if not (Fifo.is_empty s.senders) then
-    ignore (Atomic.compare_and_set c.state s { s with senders = Fifo.empty })
-
-let forget_receivers c s =
-  if not (Fifo.is_empty s.receivers) then
-    ignore (Atomic.compare_and_set c.state s { s with receivers = Fifo.empty })
+(* Empties a line in which [oldest] has found no open offer, so that no party searches it again. *)
+let forget c s line rest =
+  if not (Fifo.is_empty line) then ignore (Atomic.compare_and_set c.state s rest)
 
 let accept offer () = ignore (Offer.accept offer)
 let message_of (Value message | Offered { message; _ }) = Message message
@@ -163,7 +156,7 @@ let rec receive_after c pauses =
       if Atomic.compare_and_set c.state s state then take c item taken
       else receive_after c (stay_away pauses)
     | Empty ->
-      forget_senders c s;
+      forget c s s.senders { s with senders = Fifo.empty };
       if s.closed then Drained else Nothing)
 
 and take c item taken =
@@ -195,7 +188,7 @@ let rec send_after c message pauses =
         if Offer.accept r.wish then Sent else send_after c message (stay_away pauses)
       end
     | Empty when is_full c s ->
-      forget_receivers c s;
+      forget c s s.receivers { s with receivers = Fifo.empty };
       Full
     | Empty ->
       let buffer = Fifo.push s.buffer (Value message) in

@@ -13,16 +13,14 @@
    cases, none of its offers is open.
 
    No party withdraws for ever. All get in line in the order of the channels' numbers, at each
-   channel in one step with all their cases there. A withdraws at channel k for an open B. When A
-   tries again, B may be gone. If B was chosen, another party has got on; if it was cancelled, that
-   happens once. Or B has withdrawn itself, at a channel after k, since it was in line at k, for a C
-   in line there, and so on. The numbers grow, so one in this row did not withdraw. The party that
-   withdrew for that one finds it, or it was chosen. (With one step for each case, two that both
-   send to and receive from a channel could withdraw for each other again and again: the model
-   checker found that.)
+   channel in one step with all their cases there. (With a step for each case, two that both send to
+   and receive from a channel could withdraw for each other for ever, as the model checker found.) A
+   withdraws at channel k for an open B. When A tries again, B may be gone. If B was chosen, another
+   party has got on; if it was cancelled, that happens once. Or B has withdrawn itself, at a channel
+   after k, since it was in line at k, for a C in line there, and so on. The numbers grow, so one in
+   this row did not withdraw. The party that withdrew for that one finds it, or it was chosen.
 
-   No case is starved. They are shuffled, so of those that can be done at once each comes first with
-   the same chance. Lines are first in, first out.
+   No case is starved: they are shuffled, and lines are first in, first out.
 
    [first_ready] must not say that no case could be done while at each moment some case could. A
    message may leave a channel that was not tried yet, just when another one comes to a channel that
@@ -86,7 +84,7 @@ let entry (type a b) (port : a Port.t) offer (Case (own, action) : b case) :
 let line_up cases finishes race waiter group =
   let (Case (port, _)) = cases.(List.hd group) in
   let make i =
-    let entry, finish = entry port (Offer.one_of race i waiter) cases.(i) in
+    let entry, finish = entry port (Offer.of_race race i waiter) cases.(i) in
     finishes.(i) <- Some finish;
     entry
   in
