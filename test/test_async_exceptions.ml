@@ -378,19 +378,20 @@ let () =
   Thread.join (Thread.create make_default ());
   Alcotest.run "asynchronous exceptions"
     [
-      ( "anywhere",
+      ( "an exception at any step",
         [
           case "a pool's domains survive one" residents;
           case "a caller that gets one leaves its pool" callers;
           case "a broadcast ends though one is raised" broadcasts;
           case "a domain that starts survives one" starts;
-          case "an exception stays with the thread that it was raised in" strays_are_the_threads_own;
+          case "an exception stays with the thread that it was raised in"
+            strays_are_the_threads_own;
         ] );
-      ( "close to each other",
+      ( "two exceptions close to each other",
         [
           case "one while a failure is caught" as_a_failure_is_caught;
         ] );
-      ( "at each look",
+      ( "an exception at each step of a short call",
         [
           case "one while a scope is being cancelled" as_a_scope_stops;
           case "one while first cancels the losers" as_the_first_stops_the_others;

@@ -279,40 +279,40 @@ let () =
       ( "everywhere",
         List.concat
           [
-            everywhere "plainly" Task.await;
+            everywhere "in the task itself" Task.await;
             everywhere "in another task" in_a_task_of_its_own;
-            everywhere "in both" in_both;
+            everywhere "in a branch of both" in_both;
             everywhere "in a systhread" in_a_systhread;
             everywhere "in a domain" in_a_domain;
             everywhere "below a C callback" below_c;
             everywhere "below two C callbacks" below_c_twice;
             everywhere "in a lazy value" in_lazy;
-            everywhere "under a handler" under_a_handler;
-            everywhere "under two handlers" under_two_handlers;
-            everywhere "handler below C" handler_below_c;
-            everywhere "C below handler" c_below_handler;
-            everywhere "under a shallow handler" under_a_shallow_handler;
+            everywhere "under an effect handler" under_a_handler;
+            everywhere "under two effect handlers" under_two_handlers;
+            everywhere "under a handler below a C callback" handler_below_c;
+            everywhere "below a C callback under a handler" c_below_handler;
+            everywhere "under a shallow effect handler" under_a_shallow_handler;
             everywhere "in a generator" in_a_generator;
           ] );
       ( "elsewhere",
         [
-          case "outside its pool" from_outside_its_pool;
-          case "in a finaliser" in_a_finaliser;
-          case "at exit" at_exit_of_the_program;
-          case "the whole library below C" whole_library_below_c;
-          case "many waits below C" many_waits_below_c;
-          case "begun in a pool, ended in none" goes_on_in_no_pool;
+          case "a thread outside the pool awaits a task" from_outside_its_pool;
+          case "a finaliser awaits a task" in_a_finaliser;
+          case "a function of at_exit awaits a task" at_exit_of_the_program;
+          case "the whole library works below a C callback" whole_library_below_c;
+          case "many waits end below a C callback" many_waits_below_c;
+          case "a suspended function goes on in a domain of no pool" goes_on_in_no_pool;
         ] );
       ( "two waits",
         [
-          case "from tasks" from_two_tasks;
-          case "from tasks, threads and domains" from_tasks_threads_and_domains;
-          case "of a failure" failure_reaches_both;
-          case ~seconds:60 "while one runs it, pool of 1"
+          case "two tasks await one task" from_two_tasks;
+          case "tasks, threads and domains await one task" from_tasks_threads_and_domains;
+          case "a failure reaches both awaiters" failure_reaches_both;
+          case ~seconds:60 "a second awaiter comes while the first runs the task, 1 worker"
             (while_its_awaiter_runs_it ~others:1 ~rounds:10_000 1);
-          case ~seconds:60 "while one runs it, pool of 2"
+          case ~seconds:60 "a second awaiter comes while the first runs the task, 2 workers"
             (while_its_awaiter_runs_it ~others:1 ~rounds:10_000 2);
-          case ~seconds:60 "two, while one runs it"
+          case ~seconds:60 "two more awaiters come while the first runs the task"
             (while_its_awaiter_runs_it ~others:2 ~rounds:500 1);
         ] );
     ]

@@ -375,53 +375,55 @@ let () =
     [
       ( "the worker goes on",
         [
-          each "with what the call waits for" keeps_the_worker_busy;
-          each "with other tasks" sleeps_beside_work;
-          each "a hundred at once" hundred_at_once;
+          each "it runs the task that the call waits for" keeps_the_worker_busy;
+          each "it runs other tasks" sleeps_beside_work;
+          each "a hundred calls wait at once" hundred_at_once;
           each "calls that wait for each other" calls_that_wait_for_each_other;
-          each "Stdlib mutex and condition" stdlib_locks;
+          each "calls wait by the stdlib's mutex and condition" stdlib_locks;
         ] );
       ( "the only domain is blocked",
         [
-          case "a caller leaves a task" (on_pools [ 2 ] left_by_a_caller);
-          case "a task starts others and waits" (on_pools [ 2 ] started_by_a_task_that_waits);
+          case "a task that its caller left behind is run" (on_pools [ 2 ] left_by_a_caller);
+          case "tasks of a task that waits are run" (on_pools [ 2 ] started_by_a_task_that_waits);
         ] );
       ( "results",
         [
-          each "value" gives_its_result;
-          each "exception" raises;
-          each "backtrace" raises_with_origin;
-          each "order" sees_what_came_before;
+          each "the call returns its value" gives_its_result;
+          each "the call raises its exception" raises;
+          each "the exception keeps its backtrace" raises_with_origin;
+          each "the call sees all that was written before it" sees_what_came_before;
         ] );
       ( "where",
         [
-          each "a thread of its own" in_a_thread_of_its_own;
-          case "outside a task, in place" outside_a_task_in_place;
-          each "nested" nested;
-          each "below C, in regions, in loops" where_no_task_can_suspend;
-          case "from many pools" from_many_pools;
-          case "where no domain is to be had" without_a_domain;
+          each "the call runs in a thread of its own" in_a_thread_of_its_own;
+          case "outside a task the call runs in the calling thread" outside_a_task_in_place;
+          each "a blocking call makes another" nested;
+          each "calls below C callbacks, in team calls and in loops" where_no_task_can_suspend;
+          case "calls from many pools" from_many_pools;
+          case "calls where no domain can be started" without_a_domain;
         ] );
       ( "cost",
         [
           case "blocked calls burn no CPU" (on_pools [ 2 ] blocked_calls_burn_nothing);
-          case "nothing is left" nothing_is_left;
-          case "nor a domain for each thread that calls leave" (on_pools [ 2 ] call_leaves_a_thread);
-          case "ends without a pause" ends_without_a_pause;
-          case "comes and goes" (on_pools [ 2 ] comes_and_goes);
+          case "threads end after their calls" nothing_is_left;
+          case "calls share one domain though they leave threads behind"
+            (on_pools [ 2 ] call_leaves_a_thread);
+          case "the end of the blocking domain holds up no collection" ends_without_a_pause;
+          case "calls come just as the blocking domain ends" (on_pools [ 2 ] comes_and_goes);
         ] );
       ( "cancellation",
         [
-          each "ends the wait" is_cancelled;
-          each "by a deadline" has_a_deadline;
-          each "before the call" is_not_made;
-          case "Pool.close" close_does_not_wait_for_the_cancelled;
+          each "a cancelled task stops waiting for its call" is_cancelled;
+          each "a deadline ends the wait for a call" has_a_deadline;
+          each "a task that is cancelled already makes no call" is_not_made;
+          case "Pool.close does not wait for a cancelled call"
+            close_does_not_wait_for_the_cancelled;
         ] );
       ( "ends",
         [
-          case "Pool.close waits" close_waits;
-          case "the program does not" ends_at_once;
-          case "beside a finaliser that raises" beside_a_raising_finaliser;
-          case "Ctrl-C" is_interrupted;
+          case "Pool.close waits for calls" close_waits;
+          case "the program ends without waiting for calls" ends_at_once;
+          case "a finaliser raises during a call" beside_a_raising_finaliser;
+          case "Ctrl-C ends the wait for a call" is_interrupted;
         ] );
     ]

@@ -236,21 +236,22 @@ let () =
     [
       ( "quota",
         [
-          case "one hierarchy" one_hierarchy;
-          case "fractions" fractions;
-          case "hybrid" hybrid;
-          case "nested" nested;
-          case "mounts with a root" rooted_mounts;
-          case "foreign mount" foreign_mount;
-          case "odd names" odd_names;
-          case "garbage" garbage;
-          case "missing files" missing;
+          case "a quota of one hierarchy, v2 or v1" one_hierarchy;
+          case "a quota of a fraction of a CPU" fractions;
+          case "a quota where v1 and v2 are both mounted" hybrid;
+          case "the smallest quota of nested groups" nested;
+          case "mounts whose root is a group" rooted_mounts;
+          case "a mount of another group is left out" foreign_mount;
+          case "paths with odd characters" odd_names;
+          case "files that hold no number" garbage;
+          case "files that are missing" missing;
         ] );
       ( "environment",
         [
-          case "MUSTER_DOMAINS" override;
-          case "OCAMLRUNPARAM" runtime_limit;
-          case "CAMLRUNPARAM" older_variable;
+          case "MUSTER_DOMAINS overrides the number" override;
+          case "the runtime's limit in OCAMLRUNPARAM counts" runtime_limit;
+          case "the runtime's limit in CAMLRUNPARAM counts" older_variable;
         ] );
-      ("machine", [ case "agrees with itself" this_machine; case "cost" cost ]);
+      ("machine", [ case "this machine's report agrees with the other functions"
+        this_machine; case "asking for the number is cheap" cost ]);
     ]

@@ -250,22 +250,29 @@ let () =
     [
       ( "backtrace",
         [
-          case "names the origin" (on_each_count backtrace_of_origin);
-          case "from every worker" (on_pools [ 3; 8 ] backtrace_from_every_worker);
-          case "follows the caller" (on_each_count recording_follows_the_caller);
-          case "is the caller's own" recording_is_the_callers_own;
+          case "a backtrace names the origin of the exception" (on_each_count backtrace_of_origin);
+          case "a backtrace comes from every worker"
+            (on_pools [ 3; 8 ] backtrace_from_every_worker);
+          case "workers record backtraces where their caller does"
+            (on_each_count recording_follows_the_caller);
+          case "each of two callers keeps its own recording" recording_is_the_callers_own;
         ] );
       ( "which",
         [
-          case "raised from everywhere" (on_each_count raises_from_everywhere);
-          case "smallest index wins" (on_each_count smallest_index_wins);
-          case "left of both wins" (on_each_count left_of_both_wins);
-          case "left is not cancelled" (on_each_count left_subtree_is_not_cancelled);
+          case "every way to fail raises and leaves the pool usable"
+            (on_each_count raises_from_everywhere);
+          case "of several exceptions that of the smallest index is raised"
+            (on_each_count smallest_index_wins);
+          case "of both, the left exception is raised" (on_each_count left_of_both_wins);
+          case "an exception cancels nothing to its left"
+            (on_each_count left_subtree_is_not_cancelled);
         ] );
       ( "who has ended",
         [
-          case "every child that began" (on_each_count join_waits_for_every_child);
-          case "siblings not started are skipped" unstarted_siblings_are_skipped;
-          case "most of a loop is skipped" (on_each_count most_of_a_loop_is_skipped);
+          case "a call that raises waits for every branch that began"
+            (on_each_count join_waits_for_every_child);
+          case "branches that have not begun are skipped" unstarted_siblings_are_skipped;
+          case "most of a loop is skipped after an exception"
+            (on_each_count most_of_a_loop_is_skipped);
         ] );
     ]

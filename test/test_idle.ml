@@ -202,37 +202,44 @@ let () =
     [
       ( "CPU",
         [
-          case "main awaits, default pool" main_awaits_default_pool;
-          case "main awaits" (waits ~limit:0.025 ~at_least:0.4 main_awaits);
-          case "Pool.run awaits" (waits ~limit:0.025 ~at_least:0.4 run_awaits);
-          case "another domain" (waits ~limit:0.025 ~at_least:0.4 another_domain_awaits);
-          case "a systhread awaits" (waits ~limit:0.025 ~at_least:0.4 thread_awaits);
-          case "500 systhreads wait" many_threads_wait;
-          case "20 systhreads wait, and deadlines pass" deadlines_in_rows;
-          case "await below C" (waits ~limit:0.025 ~at_least:0.4 awaits_below_c);
-          case "join of both" (waits ~limit:0.025 ~at_least:0.4 join_of_both);
-          case "join of a loop" (waits ~limit:0.025 ~at_least:0.4 join_of_a_loop);
-          case "join of a region" (waits ~limit:0.025 ~at_least:0.4 join_of_a_region);
-          case "outside caller of a busy pool"
+          case "the main thread awaits a task of the default pool" main_awaits_default_pool;
+          case "the main thread awaits a task" (waits ~limit:0.025 ~at_least:0.4 main_awaits);
+          case "the function of Pool.run awaits a task"
+            (waits ~limit:0.025 ~at_least:0.4 run_awaits);
+          case "another domain awaits a task"
+            (waits ~limit:0.025 ~at_least:0.4 another_domain_awaits);
+          case "a systhread awaits a task" (waits ~limit:0.025 ~at_least:0.4 thread_awaits);
+          case "500 systhreads await tasks" many_threads_wait;
+          case "20 systhreads await tasks while deadlines pass" deadlines_in_rows;
+          case "a task is awaited below a C callback"
+            (waits ~limit:0.025 ~at_least:0.4 awaits_below_c);
+          case "both waits for its right branch" (waits ~limit:0.025 ~at_least:0.4 join_of_both);
+          case "a loop waits for its last iterations"
+            (waits ~limit:0.025 ~at_least:0.4 join_of_a_loop);
+          case "a team call waits for its last slice"
+            (waits ~limit:0.025 ~at_least:0.4 join_of_a_region);
+          case "a thread waits for a busy pool"
             (waits ~limit:0.1 ~at_least:0.6 outside_caller_of_a_busy_pool);
-          case "idle pool" (waits ~limit:0.01 ~at_least:0.5 idle_after_a_while);
-          case "idle pool of eight" (fun () -> best_of 4 idle_of_eight);
-          case "close of an idle pool" close_of_an_idle_pool_is_quick;
+          case "a pool has no work" (waits ~limit:0.01 ~at_least:0.5 idle_after_a_while);
+          case "a pool of eight workers has no work" (fun () -> best_of 4 idle_of_eight);
+          case "an idle pool is closed at once" close_of_an_idle_pool_is_quick;
         ] );
       ( "ends at once",
         [
-          case "after work" (ends_at_once "end-after-work" (WEXITED 0));
-          case "with little address space" bounded_address_space;
-          case "without threads" no_threads;
-          case "without descriptors" no_descriptors;
-          case "beside a sleeping task" (ends_at_once "end-beside-sleeper" (WEXITED 0));
-          case "by exit" (ends_at_once "exit-with-3" (WEXITED 3));
-          case "by an exception" (ends_at_once "fail-uncaught" (WEXITED 2));
+          case "the program ends after its work" (ends_at_once "end-after-work" (WEXITED 0));
+          case "the program ends though address space is scarce" bounded_address_space;
+          case "the program works and ends where no thread can start" no_threads;
+          case "the program works and ends without file descriptors" no_descriptors;
+          case "the program ends though a task sleeps"
+            (ends_at_once "end-beside-sleeper" (WEXITED 0));
+          case "the program ends by exit" (ends_at_once "exit-with-3" (WEXITED 3));
+          case "the program ends by an exception" (ends_at_once "fail-uncaught" (WEXITED 2));
         ] );
       ( "Ctrl-C while awaiting",
         [
-          case "ends the program" (interrupted_ends "await-sleeper" killed_by_signal);
-          case "is Sys.Break when caught"
+          case "Ctrl-C ends a program that awaits a task"
+            (interrupted_ends "await-sleeper" killed_by_signal);
+          case "Ctrl-C raises Sys.Break in an await"
             (interrupted_ends "await-sleeper-catching-break" caught_break);
         ] );
     ]

@@ -395,19 +395,23 @@ let () =
     [
       ( "from anywhere",
         [
-          case "Stack_overflow" (on_each_count stack_overflow);
-          case "Out_of_memory" (on_each_count out_of_memory);
-          case "Sys.Break raised" (on_each_count break_raised);
-          case "Ctrl-C while busy" (on_each_count ctrl_c_while_busy);
-          case "Ctrl-C while a region's caller waits"
+          case "Stack_overflow is raised through every call" (on_each_count stack_overflow);
+          case "Out_of_memory is raised through every call" (on_each_count out_of_memory);
+          case "Sys.Break is raised through every call" (on_each_count break_raised);
+          case "Ctrl-C while all workers are busy" (on_each_count ctrl_c_while_busy);
+          case "Ctrl-C while the caller of a team call waits"
             (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
-          case "Ctrl-C after what the caller waits for" (on_each_count break_after_a_grant);
-          case "Ctrl-C while a task is awaited that fails later" interrupted_await;
-          case "Ctrl-C cancels what the caller waits for" (on_each_count cancels_what_it_waits_for);
-          case "while a cancelled scope waits" (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
-          case "whoever looks for work" strikes_at_rest;
-          case "a pool within another" strikes_in_nested_runs;
-          case "a handler that waits on top of a sleep" handler_waits;
-          case "alarms of the collector" alarms_of_the_collector;
+          case "Ctrl-C just after the event that the caller waits for"
+            (on_each_count break_after_a_grant);
+          case "Ctrl-C while a caller awaits a task that fails later" interrupted_await;
+          case "Ctrl-C cancels the tasks that the caller waits for"
+            (on_each_count cancels_what_it_waits_for);
+          case "Ctrl-C while a cancelled scope waits for its tasks"
+            (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
+          case "Ctrl-C while a worker looks for work" strikes_at_rest;
+          case "Ctrl-C in a pool's call within another pool's" strikes_in_nested_runs;
+          case "a signal handler waits in a thread that sleeps" handler_waits;
+          case "an alarm of the collector raises in a domain that is about to end"
+            alarms_of_the_collector;
         ] );
     ]

@@ -86,7 +86,7 @@ let cancelled_across_pools pool =
 let () =
   Alcotest.run "joined threads"
     [
-      ( "a thread that its resident joins",
+      ( "a thread that its pool's domain joins",
         [
           case "the thread waits within the pool" (on_two within);
           case "the thread waits within a scope" (on_two within_scope);

@@ -436,23 +436,24 @@ let () =
       ("like the standard library", List.concat_map properties [ 1; 2; 3; 4; 5; 6; 7; 8 ]);
       ( "same bits on 1, 2, 3 and 8 domains",
         [
-          case "reduce" float_reduce_is_deterministic;
-          case "scan" float_scan_is_deterministic;
-          case "uneven reduce" uneven_float_reduce;
+          case "a reduction of floats" float_reduce_is_deterministic;
+          case "a scan of floats" float_scan_is_deterministic;
+          case "a reduction of floats with uneven costs" uneven_float_reduce;
         ] );
       ( "limits",
         [
           case "a scan loses no exception" (on_some_counts scan_keeps_exceptions);
-          case "the ends of the integers" (on_some_counts ends_of_the_integers);
-          case "the ends of the integers, outside a pool" ends_of_the_integers;
-          case "every integer" (on_some_counts every_integer);
-          case "the leaves cover the range" leaves_cover_the_range;
-          case ~seconds:20 "the right half of every integer" right_half_is_begun;
-          case ~seconds:20 "a few that have become long" few_that_have_become_long;
-          case ~seconds:20 "a long second half" long_second_half;
-          case ~seconds:20 "all begin at once" all_begin_at_once;
-          case "bad grain" bad_grain;
+          case "loops reach min_int and max_int" (on_some_counts ends_of_the_integers);
+          case "loops reach min_int and max_int, outside a pool" ends_of_the_integers;
+          case "a loop over all integers ends at an exception" (on_some_counts every_integer);
+          case "the leaves of a reduction cover the range" leaves_cover_the_range;
+          case ~seconds:20 "the right half of a reduction over all integers begins"
+            right_half_is_begun;
+          case ~seconds:20 "a few iterations that became long are shared" few_that_have_become_long;
+          case ~seconds:20 "a second half that became long is shared" long_second_half;
+          case ~seconds:20 "dear iterations begin at once" all_begin_at_once;
+          case "a grain below 1 is refused" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
-          case "a grain beyond the range" grain_beyond_the_range;
+          case "a loop no longer than its grain stays with its caller" grain_beyond_the_range;
         ] );
     ]

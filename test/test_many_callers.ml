@@ -453,35 +453,37 @@ let () =
     [
       ( "one more caller",
         [
-          crowd_case "run" run;
+          crowd_case "Pool.run" run;
           crowd_case "forks" (in_it forks);
           crowd_case "loops" (in_it loops);
           crowd_case "tasks" (in_it tasks);
           crowd_case "scopes" (in_it scopes);
-          crowd_case "teams" teams;
-          case "the pool's domains help" with_residents;
+          crowd_case "team calls" teams;
+          case "the pool's domains help a caller" with_residents;
           case "a scope's code counts as its caller" scopes_are_their_callers;
-          crowd_case "cancelled" (in_it cancelled);
+          crowd_case "a caller's code is cancelled" (in_it cancelled);
           case "the innermost pool is the current one" innermost;
           crowd_case "a caller that comes back through another pool" back;
           crowd_case "a cancelled caller raises once" (in_it told_once);
-          crowd_case "hooks" (in_it hooks);
-          crowd_case "checkpoints" (fun pool -> in_it (fun () -> checkpoints pool) pool);
-          crowd_case "long loops" (fun pool -> in_it (fun () -> long_loops pool) pool);
+          crowd_case "on_cancel in a caller" (in_it hooks);
+          crowd_case "checkpoints in a caller"
+            (fun pool -> in_it (fun () -> checkpoints pool) pool);
+          crowd_case "long loops in a caller" (fun pool -> in_it (fun () -> long_loops pool) pool);
           case "a caller's storage is given back" storage_is_given_back;
           case "an asynchronous exception in a caller" struck;
           case "tasks that callers leave behind are run" left_over;
-          case "close waits for all callers" closing;
+          case "Pool.close waits for all callers" closing;
         ] );
-      ( "as many as there can be",
+      ( "as many callers as there can be",
         [
-          full_case "run" run;
+          full_case "Pool.run" run;
           full_case "forks" (in_it forks);
           full_case "loops" (in_it loops);
           full_case "tasks" (in_it tasks);
           full_case "scopes" (in_it scopes);
-          full_case "teams" teams;
+          full_case "team calls" teams;
           case "a broadcast waits for busy callers" broadcast;
-          case ~seconds:10 "broadcast is cancelled" cancelled_broadcast;
+          case ~seconds:10 "a broadcast that waits for busy callers is cancelled"
+            cancelled_broadcast;
         ] );
     ]

@@ -595,58 +595,59 @@ let () =
     [
       ( "size",
         [
-          case "is capped by the machine" size_is_capped_by_the_machine;
-          case "oversubscribe insists" oversubscribe_insists;
-          case "unasked" unasked_size_is_the_machine's;
-          case "fewer than one domain" fewer_than_one_domain;
-          case "minor heap words" minor_heap_words;
-          case "minor heap words by Gc.set" gc_set;
-          case "Gc.set beside workers" gc_set_beside_workers;
-          case "Gc.set afterwards" gc_set_afterwards;
-          case "random numbers" random_numbers;
-          case "a generator for each worker" generators;
-          case "a domain refused once" refused_once;
-          case "more domains than the runtime has" more_domains_than_the_runtime_has;
-          case "every domain taken by others" every_domain_taken;
-          case "hired by two at once" hired_by_two_at_once;
+          case "the size is at most the machine's CPUs" size_is_capped_by_the_machine;
+          case "oversubscribe gives more workers than CPUs" oversubscribe_insists;
+          case "the default size is the machine's" unasked_size_is_the_machine's;
+          case "fewer than one domain are refused" fewer_than_one_domain;
+          case "minor_heap_words sets the workers' heaps" minor_heap_words;
+          case "workers have the heap size that Gc.set gave their creator" gc_set;
+          case "Gc.set beside workers that size their heaps is kept" gc_set_beside_workers;
+          case "Gc.set after the pool's creation is kept" gc_set_afterwards;
+          case "a pool leaves the program's random numbers as they are" random_numbers;
+          case "each worker draws other random numbers" generators;
+          case "a domain that could not start starts later" refused_once;
+          case "more domains than the runtime has are asked for" more_domains_than_the_runtime_has;
+          case "a pool works where other code has all domains" every_domain_taken;
+          case "two callers want a domain for their tasks at once" hired_by_two_at_once;
         ] );
       ( "default",
         [
-          case "is one, and works anywhere" default_pool;
-          case "MUSTER_DOMAINS" default_size_by_environment;
-          case "MUSTER_DOMAINS that is no number" bad_environment;
-          case "has all its workers, though several want it first" default_for_several_at_once;
-          case "not for a thread that another left behind" thread_left_behind;
-          case "for a thread beside one in another pool" outside_beside_another;
-          case "not for one that found no place" crowds_of_two_pools;
+          case "there is one default pool, which works anywhere" default_pool;
+          case "MUSTER_DOMAINS sets the default pool's size" default_size_by_environment;
+          case "a MUSTER_DOMAINS that is no number is refused" bad_environment;
+          case "the default pool has all its workers, though several domains start it"
+            default_for_several_at_once;
+          case "a thread that is left behind in a pool keeps that pool" thread_left_behind;
+          case "a thread beside one in another pool gets the default pool" outside_beside_another;
+          case "more callers than places each keep their pool" crowds_of_two_pools;
         ] );
       ( "name",
         [
-          case "find" find_by_name;
-          case "find one that begins" closed_as_soon_as_found;
-          case "find one that closes" not_found_while_it_closes;
+          case "find gives an open pool of the name" find_by_name;
+          case "a pool may be closed as soon as find gives it" closed_as_soon_as_found;
+          case "find gives no pool that closes" not_found_while_it_closes;
         ] );
       ( "close",
         [
           case "with_ closes on an exception" with_closes_on_exception;
-          case "is idempotent" close_is_idempotent;
-          case "later use names the pool" use_after_close;
-          case "waits for a running task" close_waits_for_running_tasks;
-          case "waits for tasks nobody awaits" close_waits_for_unawaited_tasks;
-          case "from several domains" close_from_several_domains;
-          case "beside runs" close_beside_runs;
-          case "beside threads that are within" close_beside_threads;
-          case "within a task of the pool" close_within_own_task;
-          case "joins every domain" close_joins_every_domain;
-          case "so does each of several" several_close_at_once;
-          case "though functions of Domain.at_exit raise" close_beside_raising_ends;
+          case "closing twice does nothing" close_is_idempotent;
+          case "a later use raises an error with the pool's name" use_after_close;
+          case "close waits for a running task" close_waits_for_running_tasks;
+          case "close waits for tasks that nobody awaits" close_waits_for_unawaited_tasks;
+          case "several domains close a pool at once" close_from_several_domains;
+          case "close beside calls of Pool.run" close_beside_runs;
+          case "close beside threads that work in the pool" close_beside_threads;
+          case "close within a task of the pool is refused" close_within_own_task;
+          case "close joins every domain" close_joins_every_domain;
+          case "several calls of close all join the domains" several_close_at_once;
+          case "close ends though functions of Domain.at_exit raise" close_beside_raising_ends;
         ] );
       ( "stats",
         [
-          case "tell of no domain in a pool of one" stats_of_one_worker;
-          case "grow" stats_grow;
-          case "agree" stats_agree;
-          case "tell of one pool, whatever others are called" stats_of_one_name;
-          case "tell of idleness" stats_tell_of_idleness;
+          case "a pool of one starts no domain" stats_of_one_worker;
+          case "counts grow with the work" stats_grow;
+          case "counts agree with each other" stats_agree;
+          case "statistics are of one pool among several of its name" stats_of_one_name;
+          case "statistics tell that domains have ended" stats_tell_of_idleness;
         ] );
     ]

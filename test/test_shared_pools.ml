@@ -337,31 +337,33 @@ let () =
     [
       ( "one pool",
         [
-          case "several domains" several_domains;
-          case "several systhreads" several_threads;
-          case "domains, each with systhreads" domains_and_threads;
-          case ~seconds:120 "systhreads are left nothing" threads_are_left_nothing;
-          case "the default pool from everywhere" default_pool_from_everywhere;
-          case "systhreads within tasks" threads_within_tasks;
-          case "a systhread beside its worker" thread_beside_its_worker;
-          case "a task awaited by its own systhread" task_awaited_by_a_thread_it_made;
-          case "run within run" run_within_run;
-          case "a worker waits for a task from outside" resident_waits_for_an_outside_task;
-          case "loops of a systhread beside another" loops_beside_another_thread;
-          case "an outside task beside both"
+          case "several domains share a pool" several_domains;
+          case "several systhreads share a pool" several_threads;
+          case "domains with several systhreads each share a pool" domains_and_threads;
+          case ~seconds:120 "systhreads that end leave nothing in the pool"
+            threads_are_left_nothing;
+          case "domains and systhreads use the default pool" default_pool_from_everywhere;
+          case "systhreads that tasks start use the pool" threads_within_tasks;
+          case "a systhread calls the pool whose worker runs beside it" thread_beside_its_worker;
+          case "a systhread awaits the task that started it" task_awaited_by_a_thread_it_made;
+          case "Pool.run within Pool.run" run_within_run;
+          case "a worker awaits a task from outside" resident_waits_for_an_outside_task;
+          case "a systhread runs loops beside another" loops_beside_another_thread;
+          case "a task from outside is run beside endless forks"
             (served_beside_forks (fun () -> ignore (Muster.both ignore ignore)));
-          case "an outside task beside loops"
+          case "a task from outside is run beside endless loops"
             (served_beside_forks (fun () -> Muster.parallel_for ~start:1 ~finish:50 ignore));
-          case "a worker's slice that waits" share_that_waits;
+          case "a caller takes on tasks while a worker's slice waits" share_that_waits;
           case "tasks woken by all workers from outside go on" woken_from_outside_by_all;
         ] );
       ( "several pools",
         [
-          case "one within a task of another" pool_within_a_task_of_another;
-          case "each within the other" pools_in_each_other;
-          case "each within the other, both ways" pools_in_each_other_both_ways;
-          case "a task of another" task_of_another_pool;
-          case "opened within tasks" pools_opened_within_tasks;
-          case "closed beside a systhread" thread_beside_pools_that_close;
+          case "a task runs a function in another pool" pool_within_a_task_of_another;
+          case "two pools run functions in each other" pools_in_each_other;
+          case "two pools run functions in each other at the same time"
+            pools_in_each_other_both_ways;
+          case "a task awaits a task of another pool" task_of_another_pool;
+          case "tasks open pools and close them" pools_opened_within_tasks;
+          case "pools close beside a systhread that uses them" thread_beside_pools_that_close;
         ] );
     ]

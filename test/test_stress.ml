@@ -40,10 +40,10 @@ let () =
   Alcotest.run "stress"
     [
       ("a fixed seed", [ on 1 1; on 2 2; on 3 3; on 8 8 ]);
-      ( "soak",
+      ( "random task graphs for a minute",
         List.map
           (fun seed -> case ~seconds:220 (string_of_int seed) (soak seed))
           (if flipped then [] else [ 4; 5; 6; 7 ]) );
-      ("Ctrl-C", [ case ~seconds:220 "ends a soak" interrupted_soak ]);
+      ("Ctrl-C", [ case ~seconds:220 "Ctrl-C ends random task graphs" interrupted_soak ]);
       ("a new seed", [ on 2 random_seed; on 3 random_seed ]);
     ]

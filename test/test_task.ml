@@ -291,46 +291,49 @@ let () =
     [
       ( "both",
         [
-          case "gives both" (on_each_count both_gives_both);
-          case "outside a pool" both_gives_both;
-          case "at every call" (on_each_count both_at_every_call);
-          case "runs each side once" (on_each_count each_side_once);
-          case "a million deep" deep_both;
+          case "both gives both results" (on_each_count both_gives_both);
+          case "both works outside a pool" both_gives_both;
+          case "a fork at every call of a recursion" (on_each_count both_at_every_call);
+          case "each branch runs once" (on_each_count each_side_once);
+          case "a recursion a million deep" deep_both;
         ] );
       ( "async",
         [
-          case "await in order" (on_each_count async_await);
-          case "await in reverse" (on_each_count await_in_reverse);
-          case "outside a pool" async_await;
-          case "runs once" (on_each_count async_runs_once);
-          case "at every call" (on_each_count async_at_every_call);
-          case "collected at any point" (on_each_count collected_at_any_point);
-          case "a million queued" million_queued;
-          case "results are let go" results_are_let_go;
-          case "await within await" (on_each_count await_chain);
-          case "a chain of dependencies" (on_each_count await_dependencies);
-          case ~seconds:20 "a row of them starves no other caller" rows_starve_no_other_caller;
+          case "tasks are awaited in order" (on_each_count async_await);
+          case "tasks are awaited in reverse" (on_each_count await_in_reverse);
+          case "both works outside a pool" async_await;
+          case "a task runs once" (on_each_count async_runs_once);
+          case "a fork at every call of a recursion" (on_each_count async_at_every_call);
+          case "the collector runs at any point of a task" (on_each_count collected_at_any_point);
+          case "a million tasks are queued" million_queued;
+          case "results can be collected" results_are_let_go;
+          case "an awaited task awaits another" (on_each_count await_chain);
+          case "a chain of tasks, each of which awaits the one before"
+            (on_each_count await_dependencies);
+          case ~seconds:20 "a caller that starts tasks in a row starves no other caller"
+            rows_starve_no_other_caller;
         ] );
       ( "all",
         [
-          case "keeps the order" (on_each_count all_in_order);
-          case "raises the leftmost exception" (on_each_count all_raises_leftmost);
-          case "ends every child first" (on_each_count all_ends_before_raising);
+          case "all keeps the order of its results" (on_each_count all_in_order);
+          case "all raises the leftmost exception" (on_each_count all_raises_leftmost);
+          case "all raises once every task has ended" (on_each_count all_ends_before_raising);
         ] );
       ( "first",
         [
-          case "takes a success" (on_each_count first_success);
-          case "all fail" (on_each_count first_all_fail);
-          case "leftmost, though last in time" (on_each_count first_leftmost_though_last);
-          case "of none" first_of_none;
-          case "in time" first_in_time;
-          case "leaves none running" (on_each_count first_leaves_none_running);
+          case "first returns the result of a success" (on_each_count first_success);
+          case "first raises the leftmost exception if all fail" (on_each_count first_all_fail);
+          case "first raises the leftmost exception, though it was the last"
+            (on_each_count first_leftmost_though_last);
+          case "first of no functions is refused" first_of_none;
+          case "first returns as soon as one succeeds" first_in_time;
+          case "first leaves no task running" (on_each_count first_leaves_none_running);
         ] );
       ( "nesting",
         [
-          case "loop in both in async" (on_each_count loop_in_both_in_async);
+          case "a loop in a branch of both in a task" (on_each_count loop_in_both_in_async);
           case "loops in loops" (on_each_count loops_in_loops);
-          case "everything" (on_each_count everything_nested);
-          case "await within a loop" (on_each_count await_within_loop);
+          case "every call within every other" (on_each_count everything_nested);
+          case "iterations of a loop await tasks" (on_each_count await_within_loop);
         ] );
     ]

@@ -415,49 +415,53 @@ let () =
     [
       ( "exactly once",
         [
-          case "all calls, many sizes" (on_each_count use_all);
-          case "sizes about the pool's" (on_each_count small_sizes);
-          case "even slices" (on_each_count slices_are_even);
-          case "broadcast is simultaneous" (on_each_count broadcast_is_simultaneous);
-          case "many in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
-          case "plain writes are seen" (on_pools [ 1; 2; 3 ] regions_order_plain_writes);
-          case "unequal work" (on_each_count unequal_work);
-          case "nothing of it is kept" (on_each_count keeps_no_body);
-          case ~seconds:30 "shared with who comes" (fun () ->
+          case "every call runs each index once, for many sizes" (on_each_count use_all);
+          case "sizes near the number of workers" (on_each_count small_sizes);
+          case "slices differ by at most one index" (on_each_count slices_are_even);
+          case "a broadcast runs on all workers at once" (on_each_count broadcast_is_simultaneous);
+          case "many calls in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
+          case "plain writes of one call are seen in the next"
+            (on_pools [ 1; 2; 3 ] regions_order_plain_writes);
+          case "indices of unequal cost" (on_each_count unequal_work);
+          case "the pool keeps no function of a call" (on_each_count keeps_no_body);
+          case ~seconds:30 "a loop is shared with a worker that comes later" (fun () ->
               if not flipped then shared_with_who_comes ());
         ] );
       ( "short loops",
         [
-          case "stay with the caller" (on_pools [ 2; 3 ] often_alone);
-          case "turn dear" (on_pools [ 2; 3 ] turns_dear);
-          case "turn dear midway" (on_pools [ 2; 3 ] turns_dear_midway);
-          case "turn bad" (on_each_count turns_bad);
+          case "short loops stay with the caller" (on_pools [ 2; 3 ] often_alone);
+          case "a short loop that becomes dear is shared" (on_pools [ 2; 3 ] turns_dear);
+          case "a loop that becomes dear midway is shared" (on_pools [ 2; 3 ] turns_dear_midway);
+          case "a short loop raises midway" (on_each_count turns_bad);
         ]
         @ costs_at_random );
       ( "sizes",
         [
-          case "negative" (on_pools [ 1; 2 ] negative_sizes);
-          case "huge" (on_pools [ 1; 2; 3 ] huge_sizes);
+          case "negative sizes are refused" (on_pools [ 1; 2 ] negative_sizes);
+          case "loops over huge ranges" (on_pools [ 1; 2; 3 ] huge_sizes);
         ] );
       ( "callers",
         [
-          case "a task" (on_each_count from_a_task);
-          case "many tasks" (on_each_count from_many_tasks);
-          case "nested" (on_pools [ 1; 2; 3 ] nested);
-          case "nested thrice" (on_each_count nested_thrice);
-          case "tasks within regions" (on_each_count tasks_within_regions);
-          case "two pools" two_pools;
-          case "several domains" (on_pools [ 1; 2; 3 ] from_several_domains);
-          case "several systhreads" (on_pools [ 1; 2; 3 ] from_several_threads);
-          case "while the pool is busy" (on_pools [ 1; 2; 3 ] while_the_pool_is_busy);
+          case "a task calls" (on_each_count from_a_task);
+          case "many tasks call at once" (on_each_count from_many_tasks);
+          case "a call within a call" (on_pools [ 1; 2; 3 ] nested);
+          case "a call within a call within a call" (on_each_count nested_thrice);
+          case "slices start tasks" (on_each_count tasks_within_regions);
+          case "slices call another pool's team" two_pools;
+          case "several domains call at once" (on_pools [ 1; 2; 3 ] from_several_domains);
+          case "several systhreads call at once" (on_pools [ 1; 2; 3 ] from_several_threads);
+          case "a call comes while the pool is busy" (on_pools [ 1; 2; 3 ] while_the_pool_is_busy);
         ] );
       ( "exceptions",
         [
-          case "smallest worker wins" (on_each_count smallest_worker_wins);
-          case "all raise" (on_each_count broadcast_reaches_all_despite_exceptions);
-          case "right of it is skipped" (on_pools [ 1; 2; 3 ] right_of_it_is_skipped);
-          case "a deadline" (on_pools [ 1; 2; 3 ] slices_are_cancelled);
-          case "a failure beside a cancellation"
+          case "the exception of the smallest worker is raised"
+            (on_each_count smallest_worker_wins);
+          case "a broadcast reaches all workers though all raise"
+            (on_each_count broadcast_reaches_all_despite_exceptions);
+          case "indices right of an exception are skipped"
+            (on_pools [ 1; 2; 3 ] right_of_it_is_skipped);
+          case "slices are cancelled at a deadline" (on_pools [ 1; 2; 3 ] slices_are_cancelled);
+          case "a failure is raised beside a cancellation"
             (on_pools [ 2; 3; 8 ] failure_beside_a_cancellation);
         ]
         @ random_sizes );

@@ -307,22 +307,23 @@ let () =
     [
       ( "nobody waits",
         [
-          case "it runs" unawaited_runs;
-          case "it runs outside a pool" unawaited_outside_runs;
-          case "its failure is reported once" unawaited_is_reported_once;
-          case "an awaited failure is not" awaited_is_never_reported;
-          case "a failure awaited late is not" awaited_late_is_never_reported;
+          case "a task that nobody awaits runs" unawaited_runs;
+          case "a task that nobody awaits runs, started outside a pool" unawaited_outside_runs;
+          case "a failure that nobody awaits is reported once" unawaited_is_reported_once;
+          case "an awaited failure is not reported" awaited_is_never_reported;
+          case "a failure that is awaited late is not reported" awaited_late_is_never_reported;
           case "a failure whose waiter is cancelled is reported" its_waiter_is_cancelled;
-          case "a failure whose waiter may be cancelled" its_waiter_may_be_cancelled;
-          case "it is reported after the pool was idle" reported_after_idle;
-          case "it is reported while all are busy" reported_while_busy;
+          case "a failure whose waiter may be cancelled is raised or reported"
+            its_waiter_may_be_cancelled;
+          case "a failure is reported after the pool was idle" reported_after_idle;
+          case "a failure is reported while all workers are busy" reported_while_busy;
           case "awaited failures leave nothing behind" awaited_leaves_nothing;
-          case "the report has the origin" report_has_the_origin;
-          case "a raising handler" raising_handler_does_no_harm;
-          case "stderr by default" reported_on_stderr;
-          case "as the program ends" reported_at_the_end;
-          case "by a handler that exits" handler_exits;
-          case "a pool's end reports its own" closing_reports_its_own;
-          case "a pool closes while others fail" closing_beside_failures;
+          case "the report has the backtrace of the origin" report_has_the_origin;
+          case "a handler that raises does no harm" raising_handler_does_no_harm;
+          case "failures are printed on stderr by default" reported_on_stderr;
+          case "failures are reported when the program ends" reported_at_the_end;
+          case "a handler may call exit" handler_exits;
+          case "closing a pool reports its own failures" closing_reports_its_own;
+          case "a pool closes while tasks of others fail" closing_beside_failures;
         ] );
     ]

@@ -48,6 +48,6 @@ let () =
        [
          Harness.case "every function has a row, or takes nothing bad" every_function;
          Harness.case "every row is of a function that there is" no_other;
-         Harness.case "what takes nothing bad has no row that raises" harmless_has_no_row;
+         Harness.case "a function without bad input has no row that raises" harmless_has_no_row;
        ] )
     :: with_rows)

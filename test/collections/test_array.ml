@@ -310,5 +310,5 @@ let () =
       of_elements "mixed" mixed;
       of_elements "options" options;
       ("effects", properties effects);
-      ("long", [ case "beside collections" beside_collections ]);
+      ("long", [ case "long arrays beside collections" beside_collections ]);
     ]

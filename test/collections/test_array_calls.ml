@@ -310,15 +310,24 @@ let () =
   Alcotest.run "array calls"
     [
       ("shared", shared);
-      ("in place", [ case "what is short runs in place, in order" stays ]);
-      ("long results", [ case "are whole" long_results ]);
-      ("searches", [ case "stop, 1 domain" (stops_early 1); case "stop, 3 domains" (stops_early 3) ]);
+      ("in place", [ case "calls of short arrays run in place, in order" stays ]);
+      ("long results", [ case "long results are whole" long_results ]);
+      ( "searches",
+        [
+          case "searches stop early, 1 domain" (stops_early 1);
+          case "searches stop early, 3 domains" (stops_early 3);
+        ] );
       ( "cancellation",
         [
-          case "between two chunks" cancels;
-          case "of comparisons that have become long" cancels_what_has_become_long;
-          case "of short scans" cancels_short_scans;
+          case "a call is cancelled between two chunks" cancels;
+          case "a sort whose comparisons became long is cancelled" cancels_what_has_become_long;
+          case "short scans are cancelled" cancels_short_scans;
         ] );
       ("reductions", [ case "the same bits on any number of domains" same_bits ]);
-      ("errors", [ case "the stdlib's" errors; case "ours" own_errors; case "no memory" no_memory ]);
+      ( "errors",
+        [
+          case "the stdlib's errors" errors;
+          case "errors of functions that the stdlib does not have" own_errors;
+          case "Out_of_memory for results that are too long" no_memory;
+        ] );
     ]

@@ -250,6 +250,6 @@ let () =
       ("Bytes and String", characters);
       ("Bigarray", bigarrays);
       ("have become long", become_long);
-      ("remembered", [ case "short lists" remembered ]);
-      ("moving over", [ case "a program for the stdlib's modules" moves_over ]);
+      ("remembered", [ case "the cost of short lists is remembered" remembered ]);
+      ("moving over", [ case "a program for the stdlib's modules runs with ours" moves_over ]);
     ]

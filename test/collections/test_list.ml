@@ -441,15 +441,15 @@ let () =
       ("sorting", properties ~count:15 "sorting" laws_of_sorting);
       ( "more",
         [
-          case "different lengths" (fun () -> run_on 2 different_lengths);
-          case "bad arguments" bad_arguments;
+          case "lists of different lengths are refused" (fun () -> run_on 2 different_lengths);
+          case "bad arguments are refused" bad_arguments;
           case "sums of floats have the same bits" same_bits;
           case "the same brackets at every length" same_brackets;
-          case "the first failure of a fold" first_failure_of_fold;
-          case "a million elements, little stack" deep;
-          case "no or one element: no more allocation" no_more_allocation;
-          case "shared by two domains" shared;
-          case "short functions that become slow" grown_slow;
-          case "cancelled" cancelled;
+          case "a fold raises its first failure" first_failure_of_fold;
+          case "a million elements need little stack" deep;
+          case "no or one element allocate no more than the stdlib" no_more_allocation;
+          case "two domains share a call" shared;
+          case "calls are shared once their function becomes slow" grown_slow;
+          case "calls are cancelled" cancelled;
         ] );
     ]

@@ -191,16 +191,16 @@ let () =
     [
       ( "long lists",
         [
-          case "on 1 domain" (all_lengths 1);
-          case "on 2" (all_lengths 2);
-          case "on 4" (all_lengths 4);
-          case "scans on 1" (scans 1);
-          case "scans on 4" (scans 4);
-          case "scans that raise, on 1" (failing_scans 1);
-          case "scans that raise, on 3" (failing_scans 3);
-          case "survive collections" survive;
-          case "are not promoted" few_promoted;
-          case "short bodies that become slow" grown_slow;
-          case "a pool of one remembers" alone_and_known;
+          case "all functions, 1 domain" (all_lengths 1);
+          case "all functions, 2 domains" (all_lengths 2);
+          case "all functions, 4 domains" (all_lengths 4);
+          case "scans, 1 domain" (scans 1);
+          case "scans, 4 domains" (scans 4);
+          case "scans that raise, 1 domain" (failing_scans 1);
+          case "scans that raise, 3 domains" (failing_scans 3);
+          case "long results survive collections" survive;
+          case "short-lived lists are not promoted" few_promoted;
+          case "calls are shared once their function becomes slow" grown_slow;
+          case "a pool of one remembers the cost of a function" alone_and_known;
         ] );
     ]

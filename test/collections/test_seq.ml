@@ -261,12 +261,12 @@ let () =
       ("sorting and searches", properties ~count:15 "sorting" laws_of_sorting);
       ( "more",
         [
-          case "each is forced once, in order" forces_once_in_order;
-          case "an endless one can be left" endless;
+          case "each element is forced once, in order" forces_once_in_order;
+          case "an endless sequence can be left" endless;
           case "deadlines are noticed in a pool of one" alone_in_time;
-          case "what is lazy stays lazy" stays_lazy;
-          case "bad arguments" bad_arguments;
+          case "functions that are lazy in the stdlib stay lazy" stays_lazy;
+          case "bad arguments are refused" bad_arguments;
           case "sums of floats have the same bits" same_bits;
-          case "shared by two domains" shared;
+          case "two domains share a call" shared;
         ] );
     ]

@@ -386,27 +386,30 @@ let () =
       ("like the stdlib's", properties "sorts" agrees_with_the_stdlib);
       ("sort_uniq", properties ~count:10 "sort_uniq" sort_uniq_agrees);
       ("no order", properties "keeps all elements" nothing_is_lost);
-      ("the collector", [ case "immediates among blocks" immediates_among_blocks ]);
+      ("the collector", [ case "the collector finds blocks among immediates"
+        immediates_among_blocks ]);
       ( "raising",
         properties "keeps all elements" nothing_is_lost_when_it_raises
         @ [
-            case "of floats" floats_survive_a_failure;
+            case "a sort of floats that raises keeps all elements" floats_survive_a_failure;
             case "the same exception on 1, 2, 3 and 8 domains" (same_exception Ours.sort);
-            case "the left half's exception wins" (left_before_right Ours.sort);
-            case "no call runs any more" (ended_before_it_raises Ours.sort);
-            case "cancelled, it keeps all elements" cancelled;
-            case "sort_uniq: the same exception" (same_exception ~rounds:3 unique);
-            case "sort_uniq: the left half's" (left_before_right unique);
-            case "sort_uniq: no call runs any more" (ended_before_it_raises unique);
-            case "sort_uniq, cancelled" unique_cancelled;
+            case "the left half's exception is raised" (left_before_right Ours.sort);
+            case "no comparison runs after the exception" (ended_before_it_raises Ours.sort);
+            case "a cancelled sort keeps all elements" cancelled;
+            case "sort_uniq: the same exception on 1, 2, 3 and 8 domains"
+              (same_exception ~rounds:3 unique);
+            case "sort_uniq: the left half's exception is raised" (left_before_right unique);
+            case "sort_uniq: no comparison runs after the exception"
+              (ended_before_it_raises unique);
+            case "sort_uniq is cancelled" unique_cancelled;
             case "sort_uniq stops where it raises" unique_stops;
           ] );
       ( "cost",
         [
-          case "number of comparisons" number_of_calls;
-          case "sort_uniq of a short list" short_ones;
-          case "no or one element: no more allocation" no_more_allocation;
-          case "shared by two domains" shared;
-          case "short again" short_again;
+          case "sorts make no more comparisons than promised" number_of_calls;
+          case "sort_uniq of a short list costs no more than the stdlib's" short_ones;
+          case "no or one element allocate no more than the stdlib" no_more_allocation;
+          case "two domains share a sort" shared;
+          case "a sort that becomes short again stays with its caller" short_again;
         ] );
     ]

@@ -160,18 +160,20 @@ let () =
       ( "polls",
         [
           case "negative sizes are refused" refuses_negative_sizes;
-          polls "no place" ~limit:0 (fun () -> Chan.make_bounded 0);
-          polls "one place" ~limit:1 (fun () -> Chan.make_bounded 1);
-          polls "eight places" ~limit:8 (fun () -> Chan.make_bounded 8);
-          polls "unbounded" ~limit:max_int Chan.make_unbounded;
+          polls "polling a channel of no places" ~limit:0 (fun () -> Chan.make_bounded 0);
+          polls "polling a channel of one place" ~limit:1 (fun () -> Chan.make_bounded 1);
+          polls "polling a channel of eight places" ~limit:8 (fun () -> Chan.make_bounded 8);
+          polls "polling an unbounded channel" ~limit:max_int Chan.make_unbounded;
         ] );
       ( "many",
-        each "tasks" between_tasks @ each "domains" between_domains @ each "threads" between_threads
+        each "many messages between tasks" between_tasks
+        @ each "many messages between domains" between_domains
+        @ each "many messages between threads" between_threads
       );
       ( "waiting",
         [
-          case "a task that waits keeps no worker, 0" (a_waiting_task_keeps_no_worker 0);
-          case "a task that waits keeps no worker, 1" (a_waiting_task_keeps_no_worker 1);
+          case "a task that waits keeps no worker, pool of 1" (a_waiting_task_keeps_no_worker 0);
+          case "a task that waits keeps no worker, pool of 2" (a_waiting_task_keeps_no_worker 1);
           case "messages keep their order" order_is_kept;
           case "a rendezvous waits" a_rendezvous_waits;
           case "waiting burns no CPU" waiting_burns_nothing;

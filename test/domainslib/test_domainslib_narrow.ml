@@ -284,34 +284,35 @@ let () =
   if not narrow then start_again ();
   Alcotest.run "Domainslib on one worker"
     [
-      ("pools of another domain", [ case "all meet" in_another_domain ]);
+      ("pools of another domain", [ case "all workers of another domain's pool meet"
+        in_another_domain ]);
       ( "polling",
         [
-          case "for a task" for_a_task;
-          case "tasks for each other" for_each_other;
-          case "bodies for each other" in_a_loop;
+          case "a task polls for another" for_a_task;
+          case "tasks poll for each other" for_each_other;
+          case "bodies of a loop poll for each other" in_a_loop;
         ] );
       ( "all that were asked for meet",
         [
-          case "on a condition" (meet_everywhere on_a_condition);
-          case "by a flag" (meet_everywhere (by_a_flag Domain.cpu_relax));
-          case "by a flag, looked at now and then"
+          case "they wait on a condition of the stdlib" (meet_everywhere on_a_condition);
+          case "they spin on a flag" (meet_everywhere (by_a_flag Domain.cpu_relax));
+          case "they look at a flag now and then"
             (meet_everywhere (by_a_flag (fun () -> Unix.sleepf 0.001)));
-          case "in a pipe" (meet_everywhere in_a_pipe);
-          case "on a semaphore" (meet_everywhere on_a_semaphore);
-          case "by a flag, allocating" (fun () ->
+          case "they read from a pipe" (meet_everywhere in_a_pipe);
+          case "they wait on a semaphore of the stdlib" (meet_everywhere on_a_semaphore);
+          case "they spin on a flag and allocate" (fun () ->
               with_pool ~num_domains:2 (fun pool ->
                   let meet = by_a_flag allocate 3 in
                   let tasks = List.init 2 (fun _ -> Task.async pool meet) in
                   meet ();
                   List.iter (Task.await pool) tasks));
-          case "woken from outside" woken_from_outside;
-          case "beside one who forks" beside_one_who_forks;
-          case "random numbers stay" random_numbers_stay;
+          case "a thread outside wakes them" woken_from_outside;
+          case "they meet beside a worker that forks" beside_one_who_forks;
+          case "random numbers stay as they are" random_numbers_stay;
         ] );
       ( "domains",
         [
-          case "none for a recursion" a_recursion_stays_alone;
-          case "who was called leaves" the_called_leave;
+          case "a recursion starts no domain" a_recursion_stays_alone;
+          case "a domain that the watchdog started ends again" the_called_leave;
         ] );
     ]

@@ -96,13 +96,13 @@ let () =
   Alcotest.run "Domainslib and Kcas"
     [
       ( "tasks",
-        on "ping-pong" ping_pong
-        @ on "many wait for one" many_wait_for_one
-        @ on "a thread outside of run" waits_on_this_thread );
+        on "two tasks wait for each other" ping_pong
+        @ on "many tasks wait for one" many_wait_for_one
+        @ on "a thread outside of run waits" waits_on_this_thread );
       ( "loops",
         on "bodies wait for each other" bodies_wait_for_each_other
         @ [
-            case "a loop and another domain, 0" (with_another_domain 0);
-            case "a loop and another domain, 3" (with_another_domain 3);
+            case "a loop and another domain wait for each other, pool of 1" (with_another_domain 0);
+            case "a loop and another domain wait for each other, pool of 4" (with_another_domain 3);
           ] );
     ]

@@ -466,52 +466,56 @@ let () =
     [
       ( "Ctrl-C",
         [
-          once "while 8 workers are busy" break_beside_8;
-          once "while close waits for an endless task" close_beside_endless;
-          once "the same, caught" close_catching_break;
+          once "Ctrl-C while 8 workers are busy" break_beside_8;
+          once "Ctrl-C while close waits for an endless task ends the program" close_beside_endless;
+          once "Ctrl-C while close waits is caught" close_catching_break;
         ] );
       ( "the program ends",
         [
           once "exit in a task" (exits_from "exit-in-task");
-          once "exit in a resident" (exits_from "exit-in-resident");
+          once "exit in a pool's domain" (exits_from "exit-in-resident");
           once "exit in a loop" (exits_from "exit-in-loop");
           once "exit in a team" (exits_from "exit-in-team");
           once "exit in a scope" (exits_from "exit-in-scope");
           once "exit in a blocking call" (exits_from "exit-in-blocking");
-          once "main returns" (succeeds ~says_:"returns" "main-returns");
-          once "exit beside tasks" (succeeds ~says_:"returns" "main-exits");
-          once "at_exit uses pools" (succeeds ~says_:"all work" "at-exit-uses-pools");
+          once "the main function returns beside endless tasks"
+            (succeeds ~says_:"returns" "main-returns");
+          once "exit in a pool beside endless tasks" (succeeds ~says_:"returns" "main-exits");
+          once "functions of at_exit use pools" (succeeds ~says_:"all work" "at-exit-uses-pools");
         ] );
       ( "fork",
         [
-          once "after a pool of one" (succeeds ~says_:"the child works" "fork-after-one-worker");
-          once "after others" (succeeds ~says_:"Unix.fork may not be called" "fork-after-close");
-          once "create_process" (succeeds ~says_:"spawns" "spawn-after-close");
+          once "fork after a pool of one works"
+            (succeeds ~says_:"the child works" "fork-after-one-worker");
+          once "fork after other pools is refused by the runtime"
+            (succeeds ~says_:"Unix.fork may not be called" "fork-after-close");
+          once "create_process after a pool works" (succeeds ~says_:"spawns" "spawn-after-close");
         ] );
-      ("domains", [ once "all are taken" (succeeds ~says_:"127 taken, 1 workers" "all-taken") ]);
+      ("domains", [ once "a pool works where all domains are taken"
+        (succeeds ~says_:"127 taken, 1 workers" "all-taken") ]);
       ( "raises",
         [
-          each "a hook" in_a_hook;
-          each "the body of a scope" in_the_body_of_a_scope;
-          each "a function that combines" in_combine;
-          each "the handler of what nobody awaits" in_the_handler;
+          each "a hook of on_cancel raises" in_a_hook;
+          each "the code of a scope raises" in_the_body_of_a_scope;
+          each "the function combine of a reduction raises" in_combine;
+          each "the handler of set_uncaught_handler raises" in_the_handler;
           each "memory runs out" out_of_memory;
         ] );
       ( "stack",
         [
-          each "both, 10^6 deep" recursion;
-          each "overflow at depth" overflow_at_depth;
-          each "overflow anywhere" overflow_everywhere;
+          each "forks 10^6 deep" recursion;
+          each "the stack overflows at each depth" overflow_at_depth;
+          each "the stack overflows in every call" overflow_everywhere;
         ] );
       ( "queues",
         [
-          once "from inside" queued_inside;
-          once "from outside" queued_outside;
-          once "drained while they fill" drained_while_filled;
+          once "a task queues many tasks" queued_inside;
+          once "a thread queues many tasks" queued_outside;
+          once "a queue is drained while it fills" drained_while_filled;
         ] );
       ( "pools",
         [
-          once "in a row" pools_in_a_row;
+          once "many pools in a row" pools_in_a_row;
           once "stacks are freed" (stacks_are_freed in_a_pool ~times:60);
           once "stacks of a caller's domain are freed"
             (stacks_are_freed in_a_callers_domain ~times:160);

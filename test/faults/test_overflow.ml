@@ -47,4 +47,5 @@ let each_starts_or_raises pool =
 
 let () =
   Alcotest.run "overflow"
-    [ ("async", [ case "each starts or raises" (on_pools [ 1; 2; 3 ] each_starts_or_raises) ]) ]
+    [ ("async", [ case "a task starts or its async raises"
+      (on_pools [ 1; 2; 3 ] each_starts_or_raises) ]) ]

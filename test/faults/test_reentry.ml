@@ -327,22 +327,24 @@ let () =
   let argv = Array.of_list (List.filter (( <> ) "--full") (Array.to_list Sys.argv)) in
   Alcotest.run ~argv "reentry"
     [
-      ("anywhere", [ case ~seconds:120 "at any allocation" alone ]);
+      ("anywhere", [ case ~seconds:120 "finalisers and handlers at any allocation" alone ]);
       ( "signals",
         [
-          each "in a handler" in_a_signal_handler;
-          each "in a handler, while the caller waits" in_a_handler_while_waiting;
-          each "in a handler, in what is cancelled" handler_when_cancelled;
-          each "below C in a thread that a handler started" thread_of_a_handler;
-          case "below C on top of a handler" (on_pools [ 1 ] on_top_of_a_handler);
+          each "a signal handler calls the library" in_a_signal_handler;
+          each "a signal handler calls the library while its thread waits"
+            in_a_handler_while_waiting;
+          each "a signal handler calls the library in a cancelled task" handler_when_cancelled;
+          each "a thread that a handler started waits below a C callback" thread_of_a_handler;
+          case "a task waits below a C callback on top of a handler"
+            (on_pools [ 1 ] on_top_of_a_handler);
         ] );
       ( "collections",
         [
-          each "in finalisers" in_finalisers;
-          each "in finalisers, in domains that begin" in_domains_that_begin;
-          each "in finalisers, in what is cancelled" finaliser_when_cancelled;
-          each "compact" (collected Gc.compact);
-          each "full major" (collected Gc.full_major);
+          each "finalisers call the library" in_finalisers;
+          each "finalisers call the library in domains that begin" in_domains_that_begin;
+          each "finalisers call the library in a cancelled task" finaliser_when_cancelled;
+          each "calls beside Gc.compact" (collected Gc.compact);
+          each "calls beside Gc.full_major" (collected Gc.full_major);
         ] );
-      ("threads", [ each "tick" ticking ]);
+      ("threads", [ each "threads take turns in the midst of calls" ticking ]);
     ]

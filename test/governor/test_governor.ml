@@ -266,19 +266,19 @@ let () =
     [
       ( "two CPUs",
         [
-          case "quiet" nobody_is_sent_away_when_quiet;
-          case "short disturbances" short_disturbances_cost_little;
-          case "come and go" comes_and_goes;
+          case "a quiet machine: all CPUs are used" nobody_is_sent_away_when_quiet;
+          case "short disturbances cost little" short_disturbances_cost_little;
+          case "neighbours come and go" comes_and_goes;
         ]
-        @ for_each "%d arrive" [ 1; 2; 4 ] arrives
-        @ for_each "%d leave" [ 1; 2; 4 ] leaves );
-      ( "blind",
+        @ for_each "%d busy processes arrive" [ 1; 2; 4 ] arrives
+        @ for_each "%d busy processes leave" [ 1; 2; 4 ] leaves );
+      ( "without counts of threads",
         [
-          case "beside a neighbour" blind_beside_a_neighbour;
-          case "quiet" blind_when_quiet;
-          case "left alone" blind_and_left_alone;
+          case "without counts of threads, beside a neighbour" blind_beside_a_neighbour;
+          case "a quiet machine: all CPUs are used" blind_when_quiet;
+          case "without counts of threads, when the neighbour ends" blind_and_left_alone;
         ] );
       ("larger machines", for_each "%d CPUs" [ 3; 8; 64 ] large);
-      ("collections", [ case "rare ones do no harm" rare_collections_do_no_harm ]);
+      ("collections", [ case "rare collections lend no CPU" rare_collections_do_no_harm ]);
       ("any samples", case "fewer CPUs than were lent" fewer_cpus :: laws);
     ]

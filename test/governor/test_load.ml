@@ -730,52 +730,59 @@ let run_tests () =
     [
       ( "numbers",
         [
-          case "shares of a pool" shares_of_a_pool;
-          case "of several" shares_of_several;
+          case "workers that one pool may have" shares_of_a_pool;
+          case "workers that several pools may have" shares_of_several;
           budget_is_kept;
-          case "callers of nested pools" nested_pools;
-          case "the better size of a heap" fitting;
+          case "a caller in nested pools counts once" nested_pools;
+          case "the next size of a heap follows from its survivors" fitting;
         ] );
-      ("decisions", [ case "in the order of their times" newest_first ]);
+      ("decisions", [ case "decisions are in the order of their times" newest_first ]);
       ( "idle",
         [
-          case "gives its domains back" gives_domains_back;
-          case "but those in which tasks have started threads" stays_for_a_thread;
-          case "broadcast afterwards" broadcast_after_idleness;
-          case "a suspended task goes on" suspended_task_goes_on;
-          case "close" close_of_an_empty_pool;
+          case "an idle pool ends its domains" gives_domains_back;
+          case "a domain in which a task started a thread stays" stays_for_a_thread;
+          case "a broadcast after idleness starts the domains again" broadcast_after_idleness;
+          case "a suspended task goes on in a pool without domains" suspended_task_goes_on;
+          case "a pool without domains is closed" close_of_an_empty_pool;
         ] );
       ( "shared machine",
         [
-          case "two pools at once" two_pools_at_once;
-          case "a neighbour" makes_room_for_a_neighbour;
-          case "affinity" (follows_affinity forks);
-          case "affinity, of a pool that has regions only" (follows_affinity regions);
+          case "two busy pools share the CPUs" two_pools_at_once;
+          case "a pool makes room for a busy process" makes_room_for_a_neighbour;
+          case "a pool follows the process's affinity" (follows_affinity forks);
+          case "a pool of team calls follows the process's affinity" (follows_affinity regions);
         ] );
       ("a CPU is free again", List.map (fun (name, step) -> case name (is_taken_back step)) steps);
-      ("a caller sleeps", [ case "a resident calls another pool" resident_calls_another_pool ]);
+      ( "a caller sleeps",
+        [
+          case "a caller that moved to a pool's domain is one caller of another pool"
+            resident_calls_another_pool;
+        ] );
       ("a caller leaves", List.map (fun (name, step) -> case name (other_caller_leaves step)) steps);
       ( "heaps",
         [
-          case "trees" heap_grows_for_trees;
-          case "garbage" heap_fits_garbage;
-          case "given back" heap_is_given_back;
-          case "the user's" heap_is_the_user's;
+          case "heaps grow for programs that build trees" heap_grows_for_trees;
+          case "heaps grow to 512 k words at most for garbage" heap_fits_garbage;
+          case "a caller's heap is given back" heap_is_given_back;
+          case "a heap that the user chose stays" heap_is_the_user's;
         ] );
-      ("counts", [ case "of the busy" counts_of_the_busy ]);
+      ("counts", [ case "busy workers publish their counts" counts_of_the_busy ]);
       ( "watchdog",
         [
-          case "runs what is waited for" watchdog_runs_what_is_waited_for;
-          case "goes on for a moment" watchdog_goes_on;
-          case "goes on for longer" watchdog_goes_on_for_longer;
-          case "looks at every caller" watchdog_looks_at_every_caller;
-          case "is busy, and a look hires" caller_hires_for_what_waits;
-          case "was refused, and a look hires it" look_hires_by_the_watchdog;
+          case "the watchdog has a task run that others wait for" watchdog_runs_what_is_waited_for;
+          case "many short tasks go on, not each after a look of the watchdog" watchdog_goes_on;
+          case "many long tasks go on, not each after a look of the watchdog"
+            watchdog_goes_on_for_longer;
+          case "the watchdog looks at every caller's tasks" watchdog_looks_at_every_caller;
+          case "a caller's look starts a domain for a task that waits"
+            caller_hires_for_what_waits;
+          case "a look starts a domain for a task that was published without a wake"
+            look_hires_by_the_watchdog;
         ] );
       ( "looks",
         [
-          case "are seldom" looks_of_all_are_seldom;
-          case "hire for no pool that is closed" nobody_comes_after_close;
+          case "workers look at the load seldom" looks_of_all_are_seldom;
+          case "no look starts a domain for a closed pool" nobody_comes_after_close;
         ] );
     ]
 

@@ -297,28 +297,28 @@ let () =
           each "many wait for one" many_wait_for_one;
           each "a blocking queue" blocking_queue;
           each "many producers and consumers" many_producers_and_consumers;
-          each "below a C callback" below_c;
-          each "in a loop" in_a_loop;
-          each "released from outside" from_outside;
+          each "a task waits below a C callback" below_c;
+          each "iterations wait" in_a_loop;
+          each "a task is released from outside" from_outside;
         ] );
       ( "triggers",
         [
-          each "released before, and again" released_before_and_again;
-          each "by a domain" (released_by by_domain);
-          each "by a thread" (released_by by_thread);
-          each "by several at once" (released_by by_several);
+          each "a trigger that is released before the wait, and again" released_before_and_again;
+          each "a domain releases the wait" (released_by by_domain);
+          each "a thread releases the wait" (released_by by_thread);
+          each "several release the wait at once" (released_by by_several);
           case "waiting burns no CPU" (on_pools [ 2 ] waiting_burns_nothing);
           each "cancellation ends the wait" cancellation_ends_the_wait;
         ] );
       ( "schedulers",
         [
-          each "another's comes back" others_come_back;
-          each "a pool in another's in a task" nested_in_others;
-          each "threads of one domain" threads_of_a_domain;
+          each "another scheduler's function comes back" others_come_back;
+          each "a pool within another scheduler within a task" nested_in_others;
+          each "threads of one domain wait each in their own way" threads_of_a_domain;
         ] );
       ( "blocking calls",
         [
-          each "each waits its own way" blocking_calls_have_their_own;
-          each "each in a pool of its own" blocking_calls_enter_pools;
+          each "blocking calls wait each in their own way" blocking_calls_have_their_own;
+          each "blocking calls enter pools of their own" blocking_calls_enter_pools;
         ] );
     ]

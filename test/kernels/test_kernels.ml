@@ -356,53 +356,57 @@ let () =
     [
       ( "exactly once",
         [
-          case "many sizes" (on_pools [ 1; 2; 3; 8 ] (in_pool use_all));
-          case "sizes about the pool's" (on_each_count sizes_about_the_pools);
-          case "many in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
+          case "every call runs each index once, for many sizes"
+            (on_pools [ 1; 2; 3; 8 ] (in_pool use_all));
+          case "sizes near the number of workers" (on_each_count sizes_about_the_pools);
+          case "many calls in a row" (on_pools [ 1; 2; 3 ] many_in_a_row);
           case "two bodies in turn" (on_each_count bodies_in_turn);
-          case "plain writes are seen" (on_each_count writes_are_seen);
-          case "muster_workers" (on_each_count counts_workers);
-          case "in parallel" (on_each_count are_parallel);
-          case "short loops" (on_pools [ 2; 3 ] short_loops_stay_with_the_caller);
+          case "plain writes of one call are seen in the next" (on_each_count writes_are_seen);
+          case "muster_workers gives the pool's size" (on_each_count counts_workers);
+          case "bodies run in parallel" (on_each_count are_parallel);
+          case "short loops stay with the caller"
+            (on_pools [ 2; 3 ] short_loops_stay_with_the_caller);
         ] );
       ( "arguments",
         [
-          case "huge" (on_each_count huge_sizes);
-          case "bad" bad_arguments;
-          case "any context" (on_pools [ 1; 2 ] any_contexts);
+          case "huge sizes" (on_each_count huge_sizes);
+          case "bad arguments are refused" bad_arguments;
+          case "the context pointer reaches the bodies as it is" (on_pools [ 1; 2 ] any_contexts);
         ] );
       ( "callers",
         [
-          case "tasks" (on_each_count from_many_tasks);
-          case "loops" (on_each_count in_loops);
-          case "several domains" (on_each_count from_several_domains);
-          case "several systhreads" (on_each_count from_several_threads);
-          case "outside any pool" outside_any_pool;
-          case "the default pool is closed meanwhile" while_the_default_pool_is_closed;
-          case "bodies" (on_each_count in_bodies);
-          case "two pools" two_pools;
+          case "many tasks call at once" (on_each_count from_many_tasks);
+          case "iterations of loops call" (on_each_count in_loops);
+          case "several domains call at once" (on_each_count from_several_domains);
+          case "several systhreads call at once" (on_each_count from_several_threads);
+          case "a thread outside all pools calls" outside_any_pool;
+          case "the default pool is closed during calls" while_the_default_pool_is_closed;
+          case "bodies make calls" (on_each_count in_bodies);
+          case "a call in a pool within another pool's call" two_pools;
         ] );
       ( "the pool's size",
         [
-          case "what C was told stays" keeps_to_what_c_was_told;
-          case "nothing is lost" nothing_is_lost_when_it_shrinks;
+          case "the number of workers stays as C was told" keeps_to_what_c_was_told;
+          case "no index is lost when the pool shrinks" nothing_is_lost_when_it_shrinks;
         ] );
       ( "exceptions",
         [
-          case "Ctrl-C twice" (on_pools [ 1; 2; 3 ] nothing_outlives_an_interrupt);
-          case "cancelled" (on_pools [ 2; 3 ] is_cancelled);
-          case "cancelled, with nothing to do" (on_pools [ 1; 2 ] short_loops);
+          case "no body outlives two Ctrl-C" (on_pools [ 1; 2; 3 ] nothing_outlives_an_interrupt);
+          case "a cancelled call skips slices" (on_pools [ 2; 3 ] is_cancelled);
+          case "a cancelled call of no indices raises" (on_pools [ 1; 2 ] short_loops);
         ] );
       ( "the heap",
         [
-          case "collections meanwhile" (on_each_count squares_while_others_allocate);
-          case "slices keep none waiting" (on_pools [ 2 ] (collections_do_not_wait ~dynamic:false));
-          case "nor does a dynamic loop" (on_pools [ 2 ] (collections_do_not_wait ~dynamic:true));
+          case "other workers allocate during bodies" (on_each_count squares_while_others_allocate);
+          case "a collection does not wait for slices"
+            (on_pools [ 2 ] (collections_do_not_wait ~dynamic:false));
+          case "a collection does not wait for dynamic chunks"
+            (on_pools [ 2 ] (collections_do_not_wait ~dynamic:true));
         ] );
       ( "programs",
         [
-          case "one that names no module of Muster" bare_program;
-          case "that of the guide" program_of_the_guide;
-          case "one that lacks the lock" without_lock;
+          case "a program that names no module of Muster" bare_program;
+          case "the program of the guide" program_of_the_guide;
+          case "a program whose bodies run without the lock" without_lock;
         ] );
     ]

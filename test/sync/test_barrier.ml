@@ -195,16 +195,22 @@ let () =
   Alcotest.run "barrier"
     [
       ( "meets",
-        on_callers "nobody is ahead" nobody_is_ahead
-        @ [ case "not before" not_before; case "of one" of_one; case "errors" errors ] );
+        on_callers "no party is a meeting ahead" nobody_is_ahead
+        @ [
+            case "no party goes on before the last one comes" not_before;
+            case "a barrier of one party holds up nobody" of_one;
+            case "a barrier of no parties is refused" errors;
+          ] );
       ( "cancellation",
         [
-          case "who is cancelled leaves" who_is_cancelled_leaves;
-          case "before the last comes" cancelled_before_the_last_comes;
-          case "before it leaves" cancelled_and_let_go_of;
-          case "who counts goes on" (on_pools all_who_count_go_on);
-          case "many leave" many_leave;
-          case "after all have come" cancelled_after_all_have_come;
-          case "at random" (on_pools cancelled_at_random);
+          case "a cancelled party no longer counts" who_is_cancelled_leaves;
+          case "a party that is cancelled before the last one comes does not count"
+            cancelled_before_the_last_comes;
+          case "a cancelled party raises though others meet before it runs" cancelled_and_let_go_of;
+          case "as many parties go on as have met" (on_pools all_who_count_go_on);
+          case "30,000 parties leave in time" many_leave;
+          case "the others go on if one is cancelled after all have come"
+            cancelled_after_all_have_come;
+          case "parties are cancelled at random moments" (on_pools cancelled_at_random);
         ] );
     ]

@@ -221,22 +221,23 @@ let () =
     [
       ( "bounds",
         [
-          case "n messages and no more" capacities;
-          case "a negative bound" bad_capacity;
-          case "no bound" unbounded;
-          case "rendezvous" rendezvous;
-          case "try_recv" try_recv;
+          case "a channel holds n messages and no more" capacities;
+          case "a negative bound is refused" bad_capacity;
+          case "an unbounded channel" unbounded;
+          case "a send of a rendezvous waits for its receiver" rendezvous;
+          case "try_recv takes a message or gives None" try_recv;
           case "a send to a full channel waits" full_waits;
         ] );
-      ("order", [ case "who waits is served in order" served_in_order ]);
+      ("order", [ case "waiters are served in the order of their arrival" served_in_order ]);
       ( "close",
         [
-          case "receivers drain" close_drains;
-          case "senders that wait, rendezvous" (close_ends_senders 0);
-          case "senders that wait, bounded" (close_ends_senders 2);
-          case "receivers that wait" close_ends_receivers;
-          case "in the midst of it" close_in_the_midst;
-          case "blocked threads" close_wakes_blocked;
+          case "receivers get the messages sent before the close" close_drains;
+          case "close ends waiting senders, rendezvous" (close_ends_senders 0);
+          case "close ends waiting senders, bounded" (close_ends_senders 2);
+          case "close ends waiting receivers" close_ends_receivers;
+          case "close in the midst of traffic" close_in_the_midst;
+          case "close wakes blocked threads" close_wakes_blocked;
         ] );
-      ("many", [ case "iter raises" iter_raises; case "the buffer" backlog ]);
+      ("many", [ case "iter raises and leaves the later messages"
+        iter_raises; case "the queue of messages against Stdlib.Queue" backlog ]);
     ]

@@ -353,20 +353,20 @@ let () =
     [
       ( "one wait",
         [
-          case "receivers" receivers;
-          case "senders" senders;
-          case "whose partner came first" too_late;
-          case "by a deadline" deadline;
-          case "a scope full of them" scope_of_waiters;
-          case "leave no trace" traces_go;
-          case "are forgotten" are_forgotten;
-          case "checkpoints" checkpoints;
+          case "waiting receivers are cancelled" receivers;
+          case "waiting senders are cancelled" senders;
+          case "a wait whose partner came first is not cancelled" too_late;
+          case "a deadline ends a wait" deadline;
+          case "a scope of 1,000 waiters is cancelled" scope_of_waiters;
+          case "cancelled waits leave no trace" traces_go;
+          case "a call that finds no partner forgets cancelled waiters" are_forgotten;
+          case "sends and receives are checkpoints" checkpoints;
         ] );
       ( "every suspension point",
         [
           case "on one worker" (everywhere 1);
-          case "on two" (everywhere 2);
-          case "on three" (everywhere 3);
+          case "on two workers" (everywhere 2);
+          case "on three workers" (everywhere 3);
         ] );
-      ("races", [ case "wait, partner, cancel" races ]);
+      ("races", [ case "a wait, its partner and a cancel at once" races ]);
     ]

@@ -247,12 +247,14 @@ let () =
     [
       ( "order",
         [
-          case "tasks" traffic_of_tasks;
-          case "domains" (traffic_outside as_domain ~messages:300);
-          case "systhreads" (traffic_outside as_thread ~messages:100);
-          case "tasks, domains and systhreads" traffic_of_all;
-          case "a backlog starves nobody" backlog_starves_nobody;
-          case "dialogues starve nobody" dialogues;
+          case "messages between tasks keep their order" traffic_of_tasks;
+          case "messages between domains keep their order"
+            (traffic_outside as_domain ~messages:300);
+          case "messages between systhreads keep their order"
+            (traffic_outside as_thread ~messages:100);
+          case "messages between tasks, domains and systhreads keep their order" traffic_of_all;
+          case "a long backlog starves no receiver" backlog_starves_nobody;
+          case "dialogues starve no other task" dialogues;
           case "dialogues starve no caller" (fun () ->
               List.iter dialogues_starve_no_caller [ 2; 3; 8 ]);
         ] );
@@ -260,13 +262,13 @@ let () =
         [
           case "1,000 stages on one worker" thousand_stages;
           case "100 stages on 1 to 8 workers" stages_on_all;
-          case "the worker does other things" worker_is_free;
+          case "a worker runs other tasks while one waits" worker_is_free;
         ] );
       ( "anywhere",
         [
           case "a blocked domain burns nothing" blocked_burns_nothing;
-          case "systhreads of one domain" threads_of_one_domain;
-          case "below a C callback" below_a_c_callback;
-          case "under an effect handler" under_an_effect_handler;
+          case "systhreads of one domain exchange messages" threads_of_one_domain;
+          case "messages below a C callback" below_a_c_callback;
+          case "messages under an effect handler" under_an_effect_handler;
         ] );
     ]

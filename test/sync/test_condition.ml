@@ -189,18 +189,19 @@ let cancelled_at_random () =
 let () =
   Alcotest.run "condition"
     [
-      ("told", on_callers "bounded buffer" bounded_buffer @ on_callers "broadcast" told_by_broadcast);
+      ("told", on_callers "a bounded buffer by two conditions"
+        bounded_buffer @ on_callers "a broadcast wakes all" told_by_broadcast);
       ( "signals",
         [
-          case "one for each signal" one_for_each_signal;
-          case "the longest first" longest_first;
-          case "later waits need later signals" later_waits_need_later_signals;
-          case "without the mutex" without_the_mutex;
+          case "each signal wakes one waiter" one_for_each_signal;
+          case "a signal wakes the longest waiter" longest_first;
+          case "a signal is not kept for a later wait" later_waits_need_later_signals;
+          case "a wait without the mutex is refused" without_the_mutex;
         ] );
       ( "cancellation",
         [
-          case "with the mutex" cancelled_with_the_mutex;
-          case "the signal goes to the next" signal_goes_to_the_next;
-          case "at random" (on_pools cancelled_at_random);
+          case "a cancelled wait raises with the mutex locked" cancelled_with_the_mutex;
+          case "the signal of a cancelled waiter goes to the next" signal_goes_to_the_next;
+          case "waiters are cancelled at random moments" (on_pools cancelled_at_random);
         ] );
     ]

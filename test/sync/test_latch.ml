@@ -96,15 +96,15 @@ let () =
       ( "opens",
         on_callers "all wait for all" all_wait_for_all
         @ [
-            case "rows of latches" (on_pools rows_of_latches);
-            case "not before" not_before;
-            case "open at once" open_at_once;
-            case "errors" errors;
+            case "tasks go through a hundred latches" (on_pools rows_of_latches);
+            case "no waiter passes before the last count" not_before;
+            case "a latch of 0 is open" open_at_once;
+            case "bad counts are refused" errors;
           ] );
       ( "cancellation",
         [
-          case "in await" cancelled_in_await;
-          case "let go" cancelled_are_let_go;
-          case "at random" (on_pools cancelled_at_random);
+          case "a waiter is cancelled" cancelled_in_await;
+          case "cancelled waiters are let go of" cancelled_are_let_go;
+          case "waiters are cancelled at random moments" (on_pools cancelled_at_random);
         ] );
     ]

@@ -197,27 +197,28 @@ let () =
   Alcotest.run "lazy"
     [
       ( "once",
-        on_callers "at once" (computed_once ~between:ignore)
-        @ on_callers "it waits" (computed_once ~between:suspend)
-        @ on_callers "exception" exception_reaches_all
+        on_callers "a value is computed once" (computed_once ~between:ignore)
+        @ on_callers "a computation that waits runs once" (computed_once ~between:suspend)
+        @ on_callers "an exception reaches all" exception_reaches_all
         @ [
-            case "backtrace" backtrace_reaches_all;
+            case "a backtrace reaches all" backtrace_reaches_all;
             case "waiters are suspended" waiters_are_suspended;
           ] );
       ( "values",
         [
-          case "values" values;
-          case "forces itself" (on_pools forces_itself);
-          case "forces itself, outside" forces_itself;
-          case "forces itself after a wait" (on_pools forces_itself_after_a_wait);
+          case "from_val, map and is_val" values;
+          case "a computation that forces itself raises Undefined" (on_pools forces_itself);
+          case "a computation that forces itself raises Undefined, outside a pool" forces_itself;
+          case "a computation that forces itself after a wait raises Undefined"
+            (on_pools forces_itself_after_a_wait);
         ] );
       ( "cancellation",
         [
-          case "handed over" handed_over;
-          case "left to who comes next" left_to_who_comes_next;
-          case "a waiter" waiter_is_cancelled;
-          case "of another" cancellation_of_another;
-          case "ends in spite of it" ends_in_spite_of_it;
-          case "at random" (on_pools cancelled_at_random);
+          case "a waiter goes on with a cancelled computation" handed_over;
+          case "a later force computes anew after a cancellation" left_to_who_comes_next;
+          case "a waiter is cancelled" waiter_is_cancelled;
+          case "the computation awaits a cancelled task" cancellation_of_another;
+          case "a computation that ignores its cancellation gives the value" ends_in_spite_of_it;
+          case "computations are cancelled at random moments" (on_pools cancelled_at_random);
         ] );
     ]

@@ -412,40 +412,41 @@ let () =
   Alcotest.run "mutex"
     [
       ( "exclusion",
-        on_callers "at once" at_once
-        @ on_callers "held across waits" held_across_waits
+        on_callers "one holder at a time" at_once
+        @ on_callers "a lock is held across waits" held_across_waits
         @ [
-            case "short sections" (on_pools short_sections);
-            case "the holder moves" (on_pools holder_moves);
-            case "try_lock" try_lock;
+            case "one holder at a time in short sections" (on_pools short_sections);
+            case "the holder goes on in another domain" (on_pools holder_moves);
+            case "try_lock takes a free lock only" try_lock;
           ] );
       ( "turn",
         [
-          case "in turn" in_turn;
-          case "passed over once" passed_over_once;
-          case "free for whoever comes" free_for_whoever_comes;
+          case "waiters are served in turn" in_turn;
+          case "a waiter is passed over once at most" passed_over_once;
+          case "a free lock goes to any comer" free_for_whoever_comes;
         ] );
       ( "errors",
-        on_callers "misuse" misuse_by_all
+        on_callers "misuse is refused" misuse_by_all
         @ [
-            case "misuse after waits" (on_pools misuse_after_waits);
-            case "locked within" (on_pools locked_within);
-            case "unlock of another's" (on_pools unlock_of_anothers);
-            case "who is awaited is another" (on_pools awaited_is_another);
-            case "who is awaited is another, outside" awaited_is_another;
-            case "unlock of a waiting thread's" unlock_of_a_threads;
-            case "locked by threads that have ended" locked_by_ended_threads;
-            case "Pool.run is its caller" run_is_its_caller;
-            case "branches are no relock" branches_are_no_relock;
+            case "misuse after waits is refused" (on_pools misuse_after_waits);
+            case "a lock within the same lock is refused" (on_pools locked_within);
+            case "an unlock of another task's lock is refused" (on_pools unlock_of_anothers);
+            case "an awaited task is not its awaiter" (on_pools awaited_is_another);
+            case "an awaited task is not its awaiter, outside a pool" awaited_is_another;
+            case "an unlock of a waiting thread's lock is refused" unlock_of_a_threads;
+            case "a lock of a thread that has ended stays locked" locked_by_ended_threads;
+            case "the function of Pool.run is its caller" run_is_its_caller;
+            case "two branches of one task wait for each other's lock" branches_are_no_relock;
           ] );
-      ("protect", [ case "protect" protect; case "backtrace" backtrace ]);
+      ("protect", [ case "protect unlocks, whatever happens"
+        protect; case "protect keeps the backtrace" backtrace ]);
       ( "cancellation",
         [
-          case "in lock" cancelled_in_lock;
-          case "at the second wait" cancelled_at_the_second_wait;
-          case "on its way" cancelled_on_its_way;
-          case "while it holds" cancelled_while_it_holds;
-          case "may lock again" cancelled_may_lock_again;
-          case "at random" (on_pools cancelled_at_random);
+          case "a waiter is cancelled" cancelled_in_lock;
+          case "a waiter is cancelled at its second wait" cancelled_at_the_second_wait;
+          case "a waiter is cancelled when it was woken" cancelled_on_its_way;
+          case "a holder is cancelled" cancelled_while_it_holds;
+          case "a cancelled waiter may lock again" cancelled_may_lock_again;
+          case "waiters are cancelled at random moments" (on_pools cancelled_at_random);
         ] );
     ]

@@ -185,20 +185,27 @@ let () =
   Alcotest.run "rwlock"
     [
       ( "inside",
-        on_callers "writers are alone" (writers_are_alone ~between:ignore)
-        @ on_callers "across waits" (writers_are_alone ~between:suspend)
-        @ [ case "readers are together" readers_are_together; case "tries" tries ] );
+        on_callers "writers are alone inside" (writers_are_alone ~between:ignore)
+        @ on_callers "writers are alone inside, across waits" (writers_are_alone ~between:suspend)
+        @ [
+            case "readers are inside together" readers_are_together;
+            case "try_lock_read and try_lock_write" tries;
+          ] );
       ( "turn",
         [
           case "no writer starves" no_writer_starves;
           case "readers go in together" readers_go_in_together;
         ] );
-      ("errors", [ case "errors" errors; case "protect" protect ]);
+      ( "errors",
+        [
+          case "misuse is refused" errors;
+          case "protect_read and protect_write unlock, whatever happens" protect;
+        ] );
       ( "cancellation",
         [
-          case "a writer" cancelled_writer;
-          case "tries after a writer" tries_after_a_cancelled_writer;
-          case "a reader" cancelled_reader;
-          case "at random" (on_pools cancelled_at_random);
+          case "a waiting writer is cancelled" cancelled_writer;
+          case "tries succeed after a waiting writer is cancelled" tries_after_a_cancelled_writer;
+          case "a waiting reader is cancelled" cancelled_reader;
+          case "waiters are cancelled at random moments" (on_pools cancelled_at_random);
         ] );
     ]

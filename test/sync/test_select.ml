@@ -329,31 +329,35 @@ let () =
     [
       ( "at once",
         [
-          case "the one that can be done" the_ready_one;
-          case "none can" none_ready;
-          case "no cases" no_cases;
-          case "each gets its turn" each_gets_its_turn;
-          case "all have the same chance" all_have_the_same_chance;
-          case "turns are not shared" turns_are_not_shared;
-          case "the functions come afterwards" functions_are_called_afterwards;
-          case "one channel in several cases" one_channel_in_several_cases;
+          case "select does the case that can be done" the_ready_one;
+          case "try_select gives None if no case can be done" none_ready;
+          case "a select of no cases is refused" no_cases;
+          case "each case gets its turn" each_gets_its_turn;
+          case "all cases have the same chance" all_have_the_same_chance;
+          case "two loops do not share the chances" turns_are_not_shared;
+          case "functions are called after their case" functions_are_called_afterwards;
+          case "one channel is in several cases" one_channel_in_several_cases;
         ] );
       ( "waiting",
         [
-          case "the first wins" first_wins;
-          case "in line with others" in_line_with_others;
-          case "a sender moves up" moves_up_in_a_buffer;
-          case "not with itself" not_with_itself;
-          case "losers let go" lost_ones_go;
+          case "the first event ends the wait" first_wins;
+          case "a select waits in line with others" in_line_with_others;
+          case "a waiting case moves up into the buffer" moves_up_in_a_buffer;
+          case "a select does not receive its own message" not_with_itself;
+          case "channels let go of cases that lost" lost_ones_go;
         ] );
-      ("close", [ case "before" closed; case "while it waits" closed_while_it_waits ]);
+      ( "close",
+        [
+          case "a closed channel's case can be done" closed;
+          case "a close ends a waiting select" closed_while_it_waits;
+        ] );
       ( "that meet",
         [
-          case "crossed" (on_all crossed);
-          case "in a ring" (on_all in_a_ring);
-          case "each message once, tasks" (on_all (conserve as_task));
-          case "each message once, domains" (conserve as_domain);
-          case "each message once, systhreads" (conserve as_thread);
-          case "senders that receive" (on_all exchange);
+          case "two selects with crossed channels" (on_all crossed);
+          case "selects in a ring" (on_all in_a_ring);
+          case "each message arrives once, tasks" (on_all (conserve as_task));
+          case "each message arrives once, domains" (conserve as_domain);
+          case "each message arrives once, systhreads" (conserve as_thread);
+          case "tasks that send or receive" (on_all exchange);
         ] );
     ]

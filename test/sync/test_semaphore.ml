@@ -143,22 +143,24 @@ let cancelled_at_random () =
 let () =
   Alcotest.run "semaphore"
     [
-      ("one permit", on_callers "at most" (at_most 1));
-      ("three permits", on_callers "at most" (at_most 3));
+      ("one permit", on_callers "no more are inside than permits" (at_most 1));
+      ("three permits", on_callers "no more are inside than permits" (at_most 3));
       ( "turn",
         [
-          case "as many as permits" as_many_as_permits;
-          case "nobody overtakes" in_turn;
-          case "the oldest first" oldest_first;
+          case "as many are inside as permits" as_many_as_permits;
+          case "no call overtakes a waiter" in_turn;
+          case "a release goes to the oldest waiter" oldest_first;
         ] );
       ( "values",
         [
-          case "values" values;
-          case "errors" errors;
-          case "with_permit" with_permit;
-          case "backtrace" backtrace;
+          case "get_value counts the free permits" values;
+          case "misuse is refused" errors;
+          case "with_permit gives the permit back, whatever happens" with_permit;
+          case "with_permit keeps the backtrace" backtrace;
         ] );
       ( "cancellation",
-        [ case "in acquire" cancelled_in_acquire; case "at random" (on_pools cancelled_at_random) ]
-      );
+        [
+          case "a waiter is cancelled" cancelled_in_acquire;
+          case "waiters are cancelled at random moments" (on_pools cancelled_at_random);
+        ] );
     ]

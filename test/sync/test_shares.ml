@@ -105,13 +105,16 @@ let on_pools f () = List.iter f [ 1; 2; 3 ]
 let () =
   Alcotest.run "shares"
     [
-      ( "a share wants the lock of the strand beneath it",
+      ( "a slice wants the lock of the code that its worker runs beneath it",
         [
-          case "which awaits" (on_pools holder_awaits);
-          case "which broadcasts" (on_pools holder_broadcasts);
-          case "which shares a loop" (on_pools holder_loops);
-          case "which is a share" (on_pools shares_hold_it);
+          case "the holder awaits a task" (on_pools holder_awaits);
+          case "the holder makes a team call" (on_pools holder_broadcasts);
+          case "the holder shares a loop" (on_pools holder_loops);
+          case "the holder is a slice" (on_pools shares_hold_it);
         ] );
-      ( "a share waits for the strand beneath it",
-        [ case "to send" (on_pools shares_receive); case "and raises" (on_pools shares_raise) ] );
+      ( "a slice waits for the code that its worker runs beneath it",
+        [
+          case "a slice receives a message of that code" (on_pools shares_receive);
+          case "a slice receives a message of that code and raises" (on_pools shares_raise);
+        ] );
     ]

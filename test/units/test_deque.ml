@@ -228,16 +228,20 @@ let () =
   Alcotest.run "deque"
     [
       ( "every sequence",
-        per_capacity "of 7 operations" (fun n -> every_sequence ~capacity:n)
-        @ per_capacity "of 11 pushes and takes" (fun n -> every_long_sequence ~capacity:n)
-        @ per_capacity "with moves" (fun n -> every_sequence_with_moves ~capacity:n) );
+        per_capacity "every sequence of 7 operations" (fun n -> every_sequence ~capacity:n)
+        @ per_capacity "every sequence of 11 pushes and takes" (fun n ->
+              every_long_sequence ~capacity:n)
+        @ per_capacity "every sequence with moves to a larger ring" (fun n ->
+              every_sequence_with_moves ~capacity:n) );
       ( "limits",
         [
-          case "growth to 10,000" grows_far;
+          case "a deque grows to 10,000 entries" grows_far;
           case "swept entries can be collected" swept_entries_can_be_collected;
         ] );
-      ("interrupted as it grows", per_capacity "by 4 operations" (fun n -> interrupted ~capacity:n));
+      ( "interrupted as it grows",
+        per_capacity "a growth is interrupted by 4 operations" (fun n -> interrupted ~capacity:n) );
       ( "with a thief",
-        per_capacity "never more than fits" (fun n -> stress ~capacity:n ~limit:n)
-        @ per_capacity "growing" (fun n -> stress ~capacity:n ~limit:max_int) );
+        per_capacity "a thief beside a deque of fixed size" (fun n -> stress ~capacity:n ~limit:n)
+        @ per_capacity "a thief beside a deque that grows" (fun n ->
+              stress ~capacity:n ~limit:max_int) );
     ]

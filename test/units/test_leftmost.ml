@@ -65,7 +65,7 @@ let () =
       ( "leftmost",
         [
           case "every sequence of up to 6 events" every_sequence;
-          case "the failure raised" reraise;
-          case "two domains" two_domains;
+          case "the leftmost failure is raised" reraise;
+          case "two domains note events" two_domains;
         ] );
     ]

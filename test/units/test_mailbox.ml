@@ -167,9 +167,9 @@ let () =
     [
       ( "alone",
         [
-          case "every sequence" every_sequence;
+          case "every sequence of operations" every_sequence;
           case "no two jobs are equal" no_two_jobs_are_equal;
-          case "nothing is kept" nothing_is_kept;
+          case "a mailbox keeps nothing of a job" nothing_is_kept;
         ] );
       ("together", [ case ~seconds:60 "letters are whole" letters_are_whole ]);
     ]

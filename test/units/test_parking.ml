@@ -233,7 +233,7 @@ let () =
           case "a late token does not end the next sleep" late_token;
           case "wake_one wakes one" wake_one_wakes_one;
           case "wake_all wakes all" wake_all_wakes_all;
-          case "a limit is no wake" limit_is_no_wake;
+          case "a time limit is no wake" limit_is_no_wake;
         ] );
       ( "two domains",
         [ case "no wake is lost" no_wake_is_lost; case "each wakes the other" ping_pong ] );

@@ -159,30 +159,36 @@ let () =
     [
       ( "need",
         [
-          case "tells who was dismissed" need_tells_the_dismissed;
-          case "wakes nobody for nothing" need_of_no_more_wakes_nobody;
-          case "publishers ask if one is missing" asks_if_one_is_missing;
+          case "a need is told to dismissed workers" need_tells_the_dismissed;
+          case "a need that is met wakes nobody" need_of_no_more_wakes_nobody;
+          case "publishers ask for a missing worker" asks_if_one_is_missing;
         ] );
       ( "inbox",
         [
-          case "one who was dismissed serves it" inbox_wakes_the_dismissed;
-          case "one is enough" inbox_wakes_one;
-          case "passed on to who was dismissed" passed_on_to_the_dismissed;
-          case ~seconds:20 "the watchdog calls for more" watchdog_calls_for_more;
+          case "a dismissed worker serves the inbox" inbox_wakes_the_dismissed;
+          case "an item wakes one worker" inbox_wakes_one;
+          case "an item is passed on to a dismissed worker" passed_on_to_the_dismissed;
+          case ~seconds:20 "the watchdog calls for more workers" watchdog_calls_for_more;
         ] );
-      ( "the last searcher leaves somebody in its place",
+      ( "the last searcher wakes another",
         [
-          case "dismissed, and leaves" dismissed_leaves;
-          case "dismissed, and sleeps" dismissed_sleeps;
-          case "interrupted in its sleep" interrupted_sleeper_passes_on;
+          case "the last searcher is dismissed and leaves" dismissed_leaves;
+          case "the last searcher is dismissed and sleeps" dismissed_sleeps;
+          case "the last searcher is interrupted in its sleep" interrupted_sleeper_passes_on;
         ] );
-      ("an exception in a sleep", [ case "after the event" cancelled_after_the_grant ]);
+      ("an exception in a sleep", [ case "an exception strikes a sleeper after its event"
+        cancelled_after_the_grant ]);
       ( "entries of tasks that were awaited",
         [
-          case "by the owner" (entries_are_forgotten ~by_owner:true ~at_once:1);
-          case "two, by the owner" (entries_are_forgotten ~by_owner:true ~at_once:2);
-          case "by others" (entries_are_forgotten ~by_owner:false ~at_once:1);
-          case "two, by others" (entries_are_forgotten ~by_owner:false ~at_once:2);
-          case "eight, by others" (entries_are_forgotten ~by_owner:false ~at_once:8);
+          case "the owner forgets the entry of an awaited task"
+            (entries_are_forgotten ~by_owner:true ~at_once:1);
+          case "the owner forgets the entries of two awaited tasks"
+            (entries_are_forgotten ~by_owner:true ~at_once:2);
+          case "other workers forget the entry of an awaited task"
+            (entries_are_forgotten ~by_owner:false ~at_once:1);
+          case "other workers forget the entries of two awaited tasks"
+            (entries_are_forgotten ~by_owner:false ~at_once:2);
+          case "other workers forget the entries of eight awaited tasks"
+            (entries_are_forgotten ~by_owner:false ~at_once:8);
         ] );
     ]

@@ -28,4 +28,5 @@ let rows () =
       in_some_try [ true; true; true ] "three, with pauses" (fun () -> slept_after 3 ~pause:0.001))
 
 let () =
-  Alcotest.run "rows of loops" [ ("waking", [ case "rows" (if flipped then ignore else rows) ]) ]
+  Alcotest.run "rows of loops" [ ("waking", [ case "short loops in a row wake a worker"
+  (if flipped then ignore else rows) ]) ]
