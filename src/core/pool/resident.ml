@@ -235,7 +235,7 @@ let note_refusal (pool : P.pool) =
     Load.decide ~pool "no domain started" "OCaml has as many as it can, or the system has no thread"
 
 let hire_now (pool : P.pool) =
-  Load.refresh_cpus ~files:false (Machine.now ());
+  Load.refresh_cpus (Machine.now ());
   let wanted = Int.max (Atomic.get pool.allowed) (Sleep.still_needed pool) in
   if Atomic.get pool.residents < wanted && (not (may_close pool)) && Load.has_room pool then
     match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with

@@ -12,9 +12,9 @@ let affinity () = (Atomic.get view).affinity
 
 type change = Same | Changed of { before : int; usable : int }
 
-let refresh ~files now =
+let refresh now =
   let seen = Atomic.get view and affinity = Cpu.affinity () in
-  if not ((files && now - seen.read_at > refresh_ns) || affinity <> seen.affinity) then Same
+  if now - seen.read_at <= refresh_ns && affinity = seen.affinity then Same
   else
     let usable = Cpu.available_now ~before:seen.usable in
     let is_noted = Atomic.compare_and_set view seen { usable; affinity; read_at = now } in

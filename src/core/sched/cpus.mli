@@ -7,7 +7,7 @@ val affinity : unit -> int
 
 type change = Same | Changed of { before : int; usable : int }
 
-val refresh : files:bool -> int -> change
-(** [refresh ~files now] looks again if the process is bound to other CPUs, which a system call
-    tells in 1 us; or if [files] and a second has passed: a container may have been resized, which
-    is read from files in half a millisecond. *)
+val refresh : int -> change
+(** [refresh now] looks again if the process is bound to other CPUs, which a system call tells in
+    1 us; or if a second has passed: a container may have been resized, which is read from files in
+    half a millisecond. *)

@@ -6,20 +6,17 @@
    one for each caller that is in some pool.
 
    The workers look, each about every [every]: between two chunks of a loop, before they sleep, and
-   at each checkpoint while their pool has fewer workers than its size. The collector reminds a
-   worker that only forks (Machine.look_up_every). A look asks the kernel how long the worker stood
-   in the run queue, lets the Governor decide, and tells all pools. It may read old values of
-   other workers' fields; the next look mends that. (The watchdog's thread does not look: it shares
-   the first domain's lock, and beside a busy neighbour each of its turns would hold up that domain
-   for some milliseconds.)
+   at each checkpoint while their pool is short of workers. The collector reminds a worker that only
+   forks (Machine.look_up_every). A look may read old values of others' fields; the next look mends
+   that. (The watchdog's thread does not look: beside a busy neighbour each of its turns would hold
+   up the first domain for some milliseconds.)
 
    A resident over the budget leaves when it is at the bottom of its stack: at once if its task can
    move (Run.step_aside), else after the task. Its domain ends, since the machine would have to run
    a parked one at each minor collection. [Resident.hire_one] brings one back.
 
    Any worker that looks writes [decisions], [governor] and [collection_rate], by compare-and-set of
-   the whole, and [allowed] and [size] of every pool; it writes these again if the facts have
-   changed meanwhile. *)
+   the whole, and [allowed] and [size] of every pool, again if the facts have changed meanwhile. *)
 
 module P = Place
 
@@ -114,25 +111,16 @@ let set_allowed (pool : P.pool) n =
     Parking.wake_all pool.parking
   end
 
-let tell_of_share pool n ~cpus ~callers:all ~pools =
-  if Atomic.get pool.Slot.allowed <> n && (pools > 1 || all > 1) then
-    decide ~pool
-      (Printf.sprintf "%s beside %s" (plural n "domain") (plural (callers pool) "caller"))
-      (Printf.sprintf "%s with %s in all share %s" (plural pools "pool") (plural all "caller")
-         (plural cpus "CPU"))
-
 let share_among pools ~cpus =
   let all = List.fold_left (fun n pool -> n + callers pool) 0 pools in
-  let count = List.length pools in
   let give rank pool =
     let share =
       match mode with
       | Random draw -> draw (most pool + 1)
-      | On | Off -> share ~cpus ~callers:all ~pools:count ~rank (callers pool)
+      | On | Off ->
+        share ~cpus ~callers:all ~pools:(List.length pools) ~rank (callers pool)
     in
-    let allowed = Int.min (most pool) (Int.max (Sleep.still_needed pool) share) in
-    tell_of_share pool allowed ~cpus ~callers:all ~pools:count;
-    set_allowed pool allowed
+    set_allowed pool (Int.min (most pool) (Int.max (Sleep.still_needed pool) share))
   in
   List.iteri give pools
 
@@ -153,8 +141,8 @@ let resize (pool : P.pool) =
   | At_most most ->
     P.set_size pool (Int.min (Int.min most (cpus ())) pool.settings.regulars)
 
-let refresh_cpus ?(files = true) now =
-  match Cpus.refresh ~files now with
+let refresh_cpus now =
+  match Cpus.refresh now with
   | Same -> ()
   | Changed { before; usable } ->
     List.iter resize (Atomic.get P.open_pools);

@@ -59,7 +59,7 @@ val set_allowed : Place.pool -> int -> unit
 val resize : Place.pool -> unit
 (** Fits the pool's size to {!cpus}. *)
 
-val refresh_cpus : ?files:bool -> int -> unit
+val refresh_cpus : int -> unit
 (** {!Cpus.refresh} at this time, for all pools. *)
 
 val has_room : Place.pool -> bool

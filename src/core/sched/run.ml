@@ -91,14 +91,9 @@ let resume pool rest =
   let wake () = Outcome.firmly Publish.submit pool rest in
   wake
 
-(* The sleeping thread of that place is woken, and goes on with the fiber unless a thief steals it
-   first. It looks for [left] after each sleep (Sleep.take_left). *)
-let leave_to (w : P.t) rest =
-  Atomic.compare_and_set w.left P.none rest
-  && (Parking.wake w.pool.parking w.index || not (Atomic.compare_and_set w.left rest P.none))
-
 (* A caller's thread that is awake runs something else meanwhile. *)
-let go_on { caller; _ } rest = if not (leave_to caller rest) then Publish.submit caller.pool rest
+let go_on { caller; _ } rest =
+  if not (Sleep.leave_to caller rest) then Publish.submit caller.pool rest
 
 let resume_call call rest =
   let wake () = Outcome.firmly go_on call rest in

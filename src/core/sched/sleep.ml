@@ -193,8 +193,11 @@ let disturbance (w : P.t) =
   let { Counts.parks; tasks; _ } = counts in
   fun () -> counts.parks <> parks || counts.tasks <> tasks
 
-(* A fiber that was left for the sleeper (Run.leave_to) is its next task. If the sleeper sleeps
-   within another fiber, a thief takes it. *)
+(* The sleeper looks for [left] after each sleep. *)
+let leave_to (w : P.t) rest =
+  Atomic.compare_and_set w.left P.none rest
+  && (Parking.wake w.pool.parking w.index || not (Atomic.compare_and_set w.left rest P.none))
+
 let take_left (w : P.t) =
   if Atomic.get w.left != P.none then begin
     let rest = Atomic.exchange w.left P.none in
