@@ -32,11 +32,11 @@ let rec broadcast pool f =
     Caller.with_worker_plainly "Team.broadcast" pool
       ~in_place:(fun () -> false)
       (fun w ->
-        Region.run w ~revoke:false ~workers:(Region.size w) f;
+        Region.run w ~revoke:false ~workers:(Pool.size w.pool) f;
         true)
   in
   if not is_done then begin
-    ignore Machine.Sleeper.(sleep (create ()) 1);
+    Machine.sleep_ms 1;
     Fiber.check ();
     broadcast pool f
   end
@@ -125,7 +125,7 @@ let run_alone (w : Muster_core.Place.t) loop =
         true
       in
       left := Adaptive.alone ~min_rest:(min_shared w.pool) loop.code ~n:loop.n go);
-  if !left = loop.n then Region.count w;
+  if !left = loop.n then Muster_core.Counts.add_region w.own.counts;
   !left
 
 (* How many indices make a unit: not worth a thief's trip if they are short, and not so many

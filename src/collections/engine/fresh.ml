@@ -23,7 +23,7 @@ let touch n put =
   Pool.with_current
     ~in_place:(fun () -> put 0 n)
     (fun w ->
-      let workers = Region.size w in
+      let workers = Muster_core.Pool.size w.pool in
       Region.run w ~to_the_end:true ~revoke:true ~workers (fun worker ->
           let start, count = Slices.slice n workers worker in
           put start count))

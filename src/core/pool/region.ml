@@ -1,41 +1,40 @@
 (* A region: one fork of the whole pool (Fork Union's protocol, with exceptions, nesting and workers
    that may be busy).
 
-   Everything goes through the workers' mailboxes, one cache line each (Mailbox): a region costs
-   each worker two trips of that line, and one more where the job may be taken back. The caller runs
-   its own share, then takes back each share that nobody has begun ([revoke]), so it never waits for
-   a worker that has other things to do. Where there is no mailbox to be had, as its worker has yet
-   to come or has another caller's job, the share is a task of the caller's. A broadcast must reach
-   every worker: it takes back nothing but the shares of absent ones. A worker is absent while its
-   place is free or its thread works in another pool ([away], set after its mailbox was freed).
-   Every job begins by compare-and-set: its worker's, or that of the caller who takes it back.
+   The caller posts a job to the mailbox of each other worker (Mailbox), runs its own share, and
+   then settles with each worker: it takes back a share that its worker has not begun ([revoke]),
+   and waits for one that has begun. So it never waits for a worker that has other things to do.
+   Every job begins by one compare-and-set, of its worker or of the caller that takes it back. A
+   region costs each worker two trips of the mailbox's cache line, and one more for a job that may
+   be taken back.
 
-   Callers may be several. One that finds a mailbox taken offers the share to anybody or, in a
-   broadcast, waits ([posting] counts it, for whoever frees a mailbox to wake it). Whoever waits
-   serves its own mailbox, having freed it first if it waits within a share (Run.free_mailbox), so
-   regions that need each other's workers all end. Served on top of another strand, a share has a
-   fiber, in which it can wait for what that strand has to do first; it counts as late then, and
-   ends on whatever worker. *)
+   A worker may have no mailbox to post to, as it has yet to come or has another caller's job. Then
+   its share is a task in the caller's deque, for any worker that comes in time. A broadcast has to
+   reach every worker: it waits for mailboxes, and takes back the shares of absent workers only. A
+   worker is absent while its slot is free, or its thread works in another pool ([away], set after
+   its mailbox was freed).
+
+   Callers may be several. A caller that waits for a mailbox is counted in [posting], so that a
+   worker that frees one wakes it. A waiting caller serves its own mailbox; if it waits within a
+   share, it has freed that mailbox first (Run.free_mailbox). So regions that need each other's
+   workers all end. A share that is served on top of another fiber has a fiber of its own, in which
+   it can wait for the one beneath. It counts as late then, and may end on any worker. *)
 
 module P = Place
-
-let absent (v : P.t) = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.away
 
 type t = {
   letter : Mailbox.letter;
   job : Mailbox.job;
+  shares : int;
   revoke : bool;
   to_the_end : bool;  (** no exception ends the call before every share has ended *)
+  mutable offered : (int * unit Promise.t) list;  (** shares that are tasks, the newest first *)
 }
+
+let absent (v : P.t) = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.away
 
 (* [v] may sleep, or wait to leave (Resident.lock_mailbox). *)
 let tell (w : P.t) (v : P.t) = ignore (Parking.wake w.pool.parking v.index)
-
-let try_post w (v : P.t) t =
-  Mailbox.post v.mailbox t.job t.letter
-  &&
-  (tell w v;
-   true)
 
 (* Others may need this one's mailbox meanwhile. *)
 let wait (w : P.t) found =
@@ -43,87 +42,66 @@ let wait (w : P.t) found =
   Worker.pause w ~found:(fun () -> found () || Mailbox.is_posted w.mailbox);
   Run.serve w
 
-(* Does what an absent worker's mailbox asks for, be it another caller's: that caller may be
-   this very thread, further down its stack. *)
-let take_over w (v : P.t) job ~(into : Mailbox.letter) () =
-  Mailbox.try_begin v.mailbox job
-  && begin
-    Mailbox.read v.mailbox ~into;
-    ignore (Atomic.fetch_and_add into.report.late 1);
-    Mailbox.free v.mailbox;
-    tell w v;
-    true
-  end
+(* {2 Posting} *)
 
-let stand_in (w : P.t) (v : P.t) =
-  let job = Mailbox.posted v.mailbox in
-  if job <> Mailbox.none then begin
-    let letter = Mailbox.blank () in
-    let share index =
-      Run.wake_posters w.pool;
-      letter.share index
-    in
-    let ended ~here:_ =
-      ignore (Atomic.fetch_and_add letter.report.late (-1));
-      ignore (Parking.wake w.pool.parking letter.from)
-    in
-    let take = take_over w v job ~into:letter in
-    ignore (Run.run_share_on_top w v.index letter ~take ~share ~ended)
-  end
+let try_post w (v : P.t) t =
+  Mailbox.post v.mailbox t.job t.letter
+  &&
+  (tell w v;
+   true)
 
-(* Where a mailbox is taken, whoever frees it wakes those who post. *)
+let no_longer posting = ignore (Atomic.fetch_and_add posting (-1))
+
+(* Until it is idle, or nobody is there to empty it. *)
 let await_mailbox (w : P.t) (v : P.t) =
-  let is_free () =
-    Mailbox.is_idle v.mailbox || (Mailbox.is_gone v.mailbox && Atomic.get v.owner = 0)
+  let found () =
+    Mailbox.is_idle v.mailbox
+    || absent v
+    || (Mailbox.is_gone v.mailbox && Atomic.get v.owner = 0)
   in
-  let can_stand_in () = absent v && Mailbox.is_posted v.mailbox in
-  let found () = is_free () || can_stand_in () in
-  let no_longer posting = ignore (Atomic.fetch_and_add posting (-1)) in
   let await () = wait w found in
   (* From here to the handler no exception strikes. *)
   ignore (Atomic.fetch_and_add w.pool.posting 1);
   Outcome.finally no_longer w.pool.posting await
 
-(* No domain was refused, but none came: one that ends had let go of its place and was still
-   counted, or the need was over before it was looked at. *)
-let may_yet_come (pool : P.pool) =
-  let taken = P.count_places pool (fun v -> v.resident && P.is_taken v) in
-  let residents = Atomic.get pool.residents in
-  Atomic.get pool.refused = 0
-  && (not (Atomic.get pool.closing))
-  && (residents < Atomic.get pool.size - 1 || residents > taken)
-
-(* Whether there is, or will soon be, a resident. So often at most it is tried again after a
-   millisecond. *)
+(* Whether there is, or will soon be, a resident. One that ends lets go of its slot while it still
+   counts, and none comes in its stead until then: hence the tries. *)
 let rec summon ?(tries = 20) (pool : P.pool) (v : P.t) =
-  Atomic.get v.owner <> 0
+  let is_there () = Atomic.get v.owner <> 0 in
+  is_there ()
   || begin
     Sleep.need pool (Atomic.get pool.size - 1) ~ms:100;
-    let before = Atomic.get pool.residents in
     Sleep.hire pool;
-    if Atomic.get v.owner <> 0 || Atomic.get pool.residents > before then summon pool v
-    else
-      tries > 0 && may_yet_come pool
-      && begin
-        ignore Machine.Sleeper.(sleep (create ()) 1);
-        summon ~tries:(tries - 1) pool v
-      end
+    is_there ()
+    || tries > 0
+       && Atomic.get pool.refused = 0
+       && (not (Atomic.get pool.closing))
+       && begin
+         Machine.sleep_ms 1;
+         summon ~tries:(tries - 1) pool v
+       end
   end
 
-(* Whether there is somebody to whom the job could be posted. *)
+(* Posts a broadcast's job; false if there is nobody to post it to. *)
 let rec post (w : P.t) (v : P.t) t =
-  try_post w v t
-  ||
-  if Mailbox.is_gone v.mailbox then
-    summon w.pool v
-    &&
-    (await_mailbox w v;
-     post w v t)
-  else begin
-    if absent v then stand_in w v;
-    await_mailbox w v;
-    post w v t
-  end
+  (not (absent v))
+  && (try_post w v t
+     || ((not (Mailbox.is_gone v.mailbox)) || summon w.pool v)
+        && begin
+          await_mailbox w v;
+          post w v t
+        end)
+
+(* The shares for which there was no mailbox. *)
+let rec post_all (w : P.t) t i =
+  if i = t.shares then []
+  else
+    let v = (P.workers w.pool).(i) in
+    let posted = i = w.index || if t.revoke then try_post w v t else post w v t in
+    let missed = post_all w t (i + 1) in
+    if posted then missed else i :: missed
+
+(* {2 Settling with a worker} *)
 
 let progress t (v : P.t) = Mailbox.progress v.mailbox t.job
 
@@ -139,6 +117,7 @@ let take_back (w : P.t) (v : P.t) t =
     true
   end
 
+(* A mailbox to which nothing was posted shows some other job, or none: the share is over. *)
 let rec settle w (v : P.t) t =
   match progress t v with
   | Over -> ()
@@ -148,104 +127,7 @@ let rec settle w (v : P.t) t =
     wait w (fun () -> progress t v <> was || (was = Waiting && absent v));
     settle w v t
 
-(* The workers whose mailboxes are taken, or gone. *)
-let rec post_all (w : P.t) t ~upto i =
-  if i >= upto then []
-  else if i = w.index then post_all w t ~upto (i + 1)
-  else begin
-    let v = (P.workers w.pool).(i) in
-    let posted = if t.revoke then try_post w v t else post w v t in
-    let missed = post_all w t ~upto (i + 1) in
-    if posted then missed else i :: missed
-  end
-
-(* The caller's share of the work, and of the waiting. *)
-let take_part (w : P.t) t ~missed ~upto =
-  if w.index < upto then run_as w.index w t;
-  for i = 0 to upto - 1 do
-    if i <> w.index && not (List.mem i missed) then settle w (P.workers w.pool).(i) t
-  done
-
-(* The shares of those who are not there, or work for another caller, are tasks: whoever comes while
-   the caller does its part, for the sake of these or not, takes one, and the rest is the caller's.
-   Who takes one may do so on top of a strand for which the share will wait: so there it can
-   suspend. The caller never does, as a region's caller stays where it is. *)
-
-let take_task_back w p =
-  Publish.retract w (Promise.any p);
-  Promise.claim p
-
-(* As Fork.wait_done. *)
-let await_task w p =
-  match Caller.wait_as w p with
-  | () -> ()
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    while not (Promise.is_done p) do
-      Caller.wait_as w p
-    done;
-    Outcome.raise failure
-
-let abandon w p = if not (take_task_back w p) then await_task w p
-
-(* To the end, however many exceptions strike. Not a tail call, here and below: a function that ends
-   in one of its own begins with a look for signals, and what is raised there would go past the
-   handler. *)
-let rec surely_abandon w p =
-  try abandon w p
-  with _ ->
-    surely_abandon w p;
-    ()
-
-let give_up w p t = if t.to_the_end then surely_abandon w p else abandon w p
-
-let await_share w p t =
-  match await_task w p with
-  | () -> ()
-  | exception exn when t.to_the_end ->
-    surely_abandon w p;
-    raise exn
-
-(* The share knows what it is a part of by itself. *)
-let offering w t i others =
-  let { share; report; _ } : Mailbox.letter = t.letter in
-  let p = Promise.(make nowhere (fun () -> Run.note_failure share i report)) in
-  match
-    Publish.offer w ~wake:true (Promise.any p);
-    others ();
-    take_task_back w p
-  with
-  | true -> run_as i w t
-  | false ->
-    await_share w p t;
-    Fork.result p
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    give_up w p t;
-    Outcome.raise failure
-
-let rec with_missed w left part t =
-  match left with
-  | [] -> part ()
-  | i :: left ->
-    let others () = with_missed w left part t in
-    if P.alone w || not t.revoke then begin
-      others ();
-      run_as i w t
-    end
-    else offering w t i others
-
-let take_part_in w t ~upto =
-  match post_all w t ~upto 0 with
-  | [] -> take_part w t ~missed:[] ~upto
-  | missed -> with_missed w missed (fun () -> take_part w t ~missed ~upto) t
-
-(* After the last mailbox: a share is counted as late before its mailbox is freed. It may have
-   suspended, and wait for a worker to go on with it: perhaps for this one. *)
-let await_late w { letter = { report; _ }; _ } =
-  Worker.help w ~ready:(fun () -> Atomic.get report.late = 0) ~register:ignore
-
-(* What nobody has begun is not done any more. *)
+(* Takes a share back that no worker has begun, and does not run it. *)
 let rec break_off w v t =
   match progress t v with
   | Over -> ()
@@ -254,48 +136,97 @@ let rec break_off w v t =
     wait w (fun () -> progress t v <> Running);
     break_off w v t
 
-let rec break_all_off (w : P.t) t ~upto =
+(* {2 Shares that are tasks}
+
+   A worker may take one on top of a fiber for which the share will wait: as a task, the share can
+   suspend. The caller cannot: a region's caller stays on its worker. *)
+
+(* It is noted before a thief can have it, so that an exception in between leaves none behind. *)
+let offer w t i =
+  let { share; report; _ } : Mailbox.letter = t.letter in
+  let p = Promise.(make nowhere (fun () -> Run.note_failure share i report)) in
+  t.offered <- (i, p) :: t.offered;
+  Publish.offer w ~wake:true (Promise.any p)
+
+(* Whether the newest is the caller's to run; if not, it has ended. No exception strikes between the
+   claim and the next step: a task that its caller has claimed never ends. *)
+let take_offered w t p ~rest =
+  Publish.retract w (Promise.any p);
+  let claimed = Promise.claim p in
+  if not claimed then Caller.wait_as w p;
+  t.offered <- rest;
+  claimed
+
+let rec settle_offered w t =
+  match t.offered with
+  | [] -> ()
+  | (i, p) :: rest ->
+    if take_offered w t p ~rest then run_as i w t else Fork.result p;
+    settle_offered w t
+
+let rec break_off_offered w t =
+  match t.offered with
+  | [] -> ()
+  | (_, p) :: rest ->
+    ignore (take_offered w t p ~rest);
+    break_off_offered w t
+
+(* {2 The call} *)
+
+let with_each (w : P.t) t f =
+  let workers = P.workers w.pool in
+  for i = 0 to t.shares - 1 do
+    f w workers.(i) t
+  done
+
+(* After the last mailbox: a share is counted as late before its mailbox is freed. It may have
+   suspended, and wait for a worker to go on with it: perhaps for this one. *)
+let await_late w { letter = { report; _ }; _ } =
+  Worker.help w ~ready:(fun () -> Atomic.get report.late = 0) ~register:ignore
+
+let take_part (w : P.t) t =
+  let missed = post_all w t 0 in
+  let others_may_come = t.revoke && not (P.alone w) in
+  if others_may_come then List.iter (offer w t) missed;
+  if w.index < t.shares then run_as w.index w t;
+  with_each w t settle;
+  if others_may_come then settle_offered w t else List.iter (fun i -> run_as i w t) missed;
+  await_late w t
+
+(* The last call is no tail call: a function that ends in one of itself begins with a look for
+   signals, and an exception that is raised there would go past the handler. *)
+let rec break_all_off w t =
   try
-    for i = 0 to upto - 1 do
-      if i <> w.index then break_off w (P.workers w.pool).(i) t
-    done;
+    with_each w t break_off;
+    break_off_offered w t;
     await_late w t
   with _ when t.to_the_end ->
-    break_all_off w t ~upto;
+    break_all_off w t;
     ()
 
 (* An exception here is asynchronous, since those of shares are kept. It may have come between any
-   two steps, but mailboxes and [late] tell all. *)
-let fork w t ~upto =
-  match
-    take_part_in w t ~upto;
-    await_late w t
-  with
+   two steps, but mailboxes, [offered] and [late] tell all. *)
+let fork w t =
+  match take_part w t with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    break_all_off w t ~upto;
+    break_all_off w t;
     Outcome.raise failure
 
-let count (w : P.t) = Counts.add_region w.own.counts
-
-let run ?(to_the_end = false) w ~revoke ~workers share =
+let run ?(to_the_end = false) (w : P.t) ~revoke ~workers share =
   Fiber.check_at w;
   if Atomic.get w.look <> 0 then Load.look w;
   let report = Mailbox.report () in
   let share = Fiber.carry w share and backtrace = Machine.backtrace_status () in
-  count w;
-  let from = w.index and nth = w.own.counts.regions in
-  let job = Mailbox.job ~from ~nth in
-  fork w
-    { letter = Mailbox.letter share report ~from ~backtrace; job; revoke; to_the_end }
-    ~upto:workers;
+  let counts = w.own.counts in
+  Counts.add_region counts;
+  let job = Mailbox.job ~from:w.index ~nth:counts.regions in
+  let letter = Mailbox.letter share report ~from:w.index ~backtrace in
+  fork w { letter; job; shares = workers; revoke; to_the_end; offered = [] };
   Fiber.reraise report.failures
 
-let size (w : P.t) = Atomic.get w.pool.size
-
-(* A share of the caller's, run as in a region, but nobody else's. A further caller stands in for
-   worker 0, as it would there. *)
+(* A further caller stands in for worker 0, as in a region. *)
 let alone (w : P.t) share =
   let report = Mailbox.report () in
   let index = if w.index < Atomic.get w.pool.size then w.index else 0 in
