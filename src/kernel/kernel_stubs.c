@@ -18,72 +18,36 @@ static __thread struct {
   size_t worker, workers;
 } body;
 
-static inline void begin(intnat worker, intnat workers) {
-  body.inside = 1;
-  body.worker = (size_t)worker;
-  body.workers = (size_t)workers;
-}
-
-static inline void end(void) { body.inside = 0; }
-
 /* {2 Bodies} */
 
-static inline void each_index(muster_index_fn fn, void *ctx, size_t worker, size_t start,
-                              size_t count) {
-  for (size_t i = start; i < start + count; i++) fn(ctx, worker, i);
-}
-
-value muster_kernel_slice(intnat fn, intnat ctx, intnat workers, intnat worker, intnat start,
-                          intnat count) {
-  begin(worker, workers);
-  ((muster_slice_fn)fn)((void *)ctx, (size_t)worker, (size_t)start, (size_t)count);
-  end();
-  return Val_unit;
-}
-
-value muster_kernel_indices(intnat fn, intnat ctx, intnat workers, intnat worker, intnat start,
-                            intnat count) {
-  begin(worker, workers);
-  each_index((muster_index_fn)fn, (void *)ctx, (size_t)worker, (size_t)start, (size_t)count);
-  end();
-  return Val_unit;
-}
-
-#define BYTECODE(name)                                                                        \
-  value name##_byte(value *v, int n) {                                                        \
-    (void)n;                                                                                  \
-    return name(Long_val(v[0]), Long_val(v[1]), Long_val(v[2]), Long_val(v[3]),               \
-                Long_val(v[4]), Long_val(v[5]));                                              \
-  }
-
-BYTECODE(muster_kernel_slice)
-BYTECODE(muster_kernel_indices)
-
-/* {2 Calls} */
-
-/* A pointer whose two highest bits differ is no OCaml int: then the call goes through a block on
-   the stack. (User space has no such addresses but where tags are kept in the upper byte.) */
-struct indirect {
-  union {
-    muster_slice_fn slice;
-    muster_index_fn index;
-  } fn;
+/* On the stack of the function that is called: one of the two functions is NULL. */
+struct loop {
+  muster_slice_fn slice;
+  muster_index_fn index;
   void *ctx;
 };
 
-static void call_slice(void *ctx, size_t worker, size_t start, size_t count) {
-  const struct indirect *it = ctx;
-  it->fn.slice(it->ctx, worker, start, count);
+static void run(const struct loop *loop, size_t worker, size_t start, size_t count) {
+  if (loop->slice != NULL)
+    loop->slice(loop->ctx, worker, start, count);
+  else
+    for (size_t i = start; i < start + count; i++) loop->index(loop->ctx, worker, i);
 }
 
-static void call_index(void *ctx, size_t worker, size_t index) {
-  const struct indirect *it = ctx;
-  it->fn.index(it->ctx, worker, index);
+/* A struct's address is even: with the lowest bit set it is an OCaml int. */
+static inline value of_loop(const struct loop *loop) { return (value)loop | 1; }
+static inline const struct loop *loop_of(value loop) { return (const struct loop *)(loop - 1); }
+
+value muster_kernel_run(value loop, value workers, value worker, value start, value count) {
+  body.inside = 1;
+  body.worker = (size_t)Long_val(worker);
+  body.workers = (size_t)Long_val(workers);
+  run(loop_of(loop), body.worker, (size_t)Long_val(start), (size_t)Long_val(count));
+  body.inside = 0;
+  return Val_unit;
 }
 
-static inline int is_int(const void *p) {
-  return Long_val(Val_long((intnat)p)) == (intnat)p;
-}
+/* {2 Calls} */
 
 /* A registered function of OCaml's; found once. */
 struct function {
@@ -123,36 +87,24 @@ static intptr_t refuse_call(const char *caller, int is_null, size_t n) {
   return (intptr_t)caml_callback_exn(closure_of(&refuse, caller), message);
 }
 
-static intptr_t call_loop(struct function *loop, const char *caller, const void *fn,
-                          const void *ctx, size_t n) {
-  value closure = closure_of(loop, caller);
-  return (intptr_t)caml_callback3_exn(closure, Val_long((intnat)fn), Val_long((intnat)ctx),
-                                      Val_long((intnat)n));
-}
-
 /* [me] is the function that was called. */
-static intptr_t run_slices(const char *me, size_t n, muster_slice_fn fn, void *ctx) {
-  if (fn == NULL || n > (size_t)Max_long) return refuse_call(me, fn == NULL, n);
+static intptr_t run_loop(struct function *registered, const char *me, size_t n, struct loop loop) {
+  intnat code = loop.slice != NULL ? (intnat)loop.slice : (intnat)loop.index;
+  if (code == 0 || n > (size_t)Max_long) return refuse_call(me, code == 0, n);
   if (body.inside) {
-    if (n > 0) fn(ctx, body.worker, 0, n);
+    if (n > 0) run(&loop, body.worker, 0, n);
     return (intptr_t)Val_unit;
   }
-  if (is_int((const void *)fn) && is_int(ctx))
-    return call_loop(&for_slices, me, (const void *)fn, ctx, n);
-  struct indirect it = {.fn.slice = fn, .ctx = ctx};
-  return call_loop(&for_slices, me, (const void *)call_slice, &it, n);
+  value closure = closure_of(registered, me);
+  return (intptr_t)caml_callback3_exn(closure, of_loop(&loop), Val_long(code), Val_long((intnat)n));
+}
+
+static intptr_t run_slices(const char *me, size_t n, muster_slice_fn fn, void *ctx) {
+  return run_loop(&for_slices, me, n, (struct loop){.slice = fn, .ctx = ctx});
 }
 
 static intptr_t run_n_dynamic(const char *me, size_t n, muster_index_fn fn, void *ctx) {
-  if (fn == NULL || n > (size_t)Max_long) return refuse_call(me, fn == NULL, n);
-  if (body.inside) {
-    each_index(fn, ctx, body.worker, 0, n);
-    return (intptr_t)Val_unit;
-  }
-  if (is_int((const void *)fn) && is_int(ctx))
-    return call_loop(&for_n_dynamic, me, (const void *)fn, ctx, n);
-  struct indirect it = {.fn.index = fn, .ctx = ctx};
-  return call_loop(&for_n_dynamic, me, (const void *)call_index, &it, n);
+  return run_loop(&for_n_dynamic, me, n, (struct loop){.index = fn, .ctx = ctx});
 }
 
 intptr_t muster_for_slices_exn(size_t n, muster_slice_fn fn, void *ctx) {

@@ -11,22 +11,12 @@
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
 
-#define UNLOCKED(name)                                                                        \
-  extern value name(intnat, intnat, intnat, intnat, intnat, intnat);                          \
-                                                                                              \
-  value name##_unlocked(intnat fn, intnat ctx, intnat workers, intnat worker, intnat start,   \
-                        intnat count) {                                                       \
-    caml_enter_blocking_section_no_pending();                                                 \
-    name(fn, ctx, workers, worker, start, count);                                             \
-    caml_leave_blocking_section();                                                            \
-    return Val_unit;                                                                          \
-  }                                                                                           \
-                                                                                              \
-  value name##_unlocked_byte(value *v, int n) {                                               \
-    (void)n;                                                                                  \
-    return name##_unlocked(Long_val(v[0]), Long_val(v[1]), Long_val(v[2]), Long_val(v[3]),    \
-                           Long_val(v[4]), Long_val(v[5]));                                   \
-  }
+extern value muster_kernel_run(value, value, value, value, value);
 
-UNLOCKED(muster_kernel_slice)
-UNLOCKED(muster_kernel_indices)
+value muster_kernel_run_unlocked(value loop, value workers, value worker, value start,
+                                 value count) {
+  caml_enter_blocking_section_no_pending();
+  muster_kernel_run(loop, workers, worker, start, count); /* looks at no OCaml value but ints */
+  caml_leave_blocking_section();
+  return Val_unit;
+}
