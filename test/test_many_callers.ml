@@ -403,7 +403,8 @@ let storage_is_given_back () =
 let struck () =
   crowded 1 (fun pool _ ->
       let inner = Pool.run pool Muster_core.Pool.current in
-      let taken () = Muster_core.(Place.count_places inner Stats.is_visitor) in
+      let has_caller (w : Muster_core.Place.t) = (not w.resident) && Muster_core.Place.is_taken w in
+      let taken () = Muster_core.Place.count_places inner has_caller in
       let unshown () = Atomic.get Muster_core.Place.unshown in
       let before = taken () and unshown_before = unshown () in
       let struck_at what k f =

@@ -3,10 +3,10 @@
    A pool has as many workers as Muster finds right; [asked] is what its user wanted. Programs
    divide their work by that number, and the shape of a reduction depends on it.
 
-   Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is
-   being torn down may still use it. Other domains may use the pool at that very moment: they are
-   early enough, or told so. Code in [run] that tears the pool down cannot wait for itself: the last
-   of the callers in [run] does so when it leaves. *)
+   Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is being
+   torn down may still use it. Other domains may use the pool at that very moment: they are early
+   enough, or refused. Code in [run] that tears the pool down cannot wait for itself: it sets
+   [last_closes], and the last of the [runs] does so when it ends. *)
 
 module Fiber = Muster_core.Fiber
 module Place = Muster_core.Place
@@ -22,13 +22,9 @@ type t = {
   home : Promise.home;  (** of its tasks *)
   asked : int;  (** workers, the caller's included *)
   torn_down : bool Atomic.t;
-  visits : visits Atomic.t;
+  runs : int Atomic.t;
+  last_closes : bool Atomic.t;
 }
-
-and visits = { inside : visit list;  (** in [run] *) last_closes : bool }
-
-and visit = { strand : int }
-(** Compared as a block: one strand may come several times. *)
 
 (* The newest first: it hides older ones of its name until it is torn down. *)
 let named : (string * t) list Atomic.t = Atomic.make []
@@ -49,12 +45,15 @@ let setup ?name ~num_domains () =
   let pool = Pool.create_promising (asked - 1) ?name ~domains:asked () in
   let { Promise.owner; unheard; _ } = pool.home in
   let home = Promise.home ~unheard owner in
-  let visits = Atomic.make { inside = []; last_closes = false } in
-  let t = { pool; home; asked; torn_down = Atomic.make false; visits } in
+  let torn_down = Atomic.make false and last_closes = Atomic.make false in
+  let t = { pool; home; asked; torn_down; runs = Atomic.make 0; last_closes } in
   Option.iter (fun name -> Place.change named (fun others -> (name, t) :: others)) name;
   t
 
-let lookup name = List.assoc_opt name (Atomic.get named)
+let lookup name =
+  let is_it (its_name, t) = its_name = name && not (Atomic.get t.pool.closing) in
+  Option.map snd (List.find_opt is_it (Atomic.get named))
+
 let refuse () = invalid_arg "pool already torn down"
 let[@inline] check t = if Atomic.get t.torn_down then refuse ()
 
@@ -67,55 +66,52 @@ let num_domains t =
 let forget t = Place.change named (List.filter (fun (_, other) -> other != t))
 
 let tear_down t =
-  Pool.refuse_own_close "Task.teardown_pool" t.pool;
-  forget t;
   Pool.close_of "Task.teardown_pool" t.pool;
+  forget t;
   Atomic.set t.torn_down true
 
-let is_by me visit = visit.strand = me
+(* A [run] that begins later is refused. One that has ended meanwhile leaves nobody to do it: then
+   a task of the pool is refused, as where no [run] was going on. *)
+let leave_it_to_last t =
+  Atomic.set t.last_closes true;
+  if Atomic.get t.runs > 0 then forget t
+  else begin
+    Atomic.set t.last_closes false;
+    tear_down t
+  end
 
-(* Whether a [run] does it: of whose code the calling code is, or for whose tasks. (Hooks of
-   the program's exit run in the task that exits.) *)
-let rec leave_it_to_run t ~in_task me =
-  let seen = Atomic.get t.visits in
-  List.exists (fun visit -> in_task || is_by me visit) seen.inside
-  && (Atomic.compare_and_set t.visits seen { seen with last_closes = true }
-     || leave_it_to_run t ~in_task me)
+let is_inside t = Caller.own_place t.pool <> None
 
+(* Hooks of the program's exit run in the task that exits. *)
 let teardown t =
   check t;
-  let in_task = Pool.is_own_task t.pool in
-  if leave_it_to_run t ~in_task (Fiber.number ()) then forget t else tear_down t
+  if is_inside t && Atomic.get t.runs > 0 then leave_it_to_last t else tear_down t
 
 (* {2 Run} *)
-
-(* A caller that comes once the pool is to be torn down is refused, or there might be no last one.
-   *)
-let rec come t visit =
-  let seen = Atomic.get t.visits in
-  if seen.last_closes && not (List.exists (is_by visit.strand) seen.inside) then refuse ();
-  let more = { seen with inside = visit :: seen.inside } in
-  if not (Atomic.compare_and_set t.visits seen more) then come t visit
-
-(* May be done again where an asynchronous exception cut it short, and where the visit has not come
-   so far. *)
-let rec leave t visit =
-  let seen = Atomic.get t.visits in
-  let less = { seen with inside = List.filter (fun other -> other != visit) seen.inside } in
-  if not (Atomic.compare_and_set t.visits seen less) then leave t visit
-  else if less.last_closes && less.inside = [] && not (Atomic.get t.torn_down) then tear_down t
 
 let enter t f =
   Caller.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (fun _ -> f ())
 
+let close_if_last t () =
+  if Atomic.get t.last_closes && Atomic.get t.runs = 0 && not (Atomic.get t.torn_down) then
+    tear_down t
+
+let leave t =
+  ignore (Atomic.fetch_and_add t.runs (-1));
+  Outcome.firmly close_if_last t ()
+
+(* Code of a [run] that comes back through another pool is in that [run] still. *)
 let run t f =
   check t;
   if Caller.inside t.pool then f ()
-  else
-    let visit = { strand = Fiber.number () } in
-    Outcome.finally (Outcome.firmly leave t) visit (fun () ->
-        come t visit;
-        enter t f)
+  else if is_inside t then enter t f
+  else begin
+    let go () = enter t f in
+    if Atomic.get t.last_closes then refuse ();
+    (* From here to the handler no exception strikes. *)
+    ignore (Atomic.fetch_and_add t.runs 1);
+    Outcome.finally leave t go
+  end
 
 (* {2 Tasks}
 

@@ -1,13 +1,12 @@
 (** Domainslib's pools: one of Muster's each, and Domainslib's facts about them. *)
 
-type visits
-
 type t = private {
   pool : Muster_core.Pool.t;
   home : Muster_core.Promise.home;  (** of its tasks *)
   asked : int;  (** workers, the caller's included *)
   torn_down : bool Atomic.t;
-  visits : visits Atomic.t;
+  runs : int Atomic.t;  (** calls of {!run} that are going on *)
+  last_closes : bool Atomic.t;  (** the last of these tears the pool down *)
 }
 
 val setup : ?name:string -> num_domains:int -> unit -> t

@@ -5,22 +5,17 @@ type t = Place.pool
 val size : t -> int
 (** How many workers it has at most, a caller among them. *)
 
-val create :
+type 'pool making =
   ?name:string ->
   ?domains:int ->
   ?oversubscribe:bool ->
   ?minor_heap_words:int ->
   unit ->
-  t
+  'pool
 
-val create_promising :
-  int ->
-  ?name:string ->
-  ?domains:int ->
-  ?oversubscribe:bool ->
-  ?minor_heap_words:int ->
-  unit ->
-  t
+val create : t making
+
+val create_promising : int -> t making
 (** {!create} for tasks that wait for each other unseen: so many residents will be there whatever
     the machine does. *)
 
@@ -53,13 +48,8 @@ val with_current : in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
 val close : t -> unit
 
 val close_of : string -> t -> unit
-(** {!close} for the public function of that name. *)
-
-val is_own_task : t -> bool
-(** Whether the calling thread works in that pool, perhaps further down its stack. *)
-
-val refuse_own_close : string -> t -> unit
-(** Raises [Invalid_argument] if so: the thread would wait for itself. *)
+(** {!close} for the public function of that name. Raises [Invalid_argument] in a task of the pool,
+    which would wait for itself. *)
 
 include module type of struct
   include Stats

@@ -1,14 +1,15 @@
-(* A resident's life: how its domain starts, when it may leave, what it leaves behind.
+(* A resident's life: its domain starts, works, and leaves.
 
-      Life of a resident's place: [owner] 0 and a mailbox that is gone, nobody there. [hire] claims
-   it by compare-and-set of [owner] to [coming], counts the resident, spawns its domain, which puts
-   its own identity and opens the mailbox. To leave, it locks the mailbox while that is idle, so
-   that no share is ever posted to nobody; then [owner] 0, and the count.
+   A resident's slot begins with [owner] 0 and a mailbox that is gone: nobody is there. [spawn]
+   claims it by compare-and-set of [owner] to [coming], counts the resident and starts its domain,
+   which writes its own identity and opens the mailbox. To leave, the resident locks the mailbox
+   while that is idle, so that no share is ever posted to nobody; then it writes [owner] 0, and
+   takes itself off the count.
 
-      No work is lost on one who leaves. Whoever publishes reads [residents] after it, and hires if
-   there are too few; who leaves reads deques and inbox after taking itself off the count. One of
-   the two sees the other. Tasks that lie in the leaver's deque are for callers who wait in the
-   pool, and where there is none, for a new resident (Caller.leave has the other half). *)
+   No work is lost on a resident that leaves. A publisher reads [residents] after it has published,
+   and hires if there are too few; a leaver reads deques and inbox after it has taken itself off the
+   count. One of the two sees the other. Tasks in the leaver's deque are for callers that wait in
+   the pool or, without any, for a new resident (Caller.leave has the other half). *)
 
 module P = Place
 
@@ -23,7 +24,7 @@ let may_close (pool : P.pool) =
 
 let leaves_at_once w = Load.is_over_budget w && not (Search.inbox_has_work w)
 
-(* Of two who leave at the same time each may count on the other: [call_another] mends that. *)
+(* Of two that leave at the same time each may count on the other: [call_another] mends that. *)
 let is_timekeeper (w : P.t) = Atomic.get w.pool.residents = 1 && Caller.keeps_time w.pool
 
 (* Work that waits for residents in general must not be left to a dismissed one. *)
@@ -32,7 +33,7 @@ let may_leave (w : P.t) () =
   else (w.own.bored || leaves_at_once w) && not (is_timekeeper w || Machine.domain_must_stay ())
 
 (* The thread takes signals only in here: elsewhere the exception of a handler would end the domain
-   before it has taken its leave. Once struck, it leaves them to other threads. *)
+   before it has taken its leave. Once struck, it leaves signals to other threads. *)
 let rec serve_pool ?(takes_signals = false) w =
   match
     if takes_signals then Machine.usual_signals ();
@@ -46,17 +47,17 @@ let rec serve_pool ?(takes_signals = false) w =
     Worker.stash w.pool exn;
     serve_pool w
 
-let move_in (w : P.t) () =
+let move_in (w : P.t) =
   Deque.move_in w.deque;
   Mailbox.unlock w.mailbox
 
-let serve (w : P.t) () =
+let serve (w : P.t) =
   Run.wake_posters w.pool;
   Dla.within (fun () -> serve_pool ~takes_signals:true w)
 
-(* Whether some caller is in the pool that does what is left while it waits. Those do not whose
-   domain works for another thread (Search.stands_back), or who work in another pool. *)
-let is_visited pool =
+(* Whether a caller is in the pool that takes tasks while it waits: not one whose domain works for
+   another thread (Search.stands_back), or that works in another pool. *)
+let has_helper pool =
   let helps (v : P.t) =
     (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain && not (Atomic.get v.away)
   in
@@ -68,14 +69,10 @@ let note_leave (w : P.t) =
   else if not (Atomic.get w.pool.closing) then
     Load.decide ~pool:w.pool what "there is no CPU for it"
 
-(* An asynchronous exception may strike who hires while the domain begins. One compare-and-set from
-   [Called] decides: the domain's, and it works, or that of who hires, and it goes home. *)
-type hiring = Called | Began | Called_off
-
-(* Work may have come after this one's last look, and its publisher may have counted on this one. *)
+(* Work may have come after the leaver's last look, and its publisher may have counted on it. *)
 let call_another (pool : P.pool) =
   let waits_for_a_resident () =
-    (Caller.something_is_left pool && not (is_visited pool))
+    (Caller.something_is_left pool && not (has_helper pool))
     || (not (Inbox.is_empty pool.inbox))
     || Caller.keeps_time pool
   in
@@ -84,47 +81,22 @@ let call_another (pool : P.pool) =
 
 (* {2 Domains} *)
 
-type joinable = {
-  place : P.t;  (** where it works *)
-  domain : unit Domain.t;
-  told : bool Atomic.t;  (** what its end raised: several may join it, and it raises in each *)
-}
+(* The last domain of each slot that had one, until the pool is closed. It joins the one before it,
+   at its end. *)
+let domains : (P.t * unit Domain.t) list Atomic.t = Atomic.make []
 
-(* Those that work, and those that have ended and that nobody has joined. *)
-let domains : joinable list Atomic.t = Atomic.make []
+let last_of w = List.assq_opt w (Atomic.get domains)
+let note w domain = P.change domains (fun all -> (w, domain) :: List.remove_assq w all)
 
-let domains_of w = List.filter (fun { place; _ } -> place == w) (Atomic.get domains)
-let forget joined = P.change domains (List.filter (fun it -> not (List.memq it joined)))
+(* A function of the program's may raise at the domain's end ([Domain.at_exit]; Format has one, for
+   output that cannot be written): that concerns no thread that joins it. *)
+let join_domain domain = Uncaught.protect (fun () -> Domain.join domain)
 
-(* What a function of the program's raised at the domain's end ([Domain.at_exit]; Format has one,
-   for output that cannot be written) is no matter of who joins it. *)
-let join { domain; told; _ } =
-  Uncaught.protect (fun () ->
-      try Domain.join domain with exn when Atomic.exchange told true -> ignore exn)
+let join w =
+  Option.iter join_domain (last_of w);
+  P.change domains (List.remove_assq w)
 
-let is_own { domain; _ } = Domain.get_id domain = Domain.self ()
-
-(* The domains that were here before are joined at the end, when that costs nothing, and by one
-   whose place is anybody's again: as long as it has it, others may wait for what it would do. (Not
-   who hires joins them: it may be the same domain, about to end.) Whoever hired this one may not
-   have noted it yet, and is not waited for either: a signal's handler may have come before the
-   note, and wait for this worker. *)
-let note_others w before =
-  before := List.filter (fun joinable -> not (is_own joinable)) (domains_of w)
-
-let join_others before () =
-  List.iter join !before;
-  forget !before
-
-let rec join_all w =
-  match domains_of w with
-  | [] -> ()
-  | all ->
-    List.iter join all;
-    forget all;
-    join_all w
-
-(* A caller that works on the mailbox wakes this one afterwards (Region). *)
+(* A caller that has the mailbox wakes this worker afterwards (Region). *)
 let rec lock_mailbox (w : P.t) =
   if not (Mailbox.is_gone w.mailbox || Mailbox.lock w.mailbox) then begin
     Worker.pause w ~found:(fun () -> Mailbox.(is_idle w.mailbox || is_posted w.mailbox));
@@ -132,13 +104,13 @@ let rec lock_mailbox (w : P.t) =
     lock_mailbox w
   end
 
-let prepare_to_leave (w : P.t) () =
+let prepare_to_leave (w : P.t) =
   lock_mailbox w;
   note_leave w;
   Deque.sweep w.deque;
   P.publish_counts w
 
-(* Once: nothing here allocates or polls. Thread identities are used again, so the place is let go
+(* Once: nothing here allocates or polls. Thread identities are used again, so the slot is free
    before the domain ends. *)
 let let_go (w : P.t) =
   ignore (Atomic.fetch_and_add w.pool.ended 1);
@@ -146,74 +118,78 @@ let let_go (w : P.t) =
   ignore (Atomic.fetch_and_add w.pool.residents (-1))
 
 (* Each caller that could take a task that lies here may wait for it unseen. *)
-let tell_of_leave (w : P.t) () =
-  Run.wake_posters w.pool;
-  call_another w.pool;
-  if not (Deque.is_empty w.deque) then Sleep.watch ();
-  Publish.announce_leave w.pool
+let tell_of_leave ({ pool; deque; _ } : P.t) =
+  Run.wake_posters pool;
+  call_another pool;
+  if not (Deque.is_empty deque) then Sleep.watch ();
+  Publish.announce_leave pool
 
-(* No signal comes here, but what a finaliser or an alarm of the collector's raises in this domain
-   may: it is passed on, and the step taken again. Else the pool would count on a resident that is
+(* No signal comes here, but a finaliser or an alarm of the collector may raise in this domain: the
+   exception is passed on, and the step taken again. Else the pool would count on a resident that is
    gone. *)
-let surely pool step x y =
-  match step x y with
+let surely (w : P.t) step =
+  match step w with
   | () -> ()
   | exception exn ->
-    Worker.stash pool exn;
-    step x y
+    Worker.stash w.pool exn;
+    step w
 
 let take_leave (w : P.t) =
-  surely w.pool prepare_to_leave w ();
+  surely w prepare_to_leave;
   let_go w;
-  surely w.pool tell_of_leave w ()
+  surely w tell_of_leave
 
-(* [before] is made by who hires: between two steps nothing is allocated. *)
-let work_as_resident (w : P.t) ~before =
+(* Between two steps nothing is allocated. *)
+let work_as_resident (w : P.t) =
   Sleep.arrive w;
   Cpu_wait.arrive w.own.cpu_wait (Machine.thread_id ());
   P.set_owner w (Machine.thread_id ());
   Compat.set P.here w;
-  surely w.pool move_in w ();
-  surely w.pool serve w ();
-  surely w.pool note_others w before;
+  surely w move_in;
+  surely w serve;
   take_leave w;
-  surely w.pool join_others before ();
   (* Last: to leave may be to serve a share, in a fiber. *)
   Machine.free_stacks ~keep:0
 
-let resident (w : P.t) ~before hiring () =
-  if Atomic.compare_and_set hiring Called Began then work_as_resident w ~before
-  else ignore (Atomic.fetch_and_add w.pool.ended 1)
+(* {2 Hiring}
 
-let hire_at (pool : P.pool) (w : P.t) hiring =
+   An asynchronous exception may strike the hirer while the domain begins. [call] is for one of the
+   two: the domain takes it, and works; or the hirer, and the domain goes home. *)
+
+let resident (w : P.t) call ~before () =
+  if Atomic.exchange call false then work_as_resident w
+  else ignore (Atomic.fetch_and_add w.pool.ended 1);
+  Option.iter join_domain before
+
+let start_domain (pool : P.pool) (w : P.t) call =
   (* In a pool of one, too, others have to find what it leaves in its deque. *)
   P.extend pool (w.index + 1);
-  (* While the caller takes no signals: one that came during the start would strike before the note.
-     *)
-  let noted domain = P.change domains (List.cons { place = w; domain; told = Atomic.make false }) in
-  ignore (Machine.spawn ~noted (resident w ~before:(ref []) hiring))
+  (* Noted while the hirer takes no signals: one that came during the start would strike before. *)
+  ignore (Machine.spawn ~noted:(note w) (resident w call ~before:(last_of w)))
 
 type hired =
   | Hired
   | Taken  (** somebody is there, comes or leaves *)
   | Refused  (** the runtime gives no domain (it has 128), or the system no thread *)
 
-let spawn_at (pool : P.pool) (w : P.t) hiring =
+let spawn_at (pool : P.pool) (w : P.t) call =
   ignore (Atomic.fetch_and_add pool.residents 1);
-  match hire_at pool w hiring with
+  match start_domain pool w call with
   | () -> Hired
   | exception exn -> (
-    if Atomic.compare_and_set hiring Called Called_off then begin
+    if Atomic.exchange call false then begin
       P.set_owner w 0;
-      ignore (Atomic.fetch_and_add pool.residents (-1))
+      ignore (Atomic.fetch_and_add pool.residents (-1));
+      (* A broadcast may wait for this one's mailbox. *)
+      Run.wake_posters pool
     end;
     match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
 
-(* An asynchronous exception leaves no place claimed: from the claim to the handler nothing
-   allocates or polls (as [Atomic.incr] would). *)
+(* An asynchronous exception leaves no slot claimed: from the claim to the handler nothing allocates
+   or polls (as [Atomic.incr] would). *)
 let spawn pool (w : P.t) =
-  let hiring = Atomic.make Called in
-  if P.claim w coming then spawn_at pool w hiring
+  let call = Atomic.make true in
+  if P.claim w coming then spawn_at pool w call
   else Taken
 
 let hire_first pool ~upto =
@@ -224,10 +200,9 @@ let hire_first pool ~upto =
   from 1
 
 let note_hire pool =
-  let why =
-    if Sleep.still_needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it"
-  in
-  Load.decide ~pool "a domain started" why
+  let needed = Sleep.still_needed pool > 0 in
+  Load.decide ~pool "a domain started"
+    (if needed then "a call waits for it" else "there is work, and a CPU for it")
 
 (* Told once for all refusals in a row. *)
 let note_refusal (pool : P.pool) =
@@ -247,7 +222,7 @@ let hire_now (pool : P.pool) =
 
 let refusal_ns = 100_000_000
 
-(* After a refusal nobody tries for a while, unless a domain must be there. *)
+(* After a refusal no thread tries for a while, unless a resident must be there. *)
 let hire_one (pool : P.pool) =
   let since = Atomic.get pool.refused in
   if since = 0 || Machine.now () - since > refusal_ns || Sleep.still_needed pool > 0 then

@@ -1,7 +1,4 @@
-(* What a pool did, what it does now, and why: its own figures, the process's budget (Load)
-   and the collector's (Machine). Each figure is right for itself; together they are of no one
-   moment. *)
-
+(* Each figure is right for itself; together they are of no one moment. *)
 
 type decision = { seconds_ago : float; what : string; why : string }
 
@@ -26,10 +23,10 @@ type stats = {
   decisions : decision list;
 }
 
-let is_visitor (w : Place.t) = (not w.resident) && Place.is_taken w
-
 (* A caller's place counts where no caller is there, too. *)
-let callers (pool : Place.pool) = Int.max 1 (Place.count_places pool is_visitor)
+let callers (pool : Place.pool) =
+  let is_caller (w : Place.t) = (not w.resident) && Place.is_taken w in
+  Int.max 1 (Place.count_places pool is_caller)
 
 (* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
 let allowed (pool : Place.pool) ~usable =
@@ -50,9 +47,8 @@ let decisions (pool : Place.pool) =
   let tell { Load.at; what; why; _ } =
     { seconds_ago = float (Int.max 0 (now - at)) /. 1e9; what; why }
   in
-  let concerns { Load.pool = whose; _ } =
-    match whose with None -> true | Some number -> number = pool.settings.number
-  in
+  let { Slot.number; _ } = pool.settings in
+  let concerns { Load.pool = whose; _ } = Option.value whose ~default:number = number in
   List.rev_map tell (List.filter concerns (Atomic.get Load.decisions))
 
 let publish_own (pool : Place.pool) =
@@ -67,28 +63,26 @@ let sum (pool : Place.pool) part =
 
 let stats (pool : Place.pool) =
   publish_own pool;
-  let sum part = sum pool part in
-  let total part = sum (fun (w : Place.t) -> part (Atomic.get w.published)) in
-  let collecting (w : Place.t) = Atomic.get w.collecting in
-  let residents = Atomic.get pool.residents and ended = Atomic.get pool.ended in
+  let total part = sum pool (fun w -> part (Atomic.get w.published)) in
+  let residents = Atomic.get pool.residents and domains_ended = Atomic.get pool.ended in
   let cpus = Load.cpus () and { Governor.lent; _ } = Atomic.get Load.governor in
   {
     size = Atomic.get pool.size;
-    tasks = total (fun (c : Counts.t) -> c.tasks);
-    forks = total (fun (c : Counts.t) -> c.forks);
-    steals = total (fun (c : Counts.t) -> c.steals);
-    parks = total (fun (c : Counts.t) -> c.parks);
-    regions = total (fun (c : Counts.t) -> c.regions);
+    tasks = total (fun { Counts.tasks; _ } -> tasks);
+    forks = total (fun { Counts.forks; _ } -> forks);
+    steals = total (fun { Counts.steals; _ } -> steals);
+    parks = total (fun { Counts.parks; _ } -> parks);
+    regions = total (fun { Counts.regions; _ } -> regions);
     cpus;
     cpus_yielded = lent;
     workers = callers pool + residents;
     allowed = allowed pool ~usable:(cpus - lent);
     minor_heap_words = heaps pool;
-    domains_started = residents + ended;
-    domains_ended = ended;
-    waits = total (fun (c : Counts.t) -> c.waits);
-    waited_seconds = float (total (fun (c : Counts.t) -> c.waited)) /. 1e9;
-    minor_collections = sum (fun (w : Place.t) -> Atomic.get w.collected);
-    minor_gc_seconds = Machine.seconds_of_ticks (sum collecting);
+    domains_started = residents + domains_ended;
+    domains_ended;
+    waits = total (fun { Counts.waits; _ } -> waits);
+    waited_seconds = float (total (fun { Counts.waited; _ } -> waited)) /. 1e9;
+    minor_collections = sum pool (fun w -> Atomic.get w.collected);
+    minor_gc_seconds = Machine.seconds_of_ticks (sum pool (fun w -> Atomic.get w.collecting));
     decisions = decisions pool;
   }

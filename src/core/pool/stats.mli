@@ -1,5 +1,4 @@
-(** What a pool did, what it does now, and why. Each figure is right for itself; together they are
-    of no one moment. *)
+(** The figures of {!Pool.stats}. *)
 
 type decision = { seconds_ago : float; what : string; why : string }
 
@@ -25,6 +24,3 @@ type stats = {
 }
 
 val stats : Place.pool -> stats
-
-val is_visitor : Place.t -> bool
-(** Whether a caller is there. *)

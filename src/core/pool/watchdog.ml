@@ -1,7 +1,6 @@
-(* Code that waits for a task by a flag, a condition of the stdlib's or a pipe keeps its worker,
-   and the pool does not see that it waits. So a task may lie in a deque or in the inbox while
-   every worker that could take it waits for it. The watchdog looks for such tasks in four
-   places:
+(* Code that waits for a task by a flag, a condition of the stdlib's or a pipe keeps its worker, and
+   the pool does not see that it waits. So a task may lie in a deque or in the inbox while every
+   worker that could take it waits for it. The watchdog looks for such tasks in four places:
 
    - the inbox of every pool, which only residents serve;
    - the deques that callers have left, as they leave tasks to the residents;
@@ -13,21 +12,18 @@
    - the process used no CPU in between: everybody waits; or
    - for [calm_ns] no worker of a pool that is short of promised residents has begun anything, and
      collections are so rare that one domain more costs little; or
-   - [patience] has passed. It doubles from help to help: the oldest task of a recursion lies
-     there for as long as the workers compute, and a domain beyond the CPUs holds up all of them
-     at each collection.
+   - [patience_ns] has passed. This is a guess: the oldest task of a recursion lies there for as
+     long as the workers compute, and a domain beyond the CPUs holds up all of them at each
+     collection.
 
    The watchdog then calls one more resident, be it a dismissed one, for a while ([Sleep.need]).
-   If no resident can come, a thread of its own enters the pool as a caller and does what it
-   finds.
+   If no resident can come, a thread of its own enters the pool as a caller and does what it finds.
 
    The watchdog's thread belongs to the program's first domain, so no further domain takes part in
-   collections. (Beside a domain that sleeps, a program that allocates took 1.4 times as long on
-   two CPUs, and 2 to 3 times on one.) It starts when something may be stuck, and ends when
-   nothing was for [idle_ns].
+   collections. It starts when something may be stuck, and ends when nothing was for [idle_ns].
 
    Protocol. [Place.is_watched] is true while the thread is there. A publisher writes its task, a
-   caller lets go of its place, a worker that stands back announces its sleep; then each of them
+   caller lets go of its slot, a worker that stands back announces its sleep; then each of them
    reads [is_watched], and starts the thread if that is false. The thread, before it ends, writes
    false, and looks at all pools once more. If something is to be watched it takes the flag back; a
    publisher that was faster has started another thread. All these are sequentially consistent
@@ -38,8 +34,7 @@ module P = Place
 let period_ms = 20
 let ms = 1_000_000
 let calm_ns = 2 * period_ms * ms
-let first_patience_ns = 500 * ms
-let longest_patience_ns = 4 * first_patience_ns
+let patience_ns = 2000 * ms
 
 (* How long a called resident may work: less where it is a guess that it is needed. *)
 let call_ms = 200
@@ -51,28 +46,17 @@ let relief_ns = 200 * ms
 (* How long the thread stays while nothing waits. *)
 let idle_ns = 150 * ms
 
-type suspect = { task : Promise.any; since : int  (** when it was seen first, in ns *) }
-
 type watch = {
   pool : P.pool;
-  mutable suspects : suspect list;
+  mutable suspects : (Promise.any * int) list;  (** each with the time when it was seen first *)
   mutable begun : int;  (** tasks and forks of all workers *)
   mutable steady_since : int;  (** when that changed last *)
   mutable helped_at : int;
   mutable relieved_at : int;
-  mutable patience : int;
 }
 
 let new_watch pool now =
-  {
-    pool;
-    suspects = [];
-    begun = 0;
-    steady_since = now;
-    helped_at = now;
-    relieved_at = 0;
-    patience = first_patience_ns;
-  }
+  { pool; suspects = []; begun = 0; steady_since = now; helped_at = now; relieved_at = 0 }
 
 (* The process as a whole, between two looks. *)
 type pace = { at : int; cpu : int; collections : int }
@@ -102,12 +86,8 @@ let oldest_tasks (pool : P.pool) =
 let is_to_be_watched pool = has_stand_back pool || oldest_tasks pool <> []
 
 let look_at_tasks w now =
-  let suspect task =
-    match List.find_opt (fun suspect -> suspect.task == task) w.suspects with
-    | Some suspect -> suspect
-    | None -> { task; since = now }
-  in
-  w.suspects <- List.map suspect (oldest_tasks w.pool)
+  let since task = Option.value (List.assq_opt task w.suspects) ~default:now in
+  w.suspects <- List.map (fun task -> (task, since task)) (oldest_tasks w.pool)
 
 let look_at_pace w now =
   let begun = P.begun w.pool in
@@ -115,8 +95,7 @@ let look_at_pace w now =
   w.begun <- begun
 
 (* [now] if nothing waits. *)
-let waits_since w now =
-  List.fold_left (fun least { since; _ } -> Int.min least since) now w.suspects
+let waits_since w now = List.fold_left (fun least (_, since) -> Int.min least since) now w.suspects
 
 (* {2 Help} *)
 
@@ -154,11 +133,8 @@ let help_if_stuck w ~before now =
     (waited > 0 && is_idle ~before now)
     || (waited >= calm_ns && is_steady && is_calm ~before now)
   in
-  if is_sure || waited >= w.patience then begin
-    w.patience <-
-      (if is_sure then first_patience_ns else Int.min longest_patience_ns (2 * w.patience));
-    help w ~ms:(if is_sure then call_ms else guess_ms) now.at
-  end
+  if is_sure then help w ~ms:call_ms now.at
+  else if waited >= patience_ns then help w ~ms:guess_ms now.at
 
 let look ~before now w =
   look_at_tasks w now.at;
@@ -168,16 +144,14 @@ let look ~before now w =
 (* {2 The thread} *)
 
 let watch_of watches now pool =
-  match List.find_opt (fun w -> w.pool == pool) watches with
-  | Some w -> w
-  | None -> new_watch pool now
+  let known = List.find_opt (fun w -> w.pool == pool) watches in
+  Option.value known ~default:(new_watch pool now)
 
 (* Whether the thread may end. *)
 let leave () =
   Atomic.set P.is_watched false;
   let pools = Atomic.get P.open_pools in
-  not
-    (List.exists is_to_be_watched pools && Atomic.compare_and_set P.is_watched false true)
+  not (List.exists is_to_be_watched pools && Atomic.compare_and_set P.is_watched false true)
 
 let sleeper = Machine.Sleeper.create ()
 
@@ -192,26 +166,14 @@ let rec watch_on watches ~before ~needed_at =
 
 (* A finaliser of the program's may raise here. *)
 let rec run () =
-  match
+  try
     let before = pace () in
     watch_on [] ~before ~needed_at:before.at
-  with
-  | () -> ()
-  | exception exn ->
+  with exn ->
     Uncaught.complain exn;
     run ()
 
-(* In ns; 0: never. *)
-let failed_at = Atomic.make 0
-
-let may_start () =
-  let failed_at = Atomic.get failed_at in
-  failed_at = 0 || Machine.now () - failed_at > Resident.refusal_ns
-
 (* No exception strikes between taking the flag and the start: nothing allocates. *)
 let start () =
-  if may_start () && Atomic.compare_and_set P.is_watched false true then
-    if not (Machine.start_thread run) then begin
-      Atomic.set P.is_watched false;
-      Atomic.set failed_at (Machine.now ())
-    end
+  if Atomic.compare_and_set P.is_watched false true && not (Machine.start_thread run) then
+    Atomic.set P.is_watched false
