@@ -1,7 +1,5 @@
 (** The load controller: how many residents each pool may have at the moment. *)
 
-(** {2 Decisions} *)
-
 type decision = {
   at : int;  (** ns *)
   pool : int option;  (** its number; all pools, if none *)

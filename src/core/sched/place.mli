@@ -35,16 +35,17 @@ val places_in_use : pool -> int
 (** The number of places to look at; to be asked before {!workers}. *)
 
 val count_places : pool -> (t -> bool) -> int
-val set_size : pool -> int -> unit
 
 val extend : pool -> int -> unit
 (** So many places are in use from now on. *)
+
+val set_size : pool -> int -> unit
 
 val allow : pool -> int -> unit
 (** So many residents may work. *)
 
 val is_short : pool -> bool
-(** Whether fewer workers are allowed than the pool's size, so that more may come. *)
+(** Whether fewer workers are allowed than the pool's size. *)
 
 val count_on : pool -> int -> unit
 (** From now on the pool's tasks may count on so many residents: they may wait for each other in a
@@ -70,7 +71,7 @@ val set_owner : t -> int -> unit
 val is_taken : t -> bool
 
 val owned : t -> bool
-(** Whether the calling thread is the owner. *)
+(** By the calling thread. *)
 
 val alone : t -> bool
 (** Whether no other worker will come for its tasks. *)
@@ -101,19 +102,16 @@ val unshown : int Atomic.t
 val all_shown : unit -> bool
 
 val looks : most:int -> int
-(** How often the caller looks at another worker's work before it sleeps: never, where there is no
-    other worker. *)
+(** How often to look at another worker's work before a sleep: never, where there is no other. *)
 
 (** {2 What every checkpoint looks at} *)
 
 val attention : int Atomic.t
-(** Some of: *)
+(** Some of {!stops} (something was stopped, or has a deadline: from then on) and {!shortage} (some
+    pool has fewer workers than it would like to have). *)
 
 val stops : int
-(** something was stopped, or has a deadline: from then on; *)
-
 val shortage : int
-(** some pool has fewer workers than it would like to have (Load). *)
 
 val attend : int -> bool -> unit
 (** Whether that reason holds. *)
