@@ -80,7 +80,7 @@ let leave_it_to_last t =
     tear_down t
   end
 
-let is_inside t = Caller.own_place t.pool <> None
+let is_inside t = Caller.has_place t.pool
 
 (* Hooks of the program's exit run in the task that exits. *)
 let teardown t =

@@ -124,7 +124,7 @@ let create = create_promising 0
 (* Where no resident can be had, the closing thread runs the tasks that wait. *)
 let finish_tasks (pool : P.pool) =
   if Atomic.get pool.residents = 0 then
-    match Caller.try_enter pool with Some visit -> Caller.leave_after visit () | None -> ()
+    Caller.with_worker_to_the_end pool ~in_place:ignore ignore
 
 (* This sleeps between looks, and not in [Domain.join], so that Ctrl-C can end it. *)
 let wait_until_left (pool : P.pool) =
@@ -146,7 +146,7 @@ let wait_until_left (pool : P.pool) =
   done
 
 let close_of fn (pool : P.pool) =
-  if Caller.own_place pool <> None then
+  if Caller.has_place pool then
     invalid_arg
       (Printf.sprintf "%s: called from a task of pool %S, which it would wait for" fn pool.name);
   Atomic.set pool.closing true;

@@ -83,16 +83,10 @@ let join_at t (w : P.t) =
   wait_if_needed t
 
 (* What nobody has begun keeps a closing pool open. A thread that only waits stays out of it. *)
-let join_in pool t =
-  let stays_out () = Atomic.get pool.Slot.closing && not (Promise.is_ready t) in
-  match (Caller.place_in pool, Caller.own_place pool) with
-  | Some w, _ -> join_at t w
-  | None, Some w -> Caller.again w (join_at t)
-  | None, None -> (
-    let join = join_at t in
-    match if stays_out () then None else Caller.try_enter pool with
-    | Some visit -> Caller.visiting visit join
-    | None -> wait_if_needed t)
+let join_in (pool : P.pool) t =
+  let wait () = wait_if_needed t in
+  if Atomic.get pool.closing && not (Promise.is_ready t || Caller.has_place pool) then wait ()
+  else Caller.with_worker_to_the_end pool ~in_place:wait (join_at t)
 
 let join_from t (home : Promise.home) =
   let w = P.current () in

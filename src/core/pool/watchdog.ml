@@ -105,7 +105,7 @@ let relieve pool () =
   let rec serve w =
     if Machine.now () < until && Worker.execute_next w Search.find_what_is_stuck then serve w
   in
-  match Caller.try_enter pool with Some visit -> Caller.visiting visit serve | None -> ()
+  Caller.with_worker_to_the_end pool ~in_place:ignore serve
 
 (* A pool in which something waits cannot have closed. *)
 let help w ~ms now =

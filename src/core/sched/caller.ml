@@ -12,8 +12,8 @@
 module P = Place
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
-let refuse_closed fn (pool : P.pool) =
-  if Atomic.get pool.closing then invalid fn "pool %S is closed" pool.name
+
+let refuse fn (pool : P.pool) () = invalid fn "pool %S is closed" pool.name
 
 (* The place that the calling thread has in the pool, though another pool is current. *)
 let own_place pool =
@@ -24,9 +24,11 @@ let own_place pool =
   in
   from 0
 
-(* Whoever is within may use the pool to the end: closing waits for it. *)
+let has_place pool = Option.is_some (own_place pool)
+
+(* A thread that is within may use the pool to the end: closing waits for it. *)
 let refuse_late fn (pool : P.pool) =
-  if Atomic.get pool.closing && own_place pool = None then refuse_closed fn pool
+  if Atomic.get pool.closing && not (has_place pool) then refuse fn pool ()
 
 let take w = P.claim w (Machine.thread_id ())
 
@@ -108,7 +110,7 @@ let come_in (w : P.t) ~outer ~number =
 let let_go w = P.set_owner w 0
 
 (* An asynchronous exception leaves no place taken: none strikes here between taking it and the
-   handler, nor in whoever gets the visit and goes on with [visiting] or [leave] at once, allocating
+   handler, nor in the caller of this, which goes on with [visiting] or [leave] at once, allocating
    nothing. *)
 let try_enter pool =
   let outer = P.owned_place () and number = Fiber.number () in
@@ -129,13 +131,13 @@ let something_is_left (pool : P.pool) =
 (* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
 let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set ()
 
-(* What waits through domain-local-await (Dla) suspends its task. A thread that storage does not
+(* A wait through domain-local-await (Dla) suspends its task. A thread that storage does not
    show as the worker blocks in such a wait, as it would without a pool. *)
 let as_host w f =
   if P.current () == w || Dla.has_each_its_own () then Dla.within (fun () -> f w) else f w
 
-(* What is left, by dismissed residents too, stays in view, and is for residents. Where there can be
-   none, the one who leaves does it. *)
+(* The tasks that are left, by dismissed residents too, stay in view, and are for residents. Where
+   there can be none, the caller that leaves does them. *)
 let rec finish_up (w : P.t) =
   Publish.drop_stale w.deque;
   Deque.sweep w.deque;
@@ -180,11 +182,9 @@ let leave visit =
     go_out visit.w;
     raise exn
 
-let leave_after visit result =
+let finish_and_leave visit =
   match finish_up visit.w with
-  | () ->
-    leave visit;
-    result
+  | () -> leave visit
   | exception exn ->
     leave visit;
     raise exn
@@ -213,30 +213,23 @@ let wait_as w p = waiting_for p (Worker.help w)
    One more, while the one before has yet to be raised, ends the call, and the fiber goes on by
    itself. *)
 
-let rec await_fiber w call p =
-  match if not (Promise.is_done p) then wait_as w p with
-  | () -> ()
-  | exception exn -> pass_strike_on w call p (Outcome.caught exn)
-
-and pass_strike_on w call p failure =
-  if Promise.claim p || not (Run.strike call failure) then Outcome.raise failure;
-  await_fiber w call p
-
-let in_fiber fiber f (w : P.t) =
-  let call = Run.call w and p = Promise.(make nowhere (fun () -> f w)) in
-  let beneath = w.own.fiber in
-  Counts.add_task w.own.counts;
-  (match
-     Fiber.switch w fiber;
-     Run.in_fiber_of call p;
-     Fiber.switch w beneath;
-     if not (Promise.is_done p) then wait_as w p
-   with
+let rec to_the_end call p ~wait step =
+  match step () with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    Fiber.switch w beneath;
-    pass_strike_on w call p failure);
+    if Promise.claim p || not (Run.strike call failure) then Outcome.raise failure;
+    to_the_end call p ~wait wait
+
+let in_fiber fiber f (w : P.t) =
+  let call = Run.call w and p = Promise.(make nowhere (fun () -> f w)) in
+  let wait () = if not (Promise.is_done p) then wait_as w p in
+  let start () =
+    Run.aside w ~records:(Machine.backtrace_status ()) fiber (Run.in_fiber_of call) p;
+    wait ()
+  in
+  Counts.add_task w.own.counts;
+  to_the_end call p ~wait start;
   Option.iter Outcome.raise (Run.take_strike call);
   Promise.result p
 
@@ -250,15 +243,15 @@ let as_caller (fiber : Fiber.t) f (w : P.t) =
 
 (* Nothing is allocated before the handler: an exception that struck there would leave the place
    taken. *)
-let visiting_as visit run f =
+let visiting visit run f =
   match as_host visit.w (run visit.fiber f) with
-  | result -> leave_after visit result
+  | result ->
+    finish_and_leave visit;
+    result
   | exception exn ->
     let failure = Outcome.caught exn in
-    leave_after visit ();
+    finish_and_leave visit;
     Fiber.rethrow failure
-
-let visiting visit f = visiting_as visit in_fiber f
 
 let refuse_or_send fn pool task =
   Publish.kept_open pool (fun () ->
@@ -273,12 +266,11 @@ let place_in pool =
 
 let inside pool = place_in pool <> None
 
-(* What told [f] of a cancellation, in another place, has told the caller. *)
-let telling_caller f = try f () with exn -> Fiber.rethrow (Outcome.caught exn)
+(* {2 Working in a pool} *)
 
 (* The handler of the place is below that of the pool in between. What is changed on the way is put
    back wherever an exception strikes. *)
-let again_as (w : P.t) run =
+let again (w : P.t) run f =
   let outer = P.owned_place () in
   let fiber = Fiber.within w ~number:(Fiber.number ()) ~part_of:outer in
   let was_away = Atomic.get w.away and before = P.current () in
@@ -288,45 +280,42 @@ let again_as (w : P.t) run =
     if P.current () == w then Compat.set P.here before
   in
   let put_all_back () = Outcome.firmly put_back () () in
-  telling_caller (fun () ->
-      Outcome.finally put_all_back () (fun () ->
-          if P.owned before then Compat.set P.here w;
-          leave_for_another outer;
-          if was_away then Run.come_back w;
-          as_host w (run fiber)))
+  let work () =
+    if P.owned before then Compat.set P.here w;
+    leave_for_another outer;
+    if was_away then Run.come_back w;
+    as_host w (run fiber f)
+  in
+  try Outcome.finally put_all_back () work with exn -> Fiber.rethrow (Outcome.caught exn)
 
-let again w f = again_as w (fun fiber -> in_fiber fiber f)
-
-(* After entering, so that a closing pool is either left again or waits. *)
-let enter fn pool =
-  refuse_closed fn pool;
-  match try_enter pool with
-  | None -> None
-  | Some visit as entered -> (
-    match refuse_closed fn pool with
-    | () -> entered
-    | exception exn ->
-      leave visit;
-      raise exn)
-
-(* Calls [f] with a worker of the pool, or [in_place] where all places are taken; [arriving] in its
-   stead where the thread comes in for it. [if_closed]: instead of the refusal. *)
-let with_place ?if_closed fn pool ~in_place ~arriving f =
+(* [run] calls [f] where the thread comes in for it. Whether the pool closes is asked once more
+   after entering: so a closing pool is either left again or waits. *)
+let work_in ~even_closing ~if_closed ~in_place ~run (pool : P.pool) f =
   Stack_room.reserve ();
   match place_in pool with
   | Some w -> f w
   | None -> (
     match own_place pool with
-    | Some w -> again_as w (fun fiber -> arriving fiber f)
+    | Some w -> again w run f
+    | None when Atomic.get pool.closing && not even_closing -> if_closed ()
     | None -> (
-      match enter fn pool with
-      | Some visit -> visiting_as visit arriving f
+      match try_enter pool with
       | None -> in_place ()
-      | exception Invalid_argument _ when Option.is_some if_closed -> Option.get if_closed ()))
+      | Some visit when Atomic.get pool.closing && not even_closing ->
+        leave visit;
+        if_closed ()
+      | Some visit -> visiting visit run f))
+
+let closed_or_refused if_closed fn pool = Option.value if_closed ~default:(refuse fn pool)
 
 let with_worker ?if_closed fn pool ~in_place f =
-  with_place ?if_closed fn pool ~in_place ~arriving:in_fiber f
+  let if_closed = closed_or_refused if_closed fn pool in
+  work_in pool ~even_closing:false ~if_closed ~in_place ~run:in_fiber f
 
 (* For a region, whose caller never suspends. *)
 let with_worker_plainly ?if_closed fn pool ~in_place f =
-  with_place ?if_closed fn pool ~in_place ~arriving:as_caller f
+  let if_closed = closed_or_refused if_closed fn pool in
+  work_in pool ~even_closing:false ~if_closed ~in_place ~run:as_caller f
+
+let with_worker_to_the_end pool ~in_place f =
+  work_in pool ~even_closing:true ~if_closed:in_place ~in_place ~run:in_fiber f

@@ -5,14 +5,14 @@ val most_callers : int
 
 (** {2 Where the calling thread is} *)
 
-val inside : Place.pool -> bool
-(** Whether the thread works in that pool now. *)
-
 val place_in : Place.pool -> Place.t option
-(** Where it works, if that is in this pool. *)
+(** Where it works now, if that is in this pool. *)
 
-val own_place : Place.pool -> Place.t option
-(** The place that it has in that pool, though another pool may be current. *)
+val inside : Place.pool -> bool
+(** Whether it works in that pool now. *)
+
+val has_place : Place.pool -> bool
+(** The same, but it may work in another pool meanwhile. *)
 
 (** {2 Working in a pool} *)
 
@@ -24,8 +24,8 @@ val with_worker :
   (Place.t -> 'a) ->
   'a
 (** [with_worker fn pool ~in_place f] calls [f] with a place of the pool: the thread's own, or a
-    new one. Where all places are taken it is [in_place ()], and where the pool is closed
-    [if_closed ()]; without that, [Invalid_argument] with the function's name [fn]. *)
+    new one, where it runs in a fiber of its own. Where all places are taken it is [in_place ()],
+    and where the pool is closed [if_closed ()]; without that, [Invalid_argument] names [fn]. *)
 
 val with_worker_plainly :
   ?if_closed:(unit -> 'a) ->
@@ -36,21 +36,8 @@ val with_worker_plainly :
   'a
 (** The same for a function that never suspends, such as a region: it needs no fiber. *)
 
-type visit
-(** The thread is in a pool, at a place that it has taken. *)
-
-val try_enter : Place.pool -> visit option
-(** [None] if all places are taken. What gets the visit goes on with {!visiting} or {!leave_after}
-    at once, allocating nothing: an asynchronous exception would leave the place taken. *)
-
-val visiting : visit -> (Place.t -> 'a) -> 'a
-(** Calls the function in a fiber of its own, then leaves. *)
-
-val leave_after : visit -> 'a -> 'a
-(** Does what is left in the pool, where no resident can come to do it, and leaves. *)
-
-val again : Place.t -> (Place.t -> 'a) -> 'a
-(** Works at a place that the thread has already, though it works in another pool now. *)
+val with_worker_to_the_end : Place.pool -> in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
+(** {!with_worker}, also in a pool that closes, which waits for it. *)
 
 val something_is_left : Place.pool -> bool
 (** Whether a task lies in the inbox or in a deque. *)
@@ -63,15 +50,15 @@ val keeps_time : Place.pool -> bool
 val wait : _ Promise.t -> unit
 (** Until the promise has a result. A task is suspended meanwhile; see {!Worker.wait}. *)
 
+val wait_as : Place.t -> _ Promise.t -> unit
+(** The same for code that cannot be suspended; see {!Worker.help}. *)
+
 val waiting_for :
   _ Promise.t ->
   (ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit) ->
   unit
 (** [waiting_for p wait] waits for the promise by [wait]. What registers itself there counts for
     nothing once an exception has ended the wait. *)
-
-val wait_as : Place.t -> _ Promise.t -> unit
-(** The same for code that cannot be suspended; see {!Worker.help}. *)
 
 (** {2 Refusals} *)
 

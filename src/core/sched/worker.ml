@@ -1,8 +1,5 @@
-(* The one loop: find -> run -> wait.
-
-   find   the mailbox (a region's share), then what Search finds.
-   run    as Run says.
-   wait   as Sleep says. *)
+(* The one loop of a worker, and the one door to all waits. The worker serves its mailbox (a
+   region's share), then runs what Search finds, as Run says; else it sleeps, as Sleep says. *)
 
 module P = Place
 
@@ -16,7 +13,11 @@ let pause (w : P.t) ~found =
     Sleep.park_aside w ~found
   end
 
-(* A caller raises it when it looks; [thread]'s alone, unless that is 0. *)
+(* {2 Strays: asynchronous exceptions that strike where nobody can raise them}
+
+   A stray waits in its pool's list until a caller takes it: [thread], or any if that is 0. A thread
+   outside all pools looks into the list of [P.nobody]'s pool. *)
+
 let keep_stray (pool : P.pool) ~thread exn =
   P.change pool.strays (fun strays -> (thread, exn) :: List.remove_assoc thread strays)
 
@@ -24,50 +25,41 @@ let leave_stray (pool : P.pool) exn =
   keep_stray pool ~thread:0 exn;
   Parking.wake_all pool.parking
 
-let find_stray strays =
-  let me = Machine.thread_id () in
-  List.find_opt (fun (thread, _) -> thread = me || thread = 0) strays
-
-let has_stray (pool : P.pool) =
-  match Atomic.get pool.strays with [] -> false | strays -> Option.is_some (find_stray strays)
+let is_mine (thread, _) = thread = 0 || thread = Machine.thread_id ()
+let has_stray (pool : P.pool) = List.exists is_mine (Atomic.get pool.strays)
 
 let rec take_stray (pool : P.pool) =
-  match Atomic.get pool.strays with
-  | [] -> ()
-  | strays -> (
-    match find_stray strays with
-    | None -> ()
-    | Some ((_, exn) as stray) ->
-      let others = List.filter (fun other -> other != stray) strays in
-      if Atomic.compare_and_set pool.strays strays others then raise exn else take_stray pool)
+  let strays = Atomic.get pool.strays in
+  match List.find_opt is_mine strays with
+  | None -> ()
+  | Some ((_, exn) as stray) ->
+    let others = List.filter (fun other -> other != stray) strays in
+    if Atomic.compare_and_set pool.strays strays others then raise exn else take_stray pool
 
-let raise_stray (w : P.t) = if not w.resident then take_stray w.pool
-
-let search (w : P.t) ~pauses ~until =
-  Uncaught.collect ();
-  Deque.sweep w.deque;
-  let found () = until () || Search.has_work w || ((not w.resident) && has_stray w.pool) in
-  Sleep.search w ~pauses ~until ~found ~stands_back:Search.stands_back ~settle
-
-(* For an asynchronous exception that strikes a resident between tasks. Ctrl-C goes to a thread
-   that has something to interrupt, in the midst of a system call too; others to a caller. A
-   cancellation is nobody else's. *)
+(* What strikes a resident between tasks. Ctrl-C goes to a thread that has something to interrupt,
+   in the midst of a system call too; others to a caller. A cancellation is nobody else's. *)
 let stash pool exn =
-  if not (exn == Promise.Cancelled || (exn = Sys.Break && Machine.pass_interrupt_on ())) then
+  if not (exn == Promise.Cancelled || (exn == Sys.Break && Machine.pass_interrupt_on ())) then
     leave_stray pool exn
 
-(* For one that strikes a wait that has just ended: the wait returns, and the exception comes
-   later. A resident passes it on, as above, and takes no more signals afterwards. Any other
-   thread is the program's own and goes on taking signals: it raises it at its next wait. *)
+(* What strikes a wait that has just ended: the wait returns, and the exception comes later. A
+   resident passes it on, as above, and takes no more signals afterwards. Any other thread is the
+   program's own and goes on taking signals: it raises it at its next wait. *)
 let raise_later exn =
   match P.owned_place () with
   | Some w when w.resident -> stash w.pool exn
   | Some w -> keep_stray w.pool ~thread:(Machine.thread_id ()) exn
   | None -> keep_stray P.nobody.pool ~thread:(Machine.thread_id ()) exn
 
-(* For an exception that strikes a thread of ours that is no worker: a thread outside raises it,
-   at a wait. *)
 let raise_anywhere exn = leave_stray P.nobody.pool exn
+
+(* {2 The loop} *)
+
+let search (w : P.t) ~pauses ~until =
+  Uncaught.collect ();
+  Deque.sweep w.deque;
+  let found () = until () || Search.has_work w || ((not w.resident) && has_stray w.pool) in
+  Sleep.search w ~pauses ~until ~found ~stands_back:Search.stands_back ~settle
 
 (* Regions come in rows: after one, the worker looks out for the next for a moment before it
    searches, which would make the next one's caller wait. No more than [row], as tasks wait
@@ -84,9 +76,10 @@ let rec is_next_due (w : P.t) pauses =
 
 (* Whether there was one. *)
 let rec serve_row (w : P.t) ~on_top ~until left =
-  Run.serve_one w ~on_top
+  left > 0
+  && Run.serve_one w ~on_top
   && begin
-    if left > 1 && is_next_due w (Sleep.region_pauses w.pool) && not (until ()) then
+    if is_next_due w (Sleep.region_pauses w.pool) && not (until ()) then
       ignore (serve_row w ~on_top ~until (left - 1));
     true
   end
@@ -115,7 +108,7 @@ let rec work (w : P.t) ~on_top ~until =
     if Atomic.get w.look <> 0 then Run.look w else Load.look_if_short w;
     if not (execute_next w Search.find) then begin
       search w ~pauses:(Sleep.search_pauses w.pool ~served) ~until;
-      raise_stray w
+      if not w.resident then take_stray w.pool
     end;
     work w ~on_top ~until
   end

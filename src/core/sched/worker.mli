@@ -10,6 +10,9 @@ val execute_next : Place.t -> (Place.t -> Promise.any) -> bool
 val search : Place.t -> pauses:int -> until:(unit -> bool) -> unit
 (** Looks for something to do, and sleeps if there is nothing. *)
 
+val pause : Place.t -> found:(unit -> bool) -> unit
+(** Sleeps until the worker is woken, or [found] holds, and runs nothing meanwhile. *)
+
 (** {2 The waiting door: every wait for a promise comes through here} *)
 
 val wait : ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
@@ -19,22 +22,22 @@ val wait : ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
 val help : Place.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
 (** {!wait} of code that cannot be suspended: its worker runs tasks on top of it. *)
 
-val pause : Place.t -> found:(unit -> bool) -> unit
-(** Sleeps until the worker is woken, or [found] holds, and runs nothing meanwhile. *)
-
 val outside : int Atomic.t
 (** Threads that sleep outside all pools. *)
 
 (** {2 Asynchronous exceptions that strike where nobody can raise them} *)
 
 val stash : Place.pool -> exn -> unit
-(** For one that strikes a resident between tasks. *)
+(** By a resident between two tasks. *)
 
 val raise_later : exn -> unit
-(** For one that strikes a wait that has just ended: the caller raises it at its next wait. *)
+(** By the thread of a wait that has just ended, which raises it at its next wait. *)
 
 val raise_anywhere : exn -> unit
-(** For one that strikes a thread of Muster's own. *)
+(** By a thread of Muster's that is no worker: a thread outside all pools raises it. *)
 
 val leave_stray : Place.pool -> exn -> unit
+(** For any caller of the pool. *)
+
 val take_stray : Place.pool -> unit
+(** Raises one that is left for the calling thread, if there is one. *)
