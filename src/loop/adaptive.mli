@@ -20,10 +20,6 @@ val length : int -> int -> int
 
 (** {2 Decisions} *)
 
-val is_saturated : unit -> bool
-(** Whether the calling worker has work in its deque that nobody has taken. Then more would be of
-    use to nobody, and a loop is run as its plain twin. {b Cost}: 1 to 6 ns. *)
-
 val is_shared_at_once : int -> n:int -> bool
 (** [is_shared_at_once code ~n]: whether [n] iterations of the function with this code are shared
     before the first of them begins: the remembered cost says that they last, or nothing is

@@ -3,18 +3,23 @@ module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Fork = Muster_core.Fork
 module Outcome = Muster_core.Outcome
+module Pool = Muster_core.Pool
 module Promise = Muster_core.Promise
 
-let leaves = 512
-
-type 'a tree = {
+type 'a job = {
+  code : int;
+  per_leaf : int;  (** iterations, fewer where their sum would overflow *)
+  last : int;  (** the index of the last leaf *)
   leaf : int -> 'a;
   plain : int -> int -> 'a;  (** the value of leaves that are short, without a look around *)
   combine : 'a -> 'a -> 'a;
   failures : Outcome.failure Leftmost.t;
-  code : int;
-  per_leaf : int;  (** iterations, as far as all of them can be counted *)
 }
+
+(* The iterations of so many leaves, as far as they can be counted. *)
+let[@inline] iterations t leaves =
+  let n = leaves * t.per_leaf in
+  if n < 0 then max_int else n
 
 (* Leaves [a] to [b], one after the other. *)
 let rec tree_of leaf combine a b =
@@ -24,20 +29,18 @@ let rec tree_of leaf combine a b =
     let left = tree_of leaf combine a m in
     combine left (tree_of leaf combine (m + 1) b)
 
-let plain t a b = tree_of t.leaf t.combine a b
-
 (* The subtree with its failure noted, so that everything right of it can stop. *)
 let noted t b f = Outcome.on_failure f (Leftmost.note t.failures b)
 
 let learn t ~since leaves =
-  let ticks = Machine.ticks () - since in
-  ignore (Site.learn t.code ~ticks ~iterations:(leaves * t.per_leaf))
+  ignore (Site.learn t.code ~ticks:(Machine.ticks () - since) ~iterations:(iterations t leaves))
 
-let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (leaves * t.per_leaf)
+let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (iterations t leaves)
 
 (* Looks around take as long as short iterations, which would be remembered as longer than they
    are. *)
-let quick t a b = if rest t (b - a + 1) <= Tuning.chunk then t.plain a b else plain t a b
+let quick t a b =
+  if rest t (b - a + 1) <= Tuning.chunk then t.plain a b else tree_of t.leaf t.combine a b
 
 let rec node t a b ~whole =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
@@ -82,80 +85,43 @@ and branch t a b ~whole left =
 let rec node_after t first m b ~whole =
   if b = m then first else branch t 0 b ~whole (fun ~whole b -> node_after t first m b ~whole)
 
-let shared t last node =
-  Muster_core.Pool.with_current
+let shared t node =
+  Pool.with_current
     ~in_place:(fun () -> node ~whole:false)
     (fun w ->
-      Range.wake_for_row w (rest t (last + 1));
+      Range.wake_for_row w (rest t (t.last + 1));
       node ~whole:false)
 
-(* {2 Leaves}
+(* {2 On the caller's own}
 
-   In blocks: a leaf of a huge range must notice that its result is no longer wanted. [lo + 1]
-   may wrap around, where [hi] is [lo]. *)
+   The first leaf, then the others along the left edge of the tree: the finished part doubles each
+   time, and the tree is shared from its root on, with the value that is there, once the rest is
+   worth it. *)
 
-let fold code f combine ~wanted lo hi =
-  let acc = ref (f lo) in
-  let block lo hi =
-    if not (wanted ()) then raise Promise.Skipped;
-    for i = lo to hi do
-      acc := combine !acc (f i)
-    done
-  in
-  if lo < hi then Adaptive.in_blocks code block (lo + 1) hi;
-  !acc
+let rec left_edge b above = if b = 0 then above else left_edge (b / 2) (b :: above)
 
-(* The value of [fold] over short leaves, and over a tree of them: no more than the calls and a few
-   turns. *)
-let[@inline] fold_short f combine lo hi =
-  let acc = ref (f lo) in
-  if lo < hi then
-    for i = lo + 1 to hi do
-      acc := combine !acc (f i)
-    done;
-  !acc
+(* [value] is that of leaves [0] to [m]. *)
+let rec along t trial value m = function
+  | [] ->
+    Adaptive.finish trial;
+    value
+  | b :: above ->
+    if Adaptive.pays trial (iterations t (m + 1)) then shared t (node_after t value m t.last)
+    else along t trial (t.combine value (t.plain (m + 1) b)) b above
 
-(* Leaves of one iteration, of which four take no branch of the tree. *)
-let rec short_ones f combine lo hi =
-  match hi - lo with
-  | 0 -> f lo
-  | 1 ->
-    let left = f lo in
-    combine left (f (lo + 1))
-  | 2 ->
-    let left = f lo in
-    let left = combine left (f (lo + 1)) in
-    combine left (f (lo + 2))
-  | 3 ->
-    let left = f lo in
-    let left = combine left (f (lo + 1)) in
-    let right = f (lo + 2) in
-    combine left (combine right (f (lo + 3)))
-  | d ->
-    let m = lo + (d / 2) in
-    let left = short_ones f combine lo m in
-    combine left (short_ones f combine (m + 1) hi)
+let run t =
+  let n = iterations t (t.last + 1) in
+  if Adaptive.is_shared_at_once t.code ~n then shared t (node t 0 t.last)
+  else
+    let trial = Adaptive.start t.code ~n in
+    let first = if t.per_leaf <= Site.sample then t.plain 0 0 else t.leaf 0 in
+    along t trial first 0 (left_edge t.last [])
 
-let short_many f combine finish per_leaf =
-  let[@inline] leaf lo =
-    let is_last = Adaptive.span lo finish < per_leaf in
-    fold_short f combine lo (if is_last then finish else lo + per_leaf - 1)
-  in
-  let rec branch lo further =
-    if further = 0 then leaf lo
-    else if further = 1 then
-      let left = leaf lo in
-      combine left (leaf (lo + per_leaf))
-    else
-      let half = further / 2 in
-      let left = branch lo half in
-      combine left (branch (lo + ((half + 1) * per_leaf)) (further - half - 1))
-  in
-  branch
+let over ~code ~per_leaf ~last leaf combine =
+  let plain a b = tree_of leaf combine a b in
+  run { code; per_leaf; last; leaf; plain; combine; failures = Leftmost.create () }
 
-let short_tree f combine start finish per_leaf a b =
-  if per_leaf = 1 then short_ones f combine (start + a) (start + b)
-  else short_many f combine finish per_leaf (start + (a * per_leaf)) (b - a)
+(* {2 Ranges of integers} *)
 
 (* The length of the leaves and the index of the last. Of more than [max_int] iterations, where the
    difference is negative, its upper bits are the index, whatever the grain: no such range is swept
@@ -166,54 +132,51 @@ let cut ?grain start finish =
     let bits = Sys.int_size - 9 in
     (1 lsl bits, span lsr bits)
   else
-    let per_leaf = match grain with Some g -> g | None -> (span / leaves) + 1 in
+    let per_leaf = match grain with Some g -> g | None -> (span / Tuning.leaves) + 1 in
     (per_leaf, span / per_leaf)
 
-let tree ~code ~per_leaf ~start ~finish ~combine ~plain f =
-  let failures = Leftmost.create () in
-  let leaf i =
-    let lo = start + (i * per_leaf) in
-    let hi = if Adaptive.span lo finish < per_leaf then finish else lo + per_leaf - 1 in
-    fold code f combine lo hi ~wanted:(fun () -> not (Leftmost.stops failures i))
+let[@inline never] fold_from f combine acc lo hi =
+  let acc = ref acc in
+  for i = lo to hi do
+    acc := combine !acc (f i)
+  done;
+  !acc
+
+(* [lo + 1] may wrap around, where [hi] is [lo]. *)
+let fold_short f combine (lo, hi) =
+  let first = f lo in
+  if lo < hi then fold_from f combine first (lo + 1) hi else first
+
+(* In blocks: a leaf of a huge range must notice that its result is no longer wanted. *)
+let fold_long code f combine wanted (lo, hi) =
+  let acc = ref (f lo) in
+  let block lo hi =
+    if not (wanted ()) then raise Promise.Skipped;
+    acc := fold_from f combine !acc lo hi
   in
-  { leaf; plain; combine; failures; code; per_leaf = Int.min per_leaf (max_int / leaves) }
+  if lo < hi then Adaptive.in_blocks code block (lo + 1) hi;
+  !acc
 
-(* {2 On the caller's own}
-
-   The first leaf, then the others along the left edge of the tree: the finished part doubles each
-   time, and the tree is shared from its root on, with the value that is there, once the rest is
-   worth it. *)
-
-let rec left_edge b above = if b = 0 then above else left_edge (b / 2) (b :: above)
-
-type 'a alone = {
-  trial : Adaptive.trial;
-  per_leaf : int;
-  short : int -> int -> 'a;  (** as [plain] of a tree *)
-  join : 'a -> 'a -> 'a;
-  tree : unit -> 'a tree;
-  last : int;
-}
-
-(* [value] is that of leaves [0] to [m]. *)
-let rec along alone value m = function
-  | [] ->
-    Adaptive.finish alone.trial;
-    value
-  | b :: above ->
-    if Adaptive.pays alone.trial ((m + 1) * alone.per_leaf) then
-      let t = alone.tree () in
-      shared t alone.last (node_after t value m alone.last)
-    else along alone (alone.join value (alone.short (m + 1) b)) b above
-
-let run ~code ~per_leaf ~last ~short ~first ~join tree =
-  let n = if last >= max_int / per_leaf then max_int else (last + 1) * per_leaf in
-  if Adaptive.is_shared_at_once code ~n then
-    let t = tree () in
-    shared t last (node t 0 last)
-  else
-    let trial = Adaptive.start code ~n in
-    along { trial; per_leaf; short; join; tree; last } (first ()) 0 (left_edge last [])
+(* Leaves of one iteration, of which four take no branch of the tree. *)
+let rec short_ones f combine lo hi =
+  match hi - lo with
+  | 0 -> f lo
+  | 1 ->
+    let left = f lo in
+    combine left (f hi)
+  | 2 ->
+    let left = f lo in
+    let left = combine left (f (lo + 1)) in
+    combine left (f hi)
+  | 3 ->
+    let left = f lo in
+    let left = combine left (f (lo + 1)) in
+    let right = f (lo + 2) in
+    combine left (combine right (f hi))
+  | d ->
+    let m = lo + (d / 2) in
+    let left = short_ones f combine lo m in
+    combine left (short_ones f combine (m + 1) hi)
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
@@ -221,24 +184,15 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   if start > finish then init
   else
     let per_leaf, last = cut ?grain start finish and code = Machine.code_of f in
-    let short a b = short_tree f combine start finish per_leaf a b in
-    let tree () = tree ~code ~per_leaf ~start ~finish ~combine ~plain:short f in
-    let first () = if per_leaf <= Site.sample then short 0 0 else (tree ()).leaf 0 in
-    run ~code ~per_leaf ~last ~short ~first ~join:combine tree
-
-let over ~code ~per_leaf ~last leaf combine =
-  let plain = tree_of leaf combine in
-  let tree () = { leaf; plain; combine; failures = Leftmost.create (); code; per_leaf } in
-  run ~code ~per_leaf ~last ~short:plain ~first:(fun () -> leaf 0) ~join:combine tree
-
-(* One call a turn: the value that goes from one to the next is kept on the stack, and with four
-   places for it a turn takes 1.2 to 1.6 times as long on an Intel Xeon (Golden Cove), whatever it
-   is that is folded. *)
-let[@inline never] fold_from op acc a lo hi =
-  let acc = ref acc in
-  for i = lo to hi do
-    acc := op !acc (Array.unsafe_get a i)
-  done;
-  !acc
-
-let fold_range op a lo hi = fold_from op (Array.unsafe_get a lo) a (lo + 1) hi
+    let failures = Leftmost.create () in
+    let bounds i =
+      let lo = start + (i * per_leaf) in
+      (lo, if Adaptive.span lo finish < per_leaf then finish else lo + per_leaf - 1)
+    in
+    let leaf i = fold_long code f combine (fun () -> not (Leftmost.stops failures i)) (bounds i) in
+    let plain a b =
+      if per_leaf = 1 then short_ones f combine (start + a) (start + b)
+      else tree_of (fun i -> fold_short f combine (bounds i)) combine a b
+    in
+    let per_leaf = Int.min per_leaf (max_int / Tuning.leaves) in
+    run { code; per_leaf; last; leaf; plain; combine; failures }

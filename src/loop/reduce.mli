@@ -12,11 +12,5 @@ val over :
 (** [over ~code ~per_leaf ~last leaf combine] combines leaves [0] to [last] that are a tight loop
     each, about [per_leaf] iterations of the user's function, whose code is [code]. *)
 
-val fold_from : ('a -> 'b -> 'a) -> 'a -> 'b array -> int -> int -> 'a
-(** [fold_from op acc a lo hi] folds elements [lo] to [hi] from the left. *)
-
-val fold_range : ('a -> 'a -> 'a) -> 'a array -> int -> int -> 'a
-(** The same of elements [lo] to [hi] alone, at least one. *)
-
 val cut : ?grain:int -> int -> int -> int * int
 (** [cut ?grain start finish]: the length of the leaves, and the index of the last. *)

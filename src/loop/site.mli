@@ -7,7 +7,6 @@
 
 val unknown : int
 val sample : int
-val shift : int
 
 val cost : int -> int
 (** [cost code] is what an iteration cost, or {!unknown}. *)
@@ -44,7 +43,3 @@ val confirm : int -> int -> ticks:int -> iterations:int -> unit
 
 val is_trusted : unit -> bool
 (** For work that begins now. *)
-
-val timed : int -> int -> iterations:int -> tiny:bool -> (unit -> 'a) -> 'a
-(** [timed code cost ~iterations ~tiny f] is [f ()], measured; if it is [tiny], only where that is
-    in doubt. *)

@@ -49,44 +49,44 @@ let for_slices pool n f =
         let start, count = Slices.slice n size worker in
         f ~worker ~start ~count)
 
-(* As Loop.each, which would need a closure around the body for each worker, and a call more for
-   each index. *)
 let chunk_of body ~worker lo hi =
-  let i = ref lo in
-  while hi - !i >= 3 do
-    let j = !i in
-    body ~worker j;
-    body ~worker (j + 1);
-    body ~worker (j + 2);
-    body ~worker (j + 3);
-    i := j + 4
-  done;
-  for j = !i to hi do
-    body ~worker j
+  for i = lo to hi do
+    body ~worker i
   done
+
+type sweep = {
+  chunk : worker:int -> int -> int -> unit;  (** bounds included *)
+  failures : Outcome.failure Leftmost.t;
+  me : Muster_core.Promise.any;  (** the caller's *)
+}
 
 (* No other chunk has an index between its bounds, so either of them tells which exception is
    leftmost. *)
-let keep failures chunk ~worker lo hi =
-  try chunk ~worker lo hi with exn -> Leftmost.note failures lo (Outcome.caught exn)
+let keep t ~worker lo hi =
+  try t.chunk ~worker lo hi with exn -> Leftmost.note t.failures lo (Outcome.caught exn)
 
-(* A body that was told of a cancellation has left its strand as one that cleans up, in which no
+(* A body that was told of a cancellation has left its fiber as one that cleans up, in which no
    check raises. The part to the left of it need not be looked at: the call raises in any case. *)
-let is_over failures me =
-  match Leftmost.get failures with None -> false | Some _ -> Muster_core.Cancellation.is_stopped me
+let is_over t =
+  match Leftmost.get t.failures with
+  | None -> false
+  | Some _ -> Muster_core.Cancellation.is_stopped t.me
 
 (* A slice may be long, and become needless, or be cancelled. The work between two looks grows
    with the work that has been done, so that neither short iterations feel them nor long ones wait.
    The region has looked just before the first. *)
 
-let rec sweep_slice chunk failures me ~worker ~block from count =
-  if count > 0 && not (Leftmost.stops failures from || is_over failures me) then begin
+let rec sweep_blocks t ~worker ~block from count =
+  if count > 0 && not (Leftmost.stops t.failures from || is_over t) then begin
     if block > Tuning.first_block then Fiber.check ();
     let now = Int.min block count in
-    chunk ~worker from (from + now - 1);
+    keep t ~worker from (from + now - 1);
     let block = Int.min Tuning.longest_block (2 * block) in
-    sweep_slice chunk failures me ~worker ~block (from + now) (count - now)
+    sweep_blocks t ~worker ~block (from + now) (count - now)
   end
+
+let sweep_slice t ~worker from count =
+  sweep_blocks t ~worker ~block:Tuning.first_block from count
 
 let for_n pool n f =
   check_call "for_n" pool n;
@@ -94,10 +94,10 @@ let for_n pool n f =
   if n > 0 then begin
     let me = Fiber.get () in
     Loop.keeping (fun failures ->
-        let chunk = keep failures (chunk_of f) in
+        let t = { chunk = chunk_of f; failures; me } in
         shares "Team.for_n" pool ~size n (fun worker ->
             let start, count = Slices.slice n size worker in
-            sweep_slice chunk failures me ~worker ~block:Tuning.first_block start count))
+            sweep_slice t ~worker start count))
   end
 
 (* {2 Dynamic}
@@ -138,33 +138,31 @@ let unit_for loop ~from ~size cost =
     let short = Site.fitting Tuning.min_stolen cost in
     Int.max 1 (Int.min short ((loop.n - from) / (size * units_each)))
 
-let measured loop sweep lo hi =
+let measured code sweep lo count =
   let since = Machine.ticks () in
-  sweep lo hi;
-  ignore (Site.learn loop.code ~ticks:(Machine.ticks () - since) ~iterations:(hi - lo + 1))
+  sweep lo count;
+  ignore (Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:count)
 
 (* The worker that runs the first chunk measures for all; that others steal meanwhile is not its
    cost. *)
-let rec sweep_shared loop failures me slices worker =
+let rec sweep_shared t code slices worker =
   let ((_, count) as taken) = Slices.take slices worker in
   if count > 0 then begin
     Fiber.check ();
     let lo, hi = Slices.bounds slices taken in
-    let sweep lo hi =
-      sweep_slice loop.chunk failures me ~worker ~block:Tuning.first_block lo (hi - lo + 1)
-    in
-    if lo = Slices.from slices then measured loop sweep lo hi else sweep lo hi;
-    if not (is_over failures me) then sweep_shared loop failures me slices worker
+    let sweep lo count = sweep_slice t ~worker lo count and count = hi - lo + 1 in
+    if lo = Slices.from slices then measured code sweep lo count else sweep lo count;
+    if not (is_over t) then sweep_shared t code slices worker
   end
 
-let run_shared (w : Muster_core.Place.t) loop ~from cost =
+let run_shared (w : Muster_core.Place.t) (loop : loop) ~from cost =
   let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
   let workers = Int.min (loop.n - from) size and me = Fiber.get () in
   Loop.keeping (fun failures ->
-      let loop = { loop with chunk = keep failures loop.chunk } in
-      let sweep = sweep_shared loop failures me slices in
-      Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers sweep)
+      let t = { chunk = loop.chunk; failures; me } in
+      Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers
+        (sweep_shared t loop.code slices))
 
 (* [if_closed]: see Caller. *)
 let run_dynamic ?if_closed pool loop =

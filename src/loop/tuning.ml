@@ -67,6 +67,9 @@ let first_of_search = few_unknown + 1
    guess for the rest. *)
 let growth = 16
 
+(* The most leaves of a reduction whose caller gives no grain. *)
+let leaves = 512
+
 (* {2 Teams} *)
 
 (* More than a region costs; and a wake-up for each worker that sleeps. *)

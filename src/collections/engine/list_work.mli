@@ -56,7 +56,7 @@ val mem : 'a -> 'a list -> bool
 val reduce : int -> ('a -> 'a -> 'a) -> 'a list -> 'a option
 
 val append : int -> int -> ('a -> 'a -> 'a) -> 'a Tally.nodes -> 'a list -> 'a Tally.nodes
-(** [append first code op nodes l] puts [l] to the nodes of what comes before it, for sequences. *)
+(** [append first code op nodes l], for sequences: [nodes] are those of the elements before [l]. *)
 
 val prefixes : ('a -> 'a -> 'a) -> 'a list -> 'a list
 (** In place. *)
