@@ -41,21 +41,9 @@ let iteri f s =
 
 (* {2 Reductions} *)
 
-let rec count_some f total s n count =
-  if n = 0 then begin
-    total := !total + count;
-    Some s
-  end
-  else
-    match s () with
-    | Nil ->
-      total := !total + count;
-      None
-    | Cons (x, s) -> count_some f total s (n - 1) (if f x then count + 1 else count)
-
 let count f s =
   let total = ref 0 in
-  let in_place _ s n = count_some f total s n 0 in
+  let in_place _ s n = iter_some (fun x -> if f x then incr total) s n in
   let block _ l = total := !total + List.count f l in
   Reader.run { code = Machine.code_of f; unit = 1; in_place; block } s;
   !total

@@ -9,10 +9,26 @@ let check_grain fn = function
   | Some grain when grain < 1 -> invalid fn "grain = %d is less than 1" grain
   | _ -> ()
 
-(* [run] with a place for the exceptions of chunks, of which the leftmost is raised at the end. *)
-let keeping run =
-  let failures = Leftmost.create () in
-  Fiber.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
+(* {2 Sharing} *)
+
+(* No other chunk has an index between its bounds, so its first one tells which event is
+   leftmost. *)
+let keep_first first body lo hi =
+  match body lo hi with
+  | None -> ()
+  | Some v -> Leftmost.note first lo (Ok v)
+  | exception exn -> Leftmost.note first lo (Error (Outcome.caught exn))
+
+let failure_of first () =
+  match Leftmost.get first with Some (Error failure) -> Some failure | Some (Ok _) | None -> None
+
+let shared ?(grain = 1) code lo hi body =
+  let first = Leftmost.create () in
+  let run = keep_first first body and stopped = Leftmost.stops first in
+  let fail i failure = Leftmost.note first i (Error failure) in
+  Fiber.raising (failure_of first) (fun () ->
+      Range.share (Range.job ~run ~stopped ~fail ~code ~grain) lo hi);
+  Option.bind (Leftmost.get first) Result.to_option
 
 (* {2 for} *)
 
@@ -32,29 +48,26 @@ let[@inline] each lo hi f =
     f j
   done
 
-(* No other chunk has an index between its bounds, so either of them tells which event is
-   leftmost. *)
-let keep_failure failures f lo hi =
-  try each lo hi f with exn -> Leftmost.note failures lo (Outcome.caught exn)
-
-let shared_for ?(grain = 1) code lo hi f =
-  keeping (fun failures ->
-      let run = keep_failure failures f and stopped = Leftmost.stops failures in
-      Range.share (Range.job ~run ~stopped ~fail:(Leftmost.note failures) ~code ~grain) lo hi)
+let rest ?grain code lo hi f =
+  let body lo hi =
+    each lo hi f;
+    None
+  in
+  ignore (shared ?grain code lo hi body)
 
 let parallel_for ?grain ~start ~finish f =
   check_grain "parallel_for" grain;
   Fiber.check ();
   if start <= finish then begin
     let code = Machine.code_of f and n = Adaptive.length start finish in
-    if Adaptive.is_shared_at_once code ~n then shared_for ?grain code start finish f
+    if Adaptive.is_shared_at_once code ~n then rest ?grain code start finish f
     else
       let go k m =
         each (start + k) (start + k + m - 1) f;
         true
       in
       let finished = Adaptive.alone code ~n go in
-      if finished < n then shared_for ?grain code (start + finished) finish f
+      if finished < n then rest ?grain code (start + finished) finish f
   end
 
 (* {2 find} *)
@@ -62,28 +75,9 @@ let parallel_for ?grain ~start ~finish f =
 let rec first_from f j hi =
   match f j with None -> if j < hi then first_from f (j + 1) hi else None | found -> found
 
-let keep_first first body lo hi =
-  match body lo hi with
-  | None -> ()
-  | Some v -> Leftmost.note first lo (Ok v)
-  | exception exn -> Leftmost.note first lo (Error (Outcome.caught exn))
-
-let failure_of first () =
-  match Leftmost.get first with Some (Error failure) -> Some failure | Some (Ok _) | None -> None
-
-let shared_search ?(grain = 1) code lo hi body =
-  let first = Leftmost.create () in
-  let run = keep_first first body and stopped = Leftmost.stops first in
-  let fail i failure = Leftmost.note first i (Error failure) in
-  Fiber.raising (failure_of first) (fun () ->
-      Range.share (Range.job ~run ~stopped ~fail ~code ~grain) lo hi);
-  Option.bind (Leftmost.get first) Result.to_option
-
-(* A search may end at its first iterations, for which nobody is woken unless they last long. *)
-let search ?grain code lo hi body =
+let sweep ?grain ?(tried = max_int) code lo hi body =
   let n = Adaptive.length lo hi in
-  let first = Int.min n Tuning.first_of_search in
-  if Adaptive.is_shared_at_once code ~n:first then shared_search ?grain code lo hi body
+  if Adaptive.is_shared_at_once code ~n:(Int.min n tried) then shared ?grain code lo hi body
   else
     let found = ref None in
     let go k m =
@@ -91,7 +85,10 @@ let search ?grain code lo hi body =
       Option.is_none !found
     in
     let finished = Adaptive.alone code ~n go in
-    if finished < n then shared_search ?grain code (lo + finished) hi body else !found
+    if finished < n then shared ?grain code (lo + finished) hi body else !found
+
+(* A search may end at its first iterations, for which nobody is woken unless they last long. *)
+let search ?grain code lo hi body = sweep ?grain ~tried:Tuning.first_of_search code lo hi body
 
 let parallel_find ?grain ~start ~finish f =
   check_grain "parallel_find" grain;

@@ -10,13 +10,9 @@ val invalid : string -> ('a, unit, string, 'b) format4 -> 'a
 
 val check_grain : string -> int option -> unit
 
-val keeping : (Muster_core.Outcome.failure Muster_core.Leftmost.t -> 'a) -> 'a
-(** [keeping run] is [run failures]; the leftmost of these is raised at its end. *)
-
-val keep_failure :
-  Muster_core.Outcome.failure Muster_core.Leftmost.t -> (int -> unit) -> int -> int -> unit
-(** [keep_failure failures f lo hi] calls [f] for [lo] to [hi], and notes what it raises. *)
+val sweep : ?grain:int -> ?tried:int -> int -> int -> int -> (int -> int -> 'a option) -> 'a option
+(** [sweep code lo hi body] is what [body] finds in the leftmost chunk; it takes the bounds of one.
+    The range is shared before it begins if its first [tried] iterations are worth it. *)
 
 val search : ?grain:int -> int -> int -> int -> (int -> int -> 'a option) -> 'a option
-(** [search code lo hi body] is what [body] finds in the leftmost chunk; it takes the bounds of one.
-    *)
+(** The same of a range whose first iterations may be enough. *)

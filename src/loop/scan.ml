@@ -1,6 +1,7 @@
 module Machine = Muster_core.Machine
 module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
+module Outcome = Muster_core.Outcome
 
 (* Each block but the last is reduced, which gives each its carry, and then scanned: two calls of
    the operation for each element, so short arrays are one block.
@@ -27,7 +28,10 @@ let in_many code n ~total ~scan op =
   let last = (n - 1) / size in
   let of_block f b = f (b * size) (Int.min n ((b + 1) * size) - 1) in
   let totals = Array.make last None and failures = Leftmost.create () in
-  let keep f b = if not (Leftmost.stops failures b) then Loop.keep_failure failures f b b in
+  let keep f b =
+    if not (Leftmost.stops failures b) then
+      try f b with exn -> Leftmost.note failures b (Outcome.caught exn)
+  in
   let last_known () = Option.value (Leftmost.index failures) ~default:last in
   let scan_block b = of_block (scan op (if b = 0 then None else totals.(b - 1))) b in
   let put_back = Fiber.to_tell_again () in

@@ -60,8 +60,11 @@ type sweep = {
   me : Muster_core.Promise.any;  (** the caller's *)
 }
 
-(* No other chunk has an index between its bounds, so either of them tells which exception is
-   leftmost. *)
+(* [run] with a place for the exceptions of chunks, of which the leftmost is raised at the end. *)
+let keeping run =
+  let failures = Leftmost.create () in
+  Fiber.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
+
 let keep t ~worker lo hi =
   try t.chunk ~worker lo hi with exn -> Leftmost.note t.failures lo (Outcome.caught exn)
 
@@ -93,7 +96,7 @@ let for_n pool n f =
   let size = Pool.size pool in
   if n > 0 then begin
     let me = Fiber.get () in
-    Loop.keeping (fun failures ->
+    keeping (fun failures ->
         let t = { chunk = chunk_of f; failures; me } in
         shares "Team.for_n" pool ~size n (fun worker ->
             let start, count = Slices.slice n size worker in
@@ -159,7 +162,7 @@ let run_shared (w : Muster_core.Place.t) (loop : loop) ~from cost =
   let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
   let workers = Int.min (loop.n - from) size and me = Fiber.get () in
-  Loop.keeping (fun failures ->
+  keeping (fun failures ->
       let t = { chunk = loop.chunk; failures; me } in
       Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers
         (sweep_shared t loop.code slices))

@@ -111,13 +111,15 @@ let filter f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
-let filteri f (p : _ Walk.piece) =
-  let[@tail_mod_cons] rec go i l n =
-    match l with
-    | x :: l when n > 0 -> if f i x then x :: go (i + 1) l (n - 1) else go (i + 1) l (n - 1)
-    | l -> ( match ended p l n with 0 -> [] | n -> go i l n)
-  in
-  go p.start p.rest p.left
+(* A function of indices, for the elements of a piece in turn. *)
+let counting f (p : _ Walk.piece) =
+  let next = ref p.start in
+  fun x ->
+    let i = !next in
+    next := i + 1;
+    f i x
+
+let filteri f p = filter (counting f p) p
 
 let filter_map f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
@@ -216,12 +218,6 @@ let rec seek_bad f p i l n =
   | x :: l when n > 0 -> if f x then seek_bad f p i l (n - 1) else Some ()
   | l -> ( match ended p l n with 0 -> None | n -> seek_bad f p i l n)
 
-let rec find_mapi f p i l n =
-  match l with
-  | x :: l when n > 0 -> (
-    match f i x with None -> find_mapi f p (i + 1) l (n - 1) | found -> found)
-  | l -> ( match ended p l n with 0 -> None | n -> find_mapi f p i l n)
-
 let rec find_map f p i l n =
   match l with
   | x1 :: x2 :: l when n >= 2 -> (
@@ -230,6 +226,8 @@ let rec find_map f p i l n =
     | found -> found)
   | x :: l when n > 0 -> ( match f x with None -> find_map f p i l (n - 1) | found -> found)
   | l -> ( match ended p l n with 0 -> None | n -> find_map f p i l n)
+
+let find_mapi f p i l n = find_map (counting f p) p i l n
 
 let rec seek_equal y p i l n =
   match l with

@@ -71,18 +71,18 @@ let rec in_place_from c trial s start k n =
     end
 
 (* The first [n] in place. Nobody counts how many elements there are. *)
-let in_place c s start n = in_place_from c (Adaptive.start c.code ~n:max_int) s start 0 n
+let rec in_place c s start n =
+  match in_place_from c (Adaptive.start c.code ~n:max_int) s start 0 n with
+  | None -> ()
+  | Some (s, start) -> go_on c s start first_block
 
-let rec go_on c s start size =
+and go_on c s start size =
   if is_dear c then
     let next = run_block c s start size in
     Option.iter (fun s -> go_on c s (start + size) (Int.min Tuning.longest_piece (2 * size))) next
-  else go_on_after c (in_place c s start c.unit)
-
-and go_on_after c = function None -> () | Some (s, start) -> go_on c s start first_block
+  else in_place c s start c.unit
 
 (* Unless the function was cheap a moment ago, it is tried on as few elements as can be. *)
 let run c s =
   Fiber.check ();
-  if (not (is_dear c)) && Site.is_trusted () then go_on_after c (in_place c s 0 first_block)
-  else go_on c s 0 first_block
+  if Walk.is_short c.code then in_place c s 0 Tuning.few else go_on c s 0 first_block
