@@ -1,4 +1,3 @@
-module Machine = Muster_core.Machine
 module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
@@ -56,12 +55,8 @@ let checked_if_long cost op =
 let in_one code n ~scan op =
   let cost = Site.cost code in
   let op = checked_if_long cost op in
-  if Adaptive.is_trusted code ~n then scan op None 0 (n - 1)
-  else begin
-    let since = Machine.ticks () in
-    scan op None 0 (n - 1);
-    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n
-  end
+  let tiny = Site.estimate cost n < Tuning.tiny in
+  Site.timed code cost ~iterations:n ~tiny (fun () -> scan op None 0 (n - 1))
 
 let prefixes code n ~total ~scan op =
   Fiber.check ();

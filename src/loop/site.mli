@@ -43,3 +43,7 @@ val confirm : int -> int -> ticks:int -> iterations:int -> unit
 
 val is_trusted : unit -> bool
 (** For work that begins now. *)
+
+val timed : int -> int -> iterations:int -> tiny:bool -> (unit -> 'a) -> 'a
+(** [timed code cost ~iterations ~tiny f] is [f ()], measured; if it is [tiny], only where that is
+    in doubt. *)
