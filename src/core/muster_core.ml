@@ -1,4 +1,4 @@
-(* Aliases only: the modules of the four libraries of the core. *)
+(* Aliases only, so that there is no interface: the modules of the four libraries of the core. *)
 
 module Blocks = Muster_machine.Blocks
 module Compat = Muster_machine.Compat

@@ -188,5 +188,5 @@ let run_dynamic ?if_closed pool loop =
 let for_n_dynamic pool n body =
   check_call "for_n_dynamic" pool n;
   if n > 0 then
-    let code = Machine.code_of_team body in
+    let code = Machine.code_of body in
     run_dynamic pool { n; chunk = chunk_of body; code; most = max_int; to_the_end = false }

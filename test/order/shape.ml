@@ -80,6 +80,14 @@ let opened file =
   in
   { Ast_iterator.default_iterator with open_declaration; open_description; expr }
 
+let has_aliases_only file =
+  let is_alias item =
+    match item.pstr_desc with
+    | Pstr_module { pmb_expr = { pmod_desc = Pmod_ident _; _ }; _ } -> true
+    | _ -> false
+  in
+  List.for_all is_alias (structure file)
+
 let named file =
   let none = Misc.Stdlib.String.Map.empty in
   Depend.free_structure_names := Misc.Stdlib.String.Set.empty;

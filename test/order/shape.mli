@@ -13,5 +13,8 @@ val fields : Sources.t -> string -> int
 val opened : Sources.t -> string list
 (** The modules that a file opens whole. *)
 
+val has_aliases_only : Sources.t -> bool
+(** Whether a file gives modules of others their names and does nothing else. *)
+
 val named : Sources.t -> string list
 (** The modules that a file names, as [ocamldep -modules] tells. *)

@@ -1,6 +1,3 @@
-(* Layouts that all known compilers share: blocks, their fields, arrays, cons cells. For Compat,
-   which has the interface. *)
-
 (* Objects of one size class lie side by side in the heap, and those of 16 words, with their header,
    begin at multiples of 128 bytes: so one of up to 7 fields has a cache line of its own (and that
    line's neighbour, which prefetchers fetch in pairs). A larger one has 15 words behind it. *)
@@ -16,6 +13,9 @@ let padded (block : 'a) : 'a =
     Obj.set_field wide i (Obj.repr 0)
   done;
   Obj.obj wide
+
+(* An ['a Atomic.t] is a block whose first field is its content. *)
+let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
 
 (* [Atomic.t] is abstract: the compiler would ask at every access whether it is a float. *)
 let[@inline] atomic_at (atomics : 'a Atomic.t array) i : 'a Atomic.t =
@@ -77,14 +77,13 @@ let make_together n (v : 'a) ~share : 'a array =
     made
   end
 
-(* The new element needs no barrier, as no immediate has anything to mark, remember or publish; what
-   it replaces needs none, as it is still referenced from another element. *)
+(* The new element needs no barrier, as no immediate has anything to mark, remember or publish. The
+   old one needs none, as it is still referenced from another element. *)
 let[@inline] set_fresh (a : 'a array) i (v : 'a) =
   if Obj.is_int (Obj.repr v) then Array.unsafe_set (Obj.magic a : int array) i (Obj.magic v : int)
   else Array.unsafe_set a i v
 
-(* Neither of two immediates has anything to mark, remember or publish. An array that holds one is
-   none of floats. *)
+(* Neither of two immediates needs a barrier. An array that holds one is none of floats. *)
 let[@inline] replace (a : 'a array) i (v : 'a) =
   let words : int array = Obj.magic a in
   if Obj.is_int (Obj.repr v) && Obj.is_int (Obj.repr (Array.unsafe_get words i)) then

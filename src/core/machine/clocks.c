@@ -1,60 +1,46 @@
-/* Clocks, and what the machine does with our threads. */
+/* Clocks, and what the system tells of a thread and of the machine. Where it does not, -1. */
 
 #define CAML_NAME_SPACE
 #include <caml/mlvalues.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #if !defined(_WIN32)
 #include <sys/resource.h>
-#include <unistd.h>
 #endif
 
-#include "clocks.h"
+/* In ns. Machine knows the clocks by their places here. */
+value muster_clock(value which) {
+  static const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID,
+                                     CLOCK_PROCESS_CPUTIME_ID};
+  struct timespec now;
+  if (clock_gettime(clocks[Long_val(which)], &now) != 0) return Val_long(-1);
+  return Val_long((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+}
 
+/* A clock that costs a few nanoseconds. Its unit differs from machine to machine. */
 intnat muster_ticks_untagged(value unit) {
-  (void)unit;
-  return (intnat)ticks();
+#if defined(__x86_64__)
+  uint32_t low, high;
+  __asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high));
+  return (intnat)(((uint64_t)high << 32) | low);
+#elif defined(__aarch64__)
+  uint64_t now;
+  __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(now));
+  return (intnat)now;
+#else
+  return Long_val(muster_clock(Val_long(0)));
+#endif
 }
 
 value muster_ticks(value unit) { return Val_long(muster_ticks_untagged(unit)); }
 
-/* Ticks per microsecond times 1024, found by watching both clocks for 50 us:
-   counters of 24 MHz (Apple) need the fraction. */
-value muster_ticks_per_us(value unit) {
-  (void)unit;
-  int64_t from = nanoseconds(), first = ticks(), now;
-  do now = nanoseconds(); while (now - from < 50000);
-  int64_t rate = (ticks() - first) * 1024 * 1000 / (now - from);
-  return Val_long(rate > 0 ? rate : 1024);
-}
-
-/* CPU time of the calling thread, and of the process, in ns; -1 where there is no such clock. */
-#if defined(CLOCK_THREAD_CPUTIME_ID) && defined(CLOCK_PROCESS_CPUTIME_ID)
-static value cpu_time(clockid_t clock) {
-  struct timespec now;
-  if (clock_gettime(clock, &now) != 0) return Val_long(-1);
-  return Val_long((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
-}
-
-value muster_thread_cpu(value unit) { (void)unit; return cpu_time(CLOCK_THREAD_CPUTIME_ID); }
-value muster_process_cpu(value unit) { (void)unit; return cpu_time(CLOCK_PROCESS_CPUTIME_ID); }
-#else
-value muster_thread_cpu(value unit) { (void)unit; return Val_long(-1); }
-value muster_process_cpu(value unit) { (void)unit; return Val_long(-1); }
-#endif
-
-value muster_now(value unit) {
-  (void)unit;
-  return Val_long(nanoseconds());
-}
-
-#if defined(__linux__)
-/* The field of a one-line file in /proc, counted from 0; -1 if it can't be read. */
+/* The field of a one-line file in /proc, counted from 0. */
 static intnat proc_field(const char *path, int field) {
+#if defined(__linux__)
   char text[128];
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
@@ -62,62 +48,38 @@ static intnat proc_field(const char *path, int field) {
   close(file);
   if (length <= 0) return -1;
   text[length] = 0;
-  char *at = text;
-  while (field-- > 0) {
+  const char *at = text;
+  for (; field > 0 && at != NULL; field--) {
     at = strchr(at, ' ');
-    if (at == NULL) return -1;
-    at++;
+    if (at != NULL) at++;
   }
-  return (intnat)strtoll(at, NULL, 10);
-}
-#endif
-
-/* How long the calling thread has waited for a CPU while it could have run, in ns: the second
-   field of schedstat (kernel documentation, sched-stats). -1: unknown here. */
-value muster_run_queue_wait(value unit) {
-  (void)unit;
-#if defined(__linux__)
-  return Val_long(proc_field("/proc/thread-self/schedstat", 1));
+  return at != NULL ? (intnat)strtoll(at, NULL, 10) : -1;
 #else
-  return Val_long(-1);
+  return -1;
 #endif
 }
 
-/* Threads of the whole machine that run or could: the fourth field of loadavg, proc(5). */
-value muster_runnable(value unit) {
-  (void)unit;
-#if defined(__linux__)
-  return Val_long(proc_field("/proc/loadavg", 3));
-#else
-  return Val_long(-1);
-#endif
+value muster_proc_field(value path, value field) {
+  return Val_long(proc_field(String_val(path), Int_val(field)));
 }
 
 value muster_online_cpus(value unit) {
-  (void)unit;
 #if defined(_SC_NPROCESSORS_ONLN)
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  if (online > 0) return Val_long(online);
-#endif
-  return Val_long(-1);
-}
-
-/* Bytes that the process may still ask for where its address space is bounded (ulimit -v); else
-   -1. */
-value muster_address_space(value unit) {
-  (void)unit;
-#if !defined(_WIN32) && defined(RLIMIT_AS)
-  struct rlimit bound;
-  if (getrlimit(RLIMIT_AS, &bound) != 0 || bound.rlim_cur == RLIM_INFINITY) return Val_long(-1);
-  unsigned long long used = 0;
-  FILE *file = fopen("/proc/self/statm", "re"); /* in pages; its first field is all */
-  if (file != NULL) {
-    if (fscanf(file, "%llu", &used) != 1) used = 0;
-    fclose(file);
-  }
-  used *= (unsigned long long)sysconf(_SC_PAGESIZE);
-  return Val_long(bound.rlim_cur > used ? (intnat)(bound.rlim_cur - used) : 0);
+  return Val_long(sysconf(_SC_NPROCESSORS_ONLN));
 #else
   return Val_long(-1);
 #endif
+}
+
+/* Bytes that the process may still ask for where its address space is bounded (ulimit -v). */
+value muster_address_space(value unit) {
+#if defined(RLIMIT_AS)
+  struct rlimit bound;
+  if (getrlimit(RLIMIT_AS, &bound) == 0 && bound.rlim_cur != RLIM_INFINITY) {
+    intnat pages = proc_field("/proc/self/statm", 0);
+    rlim_t used = pages > 0 ? (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) : 0;
+    return Val_long(bound.rlim_cur > used ? (intnat)(bound.rlim_cur - used) : 0);
+  }
+#endif
+  return Val_long(-1);
 }

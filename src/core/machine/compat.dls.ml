@@ -39,17 +39,13 @@ let () =
 type index = int
 
 let index s = s.index
-
-(* For C; -1 where it is not known. *)
 let index_in_state s = s.index
-let[@inline] first_word (block : 'a) : int Atomic.t = Obj.magic block
 
 (* A slot that this domain has not touched yet holds the stdlib's sentinel, [ref 0], whose
-   first word is 0 too. An ['a Atomic.t] is a block whose first field is its content. (In an array
-   of these the compiler would look for floats.) *)
+   first word is 0 too. *)
 let[@inline] first_word_set index =
   let state = untyped_state index in
-  index < Array.length state && Atomic.get (first_word (Array.unsafe_get state index)) <> 0
+  index < Array.length state && Atomic.get (Blocks.first_word (Array.unsafe_get state index)) <> 0
 
 (* The stdlib's own, but that [f k] is no tail call: a function that ends in a call of an unknown
    one begins with a look for signals. *)

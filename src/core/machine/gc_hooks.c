@@ -8,8 +8,9 @@
 #include <caml/minor_gc.h>
 #include <caml/misc.h>
 #include <caml/shared_heap.h>
+#include <stdint.h>
 
-#include "clocks.h"
+extern intnat muster_ticks_untagged(value unit);
 
 /* Minor collections so far, of all domains. The load controller would not know without it whether
    a worker that waits for a CPU holds up the others. */
@@ -100,11 +101,11 @@ static void add(value cell, int64_t n) {
 static void begin(void) {
   call(&next_begin_hook);
   struct last_look *last = my_last_look();
-  if (last != NULL) last->begun = ticks();
+  if (last != NULL) last->begun = muster_ticks_untagged(Val_unit);
 }
 
 static void look_at_worker(struct last_look *last) {
-  int64_t now = ticks();
+  int64_t now = muster_ticks_untagged(Val_unit);
   int index = __atomic_load_n(&look_index, __ATOMIC_ACQUIRE);
   uintnat compactions = atomic_load_explicit(&caml_compactions_count, memory_order_relaxed);
   if (last->compactions != compactions) {

@@ -1,52 +1,131 @@
 external thread_id : unit -> int = "muster_thread_id" [@@noalloc]
 external yield : unit -> unit = "muster_yield" [@@noalloc]
-external code_of : ('a -> 'b) -> int = "muster_code_of" [@@noalloc]
-external code_of_team : (worker:int -> 'a) -> int = "muster_code_of" [@@noalloc]
-external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagged" [@@noalloc]
-external ticks_per_us : unit -> int = "muster_ticks_per_us" [@@noalloc]
+external code_of : _ -> int = "muster_code_of" [@@noalloc]
 external backtrace_status : unit -> bool = "caml_backtrace_status" [@@noalloc]
 
-(* ns; -1 where it is unknown *)
-external now : unit -> int = "muster_now" [@@noalloc]
-external thread_cpu : unit -> int = "muster_thread_cpu" [@@noalloc]
-external process_cpu : unit -> int = "muster_process_cpu" [@@noalloc]
-external run_queue_wait : unit -> int = "muster_run_queue_wait" [@@noalloc]
-external runnable : unit -> int = "muster_runnable" [@@noalloc]
-external address_space : unit -> int = "muster_address_space" [@@noalloc]
-external collections : unit -> int = "muster_collections" [@@noalloc]
+let record_backtrace status = if backtrace_status () <> status then Printexc.record_backtrace status
+
+(* {2 Clocks} *)
+
+external clock : int -> int = "muster_clock" [@@noalloc]
+external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagged" [@@noalloc]
+
+let now () = clock 0
+let thread_cpu () = clock 1
+let process_cpu () = clock 2
+
+(* Ticks in 1024 us, found by watching both clocks for 50 us: counters of 24 MHz (Apple) need the
+   fraction. *)
+let rate =
+  let from = now () and first = ticks () in
+  let rec watch () =
+    let span = now () - from in
+    if span < 50_000 then watch () else Int.max 1 ((ticks () - first) * 1_024_000 / span)
+  in
+  watch ()
+
+let ticks_of_us us = Int.max 1 (us * rate / 1024)
+let seconds_of_ticks n = float n *. 1024. /. (1e6 *. float rate)
+let join_turns = 100
+let search_pauses = 10
+
+(* {2 The system} *)
+
+external proc_field : string -> int -> int = "muster_proc_field" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
-external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]
-external block_signals : unit -> unit = "muster_block_signals" [@@noalloc]
-external note_signals : unit -> unit = "muster_note_signals" [@@noalloc]
-external hold_signals : unit -> unit = "muster_hold_signals" [@@noalloc]
-external release_signals : unit -> unit = "muster_release_signals" [@@noalloc]
-external usual_signals : unit -> unit = "muster_usual_signals" [@@noalloc]
+external address_space : unit -> int = "muster_address_space" [@@noalloc]
+
+(* The kernel's documentation, sched-stats; proc(5). *)
+let run_queue_wait () = proc_field "/proc/thread-self/schedstat" 1
+let runnable () = proc_field "/proc/loadavg" 3
+
+(* {2 The collector and the domain} *)
+
+external collections : unit -> int = "muster_collections" [@@noalloc]
+external called_up_at : unit -> int = "muster_called_up_at" [@@noalloc]
+external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
 external set_minor_heap : words:int -> unit = "muster_set_minor_heap"
 external free_stacks : keep:int -> unit = "muster_free_stacks" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
-external called_up_at : unit -> int = "muster_called_up_at" [@@noalloc]
-external look_up_every : int -> int -> unit = "muster_look_up_every"
-[@@noalloc]
-(** Place of a worker in domain-local storage, or -1; ticks. *)
-
-let record_backtrace status = if backtrace_status () <> status then Printexc.record_backtrace status
-let rate = ticks_per_us ()
-let ticks_of_us us = Int.max 1 (us * rate / 1024)
-let join_turns = 100
-let search_pauses = 10
-let seconds_of_ticks n = float n *. 1024. /. (1e6 *. float rate)
 let stacks_of_domain = Domain.DLS.new_key (fun () -> Domain.at_exit (fun () -> free_stacks ~keep:0))
 let free_stacks_at_end () = Domain.DLS.get stacks_of_domain
+
+(* {2 Signals} *)
+
+external block_signals : unit -> unit = "muster_block_signals" [@@noalloc]
+external block_and_note : bytes -> unit = "muster_block_signals" [@@noalloc]
+external set_signals : bytes -> unit = "muster_set_signals" [@@noalloc]
+external pass_interrupt_on : unit -> bool = "muster_pass_interrupt_on" [@@noalloc]
+
+let signals () =
+  let mask = Bytes.make 128 '\000' in
+  block_and_note mask;
+  set_signals mask;
+  mask
+
+(* Set once. *)
+let usual : bytes option Atomic.t = Atomic.make None
+
+let note_signals () =
+  if Atomic.get usual = None then
+    ignore (Atomic.compare_and_set usual None (Some (signals ())))
+
+let usual_signals () = match Atomic.get usual with Some mask -> set_signals mask | None -> ()
+
+(* {2 Domains and threads} *)
+
+external note_yields : unit -> unit = "muster_note_yields" [@@noalloc]
+
+external keep_domain : int -> unit = "muster_keep_domain" [@@noalloc]
+(** By 1: no other thread of this domain runs until the same by -1. *)
+
+(* The module [Thread] prepares the runtime for threads. *)
+let () =
+  ignore (Thread.self ());
+  note_yields ()
+
+(* Neither a signal's handler nor another thread of the domain comes between. *)
+let undisturbed f =
+  let mask = signals () in
+  let no_longer () =
+    keep_domain (-1);
+    set_signals mask
+  in
+  block_signals ();
+  keep_domain 1;
+  Outcome.finally no_longer () f
+
+(* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's
+   and must not depend on when domains come and go. So the parent's is put back. Each child gets
+   another one, made of the parent's next draw and a number of its own, or all would draw the
+   same. *)
+let spawned = Atomic.make 0
+
+let generator_of_child random =
+  let random = Random.State.copy random in
+  let seed = Array.init 4 (fun _ -> Random.State.bits random) in
+  Random.State.make (Array.append seed [| Atomic.fetch_and_add spawned 1 |])
+
+let spawn ?(noted = ignore) f =
+  undisturbed @@ fun () ->
+  let random = Random.get_state () in
+  let child's = generator_of_child random in
+  let run () =
+    Random.set_state child's;
+    f ()
+  in
+  let domain = Outcome.finally Random.set_state random (fun () -> Domain.spawn run) in
+  noted domain;
+  domain
+
+external start_thread : (unit -> unit) -> bool = "muster_start_thread"
 
 module Sleeper = struct
   type t
 
   external create : unit -> t = "muster_sleeper_create"
-
   external sleep : t -> int -> bool = "muster_sleeper_sleep"
-  (** For so many ms at most (negative: no limit); whether it was woken. *)
-
   external doze : t -> int -> bool = "muster_sleeper_doze"
   external wake : t -> unit = "muster_sleeper_wake" [@@noalloc]
 end
@@ -60,57 +139,3 @@ module Canary = struct
   external create : unit -> t * watch = "muster_canary_create"
   external is_dead : watch -> bool = "muster_canary_is_dead" [@@noalloc]
 end
-
-(* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's
-   and must not depend on when domains come and go. So the parent's is put back. Each child gets
-   another one, made of the parent's next draw and a number of its own, or all would draw the
-   same. *)
-let spawned = Atomic.make 0
-
-let generator_of_child random =
-  let random = Random.State.copy random in
-  let seed = Array.init 4 (fun _ -> Random.State.bits random) in
-  Random.State.make (Array.append seed [| Atomic.fetch_and_add spawned 1 |])
-
-external keep_domain : int -> unit = "muster_keep_domain" [@@noalloc]
-(** By 1: no other thread of this domain runs until the same by -1. *)
-
-let spawn_drawing_nothing f =
-  keep_domain 1;
-  let random = Random.get_state () in
-  let put_back () =
-    Random.set_state random;
-    keep_domain (-1)
-  in
-  let child's = generator_of_child random in
-  let run () =
-    Random.set_state child's;
-    f ()
-  in
-  match Domain.spawn run with
-  | domain ->
-    put_back ();
-    domain
-  | exception exn ->
-    put_back ();
-    raise exn
-
-let spawn ?(noted = ignore) f =
-  hold_signals ();
-  match spawn_drawing_nothing f with
-  | domain ->
-    noted domain;
-    release_signals ();
-    domain
-  | exception exn ->
-    release_signals ();
-    raise exn
-
-external start_thread : (unit -> unit) -> bool = "muster_start_thread"
-
-external note_yields : unit -> unit = "muster_note_yields" [@@noalloc]
-
-(* The module [Thread] prepares the runtime for threads. *)
-let () =
-  ignore (Thread.self ());
-  note_yields ()

@@ -1,147 +1,137 @@
-(** All that the scheduler needs of the machine and the stdlib does not offer. *)
+(** What the scheduler needs of the machine, and the stdlib does not offer. A number that the system
+    does not tell is -1. *)
 
 val thread_id : unit -> int
-(** The calling system thread, as a number above 0 that no other thread has or had. About 2 ns. *)
-
-val code_of : ('a -> 'b) -> int
-(** A key for a closure's code: equal for all closures made by one expression. A hint:
-    partial applications share theirs. *)
-
-val code_of_team : (worker:int -> 'a) -> int
-(** The same of a function that is told its worker. *)
+(** The calling system thread's number, above 0, which no other thread has or had. 2 ns. *)
 
 val yield : unit -> unit
-(** Lets another thread of the machine run, if one is waiting for this CPU. Keeps the domain:
-    call it only in a loop that polls. *)
+(** Lets another thread of the machine have this CPU, but not this domain: for loops that poll. *)
+
+val code_of : _ -> int
+(** A closure's code as a key, the same for all closures made by one expression. A hint: partial
+    applications share theirs. *)
+
+(** {2 Clocks, in ns}
+
+    To read the CPU time of the calling thread, or of the process, takes 0.6 to 0.8 us. *)
+
+val now : unit -> int
+val thread_cpu : unit -> int
+val process_cpu : unit -> int
 
 external ticks : unit -> (int[@untagged]) = "muster_ticks" "muster_ticks_untagged"
 [@@noalloc]
-(** A clock for short spans, a few nanoseconds to read. See {!ticks_of_us}. *)
+(** A clock for short spans, a few nanoseconds to read. *)
 
 val ticks_of_us : int -> int
 (** How many {!ticks} that many microseconds have, at least 1. *)
 
 val seconds_of_ticks : int -> float
 
-val join_turns : int
-(** How often a join looks whether the other branch has ended before it waits: about 1 us. The model
-    checker replaces it by 0. *)
+(** {2 Patience}
 
+    How often a join looks at the other branch before it waits, about 1 us; and how often a
+    searching worker with a CPU to itself pauses before it yields. The model checker has 0 for both.
+    *)
+
+val join_turns : int
 val search_pauses : int
-(** So often a worker that searches pauses before it yields, where it has a CPU to itself. The same
-    is true of it. *)
+
+(** {2 The system} *)
+
+val run_queue_wait : unit -> int
+(** How long the calling thread has waited for a CPU so far, in ns (Linux only). 6 us. *)
+
+val runnable : unit -> int
+(** Threads of the machine that run or could, the caller's too (Linux only). 5 us. *)
+
+val online_cpus : unit -> int
+(** CPUs of the machine. *)
+
+val address_space : unit -> int
+(** Bytes of address space that the process may still ask for, if there is a bound. 10 us. *)
+
+(** {2 The calling domain and the collector}
+
+    The first two are those of [Printexc], at the cost of a load where nothing changes. *)
 
 val backtrace_status : unit -> bool
-(** [Printexc.backtrace_status] of the calling domain, without the cost of a full call. *)
-
 val record_backtrace : bool -> unit
-(** [Printexc.record_backtrace], at no cost where it is so already. *)
-
-(** {2 What the machine does with our threads} *)
-
-val now : unit -> int
-(** Monotonic time in ns. *)
-
-val thread_cpu : unit -> int
-(** CPU time of the calling thread in ns, -1 where it is unknown. 0.6 us. *)
-
-val process_cpu : unit -> int
-(** CPU time of the process in ns, -1 where it is unknown. 0.8 us with one thread. *)
 
 val collections : unit -> int
 (** Minor collections of the program so far; all domains share each. *)
 
-val run_queue_wait : unit -> int
-(** How long the calling thread has waited for a CPU in its life, in ns; -1 where it is unknown
-    (other systems than Linux). 6 us. *)
+val look_up_every : int -> int -> unit
+(** [look_up_every index ticks] has the collector remind the worker that domain-local storage keeps
+    at [index], if that is not -1, of looking up: at a minor collection [ticks] or more after the
+    last reminder the worker's first word becomes 0 and the atomic in its second 1. At every
+    collection but the worker's first, the atomic in its third word grows by 1. That in its fourth
+    grows by the {!ticks} of the domain's own part, without the runtime's barriers. *)
 
-val runnable : unit -> int
-(** Threads of the whole machine that run or could, the caller's included; -1 where it is
-    unknown. 5 us. *)
-
-val online_cpus : unit -> int
-(** CPUs of the machine, -1 where it is unknown. *)
-
-val address_space : unit -> int
-(** Bytes of address space that the process may still ask for, -1 if no bound is set or known. 10 us
-    where one is set. *)
-
-val pass_interrupt_on : unit -> bool
-(** Sends the process the interrupt (Ctrl-C) that this thread has received once more, for other
-    threads: this one takes no more signals. False where there is no handler for it. *)
-
-val hold_signals : unit -> unit
-(** The calling thread takes none until {!release_signals}; its children inherit that. *)
-
-val release_signals : unit -> unit
-
-val block_signals : unit -> unit
-(** Leaves all signals to other threads from now on. *)
-
-val note_signals : unit -> unit
-(** The calling thread's signals are the usual ones, if this is the first call. *)
-
-val usual_signals : unit -> unit
-(** Takes the usual signals, whatever the thread inherited. *)
-
-val spawn : ?noted:(unit Domain.t -> unit) -> (unit -> unit) -> unit Domain.t
-(** [Domain.spawn] with all signals blocked in the new domain, until it asks for the usual ones: a
-    handler would strike before the domain has set up its storage. The caller takes none until
-    [noted] was called with the domain. *)
-
-val start_thread : (unit -> unit) -> bool
-(** Calls the function in a new thread of the program's first domain, whichever domain is the
-    caller's. The thread takes no signals. Whether the system has one. 30 us. *)
+val called_up_at : unit -> int
+(** When the calling domain's worker was reminded last, in ticks; 0: never. *)
 
 val set_minor_heap : words:int -> unit
-(** Sets the size of the calling domain's minor heap, and nothing else: [Gc.set] would undo what
-    another domain sets at the same time. A minor collection, if it is another size. Ends the
-    program where the system has no memory. *)
+(** Sets the calling domain's minor heap and nothing else, by a minor collection. ([Gc.set] would
+    undo what another domain sets at the same time.) Ends the program where there is no memory. *)
 
 val free_stacks : keep:int -> unit
 (** Frees the stacks that the calling domain keeps for fibers to come, but for [keep] of each size:
     OCaml before 5.5 keeps any number, and loses them when the domain ends. *)
 
 val free_stacks_at_end : unit -> unit
-(** Has the calling domain free these stacks when it ends. 3 ns where it does already. *)
+(** Has the calling domain free them when it ends. 3 ns where it does already. *)
 
 val domain_must_stay : unit -> bool
-(** Whether the calling domain owns weak pointers, ephemerons or finalised values, which would not
-    survive its end well, or has other threads, for which its end would wait. *)
+(** Whether the calling domain owns weak pointers, ephemerons or finalised values, which its end
+    would harm, or other threads, for which its end would wait. *)
 
-val called_up_at : unit -> int
-(** When the collector called up the calling domain's worker last, in ticks ({!look_up_every}); 0:
-    never. *)
+(** {2 Signals} *)
 
-val look_up_every : int -> int -> unit
-(** [look_up_every index ticks] makes the collector remind a domain's worker, at a minor collection
-    [ticks] or more after the last reminder: the worker's first word becomes 0 and the atomic
-    in its second 1. At every collection but the first after a worker came, the atomic in its
-    third word grows by 1, and that in its fourth by the {!ticks} that the domain's own part took,
-    without the runtime's barriers. [index] is where domain-local storage keeps the worker;
-    nothing happens if that is -1. *)
+val block_signals : unit -> unit
+(** The calling thread leaves all signals to others. *)
 
-(** A place for one thread to sleep. It holds at most one wake-up token, so a wake that comes
-    before the sleep is not lost. *)
+val note_signals : unit -> unit
+(** The first call notes which signals are the usual ones: those that its thread takes. *)
+
+val usual_signals : unit -> unit
+(** The calling thread takes the usual ones. *)
+
+val pass_interrupt_on : unit -> bool
+(** Sends the process the interrupt (Ctrl-C) that struck here once more, for other threads, and
+    blocks all signals here. False, and nothing is done, where there is no handler for it. *)
+
+(** {2 Domains and threads} *)
+
+val spawn : ?noted:(unit Domain.t -> unit) -> (unit -> unit) -> unit Domain.t
+(** [Domain.spawn], which draws no number of the program's [Random]. The domain begins with all
+    signals blocked, as a handler would strike before it has set up its storage. The caller takes
+    none until [noted] has returned. *)
+
+val start_thread : (unit -> unit) -> bool
+(** Calls the function in a new thread of the program's first domain, whichever the caller's is. The
+    thread takes no signals. False if the system has no thread. 30 us. *)
+
+(** A place for one thread to sleep, with one wake-up token at most: a wake before the sleep is not
+    lost. *)
 module Sleeper : sig
   type t
 
   val create : unit -> t
 
   val sleep : t -> int -> bool
-  (** [sleep s ms] returns once there is a token, which it consumes, or after [ms]
-      milliseconds (negative: never), and says whether there was one. Signals that came meanwhile
-      are handled after it. *)
+  (** [sleep s ms] returns once there is a token, which it consumes, or after [ms] milliseconds
+      (negative: never), and says which. Signals are handled after it. The domain is free for its
+      other threads meanwhile. *)
 
   val doze : t -> int -> bool
   (** The same for a thread that has nothing to do: other threads get the signals. *)
 
   val wake : t -> unit
-  (** From any thread. Costs 10-16 us of a kernel call when somebody sleeps. *)
+  (** From any thread. 10 to 16 us where one sleeps. *)
 end
 
 val sleep_ms : int -> unit
-(** Sleeps for so many milliseconds. The domain is free for its other threads meanwhile. *)
 
 (** A value that only tells that it was collected: put it where what you ask about is. Neither weak
     pointers nor [Gc.finalise_last] will do: OCaml 5.4.1 loses count of both when domains end. *)

@@ -1,6 +1,6 @@
 (* {2 Asynchronous exceptions: one rule}
 
-   An asynchronous exception (Ctrl-C, what a signal's handler or a finaliser raises) may strike
+   An asynchronous exception (Ctrl-C, or that of a signal's handler or a finaliser) may strike
    wherever something is allocated or polled. Every operation of Muster's survives one: it cleans
    up, or finishes the step that was cut short, and the exception goes on. A second one that strikes
    while the operation deals with the first is let through, and may leave something undone. Where C
