@@ -134,8 +134,7 @@ let sleep_ms ms = ignore (Sleeper.sleep (Sleeper.create ()) ms)
 
 module Canary = struct
   type t
-  type watch
 
-  external create : unit -> t * watch = "muster_canary_create"
-  external is_dead : watch -> bool = "muster_canary_is_dead" [@@noalloc]
+  external create : int -> t = "muster_canary_create"
+  external next_death : unit -> int = "muster_canary_next_death" [@@noalloc]
 end

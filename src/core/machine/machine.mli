@@ -133,14 +133,14 @@ end
 
 val sleep_ms : int -> unit
 
-(** A value that only tells that it was collected: put it where what you ask about is. Neither weak
+(** Values that tell when they were collected: put one where what you ask about is. Neither weak
     pointers nor [Gc.finalise_last] will do: OCaml 5.4.1 loses count of both when domains end. *)
 module Canary : sig
   type t
-  type watch
 
-  val create : unit -> t * watch
+  val create : int -> t
+  (** With a number from 0. *)
 
-  val is_dead : watch -> bool
-  (** Whether the collector has found the canary unreachable. *)
+  val next_death : unit -> int
+  (** The number of a canary that has died since the last call, or -1. Each is told once. *)
 end

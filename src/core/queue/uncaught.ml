@@ -1,22 +1,38 @@
-(* Failures of tasks that nobody has awaited yet. One is reported when it is certain that
-   nobody will: its promise was collected, its pool closed, or the program ends.
+(* Failures of tasks that nobody has awaited yet. One is reported when it is certain that nobody
+   will: its promise was collected, its pool closed, or the program ends.
 
-   A canary in the promise tells that it is gone. Weak pointers and [Gc.finalise_last] did not
-   serve: in OCaml 5.4.1 the lists that the runtime keeps of either are corrupt once domains that
-   used them have ended (crashes in caml_orphan_ephemerons and in generic_final_update).
+   A promise that fails so gets a canary, and the collector tells the numbers of those that died.
+   Weak pointers and [Gc.finalise_last] did not serve: in OCaml 5.4.1 the lists that the runtime
+   keeps of either are corrupt once domains that used them have ended (crashes in
+   caml_orphan_ephemerons and in generic_final_update).
 
-   Shared are [handler], set by the program; [pending], written by threads that note failures
-   and by those that unlink heard ones; [reporters], each thread's own entries; [next_sweep]. *)
+   Shared are [handler], set by the program; [known], which any thread changes by compare-and-set of
+   the whole; and a failure's [teller], changed from 0 and back by the thread that reports it. *)
+
+module Numbers = Map.Make (Int)
 
 type t = {
   failure : Outcome.failure;
   heard : Promise.heard Atomic.t;
   owner : Promise.owner;  (** whose pool's *)
-  promise : Machine.Canary.watch;
-  older : cell;
+  teller : int Atomic.t;  (** the thread that may be in the midst of its report; 0: none *)
 }
 
-and cell = t option Atomic.t
+type known = {
+  pending : t Numbers.t;  (** by the numbers of their promises' canaries *)
+  lost : t list;  (** the promises are gone *)
+}
+
+let known = Atomic.make { pending = Numbers.empty; lost = [] }
+
+let rec change f =
+  let old = Atomic.get known in
+  if not (Atomic.compare_and_set known old (f old)) then change f
+
+let is_heard u = Atomic.get u.heard == Promise.Heard
+let is_over u = is_heard u && Atomic.get u.teller = 0
+
+(* {2 Reports} *)
 
 let print exn backtrace =
   Printf.eprintf "Muster: a task that nobody awaits raised %s\n%s%!" (Printexc.to_string exn)
@@ -24,24 +40,6 @@ let print exn backtrace =
 
 let handler = Atomic.make print
 let set_handler f = Atomic.set handler f
-let call_handler Outcome.{ exn; backtrace } = (Atomic.get handler) exn backtrace
-let unheard u = Atomic.get u.heard != Promise.Heard
-
-(* The newest first. A failure that was heard stays so, and an entry leads to all older ones for
-   ever: so any thread may unlink heard entries at any time, and a thread that walks along meets
-   each unheard one. Only [pending] itself is written to by others, which put new entries in
-   front. *)
-let pending : cell = Atomic.make None
-
-let rec unlink_heard cell =
-  match Atomic.get cell with
-  | None -> ()
-  | Some u when unheard u -> unlink_heard u.older
-  | Some u as seen ->
-    unlink_heard (if Atomic.compare_and_set cell seen (Atomic.get u.older) then cell else u.older)
-
-let rec fold f acc cell =
-  match Atomic.get cell with None -> acc | Some u -> fold f (f acc u) u.older
 
 let complain exn =
   try
@@ -51,97 +49,95 @@ let complain exn =
 
 (* A handler that raises must not take the pool down with it. But Ctrl-C is meant for the program:
    a thread that it interrupts here passes it on. *)
-let tell failure =
-  try call_handler failure with Sys.Break as exn -> raise exn | exn -> complain exn
+let tell { Outcome.exn; backtrace } =
+  try (Atomic.get handler) exn backtrace with Sys.Break as exn -> raise exn | exn -> complain exn
 
 (* For a function of the user's that runs on some worker's stack. *)
 let protect f = try f () with Sys.Break as exn -> raise exn | exn -> tell (Outcome.caught exn)
 
-(* The threads that may be in the midst of a report. A thread is here before it marks the failure
-   as heard: so a thread that ends the program either reports the failure itself, or finds the
-   other one here. *)
-let reporters : int list Atomic.t = Atomic.make []
-
-let rec change f =
-  let old = Atomic.get reporters in
-  if not (Atomic.compare_and_set reporters old (f old)) then change f
-
-let rec without me = function
-  | [] -> []
-  | other :: rest -> if other = me then rest else other :: without me rest
-
+(* The thread is the teller before it marks the failure as heard: so a thread that ends the program
+   either reports the failure itself, or finds the other one here. *)
 let report u =
-  if unheard u then begin
-    let me = Machine.thread_id () in
-    let come = List.cons me and go = without me in
-    let tell_once () = if Atomic.exchange u.heard Promise.Heard != Heard then tell u.failure in
-    change come;
-    Outcome.finally change go tell_once
-  end
+  let tell_once () = if Atomic.exchange u.heard Promise.Heard != Heard then tell u.failure in
+  let no_longer () = Atomic.set u.teller 0 in
+  if (not (is_heard u)) && Atomic.compare_and_set u.teller 0 (Machine.thread_id ()) then
+    Outcome.finally no_longer () tell_once
+
+(* The oldest first. *)
+let all () =
+  let { pending; lost } = Atomic.get known in
+  List.rev_append lost (List.map snd (Numbers.bindings pending))
 
 (* A thread that ends the program, or a pool, waits for the others. It may do so within a handler,
    so it does not wait for its own report. Two threads may wait for each other, or a handler for
    the thread that waits: hence the limit. *)
 let longest_wait_ms = 1000
 
-let rec await_reporters ms =
+let rec await_tellers failures ms =
   let me = Machine.thread_id () in
-  if ms > 0 && List.exists (fun other -> other <> me) (Atomic.get reporters) then begin
+  let is_being_told u = match Atomic.get u.teller with 0 -> false | teller -> teller <> me in
+  if ms > 0 && List.exists is_being_told failures then begin
     Machine.sleep_ms 1;
-    await_reporters (ms - 1)
-  end
-
-let is_lost u = Machine.Canary.is_dead u.promise
-
-(* The oldest first. *)
-let report_all concerns =
-  List.iter report (fold (fun rest u -> if concerns u then u :: rest else rest) [] pending);
-  unlink_heard pending
-
-(* {2 When}
-
-   Workers come by when they find nothing to do, when they look up, and when they leave. One at a
-   time looks through the failures, for a twentieth of the time at most: there may be many whose
-   promises are still there. [next_sweep] is when that may begin, in ns. A worker that wants to
-   sweep moves it on by a second first, and back at its end; so a sweep that an asynchronous
-   exception ends holds up the next by a second at most. *)
-let next_sweep = Atomic.make 0
-let second = 1_000_000_000
-let rest = 20
-
-let sweep () =
-  let began = Machine.now () and due = Atomic.get next_sweep in
-  if began >= due && Atomic.compare_and_set next_sweep due (began + second) then begin
-    report_all is_lost;
-    let ended = Machine.now () in
-    Atomic.set next_sweep (ended + (rest * (ended - began)))
-  end
-
-let collect () = if Option.is_some (Atomic.get pending) then sweep ()
-
-let rec first_unheard = function
-  | Some u when not (unheard u) -> first_unheard (Atomic.get u.older)
-  | found -> found
-
-(* In the place of the newest ones that were heard meanwhile: a pool of one worker, which never
-   has nothing to do, may fail and await any number of tasks. *)
-let rec put_in_front failure heard owner promise =
-  let seen = Atomic.get pending in
-  let u = { failure; heard; owner; promise; older = Atomic.make (first_unheard seen) } in
-  if not (Atomic.compare_and_set pending seen (Some u)) then
-    put_in_front failure heard owner promise
-
-(* A task that its awaiter runs itself is noted as well, and heard at once. Once for each task,
-   though several threads may find that nobody waits for it. *)
-let note owner _ ({ failure; heard; _ } as raised : Promise.raised) =
-  let canary, promise = Machine.Canary.create () in
-  if Atomic.compare_and_set heard Promise.Unheard Noted then begin
-    raised.canary <- Some canary;
-    put_in_front failure heard owner promise
+    await_tellers failures (ms - 1)
   end
 
 let flush ?owner () =
-  report_all (fun u -> match owner with None -> true | Some owner -> u.owner == owner);
-  await_reporters longest_wait_ms
+  let concerns u = match owner with None -> true | Some owner -> u.owner == owner in
+  let failures = List.filter concerns (all ()) in
+  List.iter report failures;
+  await_tellers failures longest_wait_ms
 
 let () = at_exit (fun () -> flush ())
+
+(* {2 Deaths} *)
+
+(* This may be called again, as [put] and [note_once] may: no asynchronous exception loses a
+   failure. *)
+let take_out number () =
+  change (fun ({ pending; lost } as all) ->
+      match Numbers.find_opt number pending with
+      | None -> all
+      | Some u ->
+        { pending = Numbers.remove number pending; lost = (if is_over u then lost else u :: lost) })
+
+let rec bury () =
+  let number = Machine.Canary.next_death () in
+  if number >= 0 then begin
+    Outcome.firmly take_out number ();
+    bury ()
+  end
+
+let report_lost () =
+  match (Atomic.get known).lost with
+  | [] -> ()
+  | lost ->
+    List.iter report lost;
+    change (fun all -> { all with lost = List.filter (fun u -> not (is_over u)) all.lost })
+
+let collect () =
+  let { pending; lost } = Atomic.get known in
+  if not (Numbers.is_empty pending && lost = []) then begin
+    bury ();
+    report_lost ()
+  end
+
+let numbers = Atomic.make 0
+let put number u = change (fun all -> { all with pending = Numbers.add number u all.pending })
+
+(* Once for each task, though several threads may find that nobody waits for it. A task that its
+   awaiter runs itself is noted as well, and heard at once. *)
+let note_once owner ({ failure; heard; _ } as raised : Promise.raised) =
+  let number = Atomic.fetch_and_add numbers 1 in
+  let canary = Machine.Canary.create number in
+  let u = { failure; heard; owner; teller = Atomic.make 0 } in
+  if Atomic.compare_and_set heard Promise.Unheard Noted then begin
+    raised.canary <- Some canary;
+    Outcome.firmly put number u;
+    (* The canary lives until now: nobody looks for its number before. *)
+    ignore (Sys.opaque_identity canary)
+  end
+
+(* A pool of one worker, which never has nothing to do, may fail and await any number of tasks. *)
+let note owner _ raised =
+  Outcome.firmly note_once owner raised;
+  bury ()
