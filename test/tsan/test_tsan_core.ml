@@ -251,7 +251,7 @@ let promise_unheard () =
   race 2_000 ~before [ run; look; (fun _ -> Uncaught.collect ()) ];
   Uncaught.flush ~owner:Promise.Nobody ()
 
-(* So many that one at a time looks through them, now and then; in the end they are heard. *)
+(* Many, whose promises are still there while two look; in the end they are heard. *)
 let promises_unheard () =
   let home = Promise.home ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody in
   let fail () = raise (Failed (block 0)) in
