@@ -45,7 +45,7 @@ let ocaml () =
     flambda = Build.flambda;
     thread_sanitizer = Build.thread_sanitizer;
     backtraces = Printexc.backtrace_status ();
-    parameters = Cpu.parameters Sys.getenv_opt;
+    parameters = Heap.parameters;
   }
 
 let minor_heap () = (Gc.get ()).minor_heap_size

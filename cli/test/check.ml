@@ -118,19 +118,14 @@ let late_heaps () =
 
 (* {2 Advice about other machines} *)
 
-let report ?setting ?(parameters = "") ?cpu_max affinity =
-  let getenv = function
-    | "MUSTER_DOMAINS" -> setting
-    | "OCAMLRUNPARAM" -> Some parameters
-    | _ -> None
-  in
+let report ?setting ?cpu_max affinity =
   let read = function
     | "/proc/self/cgroup" -> Some "0::/\n"
     | "/proc/self/mountinfo" -> Some "1 0 0:1 / /cg rw - cgroup2 cgroup2 rw\n"
     | "/cg/cpu.max" -> cpu_max
     | _ -> None
   in
-  Cpu.report_of ~affinity ~getenv ~read
+  Cpu.report_of ~affinity ~runtime_limit:128 ~setting ~read
 
 let plan () =
   let check report expected =

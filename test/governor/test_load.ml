@@ -116,12 +116,7 @@ let fitting () =
   check 1_048_576 0. 1_048_576;
   check 1_048_576 0.9 1_048_576;
   check 100_000 0.9 100_000;
-  check 4_194_304 0.9 4_194_304;
-  let survive promoted expected =
-    Alcotest.(check (float 0.)) "survive" expected (Heap.surviving ~promoted ~allocated:8.)
-  in
-  survive 2. 0.25;
-  survive 9. 1.
+  check 4_194_304 0.9 4_194_304
 
 (* {1 Decisions} *)
 

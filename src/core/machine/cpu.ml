@@ -1,20 +1,19 @@
 (* Three things bound the CPUs of a process, and the least of them counts:
 
-   - the affinity mask. The runtime reads it ([pthread_getaffinity_np] on Linux and BSDs),
-     and Linux keeps a thread's mask within its cpuset;
-   - the cgroup's quota: so many microseconds of CPU time per period, whatever the mask
-     says. A process with 64 CPUs in its mask and a quota of 2 runs 64 domains for a short
-     while, then none at all until the period ends, and every stop-the-world waits for it.
-     The runtime does not look at it. A quota binds all cgroups below its own, so the
-     tightest counts;
+   - the affinity mask. The runtime reads it ([pthread_getaffinity_np] on Linux and BSDs), and Linux
+     keeps a thread's mask within its cpuset;
+   - the cgroup's quota: so many microseconds of CPU time per period, whatever the mask says. A
+     process with 64 CPUs in its mask and a quota of 2 runs 64 domains for a short while, then none
+     at all until the period ends, and every stop-the-world waits for it. The runtime does not look
+     at it. A quota binds all cgroups below its own, so the tightest counts;
    - the domains that the runtime can give.
 
    Where a quota stands (cgroups(7), kernel documentation "cgroup-v1" and "cgroup-v2"):
-   [/proc/self/cgroup] has the process's path in each hierarchy, [/proc/self/mountinfo]
-   where a hierarchy is mounted and which of its directories (the mount's root) is seen
-   there. v2 has one hierarchy and [cpu.max]; v1 has one for the controller [cpu], perhaps
-   with others, and two files. A machine may have both: a controller is then in one of
-   them only, and its files are missing in the other. *)
+   [/proc/self/cgroup] has the process's path in each hierarchy, [/proc/self/mountinfo] where a
+   hierarchy is mounted and which of its directories (the mount's root) is seen there. v2 has one
+   hierarchy and [cpu.max]; v1 has one for the controller [cpu], perhaps with others, and two files.
+   A machine may have both: a controller is then in one of them only, and its files are missing in
+   the other. *)
 
 type reading = { file : string; cpus : float option }
 type override = Unset | Domains of int | Ignored of string
@@ -129,67 +128,27 @@ let readings read =
   | _ -> []
 
 let tightest readings =
-  let tighter best reading =
-    match (best, reading) with
-    | _, { cpus = None; _ } -> best
-    | Some { cpus = Some least; _ }, { cpus = Some cpus; _ } when least <= cpus -> best
-    | _ -> Some reading
-  in
-  List.fold_left tighter None readings
+  let grant { cpus; _ } = Option.value cpus ~default:infinity in
+  let tighter best reading = if grant reading < grant best then reading else best in
+  let bound = List.filter (fun { cpus; _ } -> cpus <> None) readings in
+  match bound with [] -> None | first :: rest -> Some (List.fold_left tighter first rest)
 
 (* A quarter of a CPU more is worth a worker, although both then stand still for a part of every
-   period. Measured: ARCHITECTURE.md. *)
+   period. Measured: doc/decisions.md. *)
 let whole cpus = Float.floor (cpus +. 0.75)
-
-(* {2 The runtime's limit} *)
-
-(* The variables from which the runtime takes its settings. *)
-let parameters getenv =
-  match getenv "OCAMLRUNPARAM" with None -> getenv "CAMLRUNPARAM" | given -> given
-
-(* As the runtime reads it: [d=4], [d=0x10], [d=1k]. The rest of the word is ignored; what it
-   cannot read is 1. *)
-let scan_limit text =
-  if not (String.starts_with ~prefix:"=" text) then 1
-  else
-    let text = String.trim (String.sub text 1 (String.length text - 1)) in
-    let is_hex = String.starts_with ~prefix:"0x" text in
-    let is_digit = function '0' .. '9' -> true | 'a' .. 'f' | 'A' .. 'F' -> is_hex | _ -> false in
-    let rec after i = if i < String.length text && is_digit text.[i] then after (i + 1) else i in
-    let stop = after (if is_hex then 2 else Bool.to_int (String.starts_with ~prefix:"+" text)) in
-    let thousands = stop < String.length text && text.[stop] = 'k' in
-    match int_of_string_opt (String.sub text 0 stop) with
-    | Some count -> Int.max 1 (if thousands then count * 1024 else count)
-    | None -> 1
-
-let understands_d = (Sys.ocaml_release.major, Sys.ocaml_release.minor) >= (5, 3)
-
-let limit getenv =
-  let last found word =
-    if String.starts_with ~prefix:"d" word then
-      scan_limit (String.sub word 1 (String.length word - 1))
-    else found
-  in
-  let default = if Sys.word_size = 32 then 16 else 128 in
-  match parameters getenv with
-  | Some text when understands_d -> List.fold_left last default (words ',' text)
-  | _ -> default
 
 (* {2 The sum} *)
 
-let override getenv =
-  match getenv "MUSTER_DOMAINS" with
+let override = function
   | None | Some "" -> Unset
   | Some text -> (
     match int_of_string_opt (String.trim text) with
     | Some n when n >= 1 -> Domains n
     | _ -> Ignored text)
 
-let report_of ~affinity ~getenv ~read =
-  let readings = readings read in
+let report_of ~affinity ~runtime_limit ~setting ~read =
+  let readings = readings read and override = override setting in
   let quota = tightest readings in
-  let override = override getenv in
-  let runtime_limit = limit getenv in
   let usable =
     match (override, quota) with
     | Domains n, _ -> n
@@ -207,7 +166,11 @@ let read file =
   | exception Sys_error _ -> None
 
 let affinity = Domain.recommended_domain_count
-let report () = report_of ~affinity:(affinity ()) ~getenv:Sys.getenv_opt ~read
+
+let report () =
+  let affinity = affinity () and runtime_limit = Machine.runtime_limit () in
+  report_of ~affinity ~runtime_limit ~setting:(Sys.getenv_opt "MUSTER_DOMAINS") ~read
+
 let available () = (report ()).available
 
 (* Where a process may open no more files, it is not known to have no quota. *)
@@ -216,5 +179,3 @@ let available_now ~before =
   let is_hidden () = Sys.file_exists groups && read groups = None in
   if readings = [] && is_hidden () then Int.min before available else available
 
-let quota () = Option.bind (tightest (readings read)) (fun reading -> reading.cpus)
-let runtime_limit () = limit Sys.getenv_opt

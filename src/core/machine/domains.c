@@ -14,9 +14,19 @@
 #include <caml/memory.h>
 #include <caml/minor_gc.h>
 #include <caml/roots.h>
+#include <caml/startup_aux.h>
 #include <caml/version.h>
 #include <caml/weak.h>
 #include <string.h>
+
+/* Without this a pool may ask for domains that the runtime does not have, again and again. */
+value muster_runtime_limit(value unit) {
+#if OCAML_VERSION >= 50300
+  return Val_long(caml_params->max_domains);
+#else
+  return Val_long(128);
+#endif
+}
 
 /* {2 Storage from the beginning}
 
@@ -72,12 +82,12 @@ value muster_give_storage(value none) {
 
 /* {2 No other thread in between}
 
-   Without this a program with a seed draws other numbers of [Random] now and then: a domain that
-   begins draws from the generator of its starter's domain. Machine.spawn puts that back, and takes
-   back with it what another thread of the starter's domain has drawn meanwhile.
+   Without this a program with a seed draws other numbers of [Random] now and then: Machine.spawn
+   puts the generator back from which the start of a domain has drawn, and takes back with it what
+   another thread of its domain has drawn meanwhile.
 
-   A thread that keeps its domain yields at a later tick. The caller neither waits nor enters a
-   blocking section, so nobody else has the domain's lock. */
+   A thread that keeps its domain yields at a later tick. It neither waits nor enters a blocking
+   section, so no other thread has the domain's lock. */
 static void (*usual_yield)(void);
 static __thread int keeps; /* a finaliser may start a domain in the midst of a start */
 
@@ -87,7 +97,6 @@ static void yield_unless_kept(void) {
 
 /* Once, after the module Thread has begun. */
 value muster_note_yields(value unit) {
-  (void)unit;
   usual_yield = caml_domain_external_interrupt_hook;
   caml_domain_external_interrupt_hook = yield_unless_kept;
   return Val_unit;
@@ -100,15 +109,14 @@ value muster_keep_domain(value more) {
 
 /* {2 Whether a domain may end}
 
-   When a domain ends, another takes over what it owns. Before OCaml 5.5 nobody cleans its weak
-   pointers then: they dangle, and the program crashes later (ocaml/ocaml 14718 and others). For
-   finalised values the end forces a major cycle. For a domain with other systhreads the end waits
-   until they have ended: Pool.close would hang after a task that called Thread.create. */
+   Without this programs crash, or wait for ever. Before OCaml 5.5 nobody cleans the weak pointers
+   of a domain that ends: they dangle (ocaml/ocaml 14718 and others). For finalised values the end
+   forces a major cycle. For other systhreads of the domain the end waits: Pool.close would hang
+   after a task that called Thread.create. */
 
 /* The systhreads library alone knows the threads of a domain. It shows them to the collector: the
    descriptor of each is a root, whose third field is a custom block of that library. */
 static void count_thread(void *threads, value root, volatile value *at) {
-  (void)at;
   if (root == 0 || !Is_block(root) || Tag_val(root) != 0 || Wosize_val(root) < 3) return;
   value status = Field(root, 2);
   if (status != 0 && Is_block(status) && Tag_val(status) == Custom_tag &&
@@ -125,7 +133,6 @@ static int has_other_threads(void) {
 }
 
 value muster_domain_must_stay(value unit) {
-  (void)unit;
   struct caml_ephe_info *weak = Caml_state->ephe_info;
   struct caml_final_info *finalised = Caml_state->final_info;
   return Val_bool(weak->todo != 0 || weak->live != 0 || finalised->first.young > 0 ||
@@ -145,31 +152,26 @@ value muster_domain_must_stay(value unit) {
    and at other times the backup thread. Stacks in use are in none. Only for releases whose
    sources were compared. */
 value muster_free_stacks(value keep) {
-  (void)keep;
 #if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401
   if (sizeof OCAML_VERSION_STRING != sizeof "5.4.1") return Val_unit;
   for (int size = 0; size < 5; size++) {
-    struct stack_info *last = NULL, *stack = Caml_state->stack_cache[size];
-    for (intnat n = Long_val(keep); n > 0 && stack != NULL; n--) {
-      last = stack;
-      stack = (struct stack_info *)stack->exception_ptr;
-    }
-    if (last != NULL) last->exception_ptr = NULL;
-    else Caml_state->stack_cache[size] = NULL;
-    while (stack != NULL) {
-      struct stack_info *next = (struct stack_info *)stack->exception_ptr;
+    struct stack_info **rest = &Caml_state->stack_cache[size], *stack, *next;
+    for (intnat n = Long_val(keep); n > 0 && *rest != NULL; n--)
+      rest = (struct stack_info **)&(*rest)->exception_ptr;
+    stack = *rest;
+    for (*rest = NULL; stack != NULL; stack = next) {
+      next = (struct stack_info *)stack->exception_ptr;
       stack->cache_bucket = -1;
       caml_free_stack(stack);
-      stack = next;
     }
   }
 #endif
   return Val_unit;
 }
 
-/* The part of Gc.set that is the calling domain's own. Gc.set takes the program's settings too,
-   such as the limit of stacks: reading and writing these would undo what another domain sets
-   between the two. */
+/* The part of Gc.set that is the calling domain's own. Without this a pool would undo a program's
+   setting: Gc.set reads and writes those of all domains too, such as the limit of stacks, and
+   another domain may set them between the two. */
 value muster_set_minor_heap(value words) {
   uintnat wanted = caml_norm_minor_heap_size(Long_val(words));
   if (wanted > caml_minor_heap_max_wsz) caml_update_minor_heap_max(wanted);

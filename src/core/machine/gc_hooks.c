@@ -1,7 +1,7 @@
-/* What the collector does for us at every minor collection. */
+/* What the collector does for us at every minor collection. Tried with OCaml 5.4.1. */
 
 #define CAML_NAME_SPACE
-#define CAML_INTERNALS /* caml_minor_collections_count, caml_compactions_count */
+#define CAML_INTERNALS
 #include <caml/mlvalues.h>
 #include <caml/address_class.h>
 #include <caml/domain_state.h>
@@ -12,10 +12,9 @@
 
 extern intnat muster_ticks_untagged(value unit);
 
-/* Minor collections so far, of all domains. The load controller would not know without it whether
+/* Minor collections so far, of all domains. Without this the load controller would not know whether
    a worker that waits for a CPU holds up the others. */
 value muster_collections(value unit) {
-  (void)unit;
   return Val_long(atomic_load_explicit(&caml_minor_collections_count, memory_order_relaxed));
 }
 
@@ -37,18 +36,14 @@ value muster_collections(value unit) {
    a domain sleeps, the runtime's backup thread collects for it.
 
    The hook also counts collections in the worker's third word, and the time from begin hook to end
-   hook in its fourth, both atomics. That is the domain's share of the copying. The runtime
-   has no hook around its barriers, so nobody knows how long domains wait for each other. Only the
-   thread that collects for the domain writes these words. (Where threads of several domains share
-   a worker, counts may get lost.)
+   hook in its fourth, both atomics. That is the domain's share of the copying: the runtime has no
+   hook around its barriers. Only the thread that collects for the domain writes these words. (Where
+   threads of several domains share a worker, counts may get lost.)
 
-   Several domains may make their first pool at once: the one that changes [hooked] sets the
-   hooks, and keeps those of other libraries in [next_hook] and [next_begin_hook]. Another domain
-   may find the hooks before all else is set, as it loads them relaxed. So [look_index] is set
-   last, with release, and tells that [look_every] is there. The end hook may run beside the
-   domain that promotes everybody's roots, [dls_root] too.
-
-   Tried with OCaml 5.4.1. */
+   Several domains may make their first pool at once: the one that changes [hooked] sets the hooks,
+   and keeps those of other libraries. Another domain may find the hooks before all else is set, as
+   it loads them relaxed. So [look_index] is set last, with release, and tells that [look_every] is
+   there. The end hook may run beside the domain that promotes everybody's roots, [dls_root] too. */
 
 static int hooked = 0;      /* atomic */
 static int look_index = -1; /* atomic */
@@ -60,21 +55,19 @@ static void call(caml_timing_hook *next) {
   if (hook != NULL) hook();
 }
 
-/* The runtime's own bound; 128 by default. Lines that no domain touches take no memory. */
-#define MOST_DOMAINS 4096
-
+/* By the domain's index; the runtime allows 4096, 128 by default. Lines that no domain touches take
+   no memory. */
 static struct last_look {
   int64_t at;
   value locals, worker; /* as of the last collection; never followed */
   int64_t begun;        /* this collection */
   uintnat compactions;  /* before the last collection */
   int domain;           /* the one whose turn it is at this index */
-} last_looks[MOST_DOMAINS] __attribute__((aligned(64)));
+} last_looks[4096] __attribute__((aligned(64)));
 
 static struct last_look *my_last_look(void) {
-  int index = Caml_state->id, domain = Caml_state->unique_id;
-  if (index < 0 || index >= MOST_DOMAINS) return NULL;
-  struct last_look *last = &last_looks[index];
+  int domain = Caml_state->unique_id;
+  struct last_look *last = &last_looks[Caml_state->id % 4096];
   if (last->domain != domain) {
     last->domain = domain;
     last->at = 0;
@@ -100,11 +93,11 @@ static void add(value cell, int64_t n) {
 
 static void begin(void) {
   call(&next_begin_hook);
-  struct last_look *last = my_last_look();
-  if (last != NULL) last->begun = muster_ticks_untagged(Val_unit);
+  my_last_look()->begun = muster_ticks_untagged(Val_unit);
 }
 
-static void look_at_worker(struct last_look *last) {
+static void look_at_worker(void) {
+  struct last_look *last = my_last_look();
   int64_t now = muster_ticks_untagged(Val_unit);
   int index = __atomic_load_n(&look_index, __ATOMIC_ACQUIRE);
   uintnat compactions = atomic_load_explicit(&caml_compactions_count, memory_order_relaxed);
@@ -129,16 +122,13 @@ static void look_at_worker(struct last_look *last) {
 }
 
 static void look_up(void) {
-  struct last_look *last = my_last_look();
-  if (last != NULL) look_at_worker(last);
+  look_at_worker();
   call(&next_hook);
 }
 
 /* When the calling domain's worker was reminded last, in ticks; 0: never. */
 value muster_called_up_at(value unit) {
-  (void)unit;
-  struct last_look *last = my_last_look();
-  return Val_long(last == NULL ? 0 : last->at);
+  return Val_long(my_last_look()->at);
 }
 
 /* [index]: where domain-local storage keeps the domain's worker, -1 if that is not known. */

@@ -16,12 +16,15 @@ let first = 524_288
 let largest = 1_048_576
 let survival = 0.01
 
+let parameters =
+  match Sys.getenv_opt "OCAMLRUNPARAM" with
+  | None -> Sys.getenv_opt "CAMLRUNPARAM"
+  | given -> given
+
 (* Without a number ([s], [s32k]) the runtime sets one, too. *)
 let chosen_by_user =
-  let sets_heap text =
-    List.exists (String.starts_with ~prefix:"s") (String.split_on_char ',' text)
-  in
-  Option.fold ~none:false ~some:sets_heap (Cpu.parameters Sys.getenv_opt)
+  let settings = String.split_on_char ',' (Option.value parameters ~default:"") in
+  List.exists (String.starts_with ~prefix:"s") settings
 
 let words () = (Gc.get ()).minor_heap_size
 
@@ -30,39 +33,26 @@ let words () = (Gc.get ()).minor_heap_size
    some. *)
 let has_room words =
   let space = Machine.address_space () in
-  space < 0 || words * (Sys.word_size / 8) * Cpu.runtime_limit () < space / 4 * 3
+  space < 0 || words * (Sys.word_size / 8) * Machine.runtime_limit () < space / 4 * 3
 
 (* {2 What is known of the calling domain's heap} *)
 
 type mine = {
-  mutable ours : int;  (** the size that was set here last; 0: none. Another is the program's *)
-  mutable original : int;  (** the size to go back to: the one before, or the user's *)
-  mutable is_settled : bool;
-  mutable looked_since : int;  (** in ticks, from the first look on; 0: there was none *)
+  mutable ours : int;  (** the size as it was left here last; 0: never. Another is the program's *)
+  mutable original : int;  (** the size before *)
+  mutable looks : int;  (** so often it was full for a look *)
   mutable allocated : float;  (** words, as of the last look *)
   mutable promoted : float;
 }
 
-let none () =
-  {
-    ours = 0;
-    original = 0;
-    is_settled = false;
-    looked_since = 0;
-    allocated = 0.;
-    promoted = 0.;
-  }
-
+let none () = { ours = 0; original = 0; looks = 0; allocated = 0.; promoted = 0. }
 let mine = Domain.DLS.new_key none
 
-let set ?(lasting = false) wanted =
+let set wanted =
   let mine = Domain.DLS.get mine and before = words () in
-  if wanted < before || (wanted > before && has_room wanted) then begin
-    Machine.set_minor_heap ~words:wanted;
-    if mine.ours = 0 then mine.original <- before;
-    mine.ours <- words ()
-  end;
-  if lasting then mine.original <- words ()
+  if wanted < before || has_room wanted then Machine.set_minor_heap ~words:wanted;
+  if mine.ours = 0 then mine.original <- before;
+  mine.ours <- words ()
 
 let is_managed words = words = runtime's_default || words = first
 let is_program's mine words = mine.ours <> 0 && mine.ours <> words
@@ -76,21 +66,12 @@ let choice = function
     if chosen_by_user || is_managed words then None else Some words
 
 let for_workers ~chosen ~workers =
-  match chosen with
-  | Some words -> Some words
-  | None
-    when workers > 1 && (not chosen_by_user) && words () = runtime's_default && has_room first ->
-    Some first
-  | None -> None
+  let has_default () = (not chosen_by_user) && words () = runtime's_default in
+  if chosen = None && workers > 1 && has_default () && has_room first then Some first else chosen
 
-(* A new resident begins with the heap that the runtime gives it, as somebody waits for it. It
-   settles before its first sleep, or at its first look. *)
 let settle ~chosen ~workers =
-  let mine = Domain.DLS.get mine in
-  if not mine.is_settled then begin
-    mine.is_settled <- true;
-    if not (is_program's mine (words ())) then Option.iter set (for_workers ~chosen ~workers)
-  end
+  if not (is_program's (Domain.DLS.get mine) (words ())) then
+    Option.iter set (for_workers ~chosen ~workers)
 
 (* {2 Growth} *)
 
@@ -102,32 +83,28 @@ let grown words ~survived =
   in
   if next = words || has_room next then next else words
 
-(* Words that a collection copies may have been allocated before the count began, or by another
-   domain. *)
-let surviving ~promoted ~allocated = Float.min 1. (promoted /. allocated)
-
 let grow mine ~current ~survived ~tell =
-  if is_managed current && not (is_program's mine current) then begin
-    let next = grown current ~survived in
-    if next <> current then begin
-      set next;
-      tell next survived
-    end
+  let next = grown current ~survived in
+  if next <> current && not (is_program's mine current) then begin
+    set next;
+    tell next survived
   end
 
 (* A look takes so many heaps full: how much a single collection finds alive is chance. *)
 let heaps_to_a_look = 8.
 
+(* The first look only notes where the count begins. (Words that a collection copies may have been
+   allocated before, or by another domain.) *)
 let look mine ~current ~tell =
   let all = Gc.minor_words () in
   let allocated = all -. mine.allocated in
   if allocated >= heaps_to_a_look *. float current then begin
     let _, promoted, _ = Gc.counters () in
-    let survived = surviving ~promoted:(promoted -. mine.promoted) ~allocated in
-    let is_first = mine.looked_since = 0 in
+    let survived = Float.min 1. ((promoted -. mine.promoted) /. allocated) in
+    mine.looks <- mine.looks + 1;
     mine.allocated <- all;
     mine.promoted <- promoted;
-    if is_first then mine.looked_since <- Machine.ticks () else grow mine ~current ~survived ~tell
+    if mine.looks > 1 then grow mine ~current ~survived ~tell
   end
 
 let fit ~chosen ~workers ~tell =
@@ -137,17 +114,13 @@ let fit ~chosen ~workers ~tell =
 (* {2 The caller's, afterwards} *)
 
 (* To give it back and to have it grow again in the next visit takes some 2 ms, for a collection and
-   new pages. *)
-let long = Machine.ticks_of_us 100_000
+   new pages. To fill the heap for so many looks takes 100 ms or more. *)
+let long = 5
 
 let give_back ~chosen =
-  let mine = Domain.DLS.get mine in
-  let since = mine.looked_since in
-  if since <> 0 then begin
-    mine.looked_since <- 0;
-    mine.allocated <- 0.;
-    let current = words () in
-    let is_ours = current = mine.ours && chosen = None in
-    let is_other = 0 < mine.original && mine.original <> current in
-    if is_ours && is_other && Machine.ticks () - since >= long then set mine.original
-  end
+  let mine = Domain.DLS.get mine and current = words () in
+  let grew = current = first || current = largest in
+  let is_ours = chosen = None && grew && current = mine.ours && current > mine.original in
+  if mine.looks >= long && is_ours then set mine.original;
+  mine.looks <- 0;
+  mine.allocated <- 0.

@@ -12,10 +12,13 @@ val largest : int
 (** Words to which a heap grows. *)
 
 val survival : float
-(** The part of what is allocated that has to survive for that. *)
+(** The part of all allocation that has to survive for that. *)
+
+val parameters : string option
+(** The settings that the runtime heeds: [OCAMLRUNPARAM], else [CAMLRUNPARAM]. *)
 
 val chosen_by_user : bool
-(** Whether [OCAMLRUNPARAM] sets the size of minor heaps. *)
+(** Whether these set the size of minor heaps. *)
 
 val words : unit -> int
 (** Of the calling domain's minor heap. *)
@@ -23,9 +26,12 @@ val words : unit -> int
 val has_room : int -> bool
 (** Whether the address space has room for heaps of so many words. *)
 
+val set : int -> unit
+(** Sets the size, if there is room. *)
+
 (** {2 For a pool}
 
-    [chosen] is what {!choice} was when the pool was made. *)
+    [chosen] is the {!choice} of the pool's maker. *)
 
 val choice : int option -> int option
 (** The words of [~minor_heap_words], if they are given; else those of the calling domain's heap, if
@@ -35,24 +41,16 @@ val for_workers : chosen:int option -> workers:int -> int option
 (** With how many words the calling domain has to work in a pool of so many workers; [None]: with
     those that it has. *)
 
-val set : ?lasting:bool -> int -> unit
-(** Sets the size, if there is room. [lasting]: {!give_back} goes back to it. *)
-
 val settle : chosen:int option -> workers:int -> unit
-(** Sets the size that a worker begins with, at the first call in this domain. *)
+(** Sets the size that a worker begins with, unless the program has set another one since. *)
 
 val fit : chosen:int option -> workers:int -> tell:(int -> float -> unit) -> unit
-(** Looks at the collections since the last call, once there were a few, and lets the heap grow if
-    enough survived: then [tell words survived]. *)
+(** The same. Then, once in eight heaps full, looks at the collections since the last such look, and
+    lets the heap grow if enough survived: [tell words survived]. *)
 
 val give_back : chosen:int option -> unit
-(** For a caller that leaves its outermost pool. Its heap becomes what it was, if the caller
-    allocated in pools for 100 ms or more: that costs a collection and new pages, which short
-    visits would not be worth. *)
-
-(** {2 For tests} *)
+(** For a caller that leaves its outermost pool. Its heap becomes what it was, if it has filled it
+    so often that the collection and the new pages do not matter. *)
 
 val grown : int -> survived:float -> int
 (** The next size of a heap of so many words. *)
-
-val surviving : promoted:float -> allocated:float -> float

@@ -16,11 +16,11 @@ value muster_code_of(value closure) {
 
 /* {2 A long array whose memory several domains write at once, before it is one}
 
-   It begins as a block that the collector does not look into, so that what lies there does not
-   matter yet, and becomes an array when all of it holds something. Meanwhile nobody but its maker
-   refers to it as a value: the collector marks what a stack refers to on that stack's own domain,
-   so no other domain writes the header that is changed in the end. The others know a mere
-   address. A block of this size does not move: it lies in the major heap by itself. */
+   It begins as a block that the collector does not look into, so that its content does not matter
+   yet, and becomes an array when all of it holds something. Meanwhile nobody but its maker refers
+   to it as a value: the collector marks what a stack refers to on that stack's own domain, so no
+   other domain writes the header that is changed in the end. The others know a mere address. A
+   block of this size does not move: it lies in the major heap by itself. */
 
 /* The runtimes that were read for what is said above. In others it is an array from the
    beginning. */
@@ -32,11 +32,9 @@ static void put_units(value block, intnat from, intnat count) {
 }
 
 value muster_reserve(value words) {
-  intnat n = Long_val(words);
-  if (IS_KNOWN) return caml_alloc_shr(n, Abstract_tag);
-  value array = caml_alloc_shr(n, 0);
-  put_units(array, 0, n);
-  return array;
+  value block = caml_alloc_shr(Long_val(words), IS_KNOWN ? Abstract_tag : 0);
+  if (!IS_KNOWN) put_units(block, 0, Long_val(words));
+  return block;
 }
 
 /* Blocks begin at even addresses, so with the lowest bit set theirs are ints. */
@@ -48,9 +46,7 @@ value muster_put_units(value address, value from, value count) {
 }
 
 value muster_become_array(value block) {
-  if (IS_KNOWN) {
-    volatile header_t *header = (volatile header_t *)Hp_val(block);
-    *header = *header & ~(header_t)0xff;
-  }
+  volatile header_t *header = (volatile header_t *)Hp_val(block);
+  if (IS_KNOWN) *header = *header & ~(header_t)0xff;
   return block;
 }

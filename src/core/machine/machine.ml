@@ -33,6 +33,7 @@ let search_pauses = 10
 
 external proc_field : string -> int -> int = "muster_proc_field" [@@noalloc]
 external online_cpus : unit -> int = "muster_online_cpus" [@@noalloc]
+external runtime_limit : unit -> int = "muster_runtime_limit" [@@noalloc]
 external address_space : unit -> int = "muster_address_space" [@@noalloc]
 
 (* The kernel's documentation, sched-stats; proc(5). *)

@@ -48,6 +48,9 @@ val runnable : unit -> int
 val online_cpus : unit -> int
 (** CPUs of the machine. *)
 
+val runtime_limit : unit -> int
+(** Domains that OCaml can have at once: 128, or [d=] of [OCAMLRUNPARAM] from OCaml 5.3 on. *)
+
 val address_space : unit -> int
 (** Bytes of address space that the process may still ask for, if there is a bound. 10 us. *)
 

@@ -12,6 +12,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Conditions have one clock there. */
+#if defined(__APPLE__) || defined(_WIN32)
+#define CLOCK CLOCK_REALTIME
+#define pthread_condattr_setclock(attr, clock)
+#else
+#define CLOCK CLOCK_MONOTONIC
+#endif
+
 /* A sleeper holds at most one wake-up token. */
 struct sleeper {
   pthread_mutex_t mutex;
@@ -21,53 +29,40 @@ struct sleeper {
 
 #define Sleeper_val(v) (*(struct sleeper **)Data_custom_val(v))
 
-static void sleeper_finalize(value v) {
+static void finalize(value v) {
   struct sleeper *s = Sleeper_val(v);
   pthread_cond_destroy(&s->cond);
   pthread_mutex_destroy(&s->mutex);
   free(s);
 }
 
-static struct custom_operations sleeper_ops = {
-    "muster.sleeper",           sleeper_finalize,
+static struct custom_operations operations = {
+    "muster.sleeper",           finalize,
     custom_compare_default,     custom_hash_default,
     custom_serialize_default,   custom_deserialize_default,
     custom_compare_ext_default, custom_fixed_length_default};
 
 value muster_sleeper_create(value unit) {
-  CAMLparam1(unit);
-  CAMLlocal1(v);
   struct sleeper *s = malloc(sizeof *s);
   if (s == NULL) caml_raise_out_of_memory();
-  pthread_mutex_init(&s->mutex, NULL);
-#if defined(__APPLE__) || defined(_WIN32)
-  pthread_cond_init(&s->cond, NULL);
-#else
   pthread_condattr_t attr;
   pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_condattr_setclock(&attr, CLOCK);
   pthread_cond_init(&s->cond, &attr);
   pthread_condattr_destroy(&attr);
-#endif
+  pthread_mutex_init(&s->mutex, NULL);
   s->token = 0;
-  v = caml_alloc_custom(&sleeper_ops, sizeof s, 0, 1);
+  value v = caml_alloc_custom(&operations, sizeof s, 0, 1);
   Sleeper_val(v) = s;
-  CAMLreturn(v);
+  return v;
 }
 
-static struct timespec deadline(intnat ms) {
+static struct timespec after(intnat ms) {
   struct timespec at;
-#if defined(__APPLE__) || defined(_WIN32)
-  clock_gettime(CLOCK_REALTIME, &at);
-#else
-  clock_gettime(CLOCK_MONOTONIC, &at);
-#endif
-  at.tv_sec += ms / 1000;
+  clock_gettime(CLOCK, &at);
   at.tv_nsec += (ms % 1000) * 1000000;
-  if (at.tv_nsec >= 1000000000) {
-    at.tv_sec += 1;
-    at.tv_nsec -= 1000000000;
-  }
+  at.tv_sec += ms / 1000 + at.tv_nsec / 1000000000;
+  at.tv_nsec %= 1000000000;
   return at;
 }
 
@@ -78,13 +73,10 @@ value muster_sleeper_sleep(value v, value ms) {
   struct sleeper *s = Sleeper_val(v);
   intnat limit = Long_val(ms);
   caml_enter_blocking_section();
+  struct timespec at = after(limit < 0 ? 0 : limit);
   pthread_mutex_lock(&s->mutex);
-  if (limit < 0) {
-    while (!s->token) pthread_cond_wait(&s->cond, &s->mutex);
-  } else {
-    struct timespec at = deadline(limit);
-    while (!s->token && pthread_cond_timedwait(&s->cond, &s->mutex, &at) == 0);
-  }
+  while (!s->token && (limit < 0 ? pthread_cond_wait(&s->cond, &s->mutex)
+                                 : pthread_cond_timedwait(&s->cond, &s->mutex, &at)) == 0);
   int woken = s->token;
   s->token = 0;
   pthread_mutex_unlock(&s->mutex);
@@ -92,7 +84,7 @@ value muster_sleeper_sleep(value v, value ms) {
   CAMLreturn(Val_bool(woken));
 }
 
-/* The same for a thread that has nothing to do: signals are left to those who have. */
+/* The same for a thread that has nothing to do: signals are left to the others. */
 value muster_sleeper_doze(value v, value ms) {
 #if defined(_WIN32)
   return muster_sleeper_sleep(v, ms);
@@ -106,9 +98,9 @@ value muster_sleeper_doze(value v, value ms) {
 #endif
 }
 
-/* The mutex is let go first, or who wakes on another CPU has to wait for it at once. The sleeper
-   is still there then: as long as this call does not return, no collection begins in its domain.
-   */
+/* The mutex is let go first: else a sleeper that wakes on another CPU has to wait for it at once.
+   The sleeper is still there then: as long as this call does not return, no collection begins in
+   its domain. */
 value muster_sleeper_wake(value v) {
   struct sleeper *s = Sleeper_val(v);
   pthread_mutex_lock(&s->mutex);

@@ -10,13 +10,10 @@
    do for live threads; but the locks that a thread leaves behind would be those of the next one
    on its stack.) */
 #if defined(__GLIBC__) /* has room for such a variable in a library that is loaded later, too */
-#define AT_ONCE __attribute__((tls_model("initial-exec")))
-#else
-#define AT_ONCE
+__attribute__((tls_model("initial-exec")))
 #endif
-/* 0: not drawn yet. */
-static __thread AT_ONCE intnat own_number = 0;
-static intnat numbers = 0; /* atomic */
+static __thread intnat own_number = 0; /* 0: not drawn yet */
+static intnat numbers = 0;             /* atomic */
 
 static __attribute__((noinline)) value draw_number(void) {
   own_number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
@@ -24,14 +21,12 @@ static __attribute__((noinline)) value draw_number(void) {
 }
 
 value muster_thread_id(value unit) {
-  (void)unit;
   return own_number != 0 ? Val_long(own_number) : draw_number();
 }
 
-/* sched_yield without giving up the domain: it is called between two polls of
-   a loop that looks for stop-the-world requests at every turn. */
+/* The caller keeps its domain: a loop that looks for stop-the-world requests at every turn calls
+   this between two of them. */
 value muster_yield(value unit) {
-  (void)unit;
   sched_yield();
   return Val_unit;
 }

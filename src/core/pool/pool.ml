@@ -55,7 +55,7 @@ let note_size (pool : t) ~least =
   Load.decide ~pool (Load.plural size "worker") why
 
 let set_heap (pool : t) words =
-  Heap.set ~lasting:(pool.settings.minor_heap <> None) words;
+  Heap.set words;
   let why =
     (* The runtime rounds up. *)
     if Heap.words () < words then "no address space for more: ulimit -v"
@@ -90,7 +90,7 @@ let staff (pool : t) ~size ~cpus =
    residents as its tasks may count on. *)
 let count_regulars ~size ~wanted ~promised ~oversubscribe =
   let most = if oversubscribe then size else Int.min wanted (Int.max size Load.online) in
-  Int.min (Int.max 2 (Int.max most (promised + 1))) (Cpu.runtime_limit ())
+  Int.min (Int.max 2 (Int.max most (promised + 1))) (Machine.runtime_limit ())
 
 let () = Sleep.help := { hire = Resident.hire_one; watch = Watchdog.start }
 

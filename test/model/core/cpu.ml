@@ -1,4 +1,3 @@
 let available () = 4
 let available_now ~before:_ = available ()
 let affinity () = 4
-let runtime_limit () = 128

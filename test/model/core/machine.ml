@@ -21,6 +21,7 @@ let collections () = 0
 let run_queue_wait () = 0
 let runnable () = -1
 let online_cpus () = 4
+let runtime_limit () = 128
 let pass_interrupt_on () = false
 let block_signals = ignore
 let note_signals = ignore
