@@ -86,16 +86,21 @@ let () =
   ignore (Thread.self ());
   note_yields ()
 
-(* Neither a signal's handler nor another thread of the domain comes between. *)
-let undisturbed f =
+(* The caller takes no signals meanwhile, and its domain runs no other thread. *)
+let undisturbed f x =
   let mask = signals () in
   let no_longer () =
     keep_domain (-1);
     set_signals mask
   in
+  let call () = f x in
   block_signals ();
   keep_domain 1;
-  Outcome.finally no_longer () f
+  Outcome.finally no_longer () call
+
+external start : (unit -> unit) -> bool = "muster_start_thread"
+
+let start_thread f = undisturbed start f
 
 (* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's
    and must not depend on when domains come and go. So the parent's is put back. Each child gets
@@ -108,8 +113,7 @@ let generator_of_child random =
   let seed = Array.init 4 (fun _ -> Random.State.bits random) in
   Random.State.make (Array.append seed [| Atomic.fetch_and_add spawned 1 |])
 
-let spawn ?(noted = ignore) f =
-  undisturbed @@ fun () ->
+let spawn_noted noted f =
   let random = Random.get_state () in
   let child's = generator_of_child random in
   let run () =
@@ -120,7 +124,7 @@ let spawn ?(noted = ignore) f =
   noted domain;
   domain
 
-external start_thread : (unit -> unit) -> bool = "muster_start_thread"
+let spawn ?(noted = ignore) f = undisturbed (spawn_noted noted) f
 
 module Sleeper = struct
   type t

@@ -1,9 +1,16 @@
-/* A thread's identity, and a yield that keeps the domain. POSIX threads are everywhere that
-   OCaml 5 runs (winpthreads on Windows). */
+/* Threads: who they are, which signals they take, and how one of the first domain starts. POSIX
+   threads are everywhere that OCaml 5 runs (winpthreads on Windows). */
 
 #define CAML_NAME_SPACE
+#include <caml/callback.h>
+#include <caml/memory.h>
 #include <caml/mlvalues.h>
+#include <caml/threads.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 /* Identity of the calling system thread: a number that it draws when it is first asked for. To
    read a variable of its own takes no call of the system's library. (The variable's address would
@@ -29,4 +36,66 @@ value muster_thread_id(value unit) {
 value muster_yield(value unit) {
   sched_yield();
   return Val_unit;
+}
+
+/* {2 Signals of the calling thread}: Machine keeps masks in blocks of bytes. */
+#if defined(_WIN32)
+value muster_block_signals(value before) { return Val_unit; }
+value muster_set_signals(value mask) { return Val_unit; }
+value muster_pass_interrupt_on(value unit) { return Val_false; }
+#else
+_Static_assert(sizeof(sigset_t) <= 128, "Machine's masks have 128 bytes");
+
+/* Blocks all. [before] becomes what the mask was, unless it is (). */
+value muster_block_signals(value before) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, Is_block(before) ? (sigset_t *)Bytes_val(before) : NULL);
+  return Val_unit;
+}
+
+value muster_set_signals(value mask) {
+  pthread_sigmask(SIG_SETMASK, (sigset_t *)Bytes_val(mask), NULL);
+  return Val_unit;
+}
+
+value muster_pass_interrupt_on(value unit) {
+  struct sigaction action;
+  if (sigaction(SIGINT, NULL, &action) != 0 || action.sa_handler == SIG_DFL ||
+      action.sa_handler == SIG_IGN)
+    return Val_false;
+  muster_block_signals(Val_unit);
+  return Val_bool(kill(getpid(), SIGINT) == 0);
+}
+#endif
+
+/* {2 A thread of the first domain}: a thread of C that registers itself belongs to it, whichever
+   domain starts it. So no further domain takes part in collections. */
+
+static void *run(void *argument) {
+  value *function = argument;
+  if (!caml_c_thread_register()) return NULL; /* no memory */
+  caml_acquire_runtime_system();
+  caml_callback_exn(*function, Val_unit);
+  caml_remove_generational_global_root(function);
+  caml_release_runtime_system();
+  caml_c_thread_unregister();
+  free(function);
+  return NULL;
+}
+
+/* The thread inherits the mask of signals. */
+value muster_start_thread(value function) {
+  pthread_t thread;
+  value *root = malloc(sizeof(value));
+  if (root == NULL) return Val_false;
+  *root = function;
+  caml_register_generational_global_root(root);
+  if (pthread_create(&thread, NULL, run, root) == 0) {
+    pthread_detach(thread);
+    return Val_true;
+  }
+  caml_remove_generational_global_root(root);
+  free(root);
+  return Val_false;
 }
