@@ -126,7 +126,8 @@ static void look_up(void) {
   call(&next_hook);
 }
 
-/* When the calling domain's worker was reminded last, in ticks; 0: never. */
+/* When the calling domain's worker was reminded last, in ticks; 0: never. Without this every fork
+   under a deadline would look at the clock. */
 value muster_called_up_at(value unit) {
   return Val_long(my_last_look()->at);
 }

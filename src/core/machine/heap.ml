@@ -118,9 +118,12 @@ let fit ~chosen ~workers ~tell =
 let long = 5
 
 let give_back ~chosen =
-  let mine = Domain.DLS.get mine and current = words () in
-  let grew = current = first || current = largest in
-  let is_ours = chosen = None && grew && current = mine.ours && current > mine.original in
-  if mine.looks >= long && is_ours then set mine.original;
-  mine.looks <- 0;
-  mine.allocated <- 0.
+  let mine = Domain.DLS.get mine in
+  if mine.looks > 0 then begin
+    let current = words () in
+    let grew = current = first || current = largest in
+    let is_ours = chosen = None && grew && current = mine.ours && current > mine.original in
+    if mine.looks >= long && is_ours then set mine.original;
+    mine.looks <- 0;
+    mine.allocated <- 0.
+  end
