@@ -1,4 +1,4 @@
-/* Clocks, and what the system tells of a thread and of the machine. Where it does not, -1. */
+/* Clocks, and the system's numbers of a thread and of the machine. -1: it does not tell. */
 
 #define CAML_NAME_SPACE
 #include <caml/mlvalues.h>

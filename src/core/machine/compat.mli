@@ -1,5 +1,5 @@
-(** What depends on how a release of the compiler lays out its values. [Obj.magic] is here and in
-    Blocks, and nowhere else. *)
+(** Layouts of values that differ from one release of the compiler to another. [Obj.magic] is here
+    and in Blocks, and nowhere else. *)
 
 include module type of Blocks
 
@@ -30,8 +30,8 @@ val first_word_set : index -> bool
 
 val match_with : ('a -> unit) -> 'a -> (unit, unit) Effect.Deep.handler -> unit
 (** [Effect.Deep.match_with]. Up to OCaml 5.5 no asynchronous exception strikes between an effect
-    and what the handler does with the continuation. In the stdlib's, one may, and it would be lost.
-    *)
+    and the handler's use of the continuation. In the stdlib's, one may, and the fiber would be
+    lost. *)
 
 val fibers : (unit, unit) Effect.Deep.handler -> ('a -> unit) -> 'a -> unit
 (** [fibers handler f] is a function that, given [x], does [match_with f x handler], and allocates

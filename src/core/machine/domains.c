@@ -1,4 +1,4 @@
-/* What a domain begins with, what it keeps, and what it leaves behind.
+/* A domain's beginning and its end, its heap and its stacks.
 
    Tried with OCaml 5.4.1. Branches for other releases follow their sources. */
 

@@ -1,4 +1,4 @@
-/* What the collector does for us at every minor collection. Tried with OCaml 5.4.1. */
+/* Hooks of every minor collection. Tried with OCaml 5.4.1. */
 
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS

@@ -1,4 +1,4 @@
-/* What the compiler and the collector lay out, for Blocks. */
+/* Layouts of the compiler and the collector, for Blocks. */
 
 #define CAML_NAME_SPACE
 #include <caml/memory.h>
@@ -6,7 +6,7 @@
 #include <caml/version.h>
 #include <stdint.h>
 
-/* The address of a closure's code, as a key for what is remembered of it. With several
+/* The address of a closure's code, as a key for notes on it. With several
    parameters the first field is a stub that all such closures share. */
 value muster_code_of(value closure) {
   intnat arity = Arity_closinfo(Closinfo_val(closure)); /* 0 in bytecode, negative for a tuple */
@@ -22,8 +22,7 @@ value muster_code_of(value closure) {
    other domain writes the header that is changed in the end. The others know a mere address. A
    block of this size does not move: it lies in the major heap by itself. */
 
-/* The runtimes that were read for what is said above. In others it is an array from the
-   beginning. */
+/* The runtimes whose sources say so. In others it is an array from the beginning. */
 #define IS_KNOWN (OCAML_VERSION_MAJOR == 5 && OCAML_VERSION_MINOR <= 5)
 
 static void put_units(value block, intnat from, intnat count) {

@@ -1,5 +1,5 @@
-(** What the scheduler needs of the machine, and the stdlib does not offer. A number that the system
-    does not tell is -1. *)
+(** The scheduler's view of the machine, beyond the stdlib's. A number that the system does not tell
+    is -1. *)
 
 val thread_id : unit -> int
 (** The calling system thread's number, above 0, which no other thread has or had. 2 ns. *)
@@ -136,7 +136,7 @@ end
 
 val sleep_ms : int -> unit
 
-(** Values that tell when they were collected: put one where what you ask about is. Neither weak
+(** Values that tell when they were collected: put one into the value in question. Neither weak
     pointers nor [Gc.finalise_last] will do: OCaml 5.4.1 loses count of both when domains end. *)
 module Canary : sig
   type t

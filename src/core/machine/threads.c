@@ -1,5 +1,5 @@
-/* Threads: who they are, which signals they take, and how one of the first domain starts. POSIX
-   threads are everywhere that OCaml 5 runs (winpthreads on Windows). */
+/* Threads: their identities, the signals that they take, and the start of one in the first domain.
+   POSIX threads are everywhere that OCaml 5 runs (winpthreads on Windows). */
 
 #define CAML_NAME_SPACE
 #include <caml/callback.h>
