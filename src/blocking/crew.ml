@@ -1,34 +1,31 @@
 (* Threads that wait for the system, so that workers need not.
 
    Parties: callers (any thread), the foreman (the thread that a domain begins with) and hands
-   (systhreads of that domain). A thread that returns from a system call needs its domain's lock.
-   On a worker's domain the worker has it, and gives it away only every 50 ms. In the crew's own
-   domain all other threads wait, too.
+   (systhreads of that domain). A thread that returns from a system call needs its domain's lock. On
+   a worker's domain the worker has it, and gives it away only every 50 ms. In the crew's own domain
+   all other threads wait, too.
 
    One atomic holds all but the jobs in hand, and every change is a compare-and-set of the whole:
 
    {v Away --caller--> Here --foreman--> Away v}
 
-   - [waiting]: jobs that no hand has, newest first. The foreman starts a hand for each.
+   - [waiting]: jobs that no hand has, newest first. The foreman starts a hand for each, so no job
+     waits for another to end.
    - [idle]: hands that sleep. A caller takes one out, gives it its job, then wakes it.
    - [hands]: those that have started, or are about to, and have not taken themselves out.
 
-   Moves. Away -> Here: the caller that brings the first job starts the domain. A job goes to an
-   idle hand, else to [waiting], and then the foreman is woken. The foreman takes all of [waiting],
-   counts them as hands, and starts these. A hand whose job has ended takes another from [waiting],
+   The caller that brings the first job starts the domain. A job goes to an idle hand, else to
+   [waiting], and then the foreman is woken. A hand whose job has ended takes another from [waiting],
    or goes to [idle] and sleeps. After [patience_ms] it takes itself out, unless a caller was faster
-   and brings it a job. The last hand to go wakes the foreman. Here -> Away: the foreman, if
-   [waiting] is empty and [hands] 0; then the domain ends.
-
-   No job is lost: a waiting job is there before the foreman is woken, wake-ups are kept (Sleeper),
-   and he looks before he sleeps and before he leaves. No job waits for another to end: he
-   starts a hand for each. At rest the state is Away, and there is neither thread nor domain.
+   and brings it a job. The last hand to go wakes the foreman, who leaves if nothing waits; then the
+   domain ends. No job is lost: it waits before the foreman is woken, wake-ups are kept (Sleeper),
+   and he looks before he sleeps and before he leaves.
 
    A finaliser may raise in a hand or the foreman anywhere, except between a compare-and-set and the
-   write after it, where nothing is allocated. Their jobs stand outside their stacks: the foreman's
-   in [taken], a hand's in [job]. While a hand is [listed], only the caller that took it out of
-   [idle] writes its [job]; otherwise only the hand itself does. So both begin again. A wake-up may
-   find the job gone already, which costs a look.
+   write after it, where nothing is allocated. Then the thread begins again, as its jobs stand
+   outside its stack: the foreman's in [taken], a hand's in [job]. While a hand is [listed], only the
+   caller that took it out of [idle] writes its [job]; otherwise only the hand itself does. A wake-up
+   may find the job gone already, which costs a look.
 
    None of this is a lock, since a thread of this domain may lose its turn anywhere, for as long as
    another one computes. *)
@@ -71,7 +68,7 @@ let rec finish hand =
     if Atomic.compare_and_set state seen (Here { crew with waiting }) then Atomic.set hand.job job
     else finish hand
 
-(* False if a caller has taken the hand out before: he brings a job. *)
+(* False if a caller has taken the hand out before: it brings a job. *)
 let rec leave hand =
   match Atomic.get state with
   | Away -> assert false
@@ -89,8 +86,7 @@ let run_job hand job =
   Atomic.set hand.job none;
   job ()
 
-(* Ends when the hand has taken itself out. Its fields tell its state, so it may begin again
-   wherever an exception came out of it. *)
+(* Ends when the hand has taken itself out. Its fields tell its state. *)
 let rec work hand =
   let job = Atomic.get hand.job in
   if job != none then (
@@ -101,18 +97,15 @@ let rec work hand =
     work hand)
   else if Sleeper.doze hand.sleeper patience_ms || not (leave hand) then work hand
 
-(* A finaliser of the program, or another function that the collector calls, may raise in any
-   thread. *)
 let rec work_on hand =
-  match work hand with
-  | () -> ()
-  | exception exn ->
+  try work hand
+  with exn ->
     (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_anywhere exn);
     work_on hand
 
 (* {2 The foreman} *)
 
-(* Jobs for which he has yet to start hands; his own. *)
+(* Jobs for which the foreman has yet to start hands; his own. *)
 let taken : job list ref = ref []
 
 let rec take_waiting () =
@@ -154,14 +147,13 @@ let rest_ms () =
   match Atomic.get state with Here { hands = 0; _ } -> patience_ms | Away | Here _ -> -1
 
 let rec lead () =
+  if !taken = [] then take_waiting ();
   match !taken with
   | job :: rest ->
     start job rest;
     lead ()
   | [] ->
-    take_waiting ();
-    if !taken <> [] then lead ()
-    else if not (may_leave ()) then begin
+    if not (may_leave ()) then begin
       ignore (Sleeper.doze foreman (rest_ms ()));
       lead ()
     end
@@ -182,7 +174,10 @@ let rec run_domain () =
 
 (* {2 Callers} *)
 
-(* The runtime has no domain to give: threads of the caller's own, which are slower to return. *)
+let run_beside job =
+  try ignore (Thread.create job ()) with Sys_error _ | Failure _ | Out_of_memory -> job ()
+
+(* The runtime has no domain to give: the jobs get threads of the caller's, slower to return. *)
 let rec run_without_domain () =
   match Atomic.get state with
   | Away -> ()
@@ -190,17 +185,13 @@ let rec run_without_domain () =
     if Atomic.compare_and_set state seen Away then List.iter run_beside (List.rev waiting)
     else run_without_domain ()
 
-and run_beside job =
-  match Thread.create job () with
-  | _ -> ()
-  | exception (Sys_error _ | Failure _ | Out_of_memory) -> job ()
-
-(* [call] is for one: the domain, or its caller where an exception (an asynchronous one, say) came
-   out of the spawn before. A domain that comes too late goes home. *)
+(* [call] is for one of two: the domain, or its caller if an exception (an asynchronous one, say)
+   came out of the spawn. A domain that comes too late goes home. *)
 let start_domain call =
-  match Machine.spawn (fun () -> if Atomic.exchange call false then run_domain ()) with
-  | (_ : unit Domain.t) -> ()
-  | exception exn -> (
+  try
+    let domain = Machine.spawn (fun () -> if Atomic.exchange call false then run_domain ()) in
+    ignore (domain : unit Domain.t)
+  with exn -> (
     if Atomic.exchange call false then run_without_domain ();
     match exn with Sys_error _ | Failure _ | Out_of_memory -> () | _ -> raise exn)
 

@@ -8,38 +8,45 @@ module Run = Muster_core.Run
 module Compat = Muster_core.Compat
 module Pools = Muster_domainslib_pool
 
-(* {2 Chunks}
-
-   Their length decides how a reduction is bracketed. *)
+(* {2 Ranges} *)
 
 let span = Muster_loop.Adaptive.span
+
+type range = { pool : Pools.t; start : int; finish : int; chunk : int }
+
 let beyond_any_machine = 1 lsl 32
 
-let chunk_of (pool : Pools.t) chunk_size ~start ~finish =
-  match chunk_size with
-  | Some n when n > 0 -> n
-  | _ ->
-    let span = span start finish in
-    let count = if span = max_int then span else span + 1 in
-    if pool.asked = 1 then count
-    else Int.max 1 (count / (8 * Int.min pool.asked beyond_any_machine))
+(* An eighth of each worker's part: a reduction is bracketed by that. *)
+let default_chunk (pool : Pools.t) ~start ~finish =
+  let count = Muster_loop.Adaptive.length start finish in
+  if pool.asked = 1 then count
+  else Int.max 1 (count / (8 * Int.min pool.asked beyond_any_machine))
+
+(* A loop is a checkpoint, however little there is to do. *)
+let begin_in pool =
+  Pools.check pool;
+  Fiber.check ()
+
+let range ?(chunk_size = 0) ~start ~finish pool =
+  begin_in pool;
+  let chunk = if chunk_size > 0 then chunk_size else default_chunk pool ~start ~finish in
+  { pool; start; finish; chunk }
 
 (* {2 Halves}
 
    Parties: the caller of a loop, and the tasks that it hands out, each of which belongs to the
-   caller's task. Each one waits for the half that it has handed out, however its own half
-   has ended: so no body runs when the loop's call ends. A half that nobody has begun runs in place,
+   caller's task. Each one waits for the half that it has handed out, however its own half has
+   ended: so no body runs when the loop's call ends. A half that nobody has begun runs in place,
    where nothing is left to do but to wait for it. A task looks at [failures] before it begins, and
    a body's failure is noted there: so no body that is right of a failure begins after it. *)
 
 let both (pool : Pools.t) f g =
-  let w : Place.t = Fiber.place () in
+  let w = Fiber.place () in
   if w.pool == pool.pool && Place.owned w then Fork.both_offered w ~wake:true f g
   else Fork.in_place f g
 
 type 'a t = {
-  pool : Pools.t;
-  chunk : int;
+  range : range;
   leaf : int -> int -> 'a;  (** the value of a chunk *)
   combine : 'a -> 'a -> 'a;
   failures : Outcome.failure Leftmost.t;
@@ -58,10 +65,10 @@ let rec part t lo hi =
   if Leftmost.stops t.failures lo then raise Promise.Skipped;
   match t.enough () with
   | Some v -> v
-  | None when span lo hi < t.chunk -> noted t hi t.leaf lo hi
+  | None when span lo hi < t.range.chunk -> noted t hi t.leaf lo hi
   | None ->
     let mid = lo + (span lo hi / 2) in
-    let l, r = both t.pool (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
+    let l, r = both t.range.pool (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
     noted t hi t.combine l r
 
 (* {2 The caller} *)
@@ -80,36 +87,26 @@ let in_pool (pool : Pools.t) f =
   | Some w -> in_fiber f w
   | None -> Pools.enter pool f
 
-(* A checkpoint, however little there is to do. *)
-let begin_in pool =
-  Pools.check pool;
-  Fiber.check ()
-
 (* An exception of a chunk comes before a cancellation that was told between them. *)
-let never () = None
-
-let over ?(enough = never) pool chunk_size ~start ~finish leaf combine =
-  let chunk = chunk_of pool chunk_size ~start ~finish in
+let over ?(enough = fun () -> None) range leaf combine =
+  let { pool; start; finish; chunk } = range in
   if span start finish < chunk then leaf start finish
   else
-    let t = { pool; chunk; leaf; combine; failures = Leftmost.create (); enough } in
+    let t = { range; leaf; combine; failures = Leftmost.create (); enough } in
     in_pool pool @@ fun () ->
     Pools.count_on_others pool;
     Fiber.raising (fun () -> Leftmost.get t.failures) (fun () -> part t start finish)
 
-let unit () () = ()
-
-let for_each ?chunk_size ~start ~finish ~body pool =
+let for_each range body =
   let in_a_row lo hi =
     for i = lo to hi do
       body i
     done
   in
-  over pool chunk_size ~start ~finish in_a_row unit
+  if range.start <= range.finish then over range in_a_row (fun () () -> ())
 
 let parallel_for ?chunk_size ~start ~finish ~body pool =
-  begin_in pool;
-  if start <= finish then for_each ?chunk_size ~start ~finish ~body pool
+  for_each (range ?chunk_size ~start ~finish pool) body
 
 (* One call a turn: the value that goes from one to the next is kept on the stack. The index after
    [hi] may not be there. *)
@@ -121,21 +118,22 @@ let fold combine body lo hi =
     done;
   !v
 
-let parallel_for_reduce ?chunk_size ~start ~finish ~body pool combine init =
-  begin_in pool;
-  if start > finish then init
-  else combine init (over pool chunk_size ~start ~finish (fold combine body) combine)
+let reduce range body combine init =
+  if range.start > range.finish then init
+  else combine init (over range (fold combine body) combine)
+
+let parallel_for_reduce ?chunk_size ~start ~finish ~body pool =
+  reduce (range ?chunk_size ~start ~finish pool) body
 
 (* Any will do, so that one that is found stops all others, left of a failure, too. *)
 let parallel_find ?chunk_size ~start ~finish ~body pool =
-  begin_in pool;
-  let found = Atomic.make None in
+  let range = range ?chunk_size ~start ~finish pool and found = Atomic.make None in
   let rec in_a_row i hi =
     if Option.is_none (Atomic.get found) then
       match body i with None -> if i < hi then in_a_row (i + 1) hi | it -> Atomic.set found it
   in
   let enough () = Option.map ignore (Atomic.get found) in
-  if start <= finish then over ~enough pool chunk_size ~start ~finish in_a_row unit;
+  if start <= finish then over ~enough range in_a_row (fun () () -> ());
   Atomic.get found
 
 (* {2 Scans}
@@ -153,15 +151,14 @@ let scan op a lo hi =
   done
 
 let scan_parts pool op a parts =
-  let n = Array.length a in
-  let last part = ((part + 1) * n / parts) - 1 in
-  let first part = part * n / parts in
-  for_each ~chunk_size:1 pool ~start:0 ~finish:(parts - 1) ~body:(fun part ->
-      scan op a (first part + 1) (last part));
+  let first part = part * Array.length a / parts in
+  let last part = first (part + 1) - 1 in
+  let for_parts ~from body = for_each { pool; start = from; finish = parts - 1; chunk = 1 } body in
+  for_parts ~from:0 (fun part -> scan op a (first part + 1) (last part));
   for part = 1 to parts - 1 do
     a.(last part) <- op a.(last (part - 1)) a.(last part)
   done;
-  for_each ~chunk_size:1 pool ~start:1 ~finish:(parts - 1) ~body:(fun part ->
+  for_parts ~from:1 (fun part ->
       let offset = a.(first part - 1) in
       for i = first part to last part - 1 do
         Compat.replace a i (op offset (Array.unsafe_get a i))
@@ -169,8 +166,7 @@ let scan_parts pool op a parts =
 
 let parallel_scan (pool : Pools.t) op elements =
   begin_in pool;
-  let a = Array.copy elements in
-  let n = Array.length a in
-  let parts = Int.min (n - 1) pool.asked in
-  if parts >= 2 then scan_parts pool op a parts else if n > 1 then scan op a 1 (n - 1);
+  let a = Array.copy elements and last = Array.length elements - 1 in
+  let parts = Int.min last pool.asked in
+  if parts >= 2 then scan_parts pool op a parts else if last > 0 then scan op a 1 last;
   a

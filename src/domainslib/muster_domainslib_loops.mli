@@ -1,7 +1,5 @@
 (** Domainslib's loops, cut as it cuts them: a range is halved down to chunks, and of two halves the
-    right one becomes a task. So a reduction combines in the same order here and there, to the last
-    bit of a float; a body that waits holds up its own chunk and no other; and as many chunks as the
-    pool has workers may count on running at the same time. *)
+    right one becomes a task. So a reduction combines in the same order here and there. *)
 
 module Pools := Muster_domainslib_pool
 
