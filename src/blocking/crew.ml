@@ -15,17 +15,17 @@
    - [hands]: those that have started, or are about to, and have not taken themselves out.
 
    The caller that brings the first job starts the domain. A job goes to an idle hand, else to
-   [waiting], and then the foreman is woken. A hand whose job has ended takes another from [waiting],
-   or goes to [idle] and sleeps. After [patience_ms] it takes itself out, unless a caller was faster
-   and brings it a job. The last hand to go wakes the foreman, who leaves if nothing waits; then the
-   domain ends. No job is lost: it waits before the foreman is woken, wake-ups are kept (Sleeper),
-   and he looks before he sleeps and before he leaves.
+   [waiting], and then the foreman is woken. A hand whose job has ended takes another from
+   [waiting], or goes to [idle] and sleeps. After [patience_ms] it takes itself out, unless a caller
+   was faster and brings it a job. The last hand to go wakes the foreman. If nothing waits he
+   leaves, and the domain ends. No job is lost: it waits before the foreman is woken, wake-ups are
+   kept (Sleeper), and he looks before he sleeps and before he leaves.
 
    A finaliser may raise in a hand or the foreman anywhere, except between a compare-and-set and the
    write after it, where nothing is allocated. Then the thread begins again, as its jobs stand
-   outside its stack: the foreman's in [taken], a hand's in [job]. While a hand is [listed], only the
-   caller that took it out of [idle] writes its [job]; otherwise only the hand itself does. A wake-up
-   may find the job gone already, which costs a look.
+   outside its stack: the foreman's in [taken], a hand's in [job]. While a hand is [listed], only
+   the caller that took it out of [idle] writes its [job]; otherwise only the hand itself does. A
+   wake-up may find the job gone already, which costs a look.
 
    None of this is a lock, since a thread of this domain may lose its turn anywhere, for as long as
    another one computes. *)

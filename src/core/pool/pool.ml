@@ -169,9 +169,9 @@ let make_default seen =
   if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine
 
 (* Whether a thread makes it. The domains of several made at once could be more than the runtime
-   has, and the pool that stays would have to do with what it got. So others wait, but for a second
-   at most and for no lock: a signal's handler or a finaliser may come here while its own thread
-   makes the pool. A thread that comes too late closes the pool that it made. *)
+   has, and the pool that stays would have too few. So others wait, but for a second at most and for
+   no lock: a signal's handler or a finaliser may come here while its own thread makes the pool. A
+   thread that comes too late closes the pool that it made. *)
 let is_being_made = Atomic.make false
 
 let made () = Atomic.set is_being_made false
