@@ -9,14 +9,6 @@ module P = Place
 
 type t = P.pool
 
-type 'pool making =
-  ?name:string ->
-  ?domains:int ->
-  ?oversubscribe:bool ->
-  ?minor_heap_words:int ->
-  unit ->
-  'pool
-
 let size (pool : t) = Atomic.get pool.size
 
 (* {2 Creation} *)
@@ -94,7 +86,7 @@ let count_regulars ~size ~wanted ~promised ~oversubscribe =
 
 let () = Sleep.help := { hire = Resident.hire_one; watch = Watchdog.start }
 
-let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
+let make ~promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create "Pool.create" ~domains ~minor_heap_words;
   Machine.note_signals ();
   Load.refresh_cpus (Machine.now ());
@@ -117,7 +109,8 @@ let create_promising promised ?name ?domains ?(oversubscribe = false) ?minor_hea
   staff pool ~size:(Int.min size regulars) ~cpus;
   pool
 
-let create = create_promising 0
+let create = make ~promised:0
+let create_promising ?name ~domains () = make ~promised:(domains - 1) ?name ~domains ()
 
 (* {2 Closing} *)
 

@@ -5,19 +5,17 @@ type t = Place.pool
 val size : t -> int
 (** How many workers it has at most, a caller among them. *)
 
-type 'pool making =
+val create :
   ?name:string ->
   ?domains:int ->
   ?oversubscribe:bool ->
   ?minor_heap_words:int ->
   unit ->
-  'pool
+  t
 
-val create : t making
-
-val create_promising : int -> t making
-(** {!create} for tasks that wait for each other unseen: so many residents will be there whatever
-    the machine does. *)
+val create_promising : ?name:string -> domains:int -> unit -> t
+(** {!create} for tasks that wait for each other unseen: so many domains, the caller's among them,
+    will be there whatever the machine does. *)
 
 val with_ : ?name:string -> ?domains:int -> ?oversubscribe:bool -> (t -> 'a) -> 'a
 
