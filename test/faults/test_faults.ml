@@ -14,7 +14,7 @@ let scaled short long = if full then long else short
 
 let child ?env ?limit ?interrupt name =
   let limit = Option.value limit ~default:60. in
-  Child.run ?env ~limit ?interrupt "child.exe" [ name ]
+  Child.run ?env ~limit ?interrupt "../child/child.exe" [ name ]
 
 let says text (child : Child.t) =
   if not (contains child.output ~sub:text) then
@@ -491,8 +491,11 @@ let () =
             (succeeds ~says_:"Unix.fork may not be called" "fork-after-close");
           once "create_process after a pool works" (succeeds ~says_:"spawns" "spawn-after-close");
         ] );
-      ("domains", [ once "a pool works where all domains are taken"
-        (succeeds ~says_:"127 taken, 1 workers" "all-taken") ]);
+      ( "domains",
+        [
+          once "a pool works where all domains are taken"
+            (succeeds ~says_:"127 taken, 1 workers" "all-taken");
+        ] );
       ( "raises",
         [
           each "a hook of on_cancel raises" in_a_hook;

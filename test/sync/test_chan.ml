@@ -2,7 +2,7 @@
    test_chan_traffic, test_select or test_chan_cancel. *)
 
 open Harness
-open Parties
+open Chan_support
 
 (* {2 Bounds} *)
 

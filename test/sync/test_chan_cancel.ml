@@ -1,7 +1,7 @@
 (* Cancelled waits at channels: what was to be sent is not, and no message is taken. *)
 
 open Harness
-open Parties
+open Chan_support
 
 let from c = Chan.recv_case c Fun.id
 let is_cancelled t = match Task.await t with _ -> false | exception Task.Cancelled -> true

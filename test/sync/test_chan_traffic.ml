@@ -2,7 +2,7 @@
    all places. *)
 
 open Harness
-open Parties
+open Chan_support
 
 (* Each message is (sender, number). Of each sender, what a receiver gets counts upwards. *)
 let check_in_order messages =
@@ -129,7 +129,8 @@ let dialogues_starve_nobody capacity domains =
               List.iter Task.await (elsewhere @ waiting @ queued))))
 
 let dialogues () =
-  List.iter (fun capacity -> List.iter (dialogues_starve_nobody capacity) sizes) [ 0; 1; 5 ]
+  let with_capacity capacity = List.iter (dialogues_starve_nobody capacity) Sync_support.pools in
+  List.iter with_capacity [ 0; 1; 5 ]
 
 (* The tasks of a caller that waits for a flag lie in its own deque; all others have such a dialogue. *)
 let dialogues_starve_no_caller domains =

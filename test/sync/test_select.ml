@@ -1,7 +1,7 @@
 (* [Chan.select] and [Chan.try_select]. *)
 
 open Harness
-open Parties
+open Chan_support
 
 let from c = Chan.recv_case c Fun.id
 

@@ -7,8 +7,8 @@ module Chan = Muster.Chan
 module Pool = Muster.Pool
 module Task = Muster.Task
 
-let sizes = [ 1; 2; 3; 8 ]
-let on_all f () = List.iter (fun domains -> run_on domains f) sizes
+let on_all = Sync_support.on_pools
+let waiting = Sync_support.waiting_task
 let check_list what expected actual = check_equal what expected (List.map Fun.id actual)
 let check_closed what f = check_raises what Chan.Closed f
 
@@ -16,17 +16,6 @@ let check_closed what f = check_raises what Chan.Closed f
 let make = function Some n -> Chan.bounded n | None -> Chan.unbounded ()
 let kinds = [ Some 0; Some 1; Some 2; Some 7; None ]
 let drain c = List.of_seq (Chan.to_seq c)
-
-(* On a pool of one worker: the task runs until it waits, then [waiting] returns. *)
-let waiting f =
-  let begun = Chan.unbounded () in
-  let t =
-    Task.async (fun () ->
-        Chan.send begun ();
-        f ())
-  in
-  Chan.recv begun;
-  t
 
 (* {2 Ways to run a party; each gives a function that waits for its end} *)
 

@@ -1,35 +1,12 @@
-(* Programs that end, fork, are interrupted, or find no domain: one process each. *)
+(* Programs that end, fork or are interrupted. *)
 
-module Pool = Muster.Pool
-module Task = Muster.Task
-
-let say format = Printf.printf (format ^^ "\n%!")
-
-let works pool = assert (Pool.run pool (fun () -> Fib.by_forks 15) = 610)
-
-let until flag =
-  while not (Atomic.get flag) do
-    Unix.sleepf 0.001
-  done
-
-let with_pool domains f = Pool.with_ ~domains ~oversubscribe:true f
+open Common
 
 (* Computes for ever, and can be interrupted anywhere. *)
 let spin () =
   while true do
     ignore (Sys.opaque_identity (ref 0))
   done
-
-(* A task that has begun on another worker. *)
-let begun f =
-  let began = Atomic.make false in
-  let task =
-    Task.async (fun () ->
-        Atomic.set began true;
-        f ())
-  in
-  until began;
-  task
 
 (* {2 Ctrl-C} *)
 
@@ -169,28 +146,6 @@ let spawn_after_close () =
   let pid = Unix.create_process "/bin/true" [| "true" |] Unix.stdin Unix.stdout Unix.stderr in
   match Unix.waitpid [] pid with _, WEXITED 0 -> say "spawns" | _ -> say "fails"
 
-(* {2 No domain to be had} *)
-
-let all_taken () =
-  let release = Mutex.create () in
-  let rec take domains =
-    match Domain.spawn (fun () -> Mutex.protect release ignore) with
-    | domain -> take (domain :: domains)
-    | exception Failure _ -> domains
-  in
-  Mutex.lock release;
-  let domains = take [] in
-  with_pool 3 (fun pool ->
-      works pool;
-      let hit = Array.init (Pool.size pool) (fun _ -> Atomic.make 0) in
-      Muster.Team.broadcast pool (fun worker -> Atomic.incr hit.(worker));
-      assert (Array.for_all (fun count -> Atomic.get count = 1) hit);
-      Pool.run pool (fun () -> assert (Task.await (Task.async (fun () -> Fib.by_forks 10)) = 55));
-      say "%d taken, %d workers" (List.length domains) (Pool.size pool));
-  assert (Task.await (Task.async (fun () -> Fib.by_forks 10)) = 55);
-  Mutex.unlock release;
-  List.iter Domain.join domains
-
 let programs =
   [
     ("break-8", break_8);
@@ -208,7 +163,4 @@ let programs =
     ("fork-after-one-worker", fork_after_one_worker);
     ("fork-after-close", fork_after_close);
     ("spawn-after-close", spawn_after_close);
-    ("all-taken", all_taken);
   ]
-
-let () = (List.assoc Sys.argv.(1) programs) ()
