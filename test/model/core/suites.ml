@@ -10,6 +10,7 @@ let quick =
     ("scopes", Model_scope.quick);
     ("hire, leave, close", Model_staff.quick);
     ("timers", Model_timer.quick);
+    ("callers' fibers", Model_caller.quick);
     ("the watchdog, places beside", Model_watchdog.quick);
   ]
 
@@ -23,5 +24,6 @@ let full =
     ("scopes", Model_scope.(quick @ slow));
     ("hire, leave, close", Model_staff.(quick @ slow));
     ("timers", Model_timer.(quick @ slow));
+    ("callers' fibers", Model_caller.(quick @ slow));
     ("the watchdog, places beside", Model_watchdog.(quick @ slow));
   ]
