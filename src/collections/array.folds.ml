@@ -4,6 +4,11 @@
    the element [i] of [a]; [of_pieces] and [joined], which make one of arrays and of its like;
    [copy]; [sort]; and [name], for errors. *)
 
+module Scan = Muster_loop.Scan
+module Groups = Muster_collections_engine.Groups
+module Leaves = Muster_collections_engine.Leaves
+module Select = Muster_collections_engine.Select
+
 (* {2 Reductions}
 
    One call a turn: the value that goes from one to the next is kept on the stack, and with four

@@ -1,13 +1,9 @@
 module Compat = Muster_core.Compat
 module Machine = Muster_core.Machine
 module Chunks = Muster_loop.Chunks
-module Scan = Muster_loop.Scan
 module Fresh = Muster_collections_engine.Fresh
-module Groups = Muster_collections_engine.Groups
-module Leaves = Muster_collections_engine.Leaves
 module Merge_sort = Muster_collections_engine.Merge_sort
 module Pieces = Muster_collections_engine.Pieces
-module Select = Muster_collections_engine.Select
 include Stdlib.Array
 
 let name = "Array"

@@ -9,13 +9,9 @@
 module Machine = Muster_core.Machine
 module Chunks = Muster_loop.Chunks
 module Loop = Muster_loop.Loop
-module Scan = Muster_loop.Scan
 module Fresh = Muster_collections_engine.Fresh
-module Groups = Muster_collections_engine.Groups
-module Leaves = Muster_collections_engine.Leaves
 module Merge_sort = Muster_collections_engine.Merge_sort
 module Pieces = Muster_collections_engine.Pieces
-module Select = Muster_collections_engine.Select
 module A = Stdlib.Array
 module List = Stdlib.List
 include Stdlib.Bigarray.Array1

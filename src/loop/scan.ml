@@ -13,7 +13,6 @@ module Outcome = Muster_core.Outcome
    of a cancellation, which is told again: the operation, called once more, would wait as code that
    cleans up does. *)
 
-let blocks = 64
 let each_block code size last f = Reduce.over ~code ~per_leaf:size ~last f (fun () () -> ())
 
 (* The total of a block, and of all before it. *)
@@ -23,7 +22,7 @@ let carry op totals b =
   | _ -> assert false
 
 let in_many code n ~total ~scan op =
-  let size = ((n - 1) / blocks) + 1 in
+  let size = ((n - 1) / Tuning.blocks) + 1 in
   let last = (n - 1) / size in
   let of_block f b = f (b * size) (Int.min n ((b + 1) * size) - 1) in
   let totals = Array.make last None and failures = Leftmost.create () in

@@ -43,7 +43,7 @@ let rec take_half word ~first =
   else take_half word ~first
 
 (* One whose other half was just stolen goes on with the half that it got: own word first. *)
-let rec take t worker =
+let rec take_units t worker =
   let own = t.words.(worker) in
   let ((_, count) as taken) = take_half own ~first:true in
   if count > 0 then taken else steal t worker 1
@@ -57,11 +57,10 @@ and steal t worker distance =
     if count = 0 then steal t worker (distance + 1)
     else begin
       Atomic.set t.words.(worker) (pack start count);
-      take t worker
+      take_units t worker
     end
 
-let from t = t.from
-
-let bounds t (start, count) =
-  let next = if start + count = t.units then t.n else t.from + ((start + count) * t.unit) in
-  (t.from + (start * t.unit), next - 1)
+let take t worker =
+  let start, count = take_units t worker in
+  let lo = t.from + (start * t.unit) in
+  (lo, if start + count = t.units then t.n - lo else count * t.unit)

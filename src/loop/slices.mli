@@ -11,11 +11,6 @@ type t
 val create : from:int -> n:int -> size:int -> unit:int -> t
 (** The indices [from] to [n - 1], for [size] workers, taken in units of [unit] indices. *)
 
-val from : t -> int
-
 val take : t -> int -> int * int
-(** [take t worker] takes half of the rest of the worker's slice, or of another's: its first
-    unit and their number, 0 if nothing remains. *)
-
-val bounds : t -> int * int -> int * int
-(** The first and last index of the part that was taken. *)
+(** [take t worker] takes half of the rest of the worker's slice, or of another's: the first index
+    and their number, 0 if nothing remains. *)

@@ -131,31 +131,26 @@ let run_alone (w : Muster_core.Place.t) loop =
   if !left = loop.n then Muster_core.Counts.add_region w.own.counts;
   !left
 
-(* How many indices make a unit: not worth a thief's trip if they are short, and not so many
-   that the last ones keep others waiting. *)
-let units_each = 8
-
 let unit_for loop ~from ~size cost =
   if cost = Site.unknown then 1
   else
     let short = Site.fitting Tuning.min_stolen cost in
-    Int.max 1 (Int.min short ((loop.n - from) / (size * units_each)))
+    Int.max 1 (Int.min short ((loop.n - from) / (size * Tuning.units_each)))
 
-let measured code sweep lo count =
+let measured code sweep count =
   let since = Machine.ticks () in
-  sweep lo count;
+  sweep ();
   ignore (Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:count)
 
 (* The worker that runs the first chunk measures for all; that others steal meanwhile is not its
    cost. *)
-let rec sweep_shared t code slices worker =
-  let ((_, count) as taken) = Slices.take slices worker in
+let rec sweep_shared t code ~from slices worker =
+  let lo, count = Slices.take slices worker in
   if count > 0 then begin
     Fiber.check ();
-    let lo, hi = Slices.bounds slices taken in
-    let sweep lo count = sweep_slice t ~worker lo count and count = hi - lo + 1 in
-    if lo = Slices.from slices then measured code sweep lo count else sweep lo count;
-    if not (is_over t) then sweep_shared t code slices worker
+    let sweep () = sweep_slice t ~worker lo count in
+    if lo = from then measured code sweep count else sweep ();
+    if not (is_over t) then sweep_shared t code ~from slices worker
   end
 
 let run_shared (w : Muster_core.Place.t) (loop : loop) ~from cost =
@@ -165,19 +160,11 @@ let run_shared (w : Muster_core.Place.t) (loop : loop) ~from cost =
   keeping (fun failures ->
       let t = { chunk = loop.chunk; failures; me } in
       Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers
-        (sweep_shared t loop.code slices))
+        (sweep_shared t loop.code ~from slices))
 
 (* [if_closed]: see Caller. *)
 let run_dynamic ?if_closed pool loop =
-  let rec in_place_from from block =
-    if from < loop.n then begin
-      Fiber.check ();
-      let now = Int.min block (loop.n - from) in
-      loop.chunk ~worker:0 from (from + now - 1);
-      in_place_from (from + now) (Int.min Tuning.longest_block (2 * block))
-    end
-  in
-  let in_place () = in_place_from 0 Tuning.first_block in
+  let in_place () = loop.chunk ~worker:0 0 (loop.n - 1) in
   Caller.with_worker_plainly ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= min_shared pool then run_shared w loop ~from:0 cost

@@ -80,6 +80,9 @@ let min_region_waking = Machine.ticks_of_us 25
 (* Shorter work is not worth a thief's trip. *)
 let min_stolen = Machine.ticks_of_us 1 / 4
 
+(* Units of each worker: not so many that the last ones keep others waiting. *)
+let units_each = 8
+
 (* Indices between two looks of a slice: they grow with the work that has been done. *)
 let first_block = 64
 
@@ -92,6 +95,21 @@ let first_touch = 1 lsl 16
 (* Of a result so short, each element may be a job of its own. Two such arrays cost less than the
    shortest loop that is shared. *)
 let short_result = 1024
+
+(* The blocks of a scan, and of groups, at most. *)
+let blocks = 64
+
+(* Elements of a leaf of a fold, at least: it is a loop, and a branch of the tree costs as much as
+   some turns of it. *)
+let shortest_leaf = 32
+
+(* Ranges of this length are sorted by insertion; runs of this length are merged without a cut. *)
+let insertion = 8
+
+let longest_merge = 2048
+
+(* The elements for which there is room at first, where there may be a few of many. *)
+let first_room = 64
 
 (* Longer arrays are scanned in blocks, with two calls of the operation for each element. *)
 let one_block = 1024

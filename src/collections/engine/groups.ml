@@ -5,6 +5,7 @@ module Place = Muster_core.Place
 module Chunks = Muster_loop.Chunks
 module Loop = Muster_loop.Loop
 module Reduce = Muster_loop.Reduce
+module Tuning = Muster_loop.Tuning
 module Array = Stdlib.Array
 module List = Stdlib.List
 
@@ -22,9 +23,6 @@ type 'k block = {
   groups : int array;  (** of each of [keys], its group's number; set when blocks are joined *)
   next : int array;  (** of each of [keys], how many are here; later where the next one goes *)
 }
-
-let blocks = 64
-let shortest = 1024
 
 let number keys lo hi =
   let seen = Hashtbl.create 16 and order = ref [] in
@@ -76,7 +74,7 @@ let spread groups block =
 (* Keys and the indices of their elements, in order of first occurrence. *)
 let indices keys =
   let n = Array.length keys in
-  let size = Int.max shortest (((n - 1) / blocks) + 1) in
+  let size = Int.max Tuning.short_result (((n - 1) / Tuning.blocks) + 1) in
   let last = (n - 1) / size in
   let number_block b = [ number keys (b * size) (Int.min n ((b + 1) * size) - 1) ] in
   let each code leaf = Reduce.over ~code ~per_leaf:size ~last leaf in

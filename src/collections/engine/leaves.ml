@@ -3,11 +3,10 @@
 
 module Adaptive = Muster_loop.Adaptive
 module Reduce = Muster_loop.Reduce
+module Tuning = Muster_loop.Tuning
 module Array = Stdlib.Array
 
-(* A leaf is a loop, and a branch of the tree costs as much as some turns of it. *)
-let shortest = 32
-let most = 512
+let shortest = Tuning.shortest_leaf
 let[@inline] bounds leaf size n b = leaf (b * size) (Int.min n ((b + 1) * size) - 1)
 
 (* [Reduce.over], without a closure around each leaf: a hundred sums take 0.8 to 0.95 of its
@@ -23,7 +22,7 @@ let rec plain leaf op size n a b =
 let reduce ~code n leaf op =
   if n <= shortest then leaf 0 (n - 1)
   else
-    let size = Int.max shortest (((n - 1) / most) + 1) in
+    let size = Int.max shortest (((n - 1) / Tuning.leaves) + 1) in
     let last = (n - 1) / size in
     if Adaptive.is_trusted code ~n then plain leaf op size n 0 last
     else Reduce.over ~code ~per_leaf:size ~last (bounds leaf size n) op

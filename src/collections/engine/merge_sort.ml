@@ -45,10 +45,6 @@ type 'a job = {
   mutable trial : Adaptive.trial option;  (** of a sort that its caller does alone so far *)
 }
 
-(* Ranges of this length are sorted by insertion; runs of this length are merged without a cut. *)
-let tiny = 8
-
-let long = 2048
 let rec log2_from l n = if n <= 1 then l else log2_from (l + 1) (n lsr 1)
 let comparisons n = n * Int.max 1 (log2_from 0 n)
 let[@inline] target job flip = if flip then job.scratch else job.own
@@ -140,7 +136,7 @@ let cut cmp { src; i0; i1; j0; j1; _ } k =
 
 let rec merge job m =
   if stopped job m.at then move_runs m m.i0 m.j0 m.at
-  else if size m <= long then merge_runs job m
+  else if size m <= Tuning.longest_merge then merge_runs job m
   else
     match cut job.cmp m (size m / 2) with
     | exception exn ->
@@ -175,7 +171,7 @@ type range = { lo : int; hi : int; flip : bool }
 let move_range job { lo; hi; flip } = move job.own lo (target job flip) lo (hi - lo)
 
 (* A node of cheap comparisons should last longer than a fork with a steal. *)
-let grain_for cost = if Site.estimate cost 64 >= Tuning.min_shared then tiny else 64
+let grain_for cost = if Site.estimate cost 64 >= Tuning.min_shared then Tuning.insertion else 64
 
 (* The leftmost node that does not fork tells what a comparison costs. *)
 let measured node job range =
@@ -201,7 +197,7 @@ let look_back job ~sorted =
 
 let rec node job ({ lo; hi; flip } as range) =
   if stopped job lo then move_range job range
-  else if hi - lo <= tiny then insertion job lo hi flip
+  else if hi - lo <= Tuning.insertion then insertion job lo hi flip
   else begin
     let mid = lo + ((hi - lo) / 2) in
     halves job { lo; hi = mid; flip = not flip } { lo = mid; hi; flip = not flip };

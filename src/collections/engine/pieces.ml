@@ -4,6 +4,7 @@
 module Compat = Muster_core.Compat
 module Place = Muster_core.Place
 module Chunks = Muster_loop.Chunks
+module Tuning = Muster_loop.Tuning
 module Array = Stdlib.Array
 module List = Stdlib.List
 
@@ -25,12 +26,9 @@ type 'a buffer = { mutable kept : 'a array; mutable count : int }
 
 let buffer () = { kept = [||]; count = 0 }
 
-(* It may be a few of many. *)
-let first_room = 64
-
 (* [v], and [room] elements in all, are the most that may follow. *)
 let[@inline never] widen buffer v ~room =
-  let length = Int.min (buffer.count + room) (Int.max first_room (4 * buffer.count)) in
+  let length = Int.min (buffer.count + room) (Int.max Tuning.first_room (4 * buffer.count)) in
   let kept = Compat.make_blank length ~like:v in
   Array.blit buffer.kept 0 kept 0 buffer.count;
   buffer.kept <- kept
