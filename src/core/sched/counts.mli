@@ -1,4 +1,4 @@
-(** What a worker has done so far. Its owner alone counts; others read a copy. *)
+(** The counts of a worker. Its owner alone counts; others read a copy. *)
 
 type t = private {
   mutable tasks : int;

@@ -2,7 +2,7 @@
     [Place.none] stands for none. *)
 
 val find : Place.t -> Promise.any
-(** What the worker does next. *)
+(** The next task for the worker. *)
 
 val find_what_is_stuck : Place.t -> Promise.any
 (** For the watchdog's own caller: from the inbox, or from some other's deque. *)

@@ -93,7 +93,7 @@ let hire_if_missing (pool : P.pool) =
 
 let promised (pool : P.pool) = Int.min (Atomic.get pool.promised) (pool.settings.regulars - 1)
 
-(* Nor can tasks count on residents for whom there is no domain. *)
+(* Nor can tasks count on residents without a domain. *)
 let[@inline] is_watch_missing (pool : P.pool) =
   let allowed = Atomic.get pool.allowed in
   let likely =
