@@ -147,7 +147,7 @@ let stray pool =
   race 1_000 [ leave; take ];
   check "each once" (Atomic.get raised = times 1_000)
 
-(* Two find that a refusal is long past; two ask for residents. *)
+(* Two ask for residents, long after a refusal. *)
 let refused_and_needed pool =
   let open Core in
   let before _ = Atomic.set pool.Slot.refused 1 in
