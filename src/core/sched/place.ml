@@ -162,15 +162,7 @@ let[@inline] all_shown () = Atomic.get unshown = 0
 let works_here (w : t) = owned w && not (Atomic.get w.away)
 
 let own_place_of_caller () =
-  let own_place_in pool =
-    let workers = workers pool in
-    let rec from i =
-      if i = Array.length workers then None
-      else if works_here workers.(i) then Some workers.(i)
-      else from (i + 1)
-    in
-    from 0
-  in
+  let own_place_in pool = Array.find_opt works_here (workers pool) in
   List.find_map own_place_in (Atomic.get open_pools)
 
 let owned_place () =

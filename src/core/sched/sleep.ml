@@ -49,11 +49,6 @@ let some_deque_has_work pool =
   let n = P.places_in_use pool in
   some_have_work (P.workers pool) n
 
-(* As far as one look can tell. *)
-let several_tasks_wait pool =
-  let count n (w : P.t) = n + Deque.size w.deque in
-  Array.fold_left count 0 (P.workers pool) > 1
-
 (* Stale entries may lie above it. *)
 let oldest_ready (v : P.t) = Deque.oldest_such Promise.is_ready v.deque
 
@@ -110,11 +105,9 @@ let hire_for_work (pool : P.pool) =
 
 (* {2 Wakes} *)
 
-let wake_sleeper (pool : P.pool) =
-  if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
-
 let wake_for_work (pool : P.pool) =
-  if Parking.sleepers pool.parking > 0 then wake_sleeper pool else hire_for_work pool
+  if Parking.sleepers pool.parking = 0 then hire_for_work pool
+  else if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
 
 (* A searching resident asks again when it has searched ([stop_searching]). *)
 let wake_for_inbox (pool : P.pool) =
@@ -143,7 +136,9 @@ let pass_on (w : P.t) =
 
 (* A woken worker takes some task, and others may lie elsewhere: nobody was woken for those while
    somebody was searching. *)
-let wake_next (w : P.t) = if several_tasks_wait w.pool then wake_for_work w.pool
+let wake_next (w : P.t) =
+  let count n (v : P.t) = n + Deque.size v.deque in
+  if Array.fold_left count 0 (P.workers w.pool) > 1 then wake_for_work w.pool
 
 (* {2 The way to sleep} *)
 
