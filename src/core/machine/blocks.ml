@@ -1,6 +1,6 @@
 (* Objects of one size class lie side by side in the heap, and those of 16 words, with their header,
-   begin at multiples of 128 bytes: so one of up to 7 fields has a cache line of its own (and that
-   line's neighbour, which prefetchers fetch in pairs). A larger one has 15 words behind it. *)
+   begin at multiples of 128 bytes: so one of up to 7 fields has a pair of cache lines of its own,
+   as prefetchers fetch them. A larger one has 15 words behind it. *)
 let padded (block : 'a) : 'a =
   let old = Obj.repr block in
   let size = Obj.size old in

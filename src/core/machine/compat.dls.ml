@@ -1,6 +1,6 @@
-(* OCaml 5.2 to 5.5. A key of [Domain.DLS] is a pair whose first component indexes the
-   domain's state array; reading the array through the compiler's primitive costs 2.4 ns
-   less per fork than [Domain.DLS.get], which must be able to create the value. *)
+(* OCaml 5.2 to 5.5. A key of [Domain.DLS] is a pair whose first component indexes the domain's
+   state array. Reading that by the compiler's primitive takes a fork 2.4 ns less than
+   [Domain.DLS.get]. *)
 
 type 'a slot = { key : 'a Domain.DLS.key; index : int }
 
@@ -27,8 +27,8 @@ let[@inline] shows (s : 'a slot) (v : 'a) =
   let state = untyped_state () in
   s.index < Array.length state && Array.unsafe_get state s.index == (Obj.magic v : Obj.t ref)
 
-(* A domain has no array at first, and may be asked for it (domains.c). The sentinel stands
-   in a slot that nobody has touched, once the array reaches beyond it. *)
+(* For domains that have no array yet (domains.c): the sentinel stands in a slot that nobody has
+   touched, once the array reaches beyond it. *)
 external give_storage : Obj.t ref -> unit = "muster_give_storage" [@@noalloc]
 
 let () =

@@ -1,19 +1,17 @@
 (* Three things bound the CPUs of a process, and the least of them counts:
 
-   - the affinity mask. The runtime reads it ([pthread_getaffinity_np] on Linux and BSDs), and Linux
-     keeps a thread's mask within its cpuset;
-   - the cgroup's quota: so many microseconds of CPU time per period, whatever the mask says. A
-     process with 64 CPUs in its mask and a quota of 2 runs 64 domains for a short while, then none
-     at all until the period ends, and every stop-the-world waits for it. The runtime does not look
-     at it. A quota binds all cgroups below its own, so the tightest counts;
+   - the affinity mask, which the runtime reads; Linux keeps it within the thread's cpuset;
+   - the cgroup's quota: so many microseconds of CPU time per period, whatever the mask says. 64
+     domains with a quota of 2 CPUs run for a short while, then none at all until the period ends,
+     and every stop-the-world waits for it. A quota binds all cgroups below its own, so the tightest
+     counts;
    - the domains that the runtime can give.
 
    Where a quota stands (cgroups(7), kernel documentation "cgroup-v1" and "cgroup-v2"):
    [/proc/self/cgroup] has the process's path in each hierarchy, [/proc/self/mountinfo] where a
    hierarchy is mounted and which of its directories (the mount's root) is seen there. v2 has one
    hierarchy and [cpu.max]; v1 has one for the controller [cpu], perhaps with others, and two files.
-   A machine may have both: a controller is then in one of them only, and its files are missing in
-   the other. *)
+   A machine may have both: a controller is then in one of them, without files in the other. *)
 
 type reading = { file : string; cpus : float option }
 type override = Unset | Domains of int | Ignored of string
@@ -133,8 +131,8 @@ let tightest readings =
   let bound = List.filter (fun { cpus; _ } -> cpus <> None) readings in
   match bound with [] -> None | first :: rest -> Some (List.fold_left tighter first rest)
 
-(* A quarter of a CPU more is worth a worker, although both then stand still for a part of every
-   period. Measured: doc/decisions.md. *)
+(* Three quarters of a CPU are worth a worker, which then stands still for a part of every period.
+   *)
 let whole cpus = Float.floor (cpus +. 0.75)
 
 (* {2 The sum} *)

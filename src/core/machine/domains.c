@@ -114,8 +114,8 @@ value muster_keep_domain(value more) {
    forces a major cycle. For other systhreads of the domain the end waits: Pool.close would hang
    after a task that called Thread.create. */
 
-/* The systhreads library alone knows the threads of a domain. It shows them to the collector: the
-   descriptor of each is a root, whose third field is a custom block of that library. */
+/* The systhreads library shows its threads to the collector: the descriptor of each is a root,
+   whose third field is a custom block of that library. */
 static void count_thread(void *threads, value root, volatile value *at) {
   if (root == 0 || !Is_block(root) || Tag_val(root) != 0 || Wosize_val(root) < 3) return;
   value status = Field(root, 2);
@@ -149,8 +149,7 @@ value muster_domain_must_stay(value unit) {
 
    All but [keep] of each list are freed here, as the runtime frees a stack of no size class. Only
    a thread with the domain's lock touches the lists: the caller, which does not poll meanwhile,
-   and at other times the backup thread. Stacks in use are in none. Only for releases whose
-   sources were compared. */
+   and at other times the backup thread. Only for releases whose sources were compared. */
 value muster_free_stacks(value keep) {
 #if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401
   if (sizeof OCAML_VERSION_STRING != sizeof "5.4.1") return Val_unit;

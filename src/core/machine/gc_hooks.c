@@ -21,11 +21,10 @@ value muster_collections(value unit) {
 /* {2 Looking up}
 
    Without this a program that forks in place for seconds would lend no CPU to a busy neighbour, and
-   notice no deadline: it never enters the scheduler. But it allocates. So every minor collection
-   asks whether it is time for the domain's worker to look up. If it is, the hook clears the
-   worker's first word (quiet), which sends its next fork to the scheduler, and sets its second, an
-   atomic, to tell why. Both hold immediates before and after, so the collector need not hear of it.
-   The stores are relaxed, as the worker only ever looks a little later.
+   notice no deadline: it never enters the scheduler. But it allocates. So the hook reminds the
+   domain's worker now and then: it clears the worker's first word (quiet), which sends its next
+   fork to the scheduler, and sets its second, an atomic, to tell why. Both hold immediates, so the
+   collector need not hear of it. The stores are relaxed: the worker may look a little later.
 
    The hook runs while other domains may still be promoting: domain-local storage may hold a block
    that is half made. So the hook touches only a worker that the domain's previous collection found
@@ -36,9 +35,8 @@ value muster_collections(value unit) {
    a domain sleeps, the runtime's backup thread collects for it.
 
    The hook also counts collections in the worker's third word, and the time from begin hook to end
-   hook in its fourth, both atomics. That is the domain's share of the copying: the runtime has no
-   hook around its barriers. Only the thread that collects for the domain writes these words. (Where
-   threads of several domains share a worker, counts may get lost.)
+   hook in its fourth, both atomics. Only the thread that collects for the domain writes these.
+   (Where threads of several domains share a worker, counts may get lost.)
 
    Several domains may make their first pool at once: the one that changes [hooked] sets the hooks,
    and keeps those of other libraries. Another domain may find the hooks before all else is set, as

@@ -1,15 +1,11 @@
 (* A minor collection stops all domains. It starts when the first worker's heap is full and costs
    some 10 us of meeting at barriers, and the copying of all that survives. A larger heap has fewer
-   of both, and loses when it no longer fits the caches. Measured on a 2-core machine with 1 MB of
-   second-level cache and 32 of third, 2 workers, ratios to the default of 256 k words: a builder of
-   trees of which 5 % survive runs 0.87 times as long with 512 k words, 0.80 with 1 M, 0.77 with
-   2 M; fork-join of which nothing survives 0.98, 1.02, 1.08.
+   of both, and loses when it no longer fits the caches (doc/decisions.md has the figures).
 
    The caller's heap follows the rule too while it works in a pool. A program that goes on
    sequentially gets its old heap back: lists that die young take up to 1.4 times as long in 1 M
-   words with 2 MB of second-level cache. After short visits the heap stays as it is, and no
-   finaliser looks for it later: that would be a call from C within fibers, beside which OCaml 5.4's
-   [Gc.compact] crashes (doc/correctness.md). *)
+   words. After short visits the heap stays as it is, and no finaliser looks for it later: that
+   would be a call from C within fibers, beside which OCaml 5.4's [Gc.compact] crashes. *)
 
 let runtime's_default = 262_144
 let first = 524_288
@@ -57,8 +53,7 @@ let set wanted =
 let is_managed words = words = runtime's_default || words = first
 let is_program's mine words = mine.ours <> 0 && mine.ours <> words
 
-(* (A heap of 1 M words that an earlier pool has grown to counts as a choice, and serves the next
-   pool as well.) *)
+(* A heap that an earlier pool has grown to 1 M words counts as a choice. *)
 let choice = function
   | Some words -> Some words
   | None ->

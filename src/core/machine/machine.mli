@@ -2,7 +2,7 @@
     is -1. *)
 
 val thread_id : unit -> int
-(** The calling system thread's number, above 0, which no other thread has or had. 2 ns. *)
+(** The calling thread's number, above 0, which no other has or had. 2 ns. *)
 
 val yield : unit -> unit
 (** Lets another thread of the machine have this CPU, but not this domain: for loops that poll. *)
@@ -72,33 +72,30 @@ val look_up_every : int -> int -> unit
     grows by the {!ticks} of the domain's own part, without the runtime's barriers. *)
 
 val called_up_at : unit -> int
-(** When the calling domain's worker was reminded last, in ticks; 0: never. *)
+(** When its worker was reminded last, in ticks; 0: never. *)
 
 val set_minor_heap : words:int -> unit
-(** Sets the calling domain's minor heap and nothing else, by a minor collection. ([Gc.set] would
-    undo what another domain sets at the same time.) Ends the program where there is no memory. *)
+(** Sets its minor heap alone, by a minor collection. Ends the program where there is no memory. *)
 
 val free_stacks : keep:int -> unit
-(** Frees the stacks that the calling domain keeps for fibers to come, but for [keep] of each size:
-    OCaml before 5.5 keeps any number, and loses them when the domain ends. *)
+(** Frees the stacks that it keeps for fibers to come, but for [keep] of each size: OCaml before 5.5
+    keeps any number, and loses them when the domain ends. *)
 
 val free_stacks_at_end : unit -> unit
-(** Has the calling domain free them when it ends. 3 ns where it does already. *)
+(** Has it do so when it ends. 3 ns where it does already. *)
 
 val domain_must_stay : unit -> bool
-(** Whether the calling domain owns weak pointers, ephemerons or finalised values, which its end
-    would harm, or other threads, for which its end would wait. *)
+(** Whether it owns weak pointers, ephemerons or finalised values, which its end would harm, or
+    other threads, for which its end would wait. *)
 
-(** {2 Signals} *)
+(** {2 Signals of the calling thread}
+
+    It leaves all to other threads, or takes the usual ones. These are the ones that it takes at the
+    first [note_signals]. *)
 
 val block_signals : unit -> unit
-(** The calling thread leaves all signals to others. *)
-
-val note_signals : unit -> unit
-(** The first call notes which signals are the usual ones: those that its thread takes. *)
-
 val usual_signals : unit -> unit
-(** The calling thread takes the usual ones. *)
+val note_signals : unit -> unit
 
 val pass_interrupt_on : unit -> bool
 (** Sends the process the interrupt (Ctrl-C) that struck here once more, for other threads, and

@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Identity of the calling system thread: a number that it draws when it is first asked for. To
-   read a variable of its own takes no call of the system's library. (The variable's address would
-   do for live threads; but the locks that a thread leaves behind would be those of the next one
-   on its stack.) */
+/* Identity of the calling system thread: a number that it draws when it is first asked for. (The
+   variable's address would do for live threads; but the locks that a thread leaves behind would be
+   those of the next one on its stack.) */
 #if defined(__GLIBC__) /* has room for such a variable in a library that is loaded later, too */
 __attribute__((tls_model("initial-exec")))
 #endif
