@@ -720,6 +720,20 @@ let look_hires_by_the_watchdog () =
     (Muster_core.Promise.any task);
   check_within 2. "begun" (passing_checks begun)
 
+(* A task from outside calls a resident, which hands out one more task and has to leave before it begins. The only
+   caller waits for that one by a flag. *)
+let watchdog_sees_what_a_resident_leaves () =
+  fixed 1 @@ fun pool ->
+  Pool.run pool @@ fun () ->
+  let begun = Atomic.make false in
+  let hand_out () =
+    ignore (Task.async (fun () -> Atomic.set begun true));
+    Unix.sleepf 0.5
+  in
+  let task = Muster_core.Promise.make (core pool).home hand_out in
+  Muster_core.Publish.send (core pool) (Muster_core.Promise.any task);
+  check_within 10. "begun" (fun () -> Atomic.get begun)
+
 let run_tests () =
   Alcotest.run "load"
     [
@@ -769,6 +783,7 @@ let run_tests () =
           case "many long tasks go on, not each after a look of the watchdog"
             watchdog_goes_on_for_longer;
           case "the watchdog looks at every caller's tasks" watchdog_looks_at_every_caller;
+          case "a task that a resident leaves behind begins" watchdog_sees_what_a_resident_leaves;
           case "a caller's look starts a domain for a task that waits"
             caller_hires_for_what_waits;
           case "a look starts a domain for a task that was published without a wake"
