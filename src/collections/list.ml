@@ -48,13 +48,12 @@ let partition f = function
 
 (* {2 Effects and counts} *)
 
-let iter f = function
-  | ([] | [ _ ]) as l -> L.iter f l
-  | l -> ignore Work.(run 0 (code f) iter f l)
+let[@inline] ran few work f = function
+  | ([] | [ _ ]) as l -> few f l
+  | l -> ignore (Work.run 0 (code f) work f l)
 
-let iteri f = function
-  | ([] | [ _ ]) as l -> L.iteri f l
-  | l -> ignore Work.(run 0 (code f) iteri f l)
+let iter f l = ran L.iter Work.iter f l
+let iteri f l = ran L.iteri Work.iteri f l
 
 let count f = function
   | [] -> 0
@@ -71,6 +70,7 @@ let[@inline] sought few look f = function
 
 let find_mapi f l = sought L.find_mapi Work.find_mapi f l
 let find_map f l = sought L.find_map Work.find_map f l
+
 let seek f l = Work.(search (code f) seek f l)
 
 let find_opt f = function
@@ -90,7 +90,8 @@ let exists f = function
   | l -> Option.is_some (seek f l)
 
 let for_all f = function
-  | ([] | [ _ ]) as l -> L.for_all f l
+  | [] -> true
+  | [ x ] -> f x
   | l -> Option.is_none Work.(search (code f) seek_bad f l)
 
 let mem x = function ([] | [ _ ]) as l -> L.mem x l | l -> Work.mem x l
@@ -121,29 +122,21 @@ let to_array l =
   L.iteri (fun i x -> Compat.set_fresh a i x) l;
   a
 
-(* A short list is sorted as the stdlib does, if the first comparison is as short as it was. *)
-let sort_in_place in_place cmp l code cost n =
+let takes_long cmp x y =
   let since = Machine.ticks () in
-  (match l with x :: y :: _ -> ignore (cmp x y) | _ -> ());
-  if Machine.ticks () - since > Tuning.long_comparison then None
-  else begin
-    let made = in_place cmp l in
-    Site.confirm code cost ~ticks:(Machine.ticks () - since) ~iterations:n;
-    Some made
-  end
+  ignore (cmp x y);
+  Machine.ticks () - since > Tuning.long_comparison
 
+(* A short list is sorted as the stdlib does, if the first comparison is as short as it was. *)
 let sort_by in_place by_array cmp = function
   | ([] | [ _ ]) as l -> l
-  | l -> (
+  | x :: y :: _ as l ->
     let code = code cmp and n = Merge_sort.comparisons (L.length l) in
     let cost = Site.cost code in
     let estimate = Site.estimate cost n in
     if estimate < Tuning.min_shared && Site.is_trusted () then in_place cmp l
-    else if estimate >= Tuning.min_moved then by_array cmp l
-    else
-      match sort_in_place in_place cmp l code cost n with
-      | Some made -> made
-      | None -> by_array cmp l)
+    else if estimate >= Tuning.min_moved || takes_long cmp x y then by_array cmp l
+    else Site.timed code cost ~iterations:n ~tiny:false (fun () -> in_place cmp l)
 
 let sort_by_array cmp l =
   let a = to_array l in

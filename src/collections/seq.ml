@@ -48,43 +48,27 @@ let count f s =
   Reader.run { code = Machine.code_of f; unit = 1; in_place; block } s;
   !total
 
-type 'a state = {
-  mutable at : int;  (** the number of the leaf *)
-  mutable last : int;  (** beyond the last leaf of this stretch *)
-  mutable nodes : 'a Tally.nodes;
-}
+(* [acc] is the value so far of a leaf that lacks [more] elements. *)
+let rec leaf op acc s more =
+  if more = 0 then (acc, Some s)
+  else match s () with Nil -> (acc, None) | Cons (x, s) -> leaf op (op acc x) s (more - 1)
 
-let end_leaf t op acc =
-  t.nodes <- Tally.push op t.at 0 acc t.nodes;
-  t.at <- t.at + 1
-
-(* [acc] is what the leaf has come to, which lacks [more] elements. *)
-let rec fold_leaf t op acc s more =
-  if more = 0 then begin
-    end_leaf t op acc;
-    fold_leaves t op s
-  end
+let rec leaves op nodes at last s =
+  if at = last then Some s
   else
     match s () with
-    | Nil ->
-      end_leaf t op acc;
-      None
-    | Cons (x, s) -> fold_leaf t op (op acc x) s (more - 1)
-
-and fold_leaves t op s =
-  if t.at = t.last then Some s
-  else match s () with Nil -> None | Cons (x, s) -> fold_leaf t op x s (Tally.run - 1)
+    | Nil -> None
+    | Cons (x, s) -> (
+      let value, rest = leaf op x s (Tally.run - 1) in
+      nodes := Tally.push op at 0 value !nodes;
+      match rest with None -> None | Some s -> leaves op nodes (at + 1) last s)
 
 let reduce_by code op s =
-  let t = { at = 0; last = 0; nodes = Tally.none } in
-  let in_place start s n =
-    t.at <- start / Tally.run;
-    t.last <- (start + n) / Tally.run;
-    fold_leaves t op s
-  in
-  let block start l = t.nodes <- Work.append start code op t.nodes l in
+  let nodes = ref Tally.none in
+  let in_place start s n = leaves op nodes (start / Tally.run) ((start + n) / Tally.run) s in
+  let block start l = nodes := Work.append start code op !nodes l in
   Reader.run { code; unit = Tally.run; in_place; block } s;
-  Tally.total op t.nodes
+  Tally.total op !nodes
 
 let fold op init s = Option.get (reduce_by (Machine.code_of op) op (cons init s))
 let reduce op s = reduce_by (Machine.code_of op) op s

@@ -18,8 +18,8 @@ let run first code work f l =
 
 (* {2 Lists from lists}
 
-   As the compiler builds what is linked from the front ([tail_mod_cons]), and two at a time where
-   the stdlib does so. *)
+   As the compiler builds lists from the front ([tail_mod_cons]). The stdlib takes two elements at a
+   time and need not count them: [map] takes four. *)
 
 let make_from code source work f from =
   let chain (p : _ Walk.piece) =
@@ -35,10 +35,12 @@ let make code work f l = fst (make_from code source work f l)
 let map f (p : _ Walk.piece) =
   let[@tail_mod_cons] rec go l n =
     match l with
-    | x1 :: x2 :: l when n >= 2 ->
+    | x1 :: x2 :: x3 :: x4 :: l when n >= 4 ->
       let y1 = f x1 in
       let y2 = f x2 in
-      y1 :: y2 :: go l (n - 2)
+      let y3 = f x3 in
+      let y4 = f x4 in
+      y1 :: y2 :: y3 :: y4 :: go l (n - 4)
     | x :: l when n > 0 ->
       let y = f x in
       y :: go l (n - 1)
@@ -170,6 +172,10 @@ let rec iter_from f p l n =
 
 let rec iteri_from f p i l n =
   match l with
+  | x1 :: x2 :: l when n >= 2 ->
+    f i x1;
+    f (i + 1) x2;
+    iteri_from f p (i + 2) l (n - 2)
   | x :: l when n > 0 ->
     f i x;
     iteri_from f p (i + 1) l (n - 1)
@@ -238,43 +244,29 @@ let mem y l = Option.is_some (search (Machine.code_of seek_equal) seek_equal y l
 
 (* {2 Reductions} *)
 
-type 'a state = {
-  piece : 'a list Walk.piece;
-  mutable at : int;  (** the number of the leaf *)
-  mutable left : int;  (** elements of the piece, from the leaf's first on *)
-  mutable nodes : 'a Tally.nodes;
-}
-
 (* A leaf is folded as the stdlib folds a list: [acc] is its value so far, and [more] elements
    belong to it. *)
-let rec tally_leaf t op acc l more =
-  match l with
-  | x :: l when more > 0 -> tally_leaf t op (op acc x) l (more - 1)
-  | l ->
-    t.nodes <- Tally.push op t.at 0 acc t.nodes;
-    t.at <- t.at + 1;
-    t.left <- t.left - Tally.run;
-    tally_leaves t op l
+let rec leaf op acc l more =
+  match l with x :: l when more > 0 -> leaf op (op acc x) l (more - 1) | l -> (acc, l)
 
-and tally_leaves t op = function
-  | x :: l when t.left > 0 -> tally_leaf t op x l (Tally.run - 1)
-  | l -> (
-    match ended t.piece l t.left with
-    | 0 -> ()
-    | n ->
-      t.left <- n;
-      tally_leaves t op l)
+let rec leaves op p nodes at l n =
+  match l with
+  | x :: l when n > 0 ->
+    let value, l = leaf op x l (Tally.run - 1) in
+    nodes := Tally.push op at 0 value !nodes;
+    leaves op p nodes (at + 1) l (n - Tally.run)
+  | l -> ( match ended p l n with 0 -> () | n -> leaves op p nodes at l n)
 
 (* A piece that fails keeps its nodes: a combination left of it may be the first that fails. *)
 let tally op events (p : _ Walk.piece) =
-  let t = { piece = p; at = p.start / Tally.run; left = p.left; nodes = Tally.none } in
-  match tally_leaves t op p.rest with
-  | () -> t.nodes
+  let nodes = ref Tally.none in
+  match leaves op p nodes (p.start / Tally.run) p.rest p.left with
+  | () -> !nodes
   | exception exn ->
     let failure = Outcome.caught exn in
     Leftmost.note events p.start (Walk.Failed failure);
     Walk.reach p [] 0;
-    Tally.failed failure t.nodes
+    Tally.failed failure !nodes
 
 let tallies first code op events l =
   let work p = tally op events p in
