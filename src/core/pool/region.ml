@@ -29,6 +29,7 @@ type t = {
   revoke : bool;
   to_the_end : bool;  (** no exception ends the call before every share has ended *)
   mutable offered : (int * unit Promise.t) list;  (** shares that are tasks, the newest first *)
+  mutable broken_off : bool;  (** an exception struck: a share that has not begun is left out *)
 }
 
 let absent (v : P.t) = (v.index = 0 && Atomic.get v.owner = 0) || Atomic.get v.away
@@ -121,20 +122,18 @@ let take_back (w : P.t) (v : P.t) t =
 let rec settle w (v : P.t) t =
   match progress t v with
   | Over -> ()
-  | Waiting when t.revoke || absent v ->
-    if take_back w v t then run_as v.index w t else settle w v t
+  | Waiting when t.revoke || t.broken_off || absent v ->
+    if not (take_back w v t) then settle w v t
+    else if not t.broken_off then run_as v.index w t
   | (Waiting | Running) as was ->
     wait w (fun () -> progress t v <> was || (was = Waiting && absent v));
     settle w v t
 
-(* Takes a share back that no worker has begun, and does not run it. *)
-let rec break_off w v t =
-  match progress t v with
-  | Over -> ()
-  | Waiting -> if not (take_back w v t) then break_off w v t
-  | Running ->
-    wait w (fun () -> progress t v <> Running);
-    break_off w v t
+let settle_all (w : P.t) t =
+  let workers = P.workers w.pool in
+  for i = 0 to t.shares - 1 do
+    settle w workers.(i) t
+  done
 
 (* {2 Shares that are tasks}
 
@@ -151,8 +150,7 @@ let offer w t i =
 (* Whether the newest is the caller's to run; if not, it has ended. No exception strikes between the
    claim and the next step: a task that its caller has claimed never ends. *)
 let take_offered w t p ~rest =
-  Publish.retract w (Promise.any p);
-  let claimed = Promise.claim p in
+  let claimed = Fork.take_back p in
   if not claimed then Caller.wait_as w p;
   t.offered <- rest;
   claimed
@@ -161,23 +159,11 @@ let rec settle_offered w t =
   match t.offered with
   | [] -> ()
   | (i, p) :: rest ->
-    if take_offered w t p ~rest then run_as i w t else Fork.result p;
+    let claimed = take_offered w t p ~rest in
+    if not t.broken_off then if claimed then run_as i w t else Fork.result p;
     settle_offered w t
 
-let rec break_off_offered w t =
-  match t.offered with
-  | [] -> ()
-  | (_, p) :: rest ->
-    ignore (take_offered w t p ~rest);
-    break_off_offered w t
-
 (* {2 The call} *)
-
-let with_each (w : P.t) t f =
-  let workers = P.workers w.pool in
-  for i = 0 to t.shares - 1 do
-    f w workers.(i) t
-  done
 
 (* After the last mailbox: a share is counted as late before its mailbox is freed. It may have
    suspended, and wait for a worker to go on with it: perhaps for this one. *)
@@ -189,19 +175,20 @@ let take_part (w : P.t) t =
   let others_may_come = t.revoke && not (P.alone w) in
   if others_may_come then List.iter (offer w t) missed;
   if w.index < t.shares then run_as w.index w t;
-  with_each w t settle;
+  settle_all w t;
   if others_may_come then settle_offered w t else List.iter (fun i -> run_as i w t) missed;
   await_late w t
 
 (* The last call is no tail call: a function that ends in one of itself begins with a look for
    signals, and an exception that is raised there would go past the handler. *)
-let rec break_all_off w t =
+let rec break_off w t =
   try
-    with_each w t break_off;
-    break_off_offered w t;
+    t.broken_off <- true;
+    settle_all w t;
+    settle_offered w t;
     await_late w t
   with _ when t.to_the_end ->
-    break_all_off w t;
+    break_off w t;
     ()
 
 (* An exception here is asynchronous, since those of shares are kept. It may have come between any
@@ -211,7 +198,7 @@ let fork w t =
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    break_all_off w t;
+    break_off w t;
     Outcome.raise failure
 
 let run ?(to_the_end = false) (w : P.t) ~revoke ~workers share =
@@ -223,7 +210,8 @@ let run ?(to_the_end = false) (w : P.t) ~revoke ~workers share =
   Counts.add_region counts;
   let job = Mailbox.job ~from:w.index ~nth:counts.regions in
   let letter = Mailbox.letter share report ~from:w.index ~backtrace in
-  fork w { letter; job; shares = workers; revoke; to_the_end; offered = [] };
+  let offered = [] and broken_off = false in
+  fork w { letter; job; shares = workers; revoke; to_the_end; offered; broken_off };
   Fiber.reraise report.failures
 
 (* A further caller stands in for worker 0, as in a region. *)
