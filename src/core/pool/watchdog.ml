@@ -72,10 +72,11 @@ let is_calm ~before now = now.collections - before.collections <= 1
 let is_short (pool : P.pool) =
   Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < Sleep.promised pool
 
-let stands_back_asleep (w : P.t) =
-  P.is_taken w && Parking.is_asleep w.pool.parking w.index && Search.stands_back w
-
-let has_stand_back (pool : P.pool) = Array.exists stands_back_asleep (P.workers pool)
+let has_stand_back (pool : P.pool) =
+  let is_one (w : P.t) =
+    P.is_taken w && Parking.is_asleep pool.parking w.index && Search.stands_back w
+  in
+  Array.exists is_one (P.workers pool)
 
 let oldest_tasks (pool : P.pool) =
   let all = is_short pool || has_stand_back pool in
@@ -84,15 +85,6 @@ let oldest_tasks (pool : P.pool) =
   List.filter (fun task -> task != P.none) (Inbox.oldest pool.inbox :: in_deques)
 
 let is_to_be_watched pool = has_stand_back pool || oldest_tasks pool <> []
-
-let look_at_tasks w now =
-  let since task = Option.value (List.assq_opt task w.suspects) ~default:now in
-  w.suspects <- List.map (fun task -> (task, since task)) (oldest_tasks w.pool)
-
-let look_at_pace w now =
-  let begun = P.begun w.pool in
-  if begun <> w.begun then w.steady_since <- now;
-  w.begun <- begun
 
 (* [now] if nothing waits. *)
 let waits_since w now = List.fold_left (fun least (_, since) -> Int.min least since) now w.suspects
@@ -137,8 +129,11 @@ let help_if_stuck w ~before now =
   else if waited >= patience_ns then help w ~ms:guess_ms now.at
 
 let look ~before now w =
-  look_at_tasks w now.at;
-  look_at_pace w now.at;
+  let since task = Option.value (List.assq_opt task w.suspects) ~default:now.at in
+  w.suspects <- List.map (fun task -> (task, since task)) (oldest_tasks w.pool);
+  let begun = P.begun w.pool in
+  if begun <> w.begun then w.steady_since <- now.at;
+  w.begun <- begun;
   help_if_stuck w ~before now
 
 (* {2 The thread} *)
