@@ -107,7 +107,7 @@ let case_of_locks () =
       Muster.Rwlock.protect_read rwlock (fun () -> compute 100);
       Muster.Rwlock.protect_write rwlock (fun () -> compute 100))
 
-(* Whoever is struck closes the channel, for which the others would wait. *)
+(* A struck party closes the channel, for which the others would wait. *)
 let case_of_traffic () =
   let chan = Muster.Chan.bounded 0 in
   let party f () =
@@ -163,7 +163,7 @@ let broadcasts () =
 
 (* {2 One that is there when a function raises}
 
-   So it strikes at the first look for signals of whoever cleans up, which must not be before its handler. *)
+   So it strikes at the first look for signals of the code that cleans up, which must not be before its handler. *)
 
 (* A domain that started while its caller was struck is one of the pool's: it counts, and closing joins it. *)
 let starts () =

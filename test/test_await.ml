@@ -85,7 +85,7 @@ let under_a_shallow_handler task =
   in
   handle (fiber (fun () -> Task.await task + Effect.perform Ask - 10)) ()
 
-(* A generator in the user's own effects: its continuation is resumed by whoever asks. *)
+(* A generator in the user's own effects: its continuation is resumed by the asking party. *)
 let in_a_generator task =
   let open Effect.Deep in
   let pending = ref None in

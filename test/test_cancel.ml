@@ -224,7 +224,7 @@ let looks_when_its_task_is_over () =
       Atomic.set over true;
       check_cancelled "what it started" (fun () -> Task.await (Option.get (Atomic.get started))))
 
-(* A task that an outsider's await begins, as its pool is closing, is a part of that pool, and can
+(* A task that the await of a thread outside begins, as its pool is closing, is a part of that pool, and can
    be cancelled. *)
 let awaited_as_its_pool_closes () =
   let pool = Pool.create ~domains:2 ~oversubscribe:true () in

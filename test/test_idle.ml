@@ -129,7 +129,7 @@ let outside_caller_of_a_busy_pool pool =
 
 let idle _ = Unix.sleepf 0.5
 
-(* A busy machine charges its own work to whoever runs: the best of some tries counts. *)
+(* A busy machine charges its own work to the running process: the best of some tries counts. *)
 let rec best_of tries check =
   try check () with Failure _ when tries > 1 -> best_of (tries - 1) check
 

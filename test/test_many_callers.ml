@@ -312,7 +312,7 @@ let back pool =
                       failwith "not told")))
             pool))
 
-(* A strand is told once, and the one beneath a hook is not told. *)
+(* A fiber is told once, and the one beneath a hook is not told. *)
 let told_once () =
   let never () = Muster.Latch.await (Muster.Latch.create 1) in
   let cleans_up f () = Fun.protect ~finally:Task.check f in
@@ -328,7 +328,7 @@ let hooks () =
     Task.check ();
     hooked := true
   in
-  check_raises "the strand is told" Task.Cancelled (fun () ->
+  check_raises "the fiber is told" Task.Cancelled (fun () ->
       Task.scope (fun s ->
           Task.on_cancel hook;
           Task.cancel_scope s;

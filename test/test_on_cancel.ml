@@ -61,7 +61,7 @@ let checkpoints =
     ("yields", fun () -> Task.blocking unit);
   ]
 
-(* The [Cancelled] is the body's, whoever tells the hook. *)
+(* The [Cancelled] is the body's, not the hook's. *)
 let hooks_take_nothing () =
   let tries = [ 1; 2; 3 ] in
   let in_a_scope hook =
@@ -114,7 +114,7 @@ let handlers_take_nothing () =
     [ 1; 2; 3 ];
   check_int "called" 3 (Atomic.get called)
 
-(* The strand beneath holds the lock that the hook wants: it is told, lets go, and the hook goes on.
+(* The fiber beneath holds the lock that the hook wants: it is told, lets go, and the hook goes on.
    *)
 let hook_waits_for_a_lock () =
   List.iter

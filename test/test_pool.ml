@@ -310,7 +310,7 @@ let close_from_several_domains () =
     check_invalid ~mentions:[] "closed" (fun () -> Pool.run pool ignore)
   done
 
-(* Whoever comes too late is refused; whoever came in time gets its answer. *)
+(* A caller that comes too late is refused; one that came in time gets its answer. *)
 let close_beside_runs () =
   for _ = 1 to 5 do
     let pool = Pool.create ~domains:2 ~oversubscribe:true () in

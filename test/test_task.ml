@@ -15,7 +15,7 @@ let both_gives_both () = check_equal "pair" (1, "b") (Muster.both (fun () -> 1) 
 
 let both_at_every_call () = check_int "fib 20" 6765 (fib 20)
 
-(* A task runs once, whoever claims it. *)
+(* A task runs once, though several workers would claim it. *)
 let each_side_once () =
   let runs = counters 20_000 in
   for i = 0 to 9_999 do

@@ -1,4 +1,4 @@
-(* Team: every worker, every index, every slice exactly once, whoever calls. *)
+(* Team: every worker, every index, every slice exactly once, for any caller. *)
 
 open Harness
 module Pool = Muster.Pool

@@ -10,7 +10,7 @@ type job = {
   fail : int -> Outcome.failure -> unit;
   code : int;
   grain : int;
-  spent : int Atomic.t;  (** ticks of all chunks, by the strands that are through *)
+  spent : int Atomic.t;  (** ticks of all chunks, by the fibers that are through *)
   swept : int Atomic.t;  (** iterations of these chunks *)
 }
 
@@ -19,7 +19,7 @@ let job ~run ~stopped ~fail ~code ~grain =
 
 let span = Adaptive.span
 
-(* Of one strand's chunks. Two workers that add to the job's after each chunk take its cache line
+(* Of one fiber's chunks. Two workers that add to the job's after each chunk take its cache line
    from each other, and its neighbours in memory: that was 2 to 3 % of an n-body. *)
 type tally = { mutable ticks : int; mutable iterations : int }
 

@@ -11,7 +11,7 @@ let[@inline] slice n size worker =
 
    Each worker begins with its slice and takes half of the rest of it, again and again; when
    it is done it takes half of the rest of another's. A counter that all share costs 75-120
-   ns a visit; a worker's own word, on a line of its own, 10. The word is the whole state of a
+   ns an access; a worker's own word, on a line of its own, 10. The word is the whole state of a
    slice, so a compare-and-set on it needs no more proof. *)
 
 (* [start] above, [count] below, in units of [unit] indices. *)

@@ -42,7 +42,7 @@ let replace t meeting = ignore (Atomic.compare_and_set t.meeting meeting (Atomic
 (* [joined] is set in the same step, to an asynchronous exception. *)
 let rec come t joined w =
   let meeting = Atomic.get t.meeting in
-  let this = Some meeting in
+  let this = Some (meeting, w) in
   match Atomic.get meeting with
   | Met _ ->
     replace t meeting;
@@ -76,12 +76,6 @@ let rec leave meeting w =
     if Atomic.compare_and_set meeting seen state then false else leave meeting w
 
 let await t =
-  let joined = ref None and me = ref None in
-  let register w =
-    me := Some w;
-    come t joined w
-  in
-  let leave () =
-    match (!joined, !me) with Some meeting, Some w -> leave meeting w | None, _ | _, None -> false
-  in
-  Waiter.wait_or_leave register ~leave
+  let joined = ref None in
+  let leave () = match !joined with Some (meeting, w) -> leave meeting w | None -> false in
+  Waiter.wait_or_leave (come t joined) ~leave

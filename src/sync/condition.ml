@@ -25,10 +25,7 @@ let signal t = if has_waiters t then Duty.step t signalling
 let waking_all queue = (Fifo.empty, Duty.grants (Fifo.to_list queue))
 let broadcast t = if has_waiters t then Duty.step t waking_all
 
-(* An asynchronous exception (Ctrl-C) does not leave the caller without the mutex; a second one
-   does. *)
-let relock m () = if not (Mutex.is_mine m) then Mutex.relock m
-let retake m = Outcome.firmly relock m ()
+let retake m () = if not (Mutex.is_mine m) then Mutex.relock m
 
 let wait t m =
   if not (Mutex.is_mine m) then
@@ -42,4 +39,4 @@ let wait t m =
     Waiter.wait register;
     Mutex.relock m
   in
-  Outcome.on_failure wait_and_retake (fun _ -> retake m)
+  Outcome.on_failure wait_and_retake (fun _ -> Outcome.firmly retake m ())

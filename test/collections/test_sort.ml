@@ -162,7 +162,7 @@ let floats_survive_a_failure () =
 
 let unique cmp a = ignore (Ours.sort_uniq cmp a)
 
-(* Whoever sorts what: the same exception. *)
+(* The same exception on any number of domains. *)
 let same_exception ?(rounds = 10) sort () =
   let n = 30_000 in
   let input = Theirs.init n (fun i -> i * 7919 mod 32_003) in

@@ -24,7 +24,7 @@ let at_allocations n f work =
         Gc.Memprof.discard profile)
   | exception Failure _ -> work () (* OCaml 5.2 has none *)
 
-(* What the library is asked for, by whoever interrupts. *)
+(* The calls that interrupting code makes. *)
 let calls = Atomic.make 0
 let busy = Atomic.make false
 

@@ -502,15 +502,15 @@ let other_caller_leaves step () =
 
 (* A thread in two pools is one caller, of the inner one. *)
 let nested_pools () =
-  let visitors pool = Load.callers (core pool) in
+  let callers pool = Load.callers (core pool) in
   fixed 2 @@ fun outer ->
   Pool.run outer @@ fun () ->
-  check_int "outer alone" 1 (visitors outer);
+  check_int "outer alone" 1 (callers outer);
   fixed 2 @@ fun inner ->
   Pool.run inner (fun () ->
-      check_int "outer" 0 (visitors outer);
-      check_int "inner" 1 (visitors inner));
-  check_int "outer again" 1 (visitors outer)
+      check_int "outer" 0 (callers outer);
+      check_int "inner" 1 (callers inner));
+  check_int "outer again" 1 (callers outer)
 
 (* A worker that does not pause adds what it counted all the same, also in a pool that insists. *)
 let counts_of_the_busy () =
@@ -631,7 +631,7 @@ let passing_checks flag () =
   Atomic.get flag
 
 (* One resident is busy with a task that does not end, another task waits, and when there may be more residents again
-   nobody publishes anything: whoever passes a checkpoint, [within], hires. *)
+   nobody publishes anything: code that passes a checkpoint, [within], hires. *)
 let look_hires_for_what_waits pool ~start ~within =
   let blocked = Atomic.make false and go = Atomic.make false and begun = Atomic.make false in
   let block () =

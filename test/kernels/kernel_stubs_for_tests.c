@@ -389,7 +389,7 @@ static void increment(void *ctx, size_t worker, size_t start, size_t count) {
   for (size_t i = start; i < start + count; i++) a[i]++;
 }
 
-/* Plain writes, seen by whoever works on the element in the next loop. */
+/* Plain writes, seen by the worker that has the element in the next loop. */
 value kernels_rounds(value rounds) {
   long a[64] = {0};
   int wrong = 0;

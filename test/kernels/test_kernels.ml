@@ -1,4 +1,4 @@
-(* muster.h: every slice and index once, whoever calls; nothing of a call outlives it; collections do
+(* muster.h: every slice and index once, from any caller; nothing of a call outlives it; collections do
    not wait for long bodies. *)
 
 open Harness

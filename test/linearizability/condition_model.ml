@@ -1,4 +1,4 @@
-(* Conditions, by a semaphore that is made of one, a mutex and a number: whoever takes waits until
+(* Conditions, by a semaphore that is made of one, a mutex and a number: a party that takes waits until
    there is something. *)
 
 module Mutex = Muster.Mutex

@@ -1,5 +1,5 @@
 (* The deque as its users use it: an entry knows whether somebody has claimed it, and who claims it
-   has it (Promise.claim). Whoever gets a stale one from the deque goes on to the next.
+   has it (Promise.claim). A party that gets a stale one from the deque goes on to the next.
 
    Side 0 owns the deque, the others steal. With one thief, and a ring that need not grow, the deque
    is linearizable ([strict]): the owner has its newest entry, the thief the oldest, and neither finds

@@ -192,7 +192,7 @@ struct
       ("domains", now.domains_ended > now.domains_started);
     ]
 
-  (* No count may be less than it was for whoever asked before. *)
+  (* No count may be less than in an earlier answer. *)
   let wrong_stats sut ~callers =
     let before = Atomic.get sut.highest in
     let now = Pool.stats sut.pool in

@@ -252,7 +252,7 @@ let reader_before_writer ~reading () =
 
 (* {2 Lazy values} *)
 
-(* The function sees what its maker did, whoever forces first, and all see what it did. *)
+(* The function sees what its maker did, in any forcing party, and all see what it did. *)
 let forced ~force ~parties () =
   let given = ref 0 in
   let make round =

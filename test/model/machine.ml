@@ -1,5 +1,5 @@
 (* The checker cannot hold a process back, so one that would block ends here instead. What it
-   waits for is the token: whoever comes after the run can tell from it whether the process
+   waits for is the token: the verdict after the run can tell from it whether the process
    would have gone on (Model_parking.resume). *)
 
 module Sleeper = struct

@@ -1,4 +1,4 @@
-(* The condition: whoever waits for something that has been announced under the mutex goes on; and
+(* The condition: a party that waits for something that has been announced under the mutex goes on; and
    holds the mutex afterwards, cancelled or not. *)
 
 type shared = {

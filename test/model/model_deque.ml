@@ -31,7 +31,7 @@ let pop t =
   if x <> nothing then t.popped <- x :: t.popped;
   x <> nothing
 
-(* Whoever drops an entry has it in hand: see Fork.take_back. *)
+(* A party that drops an entry has it in hand: see Fork.take_back. *)
 let drop t =
   let x = t.pushed - 1 in
   if x >= 0 && not (List.mem x t.popped) then begin

@@ -1,4 +1,4 @@
-(* Deque and promise together, as Fork and Worker use them: whoever offers a task takes it
+(* Deque and promise together, as Fork and Worker use them: a party that offers a task takes it
    back or finds it done, thieves get entries that may be stale, the function runs once. *)
 
 type t = { deque : int Promise.t Deque.t; runs : int array; mutable joined : int list }

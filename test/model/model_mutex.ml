@@ -1,5 +1,5 @@
 (* The mutex: at most one party is inside, nobody waits for ever, and it is free at the end,
-   whoever was cancelled. *)
+   though some are cancelled. *)
 
 type shared = { mutex : Mutex.t; inside : int Atomic.t; mutable crowded : bool }
 
@@ -26,7 +26,7 @@ let tries s () =
     Mutex.unlock s.mutex
   end
 
-(* Whoever was cancelled may come again. *)
+(* A cancelled party may come again. *)
 let comes_again s () =
   try locks 1 s ()
   with Waiter.Cancelled as exn ->

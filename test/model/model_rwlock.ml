@@ -1,5 +1,5 @@
 (* The lock for readers and writers: a writer is alone, nobody waits for ever, and it is free at
-   the end, whoever was cancelled. *)
+   the end, though some are cancelled. *)
 
 type shared = { lock : Rwlock.t; inside : int Atomic.t; mutable crowded : bool }
 

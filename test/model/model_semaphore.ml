@@ -1,5 +1,5 @@
 (* The semaphore: no more inside than permits, nobody waits for ever, and all permits are back at
-   the end, whoever was cancelled. *)
+   the end, though some are cancelled. *)
 
 type shared = { semaphore : Semaphore.t; inside : int Atomic.t; mutable crowded : bool }
 

@@ -59,7 +59,7 @@ let all ~cancelled bodies =
 
 (* {2 A worker of its own for those that were woken}
 
-   It runs them beside the others, or whoever is done does so. *)
+   It runs them beside the others, or a party that is done does so. *)
 
 let push ready f =
   let rec again () =

@@ -1,5 +1,6 @@
-(* The waiting door without a scheduler. A party that waits is a continuation; whoever grants its
-   waiter or kills it goes on with it at once, or leaves it to others ([resume]). *)
+(* The waiting door without a scheduler. A party that waits is a continuation; the
+   party that grants its waiter or kills it goes on with it at once, or leaves it to others
+   ([resume]). *)
 
 type state = Idle | Armed of (unit, unit) Effect.Deep.continuation | Granted | Dead
 type t = state Atomic.t

@@ -36,7 +36,7 @@ let raise_in_hook () =
 
 let finalised = Atomic.make 0
 
-(* Code of the finaliser runs at any allocation of whoever collects. *)
+(* Code of the finaliser runs at any allocation of the collecting thread. *)
 let finalise () =
   let call _ =
     let a, b = both (fun () -> 1) (fun () -> 2) in

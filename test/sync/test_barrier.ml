@@ -64,7 +64,7 @@ let who_is_cancelled_leaves () =
   Task.await third;
   check_int "empty" 0 (Barrier.waiting barrier)
 
-(* Its strand has not run yet. *)
+(* Its fiber has not run yet. *)
 let cancelled_before_the_last_comes () =
   run_on 1 @@ fun () ->
   let barrier = Barrier.create 2 in
@@ -112,7 +112,7 @@ let cancelled_and_let_go_of () =
   check_bool "passed" false !passed;
   check_int "empty" 0 (Barrier.waiting barrier)
 
-(* As many go on as meet, whoever is cancelled meanwhile. *)
+(* As many go on as meet, though some are cancelled meanwhile. *)
 let all_who_count_go_on () =
   let parties = 3 in
   for _ = 1 to 200 do

@@ -121,11 +121,11 @@ let dialogues_starve_nobody capacity domains =
               let waiting = List.init others (fun _ -> waiting wait) in
               Muster.Latch.count_down gate;
               let queued = List.init others (fun _ -> Task.async had_turn) in
-              let outsider =
+              let from_outside =
                 as_domain (fun () -> Pool.run pool (fun () -> Task.await (Task.async had_turn)))
               in
               dialogue there back ~until;
-              outsider ();
+              from_outside ();
               List.iter Task.await (elsewhere @ waiting @ queued))))
 
 let dialogues () =

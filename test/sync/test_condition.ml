@@ -157,7 +157,7 @@ let signal_goes_to_the_next () =
   check_equal "the second" [ 1 ] !told;
   List.iter (fun t -> match Task.await t with () | (exception Task.Cancelled) -> ()) tasks
 
-(* Every item that was put is taken or left, whoever is cancelled. *)
+(* Every item that was put is taken or left, though some are cancelled. *)
 let cancelled_at_random () =
   let mutex = Mutex.create () and condition = Condition.create () in
   let items = ref 0 and taken = ref 0 and put = ref 0 in

@@ -1,4 +1,4 @@
-(* Lazy values: computed once, whoever forces them at once; one exception for all; a cancelled
+(* Lazy values: computed once, though many force them at once; one exception for all; a cancelled
    forcer hands over. *)
 
 open Harness

@@ -1,4 +1,4 @@
-(* The mutex: mutual exclusion, whoever asks and wherever it goes meanwhile; whose turn it is; errors;
+(* The mutex: mutual exclusion, for any holder, which may move; whose turn it is; errors;
    cancellation. *)
 
 open Harness
@@ -77,7 +77,7 @@ let in_turn () =
   List.iter Task.await tasks;
   check_equal "in turn" !came !served
 
-(* One that has it nearly always, on one worker: whoever waits must get it nevertheless, at the second time
+(* One that has it nearly always, on one worker: a waiter must get it nevertheless, at the second time
    that it is let go. *)
 let passed_over_once () =
   run_on 1 @@ fun () ->

@@ -134,7 +134,7 @@ let cancelled_writer () =
   Rwlock.unlock_read lock;
   check_bool "free" true (Rwlock.try_lock_write lock)
 
-(* Its strand has not run yet: nobody is overtaken. *)
+(* Its fiber has not run yet: nobody is overtaken. *)
 let tries_after_a_cancelled_writer () =
   run_on 1 @@ fun () ->
   let lock = Rwlock.create () in

@@ -48,7 +48,7 @@ let values () =
   check_bool "none left" false (Semaphore.try_acquire semaphore);
   check_int "none" 0 (Semaphore.get_value semaphore);
   in_domain (fun () -> Semaphore.release semaphore);
-  check_int "whoever releases" 1 (Semaphore.get_value semaphore);
+  check_int "released by another task" 1 (Semaphore.get_value semaphore);
   Semaphore.release semaphore;
   Semaphore.release semaphore;
   check_int "more than made" 3 (Semaphore.get_value semaphore)

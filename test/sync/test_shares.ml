@@ -1,4 +1,4 @@
-(* Shares of a region that wait for what the strand beneath them will do: a worker that waits serves
+(* Slices of a team call that wait for the fiber beneath them: a worker that waits serves
    other callers' regions on top of its stack, which may hold the lock that their shares want. *)
 
 open Harness

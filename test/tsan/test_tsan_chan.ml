@@ -1,5 +1,5 @@
 (* Channels and selects. Messages are blocks that their senders wrote plainly. Each message is
-   received once, whoever is cancelled meanwhile. *)
+   received once, though some are cancelled meanwhile. *)
 
 module Chan = Muster.Chan
 module Task = Muster.Task

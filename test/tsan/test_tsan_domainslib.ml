@@ -146,7 +146,7 @@ let named () =
   in
   race 100 ~before:(fun _ -> Atomic.set told false) [ make; look ]
 
-(* Whoever uses a pool that is being torn down is early enough, or told so. *)
+(* A call of a pool that is being torn down is early enough, or refused. *)
 let torn_down () =
   let make _ = T.setup_pool ~num_domains:1 () in
   let pool = ref (make ()) in

@@ -131,7 +131,7 @@ let with_core_pool f () = Core.Pool.with_ ~domains:2 ~oversubscribe:true f
 
 exception Struck of int ref
 
-(* What struck a resident is raised in whoever comes by first. *)
+(* What struck a resident is raised in the first caller that comes by. *)
 let stray pool =
   let raised = Atomic.make 0 in
   let leave round = Core.Worker.leave_stray pool (Struck (ref round)) in

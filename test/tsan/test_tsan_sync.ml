@@ -324,7 +324,7 @@ let () =
       case "mutex: domains that try" (steps 1_500 tried);
       case "mutex: tasks" (tasks 400 locked);
       case "mutex: cancelled" (cancelled 400 locked);
-      case "strand: three pools" numbered;
+      case "fiber: three pools" numbered;
       case "condition: a bounded buffer" bounded_buffer;
       case "condition: signalled without the mutex" signalled_without;
       case "condition: cancelled" condition_cancelled;

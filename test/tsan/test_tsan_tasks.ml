@@ -13,7 +13,7 @@ let rec tree cells lo hi =
   else begin
     let mid = (lo + hi) / 2 in
     ignore (Muster.both (fun () -> tree cells lo mid) (fun () -> tree cells (mid + 1) hi));
-    (* What both sides did is seen here, whoever ran them. *)
+    (* The writes of both sides are seen here, on any worker. *)
     cells.(mid) <- cells.(mid) + 1;
     cells.(hi) <- cells.(hi) + 1
   end

@@ -120,7 +120,7 @@ let asks_if_one_is_missing () =
   check_int "asks" (Bool.to_int (residents < allowed)) !asked;
   check_int "is watched" (Bool.to_int (counted_on && likely < 1)) !watches
 
-(* Whoever awaits a task may run it in place, and leaves its entry. *)
+(* A worker that awaits a task may run it in place, and leaves its entry. *)
 let entries_are_forgotten ~by_owner ~at_once () =
   let pool = make_pool ~residents:0 ~allowed:0 () in
   let w = (Place.workers pool).(0) in
@@ -134,7 +134,7 @@ let entries_are_forgotten ~by_owner ~at_once () =
   done
 
 (* What is due while somebody sleeps runs there, as a signal's handler would. The event has come first,
-   so it is not lost; and a cancellation is for one strand alone, no other gets it instead. *)
+   so it is not lost; and a cancellation is for one fiber alone, no other gets it instead. *)
 let cancelled_after_the_grant () =
   let wait_with_handler raised =
     Waiter.wait (fun waiter ->

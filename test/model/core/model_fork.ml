@@ -1,5 +1,5 @@
 (* Fork-join and tasks in the workers' own loop. Each function runs once, the join ends, and
-   whoever could do what lies there does not sleep. *)
+   a worker that could do what lies there does not sleep. *)
 
 open Slot
 open Place

@@ -1,4 +1,4 @@
-(* A stop reaches whoever waits on behalf of a task, from the task itself or a scope around it,
+(* A stop reaches the waiters of a task, from the task itself or a scope around it,
    once; what comes too late finds it done. *)
 
 type t = {
@@ -42,7 +42,7 @@ let look t () =
   let before = Cancellation.is_stopped t.task in
   if before && not (Cancellation.is_stopped t.task || Promise.is_done t.task) then t.forgot <- true
 
-(* The task's own strand, which looks and ends. *)
+(* The task's own fiber, which looks and ends. *)
 let notice t i () =
   hook t i ();
   if Cancellation.is_stopped t.task then t.noticed <- i :: t.noticed;

@@ -80,7 +80,7 @@ let name_of what ~revoke parties =
   Printf.sprintf "region: a %s%s beside one that %s" (kind revoke) what
     (String.concat ", one that " (List.map spell parties))
 
-(* The caller is the visitor; the others are residents. Either all of them come, or none. *)
+(* The caller has place 0; the others are residents. Either all of them come, or none. *)
 let model ?(what = "") ?fails_with ?(prepare = ignore) ?(faults = faults) ?body ~revoke parties =
   let start () =
     let size = List.length parties + 1 in
@@ -148,12 +148,12 @@ let nested ~inner parties =
 
 let leave w = Caller.leave { w; outer = None; shown = nobody; fiber = w.own.idle }
 
-(* A visitor and a resident, each of which needs the other. *)
+(* A caller and a resident, each of which needs the other. *)
 let crossing ~revoke ~other =
   let start () =
     let pool = World.pool 2 in
     let first = call ~revoke 2 and second = call ~revoke:other 2 in
-    let visitor w =
+    let caller w =
       perform first w;
       leave w
     in
@@ -164,10 +164,10 @@ let crossing ~revoke ~other =
     let verdict () =
       Model.faults (faults first @ faults second @ World.faults pool ~asleep:[ 1 ])
     in
-    Model.{ processes = [ World.at pool 0 visitor; World.at pool 1 resident ]; verdict }
+    Model.{ processes = [ World.at pool 0 caller; World.at pool 1 resident ]; verdict }
   in
   let name =
-    Printf.sprintf "region: a %s of the visitor, a %s of a resident" (kind revoke) (kind other)
+    Printf.sprintf "region: a %s of the caller, a %s of a resident" (kind revoke) (kind other)
   in
   Model.make name start
 
@@ -198,7 +198,7 @@ let beside_another ~revoke ~other =
 
 (* {2 One who leaves} *)
 
-(* A resident calls; the visitor leaves meanwhile. *)
+(* A resident calls; the caller leaves meanwhile. *)
 let visitor_leaves ~revoke =
   let start () =
     let pool = World.pool 2 in
@@ -207,11 +207,11 @@ let visitor_leaves ~revoke =
     let is_there () = Atomic.get (workers pool).(0).owner <> 0 in
     let verdict () =
       Model.faults
-        ((("the visitor has not left", is_there ()) :: faults call) @ World.faults pool ~asleep:[])
+        ((("the caller has not left", is_there ()) :: faults call) @ World.faults pool ~asleep:[])
     in
     Model.{ processes; verdict }
   in
-  Model.make (Printf.sprintf "region: a %s, the visitor leaves" (kind revoke)) start
+  Model.make (Printf.sprintf "region: a %s, the caller leaves" (kind revoke)) start
 
 (* A resident leaves for good; so there is nobody whom a broadcast could reach. *)
 let resident_leaves () =

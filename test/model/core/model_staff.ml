@@ -11,7 +11,7 @@ let make ?(tasks = 1) ~hire ~residents () =
   let pool = World.pool 2 ~residents ~hire ~calls:false in
   { pool; runs = Array.make tasks 0; left = false; refused = false }
 
-(* [ends]: whoever runs it does nothing more, which saves many orders. *)
+(* [ends]: the worker that runs it does nothing more, which saves many orders. *)
 let task ?(ends = true) t i =
   let f () =
     t.runs.(i) <- t.runs.(i) + 1;

@@ -49,7 +49,7 @@ let ending f =
 
 let waits wait t = t.endings <- ending (fun () -> wait (register t)) :: t.endings
 
-(* Whoever was told may wait once more, for something that is there, and is not told again. *)
+(* A fiber that was told may wait once more, for something that is there, and is not told again. *)
 let waits_again t =
   waits Waiter.wait t;
   Atomic.set t.slot Event;

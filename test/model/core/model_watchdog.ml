@@ -79,7 +79,7 @@ let helping name comes =
 
 (* {2 Its own caller} *)
 
-let no_visitor t = Atomic.set (workers t.pool).(0).owner 0
+let no_caller t = Atomic.set (workers t.pool).(0).owner 0
 let waits_outside t () = Caller.wait t.task
 
 let sends_and_waits t () =
@@ -94,7 +94,7 @@ let relieves t () =
 let look t w =
   match owned_place () with Some found when found == w -> () | Some _ | None -> t.lost <- true
 
-(* The visitor, whose place storage shows. It is process 0. *)
+(* The caller, whose place storage shows. It is process 0. *)
 let stays t () = look t (workers t.pool).(0)
 
 let leaves_the_pool t () =
@@ -133,17 +133,17 @@ let faults ?(runs = 1) ~stays t =
 
 let waits_for_ever waiters = ("a waiter sleeps for ever", List.exists Atomic.is_blocked waiters)
 
-let model ?(extra = 0) ?(one_domain = []) ?(waiters = []) ?(visitor = false) ?(stays = false) ?runs
+let model ?(extra = 0) ?(one_domain = []) ?(waiters = []) ?(caller = false) ?(stays = false) ?runs
     name parties =
   let start () =
     let t = make ~extra ~residents:1 () in
     Atomic.set is_watched true;
     Atomic.ignore_sharing is_watched;
-    if not visitor then no_visitor t;
+    if not caller then no_caller t;
     Compat.one_domain := one_domain;
-    if visitor then Compat.set_of 0 here (workers t.pool).(0);
+    if caller then Compat.set_of 0 here (workers t.pool).(0);
     let verdict () =
-      if stays then no_visitor t;
+      if stays then no_caller t;
       Model.faults (waits_for_ever waiters :: faults ?runs ~stays t)
     in
     Model.{ processes = parties t; verdict }
@@ -157,13 +157,13 @@ let quick =
     leaving "a dismissed resident goes to sleep" (sleeps 1) ~residents:1;
     helping "a task in a deque is stuck" offers;
     model "one waits outside" ~waiters:[ 0 ] (fun t -> [ sends_and_waits t; relieves t ]);
-    model "it comes, another of its domain leaves" ~visitor:true ~extra:1 ~one_domain:[ 0; 1 ]
+    model "it comes, another of its domain leaves" ~caller:true ~extra:1 ~one_domain:[ 0; 1 ]
       (fun t ->
         Inbox.push t.pool.inbox (Promise.any t.task);
         [ leaves_the_pool t; relieves t ]);
-    model "one comes, another of its domain leaves" ~runs:0 ~visitor:true ~extra:1
+    model "one comes, another of its domain leaves" ~runs:0 ~caller:true ~extra:1
       ~one_domain:[ 0; 1 ] (fun t -> [ leaves_the_pool t; calls t ]);
-    model "two come beside a third of their domain" ~runs:0 ~visitor:true ~stays:true ~extra:2
+    model "two come beside a third of their domain" ~runs:0 ~caller:true ~stays:true ~extra:2
       ~one_domain:[ 0; 1; 2 ] (fun t -> [ ignore; is_unshown t 2; is_unshown t 3 ]);
   ]
 

@@ -5,7 +5,7 @@ open Place
 
 let claim w = Atomic.set w.owner (10 + w.index)
 
-(** Residents in places 1 to [residents] (all but place 0 if not given), a visitor in place 0,
+(** Residents in places 1 to [residents] (all but place 0 if not given), a caller in place 0,
     [extra] callers in the places after [size]. They are there, or absent, when the processes begin. Without [watch] the
     watchdog is there. Without [calls], calling a worker up takes no step. *)
 let pool ?(hire = ignore) ?watch ?(extra = 0) ?(calls = true) ?residents size =
