@@ -70,7 +70,7 @@ let steps =
     ("a fork that is quiet", fun () -> ignore (fib 25));
     ("async", fun () -> ignore (Task.async ignore));
     ("await", fun () -> Task.await (Task.async ignore));
-    ( "await of what is done",
+    ( "await of a task that has ended",
       let t = Task.async ignore in
       fun () -> Task.await t );
     ( "chunk",
@@ -282,7 +282,7 @@ let told_by_two () =
             if Atomic.get go < 2 then Domain.cpu_relax ()
           done;
           Task.cancel t;
-          if Chan.try_send c () then Alcotest.fail "sent to one who is cancelled"
+          if Chan.try_send c () then Alcotest.fail "sent to a cancelled receiver"
         in
         ignore (both stops stops);
         check_cancelled "await" (fun () -> Task.await t)

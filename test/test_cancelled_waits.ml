@@ -397,7 +397,7 @@ let told_before_the_waits () =
   let barrier = Barrier.create 2 in
   let alone () =
     match Task.with_deadline 0.01 (fun () -> Barrier.await barrier) with
-    | () -> Alcotest.fail "a meeting with one who left"
+    | () -> Alcotest.fail "a meeting with a party that left"
     | exception Task.Deadline_exceeded -> ()
   in
   check "barrier" (fun () -> Barrier.await barrier) alone;

@@ -267,7 +267,7 @@ let () =
           case "an exception cancels nothing to its left"
             (on_each_count left_subtree_is_not_cancelled);
         ] );
-      ( "who has ended",
+      ( "ends and skips",
         [
           case "a call that raises waits for every branch that began"
             (on_each_count join_waits_for_every_child);

@@ -91,7 +91,7 @@ let deadlines_in_rows () =
     Thread.delay 0.15;
     let domain, seconds = Task.await task in
     if domain = (Domain.self () :> int) && seconds < 0.14 then
-      failf "who waits outside took it after %.0f ms" (seconds *. 1e3)
+      failf "the waiter outside took it after %.0f ms" (seconds *. 1e3)
   in
   for _ = 1 to 5 do
     round ()

@@ -291,19 +291,19 @@ let sharing =
         in
         ignore (Task.parallel_find ~chunk_size:1 ~start ~finish ~body pool))
   in
-  [ case "few that have become long" (on_pools [ 1; 3 ] few_that_have_become_long) ]
+  [ case "a few iterations that became long are shared" (on_pools [ 1; 3 ] few_that_have_become_long) ]
 
 let cases =
   List.concat_map properties [ 0; 1; 3; 7 ]
   @ [
-      case "reductions bracket as Domainslib's, 0" (reductions_bracket_as_domainslib 0);
-      case "reductions bracket as Domainslib's, 3" (reductions_bracket_as_domainslib 3);
-      case "scans bracket as Domainslib's, 0" (scans_bracket_as_domainslib 0);
-      case "scans bracket as Domainslib's, 1" (scans_bracket_as_domainslib 1);
-      case "scans bracket as Domainslib's, 7" (scans_bracket_as_domainslib 7);
+      case "reductions bracket as Domainslib's, num_domains 0" (reductions_bracket_as_domainslib 0);
+      case "reductions bracket as Domainslib's, num_domains 3" (reductions_bracket_as_domainslib 3);
+      case "scans bracket as Domainslib's, num_domains 0" (scans_bracket_as_domainslib 0);
+      case "scans bracket as Domainslib's, num_domains 1" (scans_bracket_as_domainslib 1);
+      case "scans bracket as Domainslib's, num_domains 7" (scans_bracket_as_domainslib 7);
       case "a loop that raises ends after its bodies"
         (on_pools [ 1; 3 ] (in_all_ways waits_for_its_bodies));
-      case "a failure beside a cancellation" (on_pools [ 1; 3 ] failure_beside_a_cancellation);
+      case "a failure is raised beside a cancellation" (on_pools [ 1; 3 ] failure_beside_a_cancellation);
       case "short loops and tasks are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
     ]
 
@@ -321,4 +321,4 @@ let all_begin_at_once workers =
         Task.parallel_for_reduce ~start ~finish ~body pool (fun () () -> ()) ());
     check "find" (fun f -> ignore (Task.parallel_find ~start ~finish ~body:(nothing f) pool))
   in
-  case "all begin at once" (fun () -> with_pool (workers - 1) each)
+  case "dear iterations begin at once" (fun () -> with_pool (workers - 1) each)

@@ -68,7 +68,7 @@ let refuses_work_when_torn_down () =
     check_raises what (Invalid_argument "pool already torn down") (fun () -> ignore (f ()))
   in
   let start = 0 and finish = 9 in
-  refuses "run" (fun () -> Task.run pool (fun () -> 1));
+  refuses "run gives the function's result" (fun () -> Task.run pool (fun () -> 1));
   refuses "async" (fun () -> Task.async pool (fun () -> 1));
   refuses "await" (fun () -> Task.await pool ended);
   refuses "get_num_domains" (fun () -> Task.get_num_domains pool);
@@ -208,21 +208,21 @@ let cases =
     case "a pool of any number works" any_number_will_do;
     case "a seed's numbers go on as with Domainslib" random_goes_on_as_after_domains;
     case "pools are found by name" is_found_by_name;
-    case "the older of two of a name may go first" the_older_one_may_go_first;
+    case "of two pools of one name the older may end first" the_older_one_may_go_first;
     case "a pool torn down refuses work" refuses_work_when_torn_down;
-    case "teardown in a task of a run, 0" (run_tears_down_for_its_task 0);
-    case "teardown in a task of a run, 1" (run_tears_down_for_its_task 1);
-    case "teardown waits, 0" (waits_for_tasks_that_nobody_awaits 0);
-    case "teardown waits, 1" (waits_for_tasks_that_nobody_awaits 1);
-    case "teardown waits, 7" (waits_for_tasks_that_nobody_awaits 7);
-    case "no task tears its pool down" is_not_torn_down_by_its_own_task;
-    case "the code of run does, 0" (is_torn_down_in_run 0);
-    case "the code of run does, 1" (is_torn_down_in_run 1);
-    case "the code of run does, 3" (is_torn_down_in_run 3);
+    case "a task of a run tears its pool down, num_domains 0" (run_tears_down_for_its_task 0);
+    case "a task of a run tears its pool down, num_domains 1" (run_tears_down_for_its_task 1);
+    case "teardown waits for unawaited tasks, num_domains 0" (waits_for_tasks_that_nobody_awaits 0);
+    case "teardown waits for unawaited tasks, num_domains 1" (waits_for_tasks_that_nobody_awaits 1);
+    case "teardown waits for unawaited tasks, num_domains 7" (waits_for_tasks_that_nobody_awaits 7);
+    case "a task outside of run cannot tear its pool down" is_not_torn_down_by_its_own_task;
+    case "the function of run tears its pool down, num_domains 0" (is_torn_down_in_run 0);
+    case "the function of run tears its pool down, num_domains 1" (is_torn_down_in_run 1);
+    case "the function of run tears its pool down, num_domains 3" (is_torn_down_in_run 3);
     case "a pool being torn down refuses work" refuses_work_while_it_is_torn_down;
-    case "run" (on_pools [ 0; 1; 7 ] runs);
-    case "run in run" (on_pools [ 0; 1; 7 ] runs_in_itself);
-    case "two pools, 0 and 0" (pools_run_in_each_other (0, 0));
-    case "two pools, 1 and 0" (pools_run_in_each_other (1, 0));
-    case "two pools, 2 and 3" (pools_run_in_each_other (2, 3));
+    case "run gives the function's result" (on_pools [ 0; 1; 7 ] runs);
+    case "run within run" (on_pools [ 0; 1; 7 ] runs_in_itself);
+    case "two pools run in each other, num_domains 0 and 0" (pools_run_in_each_other (0, 0));
+    case "two pools run in each other, num_domains 1 and 0" (pools_run_in_each_other (1, 0));
+    case "two pools run in each other, num_domains 2 and 3" (pools_run_in_each_other (2, 3));
   ]

@@ -129,7 +129,7 @@ let on = on_pools [ 0; 1; 7 ]
 
 let cases =
   [
-    case "fork and join" (on forks);
+    case "tasks fork and join" (on forks);
     agrees ~inside:true 0;
     agrees ~inside:true 1;
     agrees ~inside:true 7;
@@ -140,7 +140,7 @@ let cases =
     case "everything works below a C callback" (on below_c);
     case "everything works in a task below a C callback" (on in_a_task_below_c);
     case "everything works below another effect handler" (on below_a_handler);
-    case "a promise may have many who await it" (on is_awaited_by_many);
-    case "exceptions come out at each await" (on exceptions_come_out_where_awaited);
+    case "many may await one promise" (on is_awaited_by_many);
+    case "each await raises the exception" (on exceptions_come_out_where_awaited);
     case "backtraces lead to the origin" (on backtraces_lead_to_the_origin);
   ]

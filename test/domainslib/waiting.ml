@@ -158,7 +158,7 @@ let bodies_that_waited_may_raise pool =
       Task.parallel_for ~chunk_size:1 pool ~start:0 ~finish:30 ~body);
   let at_once = Atomic.get ended in
   check_int "ended of those that began" (Atomic.get begun) at_once;
-  check_bool "who was waited for" true (at_once > 0)
+  check_bool "at once" true (at_once > 0)
 
 let bodies_may_wait_in_loops_in_loops pool =
   let sum = Atomic.make 0 in
@@ -306,21 +306,21 @@ let suspending =
   let on = on_pools [ 0; 1; 7 ] in
   [
     case "bodies may wait for each other" (on bodies_may_wait_for_each_other);
-    case "so may those that reduce or search" (on bodies_of_others_may_wait);
-    case "so may those in shares" bodies_in_shares_may_wait;
-    case "what has waited is reduced in order" (on reductions_that_waited);
-    case "one waits under a deadline" (on one_waits_under_a_deadline);
+    case "bodies of reductions and searches may wait" (on bodies_of_others_may_wait);
+    case "bodies in other workers' halves may wait" bodies_in_shares_may_wait;
+    case "results of bodies that waited are reduced in order" (on reductions_that_waited);
+    case "a body waits under a deadline" (on one_waits_under_a_deadline);
     case "a body may raise after it has waited" (on bodies_that_waited_may_raise);
     case "bodies may wait in loops in loops" (on bodies_may_wait_in_loops_in_loops);
-    case "effects of the user's" (on other_effects);
-    case "one body holds a lock" (on one_body_at_a_time);
-    case "a body forces what another computes" (on bodies_may_force_what_another_computes);
+    case "bodies may perform the user's effects" (on other_effects);
+    case "one body at a time holds a lock" (on one_body_at_a_time);
+    case "a body forces a lazy value that another computes" (on bodies_may_force_what_another_computes);
     case "only the body that locked unlocks" (on only_who_locked_unlocks);
   ]
 
 let idle =
   [
-    case "main sleeps while it waits" main_sleeps_while_it_waits;
+    case "the main domain sleeps while it waits" main_sleeps_while_it_waits;
     case "an idle pool sleeps" idle_pools_sleep;
   ]
 

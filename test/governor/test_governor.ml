@@ -214,22 +214,22 @@ let laws =
   [
     law "one CPU is never lent" (fun ~cpus ~online:_ _ _ after ->
         after.lent >= 0 && after.lent < cpus);
-    law "who has not waited lends nothing" (fun ~cpus:_ ~online:_ before sample after ->
+    law "a pool that has not waited lends nothing" (fun ~cpus:_ ~online:_ before sample after ->
         sample.waited >= Governor.noticed || after.lent <= before.lent);
-    law "no more is lent than threads are too many" (fun ~cpus:_ ~online before sample after ->
+    law "no more CPUs are lent than threads are too many" (fun ~cpus:_ ~online before sample after ->
         match sample.runnable with
         | Some n -> after.lent - before.lent <= max 0 (n - online)
         | None -> after.lent <= before.lent + 1);
-    law "no more is taken back than is free" (fun ~cpus:_ ~online before sample after ->
+    law "no more CPUs are taken back than are free" (fun ~cpus:_ ~online before sample after ->
         match sample.runnable with
         | _ when not sample.often_halted -> true
         | Some n -> before.lent - after.lent <= max 0 (online - n)
         | None -> after.lent >= before.lent - 1);
-    law "nothing is lent where nobody is held up" (fun ~cpus:_ ~online:_ _ sample after ->
+    law "nothing is lent where collections are rare" (fun ~cpus:_ ~online:_ _ sample after ->
         sample.often_halted || after.lent = 0);
     law "patience is bounded" (fun ~cpus:_ ~online:_ _ _ after ->
         after.patience >= Governor.shortest && after.patience <= Governor.longest);
-    law "what was lent now is not taken back now" (fun ~cpus ~online before sample after ->
+    law "a CPU just lent is not taken back in the same step" (fun ~cpus ~online before sample after ->
         let again = Governor.observe ~cpus ~online after { sample with waited = 0 } in
         after.lent <= before.lent || again.lent = after.lent);
   ]

@@ -48,7 +48,7 @@ let leaving ?(late = false) name ~parties ~cancelled comers =
         let waiting = List.length (List.filter Parties.is_stuck all) in
         Model.faults
           [
-            ("who waits does not count, or who is gone does", waiting <> Barrier.waiting barrier);
+            ("a waiter does not count, or one that left does", waiting <> Barrier.waiting barrier);
             ("all have come and wait", waiting >= parties);
             ("not as many go on as meet", !passed mod parties <> 0);
           ]

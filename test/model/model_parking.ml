@@ -136,7 +136,7 @@ let mail_aside =
 
 let mail_while_one_sleeps =
   let serves = [| [ 0 ]; [ 1 ] |] in
-  model "mail for one, work for one who sleeps" serves ~kinds:2 ~left:0 (fun t ->
+  model "mail for one, work for a sleeper" serves ~kinds:2 ~left:0 (fun t ->
       asleep t 1;
       [ worker t 0; mail t ~kind:0 ~to_:0; publisher ~from:1 t 1 ])
 

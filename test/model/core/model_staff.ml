@@ -156,7 +156,7 @@ let closing_alone =
 (* It waits for what the hired one does, and for it to leave. *)
 let handler_of_who_hires =
   let faults t = [ is_left t; ("a task did not run once", t.runs.(0) <> 1) ] in
-  model ~residents:0 ~domains:1 ~faults "a handler of who hires waits for the hired" (fun t ->
+  model ~residents:0 ~domains:1 ~faults "a handler in the hiring worker waits for the hired one" (fun t ->
       no_visitor t;
       Atomic.set t.pool.closing true;
       let has_left () = Atomic.get t.pool.residents = 0 in
