@@ -77,7 +77,7 @@ let rec part t lo hi =
    follow, it would wait as a whole. So a loop has a fiber of its own there. *)
 let in_fiber f (w : Place.t) =
   let p = Promise.(make nowhere f) and records = Muster_core.Machine.backtrace_status () in
-  Run.aside w ~records (Fiber.twin w ~handled:true) Run.in_fiber (Promise.any p);
+  Run.aside w ~records (Fiber.twin w) Run.in_fiber (Promise.any p);
   Fork.wait_done p;
   Fork.result p
 

@@ -12,19 +12,11 @@
 module P = Place
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
-
 let refuse fn (pool : P.pool) () = invalid fn "pool %S is closed" pool.name
 
 (* The place that the calling thread has in the pool, though another pool is current. *)
-let own_place pool =
-  let n = P.places_in_use pool in
-  let workers = P.workers pool in
-  let rec from i =
-    if i = n then None else if P.owned workers.(i) then Some workers.(i) else from (i + 1)
-  in
-  from 0
-
-let has_place pool = Option.is_some (own_place pool)
+let own_place pool = Array.find_opt P.owned (P.workers pool)
+let has_place pool = Array.exists P.owned (P.workers pool)
 
 (* A thread that is within may use the pool to the end: closing waits for it. *)
 let refuse_late fn (pool : P.pool) =
@@ -35,23 +27,20 @@ let take w = P.claim w (Machine.thread_id ())
 (* In one pool at the same time. *)
 let most_callers = 126
 
-let rec take_from workers i =
+let rec take_from (workers : P.t array) i =
   if i = Array.length workers then P.nobody
-  else if take workers.(i) then workers.(i)
+  else if (not workers.(i).resident) && take workers.(i) then workers.(i)
   else take_from workers (i + 1)
 
 (* [nobody] if there can be no more. Nothing is allocated, and no signal looked for, after a place
    is taken. *)
 let rec take_place (pool : P.pool) =
   let workers = P.workers pool in
-  if take workers.(0) then workers.(0)
+  let w = take_from workers 0 in
+  if w != P.nobody || Array.length workers = pool.settings.regulars + most_callers - 1 then w
   else begin
-    let w = take_from workers pool.settings.regulars in
-    if w != P.nobody || Array.length workers = pool.settings.regulars + most_callers - 1 then w
-    else begin
-      P.add_place pool workers;
-      take_place pool
-    end
+    P.add_place pool workers;
+    take_place pool
   end
 
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
@@ -86,10 +75,6 @@ let go_back w ~shown ~outer =
   hide w ~shown;
   return_to outer
 
-(* What the last look saw holds for the same thread only. *)
-let arrive (w : P.t) =
-  Cpu_wait.arrive w.own.cpu_wait (Atomic.get w.owner)
-
 type visit = {
   w : P.t;
   outer : P.t option;  (** where the caller worked until then *)
@@ -101,7 +86,8 @@ let come_in (w : P.t) ~outer ~number =
   Machine.free_stacks_at_end ();
   let shown = show w in
   if Atomic.get w.away then Run.come_back w;
-  arrive w;
+  (* What the last look saw holds for the same thread only. *)
+  Cpu_wait.arrive w.own.cpu_wait (Atomic.get w.owner);
   let fiber = Fiber.within w ~number ~part_of:outer in
   leave_for_another outer;
   Some { w; outer; shown; fiber }
@@ -189,19 +175,12 @@ let finish_and_leave visit =
     leave visit;
     raise exn
 
-(* An entry that an exception has left behind counts for nobody who waits. *)
+(* An entry that an exception has left behind counts for no waiter. *)
 let waiting_for p wait =
   let over = Atomic.make false in
   let is_live () = not (Atomic.get over) in
-  match
-    wait
-      ~ready:(fun () -> Promise.is_done p)
-      ~register:(fun wake -> Promise.on_done p ~is_live wake)
-  with
-  | () -> ()
-  | exception exn ->
-    Atomic.set over true;
-    raise exn
+  let ready () = Promise.is_done p and register wake = Promise.on_done p ~is_live wake in
+  Outcome.on_failure (fun () -> wait ~ready ~register) (fun _ -> Atomic.set over true)
 
 let wait_as w p = waiting_for p (Worker.help w)
 

@@ -95,20 +95,14 @@ let reraise failures = Option.iter rethrow (Leftmost.get failures)
 
 (* {2 Switching} *)
 
-let[@inline] make (w : P.t) ~handled context home : t =
+let[@inline] above (w : P.t) ~handled context home : t =
   let beneath = w.own.fiber in
-  {
-    context;
-    home;
-    number = 0;
-    checked = false;
-    handled;
-    beneath;
-    depth = beneath.depth + 1;
-  }
+  let depth = beneath.depth + 1 in
+  { context; home; number = 0; checked = false; handled; beneath; depth }
 
-let plain (w : P.t) ~handled = make w ~handled P.uncancelled w.pool.home
-let twin (w : P.t) ~handled = { w.own.fiber with handled; beneath = w.own.fiber }
+let[@inline] make w context home = above w ~handled:true context home
+let plain (w : P.t) ~handled = above w ~handled P.uncancelled w.pool.home
+let twin (w : P.t) = { w.own.fiber with handled = true; beneath = w.own.fiber }
 
 (* The next fork must not run in place without a look, if the fiber was stopped meanwhile or the
    clock may stop it. *)
@@ -185,7 +179,7 @@ let within (w : P.t) ~number ~part_of =
   let fiber =
     match part_of with
     | None -> plain w ~handled:true
-    | Some outer -> make w ~handled:true (context outer) (home_in w.pool (home outer))
+    | Some outer -> make w (context outer) (home_in w.pool (home outer))
   in
   { fiber with number }
 

@@ -70,16 +70,16 @@ val watch : unit -> exn -> bool
 
 (** {2 Switching, by the worker at that place} *)
 
-(** A new fiber lies on top of the worker's. [handled]: its code runs under a handler of
-    [Suspend]. *)
+(** A new fiber lies on top of the worker's. Its code runs under a handler of [Suspend], unless it is
+    not [handled]. *)
 
 val plain : Place.t -> handled:bool -> t
 (** A part of nothing. *)
 
-val make : Place.t -> handled:bool -> Promise.any -> Promise.home -> t
+val make : Place.t -> Promise.any -> Promise.home -> t
 (** A task with that promise and home. *)
 
-val twin : Place.t -> handled:bool -> t
+val twin : Place.t -> t
 (** A part of the worker's fiber, with its number. *)
 
 val within : Place.t -> number:int -> part_of:Place.t option -> t
@@ -87,9 +87,6 @@ val within : Place.t -> number:int -> part_of:Place.t option -> t
 
 val switch : Place.t -> t -> unit
 (** From now on the worker runs that one. *)
-
-val put : Place.t -> t -> unit
-(** The same before a checkpoint: it does not look whether the fiber was stopped. *)
 
 val leave : t -> unit
 (** It is suspended: the calling worker runs it no longer. *)

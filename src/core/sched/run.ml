@@ -173,29 +173,21 @@ let run_task p = ignore (Promise.run p)
 let in_fiber = Compat.fibers handler run_task
 let in_fiber_of call p = Compat.match_with run_task p (handler_noting (fun it -> it.call <- call))
 
-(* The task is of the fiber's home, and no worker has begun it. If the task waits, it alone is
-   suspended, perhaps in the midst of a scope of its own. The steps are those of [aside], fewer: the
-   await is a checkpoint afterwards. *)
+(* The task is of the fiber's home. If it waits, it alone is suspended, perhaps in the midst of a
+   scope of its own. *)
 let on_top (w : P.t) p =
   refuse_endless w;
-  let before = w.own.fiber in
   Publish.leave_entry w;
-  Fiber.put w (Fiber.make w ~handled:true p before.home);
-  match in_fiber p with
-  | () -> Fiber.put (Fiber.place_after w) before
-  | exception exn ->
-    Fiber.put (Fiber.place_after w) before;
-    raise exn
+  let fiber = Fiber.make w p w.own.fiber.home in
+  aside w ~records:(Machine.backtrace_status ()) fiber in_fiber p
 
 (* A task of [nowhere] sets its context itself (Fiber.carry). *)
 let execute (w : P.t) ~records p =
   match Promise.state p with
   | Ready (_, home, _) ->
     Counts.add_task w.own.counts;
-    let fiber =
-      if home == Promise.nowhere then Fiber.plain w ~handled:true
-      else Fiber.make w ~handled:true p home
-    in
+    let is_nowhere = home == Promise.nowhere in
+    let fiber = if is_nowhere then Fiber.plain w ~handled:true else Fiber.make w p home in
     aside w ~records fiber in_fiber p
   | Running _ | Returned _ | Raised _ -> ()
 

@@ -57,7 +57,7 @@ let waits_again t =
 
 let helps t body =
   World.at t.pool 0 (fun w ->
-      Fiber.put w (Fiber.make w ~handled:false t.context w.pool.home);
+      Fiber.put w (Fiber.above w ~handled:false t.context w.pool.home);
       body t)
 
 (* As a task under the worker's handler, so that it is suspended. *)
