@@ -192,23 +192,28 @@ let wait_as w p = waiting_for p (Worker.help w)
    One more, while the one before has yet to be raised, ends the call, and the fiber goes on by
    itself. *)
 
-let rec to_the_end call p ~wait step =
+let rec to_the_end call p ~put_back ~wait step =
   match step () with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
+    put_back ();
     if Promise.claim p || not (Run.strike call failure) then Outcome.raise failure;
-    to_the_end call p ~wait wait
+    to_the_end call p ~put_back ~wait wait
 
 let in_fiber fiber f (w : P.t) =
   let call = Run.call w and p = Promise.(make nowhere (fun () -> f w)) in
+  let beneath = w.own.fiber in
+  let put_back () = Fiber.switch w beneath in
   let wait () = if not (Promise.is_done p) then wait_as w p in
   let start () =
-    Run.aside w ~records:(Machine.backtrace_status ()) fiber (Run.in_fiber_of call) p;
+    Fiber.switch w fiber;
+    Run.in_fiber_of call p;
+    put_back ();
     wait ()
   in
   Counts.add_task w.own.counts;
-  to_the_end call p ~wait start;
+  to_the_end call p ~put_back ~wait start;
   Option.iter Outcome.raise (Run.take_strike call);
   Promise.result p
 

@@ -88,6 +88,9 @@ val within : Place.t -> number:int -> part_of:Place.t option -> t
 val switch : Place.t -> t -> unit
 (** From now on the worker runs that one. *)
 
+val put : Place.t -> t -> unit
+(** The same before a checkpoint: it does not look whether the fiber was stopped. *)
+
 val leave : t -> unit
 (** It is suspended: the calling worker runs it no longer. *)
 

@@ -174,12 +174,17 @@ let in_fiber = Compat.fibers handler run_task
 let in_fiber_of call p = Compat.match_with run_task p (handler_noting (fun it -> it.call <- call))
 
 (* The task is of the fiber's home. If it waits, it alone is suspended, perhaps in the midst of a
-   scope of its own. *)
+   scope of its own. The steps are those of [aside], fewer: the await is a checkpoint afterwards. *)
 let on_top (w : P.t) p =
   refuse_endless w;
+  let before = w.own.fiber in
   Publish.leave_entry w;
-  let fiber = Fiber.make w p w.own.fiber.home in
-  aside w ~records:(Machine.backtrace_status ()) fiber in_fiber p
+  Fiber.put w (Fiber.make w p before.home);
+  match in_fiber p with
+  | () -> Fiber.put (Fiber.place_after w) before
+  | exception exn ->
+    Fiber.put (Fiber.place_after w) before;
+    raise exn
 
 (* A task of [nowhere] sets its context itself (Fiber.carry). *)
 let execute (w : P.t) ~records p =
