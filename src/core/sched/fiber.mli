@@ -70,8 +70,8 @@ val watch : unit -> exn -> bool
 
 (** {2 Switching, by the worker at that place} *)
 
-(** A new fiber lies on top of the worker's. Its code runs under a handler of [Suspend], unless it is
-    not [handled]. *)
+(** A new fiber lies on top of the worker's. Its code runs under a handler of [Suspend], unless it
+    is not [handled]. *)
 
 val plain : Place.t -> handled:bool -> t
 (** A part of nothing. *)
