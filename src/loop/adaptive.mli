@@ -1,10 +1,9 @@
 (** Whether a loop is worth sharing: the one place that decides.
 
-    Nobody knows beforehand what an iteration costs, and the remembered cost of a function (Site)
-    may be wrong for this call. So a loop that seems too short stays with its caller, which looks at
-    the clock after 1, 3, 7, 15 … iterations, and at least every six microseconds. Once the rest is
-    worth it, the rest is shared. So a loop that was cheap so far and turns dear is shared before it
-    has done more than twice the iterations that were cheap.
+    The remembered cost of a function (Site) may be wrong for this call. So a loop that seems too
+    short stays with its caller, which looks at the clock after 1, 3, 7, 15 … iterations, and at
+    least every six microseconds. Once the rest is worth it, the rest is shared: before twice the
+    iterations are done that were cheap.
 
     A worker that has offered enough already looks at no clock in the first
     {!Tuning.max_unmeasured} iterations: a loop below a loop that was handed out costs what its
@@ -33,10 +32,8 @@ val is_trusted : int -> n:int -> bool
 val alone : ?min_rest:int -> int -> n:int -> (int -> int -> bool) -> int
 (** [alone code ~n go] runs iterations [0] to [n - 1] on the caller, in growing chunks: [go k m]
     runs [m] of them from [k] on, and tells whether to go on. The result is the number of iterations
-    that are done: less than [n] if the rest is worth sharing, and [n] if [go] has ended it. The
-    time of an iteration is remembered. [min_rest] (default {!Tuning.min_moved}) is the least time
-    in ticks that the rest must last to be shared. It passes checkpoints, so it may raise. An
-    exception of [go] goes on. *)
+    that are done: less than [n] if the rest is worth sharing, that is if it lasts [min_rest] ticks
+    (default {!Tuning.min_moved}), and [n] if [go] has ended it. It passes checkpoints. *)
 
 (** {2 Trials}
 

@@ -1,7 +1,6 @@
 module Machine = Muster_core.Machine
 module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
-module Outcome = Muster_core.Outcome
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
 
@@ -11,23 +10,12 @@ let check_grain fn = function
 
 (* {2 Sharing} *)
 
-(* No other chunk has an index between its bounds, so its first one tells which event is
-   leftmost. *)
-let keep_first first body lo hi =
-  match body lo hi with
-  | None -> ()
-  | Some v -> Leftmost.note first lo (Ok v)
-  | exception exn -> Leftmost.note first lo (Error (Outcome.caught exn))
-
 let failure_of first () =
   match Leftmost.get first with Some (Error failure) -> Some failure | Some (Ok _) | None -> None
 
 let shared ?(grain = 1) code lo hi body =
   let first = Leftmost.create () in
-  let run = keep_first first body and stopped = Leftmost.stops first in
-  let fail i failure = Leftmost.note first i (Error failure) in
-  Fiber.raising (failure_of first) (fun () ->
-      Range.share (Range.job ~run ~stopped ~fail ~code ~grain) lo hi);
+  Fiber.raising (failure_of first) (fun () -> Range.share ~code ~grain body first lo hi);
   Option.bind (Leftmost.get first) Result.to_option
 
 (* {2 for} *)

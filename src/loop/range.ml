@@ -1,21 +1,18 @@
 module Machine = Muster_core.Machine
 module Place = Muster_core.Place
 module Fiber = Muster_core.Fiber
+module Leftmost = Muster_core.Leftmost
 module Outcome = Muster_core.Outcome
 module Sleep = Muster_core.Sleep
 
-type job = {
-  run : int -> int -> unit;
-  stopped : int -> bool;
-  fail : int -> Outcome.failure -> unit;
+type 'a job = {
+  body : int -> int -> 'a option;
+  first : ('a, Outcome.failure) result Leftmost.t;
   code : int;
   grain : int;
   spent : int Atomic.t;  (** ticks of all chunks, by the fibers that are through *)
   swept : int Atomic.t;  (** iterations of these chunks *)
 }
-
-let job ~run ~stopped ~fail ~code ~grain =
-  { run; stopped; fail; code; grain; spent = Atomic.make 0; swept = Atomic.make 0 }
 
 let span = Adaptive.span
 
@@ -30,9 +27,19 @@ type guess = {
   whole : bool;  (** a part of a coarse loop that was handed out, and has not begun *)
 }
 
+let fail job lo exn = Leftmost.note job.first lo (Error (Outcome.caught exn))
+
+(* No other chunk has an index between its bounds, so its first one tells which event is
+   leftmost. *)
+let run job lo hi =
+  match job.body lo hi with
+  | None -> ()
+  | Some v -> Leftmost.note job.first lo (Ok v)
+  | exception exn -> fail job lo exn
+
 let measured job mine lo hi =
   let since = Machine.ticks () in
-  job.run lo hi;
+  run job lo hi;
   let ticks = Machine.ticks () - since and iterations = span lo hi + 1 in
   mine.ticks <- mine.ticks + ticks;
   mine.iterations <- mine.iterations + iterations;
@@ -71,9 +78,9 @@ let rec sweep job guess lo hi =
   ignore (Atomic.fetch_and_add job.swept mine.iterations)
 
 and sweep_on job mine guess lo hi =
-  if not (job.stopped lo) then
+  if not (Leftmost.stops job.first lo) then
     match Adaptive.checkpoint () with
-    | exception exn -> job.fail lo (Outcome.caught exn)
+    | exception exn -> fail job lo exn
     | () -> sweep_at job mine (Fiber.place ()) guess lo hi
 
 and sweep_at job mine w guess lo hi =
@@ -142,11 +149,12 @@ let wake_for_row (w : Place.t) rest =
   end
 
 (* The time of all chunks is remembered: one of them may have had a long iteration. *)
-let share job lo hi =
-  let cost = Site.cost job.code in
+let share ~code ~grain body first lo hi =
+  let job = { body; first; code; grain; spent = Atomic.make 0; swept = Atomic.make 0 } in
+  let cost = Site.cost code in
   let sweep_all () = sweep job { cost; last = 0; whole = false } lo hi in
   Muster_core.Pool.with_current ~in_place:sweep_all (fun w ->
       wake_for_row w (Site.estimate cost (span lo hi + 1));
       sweep_all ();
       let iterations = Atomic.get job.swept in
-      if iterations > 0 then ignore (Site.learn job.code ~ticks:(Atomic.get job.spent) ~iterations))
+      if iterations > 0 then ignore (Site.learn code ~ticks:(Atomic.get job.spent) ~iterations))

@@ -9,22 +9,18 @@
     iterations behind it would wait for it. So coarse iterations are all handed out before the first
     one begins, by halves: the largest are stolen first. *)
 
-type job
-
-val job :
-  run:(int -> int -> unit) ->
-  stopped:(int -> bool) ->
-  fail:(int -> Muster_core.Outcome.failure -> unit) ->
+val share :
   code:int ->
   grain:int ->
-  job
-(** [run lo hi] runs a chunk, bounds included; it keeps its exceptions. [stopped i] tells whether
-    the result is already known left of index [i]. [fail] keeps the exception of a checkpoint. The
-    cost of an iteration is remembered under [code] (Site). Parts of fewer than [grain] iterations
-    are not cut. *)
-
-val share : job -> int -> int -> unit
-(** Sweeps the range from one index to another, bounds included, with all workers that are free. *)
+  (int -> int -> 'a option) ->
+  ('a, Muster_core.Outcome.failure) result Muster_core.Leftmost.t ->
+  int ->
+  int ->
+  unit
+(** [share ~code ~grain body first lo hi] sweeps [lo] to [hi] with all workers that are free. [body]
+    runs a chunk, bounds included; what it finds or raises is noted in [first], and no chunk right
+    of that begins. The cost of an iteration is remembered under [code] (Site). Parts of fewer than
+    [grain] iterations are not cut. *)
 
 (** {2 For loops that cut their work themselves} *)
 

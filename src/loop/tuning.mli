@@ -1,0 +1,143 @@
+(** Every threshold of the loops, the collections, the kernels and Domainslib's loops, each with its
+    unit, its reason and the measurement behind it. Times are in ticks (Machine.ticks). *)
+
+(** {2 Sharing} *)
+
+val min_shared : int
+(** The least work that is shared. On a machine whose CPUs are far from each other (a virtual one,
+    where a wake takes 20 us) a loop of 10 us of which one iteration is half ran 1.2 times as long
+    when it was shared. *)
+
+val min_moved : int
+(** The least work that a caller who runs it alone gives away after all. *)
+
+val min_waking : int
+(** The least work for which a sleeping worker is woken. On that machine a loop of 50 us after a
+    pause ran 1.35 times as long when it was shared. *)
+
+val chunk : int
+(** How long a chunk lasts: 1 % of it is some five looks around. *)
+
+val coarse : int
+(** A chunk that lasts so long is no longer cut. *)
+
+val window : int
+(** So long may loops that begin after one another count as one: by then a worker that was woken for
+    them has come. *)
+
+(** {2 Looks at the clock} *)
+
+val tiny : int
+(** A cost that is remembered as shorter than this is trusted to be short if the last such call of
+    this domain began less than a moment ago: then it reads the clock once. *)
+
+val moment : int
+
+val max_extrapolation : int
+(** How many times as long as the measured part the rest may be believed to last: one iteration of
+    many may be long by chance. *)
+
+val chunk_growth : int
+(** Chunks grow so until one lasts so long. A look takes 10 to 25 ns. With a growth of 3 the looks
+    around 10 trivial iterations take 15 ns less, but 50 dear iterations after 50 cheap ones are not
+    shared. *)
+
+val between_looks : int
+
+val max_unmeasured : int
+(** So many iterations are run without a look by a worker that has offered enough already. *)
+
+val between_checkpoints : int
+(** The least time between two checkpoints of a loop that stays with its caller. *)
+
+(** {2 Counts of iterations} *)
+
+val few_unknown : int
+(** So few of unknown cost are shared at once, as each may be a job of its own; of more, the caller
+    tries the first. *)
+
+val first_of_search : int
+(** The caller of a search looks at so many before it asks others: the search may end there. *)
+
+val growth : int
+(** A chunk is at most so many times as long as the one before: the remembered cost may be a poor
+    guess for the rest. *)
+
+val leaves : int
+(** The most leaves of a reduction whose caller gives no grain. *)
+
+(** {2 Teams} *)
+
+val min_region : int
+(** More than a region costs; and a wake-up for each worker that sleeps. *)
+
+val min_region_waking : int
+
+val min_stolen : int
+(** Shorter work is not worth a thief's trip. *)
+
+val units_each : int
+(** Units of each worker: not so many that the last ones keep others waiting. *)
+
+val first_block : int
+(** Indices between two looks of a slice: they grow with the work that has been done. *)
+
+val longest_block : int
+
+val first_touch : int
+(** Elements of an array whose memory all workers touch first. Half a megabyte: some 100 us for one
+    worker, where a region takes a few, or 25 for each worker that sleeps. *)
+
+val short_result : int
+(** Of a result so short, each element may be a job of its own. Two such arrays cost less than the
+    shortest loop that is shared. *)
+
+val blocks : int
+(** The blocks of a scan, and of groups, at most. *)
+
+val shortest_leaf : int
+(** Elements of a leaf of a fold, at least: it is a loop, and a branch of the tree costs as much as
+    some turns of it. *)
+
+val insertion : int
+(** Ranges of this length are sorted by insertion; runs of this length are merged without a cut. *)
+
+val longest_merge : int
+
+val first_room : int
+(** The elements for which there is room at first, where there may be a few of many. *)
+
+val one_block : int
+(** Longer arrays are scanned in blocks, with two calls of the operation for each element. *)
+
+(** {2 Lists} *)
+
+val walked : int
+(** To walk past so many elements takes so long, in ticks. A function that takes no longer gains
+    nothing from a second worker, which waits for the same cells. *)
+
+val walk : int
+
+val few : int
+(** So many elements of a list are done without a look if they are trusted to take less than
+    [short]. *)
+
+val short : int
+
+val long_comparison : int
+(** A list whose first comparison takes longer is sorted as an array, which can be shared. *)
+
+val worth_a_block : int
+(** Elements of a sequence that take longer are worth to be read in blocks. *)
+
+val longest_piece : int
+(** Elements of a piece, or of a block of a sequence: longer ones would do the caches no good. *)
+
+val first_pieces : int
+(** Pieces of a list's first block. *)
+
+(** {2 Kernels} *)
+
+val long_body : int
+(** A C body of so long runs without the domain lock: a collection beside one of 10 ms waits 0.04 ms
+    then, and not 10. An empty region takes 590 ns without the lock, and 200 with it. *)
