@@ -1,13 +1,10 @@
 (* The way to sleep, the wakes, and the arrival of one more resident.
 
-   A worker is active, searching, or asleep.
-
-   - An active worker runs a task.
-   - A worker that finds nothing is counted in [searching]. It looks again for a while: some pauses
-     of the CPU, then [patience] with a yield to the kernel after each look.
-   - Then it announces its sleep (Parking), takes itself off [searching], looks once more, and
-     sleeps. A resident that nobody wakes for [idle_ms] leaves (Resident). A caller wakes every
-     [signal_ms], as a signal does not end its sleep by itself, and sleeps on.
+   A worker is active, searching, or asleep. An active worker runs a task. One that finds nothing is
+   counted in [searching], and looks again for a while: some pauses of the CPU, then [patience] with
+   a yield to the kernel after each look. Then it announces its sleep (Parking), takes itself off
+   [searching], looks once more, and sleeps. A resident that nobody wakes for [idle_ms] leaves
+   (Resident). A caller wakes every [signal_ms], as a signal does not end its sleep by itself.
 
    A publisher wakes one sleeper, and only if nobody is searching: a searcher finds the task. When a
    worker takes a task and more are left, it wakes the next one. So a burst of tasks wakes workers
@@ -19,9 +16,9 @@
    for a reason of its own: it takes nothing from others, has to leave, or was struck by an
    exception. A worker that was woken for a task and has no time for it wakes another ([pass_on]).
 
-   If nobody sleeps, the publisher asks for one more resident where one is missing: fewer are there
-   than the load controller allows. If the controller allows fewer than the pool's tasks may count
-   on, the publisher starts the watchdog instead (Watchdog).
+   If nobody sleeps, the publisher asks for one more resident where fewer are there than the load
+   controller allows. If the controller allows fewer than the pool's tasks may count on, the
+   publisher starts the watchdog instead (Watchdog).
 
    Residents alone serve the inbox, so a sender wakes a resident. A dismissed resident sleeps aside,
    where [Parking.wake_one] does not find it; it serves the inbox too, and is woken where no other
