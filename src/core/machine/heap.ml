@@ -78,19 +78,16 @@ let grown words ~survived =
   in
   if next = words || has_room next then next else words
 
-let grow mine ~current ~survived ~tell =
+let grow mine ~current ~survived =
   let next = grown current ~survived in
-  if next <> current && not (is_program's mine current) then begin
-    set next;
-    tell next survived
-  end
+  if next <> current && not (is_program's mine current) then set next
 
 (* A look takes so many heaps full: how much a single collection finds alive is chance. *)
 let heaps_to_a_look = 8.
 
 (* The first look only notes where the count begins. (Words that a collection copies may have been
    allocated before, or by another domain.) *)
-let look mine ~current ~tell =
+let look mine ~current =
   let all = Gc.minor_words () in
   let allocated = all -. mine.allocated in
   if allocated >= heaps_to_a_look *. float current then begin
@@ -99,12 +96,12 @@ let look mine ~current ~tell =
     mine.looks <- mine.looks + 1;
     mine.allocated <- all;
     mine.promoted <- promoted;
-    if mine.looks > 1 then grow mine ~current ~survived ~tell
+    if mine.looks > 1 then grow mine ~current ~survived
   end
 
-let fit ~chosen ~workers ~tell =
+let fit ~chosen ~workers =
   settle ~chosen ~workers;
-  if chosen = None && not chosen_by_user then look (Domain.DLS.get mine) ~current:(words ()) ~tell
+  if chosen = None && not chosen_by_user then look (Domain.DLS.get mine) ~current:(words ())
 
 (* {2 The caller's, afterwards} *)
 

@@ -44,9 +44,9 @@ val for_workers : chosen:int option -> workers:int -> int option
 val settle : chosen:int option -> workers:int -> unit
 (** Sets the size that a worker begins with, unless the program has set another one since. *)
 
-val fit : chosen:int option -> workers:int -> tell:(int -> float -> unit) -> unit
+val fit : chosen:int option -> workers:int -> unit
 (** The same. Then, once in eight heaps full, looks at the collections since the last such look, and
-    lets the heap grow if enough survived: [tell words survived]. *)
+    lets the heap grow if enough survived. *)
 
 val give_back : chosen:int option -> unit
 (** For a caller that leaves its outermost pool. Its heap becomes what it was, if it has filled it

@@ -189,17 +189,12 @@ let rec govern sample =
 let heap_for heap (w : P.t) =
   heap ~chosen:w.pool.settings.minor_heap ~workers:(Atomic.get w.pool.size)
 
-let fit_heap (w : P.t) =
-  let tell words survived =
-    decide ~pool:w.pool
-      (Printf.sprintf "minor heap of worker %d: %d words" w.index words)
-      (Printf.sprintf "%.0f %% survived its collections" (100. *. survived))
-  in
-  if not (P.alone w) then heap_for Heap.fit w ~tell;
-  Counts.note_heap w.own.counts
-
 let settle_heap (w : P.t) =
   heap_for Heap.settle w;
+  Counts.note_heap w.own.counts
+
+let fit_heap (w : P.t) =
+  if not (P.alone w) then heap_for Heap.fit w;
   Counts.note_heap w.own.counts
 
 (* Of each size; as many as OCaml 5.5 keeps. *)
