@@ -14,7 +14,7 @@ struct death {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct death *deaths = NULL; /* under the lock */
+static struct death *deaths = NULL; /* written under the lock */
 
 #define Death_val(v) (*(struct death **)Data_custom_val(v))
 
@@ -22,7 +22,7 @@ static void finalize(value canary) {
   struct death *death = Death_val(canary);
   pthread_mutex_lock(&lock);
   death->next = deaths;
-  deaths = death;
+  __atomic_store_n(&deaths, death, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&lock);
 }
 
@@ -43,9 +43,10 @@ value muster_canary_create(value number) {
 
 /* The number of one that has died since the last call, or -1. */
 value muster_canary_next_death(value unit) {
+  if (__atomic_load_n(&deaths, __ATOMIC_RELAXED) == NULL) return Val_long(-1);
   pthread_mutex_lock(&lock);
   struct death *death = deaths;
-  if (death != NULL) deaths = death->next;
+  if (death != NULL) __atomic_store_n(&deaths, death->next, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&lock);
   value number = death != NULL ? death->number : Val_long(-1);
   free(death);

@@ -91,14 +91,16 @@ let () = at_exit (fun () -> flush ())
 
 (* {2 Deaths} *)
 
+let move_to_lost number ({ pending; lost } as all) =
+  match Numbers.find_opt number pending with
+  | Some u when is_over u -> { all with pending = Numbers.remove number pending }
+  | Some u -> { pending = Numbers.remove number pending; lost = u :: lost }
+  | None -> all
+
 (* This may be called again, as [put] and [note_once] may: no asynchronous exception loses a
-   failure. *)
+   failure. Most numbers are not there any more ([without_heard]). *)
 let take_out number () =
-  change (fun ({ pending; lost } as all) ->
-      match Numbers.find_opt number pending with
-      | None -> all
-      | Some u ->
-        { pending = Numbers.remove number pending; lost = (if is_over u then lost else u :: lost) })
+  if Numbers.mem number (Atomic.get known).pending then change (move_to_lost number)
 
 let rec bury () =
   let number = Machine.Canary.next_death () in
@@ -122,10 +124,17 @@ let collect () =
   end
 
 let numbers = Atomic.make 0
-let put number u = change (fun all -> { all with pending = Numbers.add number u all.pending })
 
-(* Once for each task, though several threads may find that nobody waits for it. A task that its
-   awaiter runs itself is noted as well, and heard at once. *)
+(* Many a task is run by its awaiter, which hears of the failure at once. *)
+let rec without_heard pending =
+  match Numbers.max_binding_opt pending with
+  | Some (number, u) when is_over u -> without_heard (Numbers.remove number pending)
+  | _ -> pending
+
+let put number u =
+  change (fun all -> { all with pending = Numbers.add number u (without_heard all.pending) })
+
+(* Once for each task, though several threads may find that nobody waits for it. *)
 let note_once owner ({ failure; heard; _ } as raised : Promise.raised) =
   let number = Atomic.fetch_and_add numbers 1 in
   let canary = Machine.Canary.create number in
