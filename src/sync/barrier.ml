@@ -57,9 +57,10 @@ let rec come t joined w =
     end
     else
       let all = alive @ [ w ] in
+      let duty = ref (Duty.grants all) in
       if Atomic.compare_and_set meeting seen (Met all) then begin
         joined := this;
-        Waiter.grant_all all;
+        Duty.fulfil meeting duty;
         replace t meeting
       end
       else come t joined w

@@ -36,7 +36,6 @@ let rec finish w verdict =
 let need_not_wait = ignore
 let grant w = finish w Granted
 let has_granted w = grant w || was_granted w
-let grant_all waiters = List.iter (fun w -> ignore (grant w)) waiters
 let kill w = ignore (finish w Dead)
 
 (* {2 Continuations}

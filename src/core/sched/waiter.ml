@@ -45,15 +45,6 @@ let grant w =
 
 let has_granted w = grant w || was_granted w
 
-let rec grant_each waiters () =
-  match waiters with
-  | [] -> ()
-  | w :: others ->
-    ignore (grant w);
-    grant_each others ()
-
-let grant_all waiters = Outcome.firmly grant_each waiters ()
-
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: the wait returns, and the exception is raised later (Worker.raise_later). [Cancelled] is
    not: it came out of a signal's handler in this wait, and was the fiber's own, which is told

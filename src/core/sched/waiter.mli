@@ -29,8 +29,5 @@ val grant : t -> bool
 val has_granted : t -> bool
 (** {!grant}, where one by the same party, or by another for the same event, counts too. *)
 
-val grant_all : t list -> unit
-(** Grants each. An asynchronous exception goes on afterwards. *)
-
 val is_waiting : t -> bool
 (** Whether a grant would count at this moment. *)
