@@ -76,7 +76,7 @@ let fail s failure =
     Atomic.set s.first (Some (Outcome.caught exn));
     stop s
 
-(* What the scope comes to, once its code and its tasks have ended. *)
+(* The result of the scope, once its code and its tasks have ended. *)
 let outcome s result =
   match Atomic.get s.first with Some failure -> Error failure | None -> result
 

@@ -82,7 +82,7 @@ let join_at t (w : P.t) =
   end;
   wait_if_needed t
 
-(* What nobody has begun keeps a closing pool open. A thread that only waits stays out of it. *)
+(* A task that nobody has begun keeps a closing pool open. A thread that only waits stays out. *)
 let join_in (pool : P.pool) t =
   let wait () = wait_if_needed t in
   if Atomic.get pool.closing && not (Promise.is_ready t || Caller.has_place pool) then wait ()

@@ -86,7 +86,7 @@ let come_in (w : P.t) ~outer ~number =
   Machine.free_stacks_at_end ();
   let shown = show w in
   if Atomic.get w.away then Run.come_back w;
-  (* What the last look saw holds for the same thread only. *)
+  (* The last look's figures hold for the same thread only. *)
   Cpu_wait.arrive w.own.cpu_wait (Atomic.get w.owner);
   let fiber = Fiber.within w ~number ~part_of:outer in
   leave_for_another outer;
@@ -188,9 +188,9 @@ let wait_as w p = waiting_for p (Worker.help w)
 
    [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the
    thread goes on with the place's loop, and any worker may go on with the fiber. The thread returns
-   when that has ended. What strikes the thread meanwhile (Ctrl-C) is raised where the fiber waits.
-   One more, while the one before has yet to be raised, ends the call, and the fiber goes on by
-   itself. *)
+   when that has ended. An exception that strikes the thread meanwhile (Ctrl-C) is raised where the
+   fiber waits. One more, while the one before has yet to be raised, ends the call, and the fiber
+   goes on by itself. *)
 
 let rec to_the_end call p ~put_back ~wait step =
   match step () with
@@ -252,7 +252,7 @@ let inside pool = place_in pool <> None
 
 (* {2 Working in a pool} *)
 
-(* The handler of the place is below that of the pool in between. What is changed on the way is put
+(* The handler of the place is below that of the pool in between. All changes on the way are put
    back wherever an exception strikes. *)
 let again (w : P.t) run f =
   let outer = P.owned_place () in

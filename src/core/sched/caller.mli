@@ -57,8 +57,8 @@ val waiting_for :
   _ Promise.t ->
   (ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit) ->
   unit
-(** [waiting_for p wait] waits for the promise by [wait]. What registers itself there counts for
-    nothing once an exception has ended the wait. *)
+(** [waiting_for p wait] waits for the promise by [wait]. Once an exception has ended that, its
+    entries count for nothing. *)
 
 (** {2 Refusals} *)
 

@@ -3,8 +3,8 @@
 
    {v Ready --switch--> on a worker --leave--> suspended --resume--> on a worker v}
 
-   Owner: the worker that runs the fiber, and nobody while it is suspended. What runs on top of a
-   fiber on the same stack has a record of its own, and the one beneath it waits. A worker
+   Owner: the worker that runs the fiber, and nobody while it is suspended. A fiber on
+   top of another on the same stack has a record of its own, and the one beneath it waits. A worker
    between two fibers runs [own.idle], which is a part of nothing.
 
    [context] is the promise of the task that the fiber belongs to, or of the innermost scope
@@ -151,8 +151,8 @@ let to_tell_again () =
   let put_back w = Option.iter (become w) before in
   fun () -> Option.iter put_back (here ())
 
-(* What a loop's body raised comes before a cancellation that was told between its calls, here or
-   to another worker: that is told again, at the next checkpoint. *)
+(* The exception of a loop's body comes before a cancellation that was told between its calls, here
+   or to another worker: that is told again, at the next checkpoint. *)
 let raising failure run =
   let tell_again = to_tell_again () in
   let raise_it (f : Outcome.failure) =
@@ -216,7 +216,7 @@ let expect_deadline () =
 
    A fiber's number is drawn when somebody first asks: few tasks lock. Those of fibers are below
    0; that of a thread is above 0, outside all pools and where it entered one. None is drawn
-   twice: what a fiber left locked is nobody else's. *)
+   twice: a lock that a fiber never unlocked is nobody else's. *)
 
 let drawn = Compat.padded (Atomic.make 0)
 

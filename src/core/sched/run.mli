@@ -21,7 +21,7 @@ val aside : Place.t -> records:bool -> Fiber.t -> ('a -> unit) -> 'a -> unit
 (** {2 A caller's fiber} *)
 
 type call
-(** What a caller's thread and its fiber say to each other. *)
+(** The messages between a caller's thread and its fiber. *)
 
 val call : Place.t -> call
 

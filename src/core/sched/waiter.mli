@@ -10,7 +10,7 @@ val wait : (t -> unit) -> unit
     that is no worker blocks. A dead waiter may stay where it was put ({!is_waiting}).
 
     {b Raises} what [register] raises; [Cancelled].
-    {b Order}: what happened before the grant happens before the return. *)
+    {b Order}: everything before the grant happens before the return. *)
 
 val wait_firmly : (t -> unit) -> unit
 (** The same, but cancellation does not end it. *)

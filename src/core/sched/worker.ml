@@ -36,15 +36,16 @@ let rec take_stray (pool : P.pool) =
     let others = List.filter (fun other -> other != stray) strays in
     if Atomic.compare_and_set pool.strays strays others then raise exn else take_stray pool
 
-(* What strikes a resident between tasks. Ctrl-C goes to a thread that has something to interrupt,
-   in the midst of a system call too; others to a caller. A cancellation is nobody else's. *)
+(* For an exception that strikes a resident between tasks. Ctrl-C goes to a thread that has
+   something to interrupt, in the midst of a system call too; others to a caller. A cancellation is
+   nobody else's. *)
 let stash pool exn =
   if not (exn == Promise.Cancelled || (exn == Sys.Break && Machine.pass_interrupt_on ())) then
     leave_stray pool exn
 
-(* What strikes a wait that has just ended: the wait returns, and the exception comes later. A
-   resident passes it on, as above, and takes no more signals afterwards. Any other thread is the
-   program's own and goes on taking signals: it raises it at its next wait. *)
+(* For an exception that strikes a wait that has just ended: the wait returns, and the exception
+   comes later. A resident passes it on, as above, and takes no more signals afterwards. Any other
+   thread is the program's own and goes on taking signals: it raises it at its next wait. *)
 let raise_later exn =
   match P.owned_place () with
   | Some w when w.resident -> stash w.pool exn
