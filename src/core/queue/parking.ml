@@ -60,19 +60,16 @@ let announce t i =
 
 let announce_aside t i = enter t i aside
 
-(* [how] it sleeps: asleep or aside. *)
-let end_sleep_of t i how =
-  Atomic.compare_and_set (places t).(i).state how awake
+(* [how] it seems to sleep. One that changes from asleep to aside meanwhile, or back, has been up
+   and looks again by itself. *)
+let end_sleep t i how =
+  how <> awake
+  && Atomic.compare_and_set (places t).(i).state how awake
   &&
   (if how = asleep then no_longer_counted t;
    true)
 
-(* A worker that changes from one to the other meanwhile has been up and looks again by itself. *)
-let end_sleep t i =
-  let how = state t i in
-  how <> awake && end_sleep_of t i how
-
-let cancel t i = ignore (end_sleep t i)
+let cancel t i = ignore (end_sleep t i (state t i))
 let is_asleep t i = state t i <> awake
 
 (* A token may have come late. *)
@@ -87,8 +84,8 @@ let wake_if has_ended t i =
   if has_ended then Machine.Sleeper.wake (places t).(i).sleeper;
   has_ended
 
-let wake t i = wake_if (end_sleep t i) t i
-let wake_searcher t i = wake_if (state t i = asleep && end_sleep_of t i asleep) t i
+let wake t i = wake_if (end_sleep t i (state t i)) t i
+let wake_searcher t i = wake_if (state t i = asleep && end_sleep t i asleep) t i
 
 let wake_one ?(from = 0) ?(upto = max_int) t =
   let last = Int.min upto (Array.length (places t) - 1) in
