@@ -430,6 +430,25 @@ let all_begin_at_once () =
     check "Task.all" (fun f -> ignore (Muster.Task.all (List.map (fun i () -> f i) indices)))
   end
 
+(* A loop in an iteration of another keeps its own to itself while the other's are to be had, but no
+   longer: no worker runs all of its iterations alone. *)
+let inner_loops_are_shared () =
+  let work _ =
+    Unix.sleepf 0.005;
+    (Domain.self () :> int)
+  in
+  let inner _ = Muster.Array.init 16 work in
+  let check_shared domains =
+    let domains = List.sort_uniq Int.compare (Array.to_list domains) in
+    check_bool "by several" true (List.length domains > 1)
+  in
+  if not flipped then
+    with_domains 8 @@ fun pool ->
+    Pool.run pool (fun () ->
+        for _ = 1 to 3 do
+          Array.iter check_shared (Muster.Array.init 4 inner)
+        done)
+
 let () =
   Alcotest.run "loops"
     [
@@ -452,6 +471,7 @@ let () =
           case ~seconds:20 "a few iterations that became long are shared" few_that_have_become_long;
           case ~seconds:20 "a second half that became long is shared" long_second_half;
           case ~seconds:20 "dear iterations begin at once" all_begin_at_once;
+          case ~seconds:20 "loops in iterations of a loop are shared" inner_loops_are_shared;
           case "a grain below 1 is refused" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
           case "a loop no longer than its grain stays with its caller" grain_beyond_the_range;

@@ -57,7 +57,8 @@ let unread = 0
 let start ?(min_rest = Tuning.min_moved) code ~n =
   let saturated = is_saturated () in
   let at = if saturated then unread else Machine.ticks () in
-  let chunk = if saturated then Tuning.max_unmeasured else 1 in
+  let short () = Site.fitting Tuning.between_looks (Site.cost code) in
+  let chunk = if saturated then Int.min Tuning.max_unmeasured (short ()) else 1 in
   { code; n; min_rest; chunk; seen = 0; at; checked = at; measured = 0; spent = 0 }
 
 let next t = t.chunk

@@ -45,7 +45,8 @@ val chunk_growth : int
 val between_looks : int
 
 val max_unmeasured : int
-(** So many iterations are run without a look by a worker that has offered enough already. *)
+(** At most so many short iterations are run without a look by a worker that has offered enough
+    already. *)
 
 val between_checkpoints : int
 (** The least time between two checkpoints of a loop that stays with its caller. *)
