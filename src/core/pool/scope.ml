@@ -118,11 +118,12 @@ let conclude s = function
     if Promise.(is_marked (state s.promise)) then Outcome.raise Promise.cancelled;
     v
 
-let within f =
+let opening f =
   with_place (fun w ->
       Fiber.check_at w;
-      let s = make w in
-      conclude s (inside s w f))
+      f w (make w))
+
+let within f = opening (fun w s -> conclude s (inside s w f))
 
 (* {2 Its tasks} *)
 
@@ -199,9 +200,7 @@ let with_deadline seconds f =
   if Float.is_nan seconds then invalid_arg "Muster.Task.with_deadline: seconds = nan is no time";
   if seconds <= 0. then raise Deadline_exceeded;
   let at = Machine.now () + ns (min seconds longest) in
-  with_place (fun w ->
-      Fiber.check_at w;
-      let s = make w in
+  opening (fun w s ->
       let run () =
         Fiber.expect_deadline ();
         inside s w (in_time f ~at)

@@ -63,10 +63,8 @@ let raise_failure_at k (failure : Outcome.failure) =
 
 let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
-type suspended = { fiber : Fiber.t; entry : Promise.any  (** goes on with it *) }
-
-(* The fiber, which has left this worker, with an entry for a deque. An exception that strikes
-   before the fiber goes on is raised where the fiber waits. *)
+(* The fiber, which has left this worker, and an entry for a deque to go on with it. An exception
+   that strikes before is raised where the fiber waits. *)
 let set_aside pool call k =
   let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
   let rest () =
@@ -81,21 +79,18 @@ let set_aside pool call k =
       Fiber.resume fiber;
       raise_at k exn
   in
-  let suspended = { fiber; entry = Promise.(any (make nowhere rest)) } in
+  let suspended = (fiber, Promise.(any (make nowhere rest))) in
   Fiber.leave fiber;
   Publish.count_suspended pool 1;
   suspended
 
-(* May be done twice: all but one of its entries are stale. *)
-let resume pool rest =
-  let wake () = Outcome.firmly Publish.submit pool rest in
-  wake
-
 (* A caller's thread that is awake runs something else meanwhile. *)
-let go_on { caller; _ } rest =
-  if not (Sleep.leave_to caller rest) then Publish.submit caller.pool rest
+let go_on pool call rest =
+  if call == no_call || not (Sleep.leave_to call.caller rest) then Publish.submit pool rest
 
-let resume_call call rest =
+(* May be done twice: all but one of its entries are stale. *)
+let resume pool call rest =
+  let go_on = go_on pool in
   let wake () = Outcome.firmly go_on call rest in
   wake
 
@@ -109,9 +104,9 @@ let suspend pool register call k =
     set_aside pool call k
   with
   | exception exn -> raise_at k exn
-  | { fiber; entry } -> (
+  | fiber, entry -> (
     match
-      let resume = if call == no_call then resume pool entry else resume_call call entry in
+      let resume = resume pool call entry in
       if call != no_call then begin
         Atomic.set call.waits resume;
         if Option.is_some (Atomic.get call.struck) then resume ()

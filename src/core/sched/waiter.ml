@@ -65,12 +65,6 @@ let sleep w =
   let arm wake = if not (Atomic.compare_and_set w.state Idle (Armed wake)) then wake () in
   Worker.wait ~ready:(fun () -> not (is_pending w)) ~register:arm
 
-let wait_firmly register =
-  let w = make Place.uncancelled in
-  until_over w (fun () ->
-      register w;
-      if is_pending w then sleep w)
-
 let heed_stop w =
   if w.context != Place.uncancelled then
     Cancellation.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
@@ -81,25 +75,27 @@ let[@inline never] note_in_time () =
 let[@inline] need_not_wait () =
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
-let wait_checked register =
-  let w = make (Fiber.get ()) in
+let wait_as context register =
+  let w = make context in
   until_over w (fun () ->
       register w;
       if is_pending w then heed_stop w;
       if is_pending w then sleep w;
-      if is_stopped w && not (is_dead w) then Cancellation.keep w.context);
+      if is_stopped w && not (is_dead w) then Cancellation.keep context);
   if is_dead w then Fiber.deliver_here ()
+
+let wait_firmly register = wait_as Place.uncancelled register
 
 let wait register =
   Fiber.check ();
-  wait_checked register
+  wait_as (Fiber.get ()) register
 
 (* Code that goes on though it was told is as code that was granted: its value counts, and it has
    met a checkpoint. *)
 let wait_or_leave register ~leave =
   Fiber.check ();
   let tell_again = Fiber.to_tell_again () and context = Fiber.get () in
-  try wait_checked register
+  try wait_as context register
   with exn ->
     let failure = Outcome.caught exn in
     if leave () && failure.exn == Promise.Cancelled then begin

@@ -21,7 +21,7 @@ let left ?bound ~wakers parties =
     let runs = Array.make wakers 0 and caller = (workers pool).(0) in
     let rest i = Promise.make Promise.nowhere (fun () -> runs.(i) <- runs.(i) + 1) in
     let rests = List.init wakers rest in
-    let waker rest () = Run.resume_call (Run.call caller) (Promise.any rest) () in
+    let waker rest () = Run.resume caller.pool (Run.call caller) (Promise.any rest) () in
     let waits w = List.iter (Caller.wait_as w) rests in
     let verdict () =
       Model.faults
