@@ -108,8 +108,7 @@ let rec for_n_dynamic loop code n =
 (* A call with nothing to do is a checkpoint, too. *)
 let if_any each loop code n = if n = 0 then Fiber.check () else each loop code n
 
+(* In the order of kernel_stubs.c. *)
 let () =
-  Callback.register "muster.for_slices" (if_any for_slices);
-  Callback.register "muster.for_n_dynamic" (if_any for_n_dynamic);
-  Callback.register "muster.workers" workers;
-  Callback.register "muster.refuse" invalid_arg
+  Callback.register "muster.kernel"
+    (if_any for_slices, if_any for_n_dynamic, workers, (invalid_arg : string -> unit))

@@ -49,28 +49,21 @@ value muster_kernel_run(value loop, value workers, value worker, value start, va
 
 /* {2 Calls} */
 
-/* A registered function of OCaml's; found once. */
-struct function {
-  const char *name;
-  const value *found;
-};
+/* Kernel's functions: a tuple, found once. */
+enum function { FOR_SLICES, FOR_N_DYNAMIC, WORKERS, REFUSE };
+static const value *functions = NULL;
 
-static struct function for_slices = {"muster.for_slices", NULL};
-static struct function for_n_dynamic = {"muster.for_n_dynamic", NULL};
-static struct function workers = {"muster.workers", NULL};
-static struct function refuse = {"muster.refuse", NULL};
-
-static value closure_of(struct function *function, const char *caller) {
+static value closure_of(enum function function, const char *caller) {
   if (Caml_state_opt == NULL)
     caml_fatal_error("%s: called by a thread that does not hold OCaml's runtime lock", caller);
   /* A thread that looks it up finds the same. */
-  const value *found = __atomic_load_n(&function->found, __ATOMIC_RELAXED);
+  const value *found = __atomic_load_n(&functions, __ATOMIC_RELAXED);
   if (found == NULL) {
-    found = caml_named_value(function->name);
+    found = caml_named_value("muster.kernel");
     if (found == NULL) caml_fatal_error("%s: OCaml's library muster is not initialised", caller);
-    __atomic_store_n(&function->found, found, __ATOMIC_RELAXED);
+    __atomic_store_n(&functions, found, __ATOMIC_RELAXED);
   }
-  return *found;
+  return Field(*found, function);
 }
 
 /* Invalid_argument, as a result; in a body, where there is no OCaml, the end. */
@@ -82,29 +75,29 @@ static intptr_t refuse_call(const char *caller, int is_null, size_t n) {
     snprintf(why, sizeof why, "%s: n = %llu is above %llu", caller, (unsigned long long)n,
              (unsigned long long)Max_long);
   if (body.inside) caml_fatal_error("%s", why);
-  closure_of(&refuse, caller); /* looks whether OCaml may be called at all */
+  closure_of(REFUSE, caller); /* looks whether OCaml may be called at all */
   value message = caml_copy_string(why); /* may collect, and move the closure */
-  return (intptr_t)caml_callback_exn(closure_of(&refuse, caller), message);
+  return (intptr_t)caml_callback_exn(closure_of(REFUSE, caller), message);
 }
 
 /* [me] is the function that was called. */
-static intptr_t run_loop(struct function *registered, const char *me, size_t n, struct loop loop) {
+static intptr_t run_loop(enum function which, const char *me, size_t n, struct loop loop) {
   intnat code = loop.slice != NULL ? (intnat)loop.slice : (intnat)loop.index;
   if (code == 0 || n > (size_t)Max_long) return refuse_call(me, code == 0, n);
   if (body.inside) {
     if (n > 0) run(&loop, body.worker, 0, n);
     return (intptr_t)Val_unit;
   }
-  value closure = closure_of(registered, me);
+  value closure = closure_of(which, me);
   return (intptr_t)caml_callback3_exn(closure, of_loop(&loop), Val_long(code), Val_long((intnat)n));
 }
 
 static intptr_t run_slices(const char *me, size_t n, muster_slice_fn fn, void *ctx) {
-  return run_loop(&for_slices, me, n, (struct loop){.slice = fn, .ctx = ctx});
+  return run_loop(FOR_SLICES, me, n, (struct loop){.slice = fn, .ctx = ctx});
 }
 
 static intptr_t run_n_dynamic(const char *me, size_t n, muster_index_fn fn, void *ctx) {
-  return run_loop(&for_n_dynamic, me, n, (struct loop){.index = fn, .ctx = ctx});
+  return run_loop(FOR_N_DYNAMIC, me, n, (struct loop){.index = fn, .ctx = ctx});
 }
 
 intptr_t muster_for_slices_exn(size_t n, muster_slice_fn fn, void *ctx) {
@@ -130,6 +123,6 @@ void muster_for_n_dynamic(size_t n, muster_index_fn fn, void *ctx) {
 
 size_t muster_workers(void) {
   if (body.inside) return body.workers;
-  value closure = closure_of(&workers, "muster_workers");
+  value closure = closure_of(WORKERS, "muster_workers");
   return (size_t)Long_val(unless_exception(caml_callback_exn(closure, Val_unit)));
 }
