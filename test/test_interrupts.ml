@@ -215,6 +215,28 @@ let break_after_a_grant pool =
   break_after_a_grant (fun f -> Team.for_slices pool 1 (fun ~worker:_ ~start:_ ~count:_ -> f ()));
   is_usable pool
 
+(* The handler runs in a worker that has nothing to do: the exception comes to the thread that
+   waits, though that is in no pool. *)
+let strikes_a_worker_at_rest pool =
+  if Pool.size pool > 1 then begin
+    let struck_in = Atomic.make (Domain.self ()) in
+    let strike () =
+      Atomic.set struck_in (Domain.self ());
+      raise Strike
+    in
+    let wait () = Muster.Chan.recv (Muster.Chan.bounded 0) in
+    Pool.run pool (fun () -> ignore (Task.all [ (fun () -> burn 0.01); (fun () -> burn 0.01) ]));
+    let before = Thread.sigmask SIG_BLOCK [ Sys.sigalrm ] in
+    Fun.protect
+      ~finally:(fun () ->
+        (* Drops the strike that may be pending. *)
+        Sys.set_signal Sys.sigalrm Signal_ignore;
+        ignore (Thread.sigmask SIG_SETMASK before);
+        Sys.set_signal Sys.sigalrm Signal_default)
+      (fun () -> with_strikes 0.02 strike (fun () -> check_raises "outside" Strike wait));
+    check_bool "elsewhere" true (Atomic.get struck_in <> Domain.self ())
+  end
+
 (* The caller waits for a scope's task on top of its stack, and is struck there. *)
 let strike_in_a_cancelled_scope () =
   let go = Atomic.make false and over = Atomic.make false and armed = Atomic.make false in
@@ -401,6 +423,8 @@ let () =
           case "Ctrl-C while all workers are busy" (on_each_count ctrl_c_while_busy);
           case "Ctrl-C while the caller of a team call waits"
             (on_pools [ 2; 3 ] ctrl_c_while_the_caller_waits);
+          case "an exception that strikes a worker at rest comes to a thread that waits"
+            (on_each_count strikes_a_worker_at_rest);
           case "Ctrl-C just after the event that the caller waits for"
             (on_each_count break_after_a_grant);
           case "Ctrl-C while a caller awaits a task that fails later" interrupted_await;

@@ -16,7 +16,8 @@ let pause (w : P.t) ~found =
 (* {2 Strays: asynchronous exceptions that strike where nobody can raise them}
 
    A stray waits in its pool's list until a caller takes it: [thread], or any if that is 0. A thread
-   outside all pools looks into the list of [P.nobody]'s pool. *)
+   that waits outside all pools looks into the list of [P.nobody]'s pool, and into those of pools
+   without a caller: else nobody would raise what struck their residents. *)
 
 let keep_stray (pool : P.pool) ~thread exn =
   P.change pool.strays (fun strays -> (thread, exn) :: List.remove_assoc thread strays)
@@ -35,6 +36,14 @@ let rec take_stray (pool : P.pool) =
   | Some ((_, exn) as stray) ->
     let others = List.filter (fun other -> other != stray) strays in
     if Atomic.compare_and_set pool.strays strays others then raise exn else take_stray pool
+
+let is_caller (w : P.t) = (not w.resident) && P.is_taken w
+let has_caller (pool : P.pool) = Array.exists is_caller (P.workers pool)
+
+let take_stray_outside () =
+  let take pool = if not (has_caller pool) then take_stray pool in
+  take_stray P.nobody.pool;
+  List.iter take (Atomic.get P.open_pools)
 
 (* For an exception that strikes a resident between tasks. Ctrl-C goes to a thread that has
    something to interrupt, in the midst of a system call too; others to a caller. A cancellation is
@@ -125,6 +134,7 @@ let look_ms () = Int.min longest_look_ms (Sleep.signal_ms * (1 + (Atomic.get out
 
 let rec sleep_outside sleeper woken =
   if not (Atomic.get woken) then begin
+    take_stray_outside ();
     ignore (Machine.Sleeper.sleep sleeper (Timer.at_most (look_ms ())));
     ignore (Timer.look ());
     sleep_outside sleeper woken
@@ -169,6 +179,6 @@ let wait ~ready ~register =
   Stack_room.reserve ();
   match P.owned_place () with
   | None ->
-    take_stray P.nobody.pool;
+    take_stray_outside ();
     block register
   | Some w -> if not (try_suspend w register) then help w ~ready ~register
