@@ -41,7 +41,7 @@ let lineage w : Promise.lineage =
 
 (* {2 Its life} *)
 
-(* A scope that ends while what is around it is stopped counts as stopped, also later
+(* A scope that ends while another around it is stopped counts as stopped, also later
    (Promise.is_marked), and though it may keep a value (Cancellation.keep). *)
 let settle promise () =
   let stopped = Cancellation.is_stopped promise in
@@ -177,15 +177,14 @@ let fork s f =
 let ns seconds = int_of_float (seconds *. 1e9)
 let longest = 1e9
 
-(* The scope's code on [w] was told: it goes on as part of nothing then (Fiber.tell). *)
-let was_told s w = Fiber.context w != Promise.any s.promise
-
 (* Code that met no checkpoint is told here, at its end. Code that met one and was not told there
    may have obtained something in time, a message, say, which would be lost with the value: so its
    value counts. *)
 let in_time f ~at s =
   let v = f () in
-  let is_told (w : P.t) = was_told s w || (Machine.now () >= at && not w.own.fiber.checked) in
+  (* Code that was told goes on as part of nothing (Fiber.tell). *)
+  let was_told w = Fiber.context w != Promise.any s.promise in
+  let is_told (w : P.t) = was_told w || (Machine.now () >= at && not w.own.fiber.checked) in
   if Option.fold (Fiber.here ()) ~none:false ~some:is_told then raise Promise.Cancelled;
   v
 

@@ -1,5 +1,5 @@
 (* Several functions as tasks of one scope. A failure of a function is the scope's only if it is
-   asynchronous: Ctrl-C, or what strikes a task that stops the others. *)
+   asynchronous: Ctrl-C, or an exception that strikes a task as it stops the others. *)
 
 (* They begin in their order, those at least that the caller begins. *)
 let run fs ~as_task =

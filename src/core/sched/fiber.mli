@@ -12,10 +12,9 @@ val here : unit -> Place.t option
 (** Its place, if it is in a pool. *)
 
 val place : unit -> Place.t
-(** The same of a thread that is in one. *)
-
 val place_after : Place.t -> Place.t
-(** Where the fiber is that was at that place before it ran user code. *)
+(** [place ()] is that of a thread that is in a pool; [place_after w] where the fiber is that was at
+    [w] before it ran user code. *)
 
 (** {2 What the calling fiber is a part of: a task, or the innermost scope around the code} *)
 
