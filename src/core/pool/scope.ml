@@ -154,8 +154,8 @@ let fork_unguarded s f =
 (* The failure of the task is the scope's, unless the task was stopped. So is an asynchronous
    exception that strikes before the first step of [f]. *)
 let guarded s f =
-  let me = ref P.uncancelled in
   let body () =
+    let me = ref P.uncancelled in
     try
       me := Fiber.get ();
       f ()
