@@ -27,8 +27,8 @@ let[@inline] recast (atomic : 'a Atomic.t) : 'b Atomic.t = Obj.magic atomic
    (caml_modify). On x86 so is that of an int; elsewhere the fence stays. ThreadSanitizer would take
    either for a race. *)
 
-type cell_of_block = { mutable block : int ref; _no_float : int }
-type cell_of_int = { mutable int : int }
+type cell_of_block = { mutable block : int ref; [@warning "-69"] _no_float : int }
+type cell_of_int = { mutable int : int [@warning "-69"] }
 
 let[@inline] store (atomic : 'a Atomic.t) (v : 'a) =
   if Target.has_tsan then Atomic.set atomic v
@@ -91,7 +91,7 @@ let[@inline] replace (a : 'a array) i (v : 'a) =
   else Array.unsafe_set a i v
 
 (* A cons cell is a block of head and tail. *)
-type cell = { mutable head : int; mutable tail : Obj.t }
+type cell = { mutable head : int; [@warning "-69"] mutable tail : Obj.t [@warning "-69"] }
 
 let hook () : 'a list = Obj.magic { head = 0; tail = Obj.repr 0 }
 
