@@ -181,9 +181,12 @@ let on_top (w : P.t) p =
     Fiber.put (Fiber.place_after w) before;
     raise exn
 
-(* A task of [nowhere] sets its context itself (Fiber.carry). *)
+(* A task of [nowhere] sets its context itself (Fiber.carry). An orphan is dropped without a fiber:
+   a stopped scope may have many. *)
 let execute (w : P.t) ~records p =
   match Promise.state p with
+  | Ready (_, { lineage = Within _ as lineage; _ }, _) when Promise.is_orphan lineage ->
+    Promise.stop p
   | Ready (_, home, _) ->
     Counts.add_task w.own.counts;
     let is_nowhere = home == Promise.nowhere in
