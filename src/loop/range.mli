@@ -18,8 +18,8 @@ val share :
   int ->
   unit
 (** [share ~code ~grain body first lo hi] sweeps [lo] to [hi] with all workers that are free. [body]
-    runs a chunk, bounds included; what it finds or raises is noted in [first], and no chunk right
-    of that begins. The cost of an iteration is remembered under [code] (Site). Parts of fewer than
+    runs a chunk, bounds included; its find or failure is noted in [first], and no chunk right of
+    that begins. The cost of an iteration is remembered under [code] (Site). Parts of fewer than
     [grain] iterations are not cut. *)
 
 (** {2 For loops that cut their work themselves} *)

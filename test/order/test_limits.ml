@@ -238,19 +238,19 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 18_505 15_500 (lines_of code);
-    limit "lines of src/core" 9_318 7_000 (lines_of core);
+    limit "lines of src" 16_480 15_500 (lines_of code);
+    limit "lines of src/core" 8_390 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
     limit "fields of a worker's records" 45 45 (fields_of worker_records);
     limit "fields of a pool" 25 25 (fields_of pool_records);
     limit "shared fields that several modules write" 0 0 (all_of written_by_several);
-    limit "modules without an interface" 3 0 (all_of without_interface);
+    limit "modules without an interface" 0 0 (all_of without_interface);
     limit "opens of a module of the project" 0 0 (all_of opens);
     limit "functions over 25 lines" 0 0 (all_of long_functions);
     limit "functions over 6 parameters" 0 0 (all_of wide_functions);
     limit "lines over 100 columns" 0 0 (all_of long_lines);
     limit "modules not drawn, or drawn in another order" 0 0 (all_of against_drawing);
-    limit "headless clauses" 59 0 (all_of headless);
+    limit "headless clauses" 0 0 (all_of headless);
     limit "sentences over 25 words in interfaces" 0 0 (all_of long_sentences);
     limit "values over 80 words in interfaces" 0 0 (all_of long_values);
     limit "fields over two lines in interfaces" 0 0 (all_of long_fields);

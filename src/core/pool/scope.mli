@@ -7,7 +7,7 @@ type t = private {
   pool : Place.pool;
   pending : int Atomic.t;  (** parts that run; the scope's own code is one *)
   first : Outcome.failure option Atomic.t;  (** the first failure in time *)
-  leave : Promise.attached;  (** what each task does at its end *)
+  leave : Promise.attached;  (** ends the task's part of the scope *)
 }
 
 exception Deadline_exceeded

@@ -1,4 +1,4 @@
-(* What is stopped with what.
+(* How a stop reaches the tasks of a scope, and their waits.
 
    A task stops with the scopes around it. Its home has their promises in its [lineage], the inner
    ones first; a scope's promise runs as long as the scope. [is_stopped] walks them.

@@ -1,5 +1,5 @@
-(** What is stopped with what: the scopes around a task, and the waits on its behalf. Any thread may
-    call every function. *)
+(** How a stop reaches the tasks of a scope, and the waits on their behalf. Any thread may call
+    every function. *)
 
 val is_stopped : 'a Promise.t -> bool
 (** Whether the task, or a scope around it, was stopped. Some loads for each scope. *)

@@ -41,7 +41,7 @@ type 'a t = { empty : 'a; slots : 'a ring Atomic.t; ends : int Atomic.t; own : '
 
 and 'a own = {
   mutable spare : int;
-  mutable ring : 'a ring;  (** what [slots] shows to the thieves *)
+  mutable ring : 'a ring;  (** the one that [slots] shows to thieves *)
   mutable mask : int;  (** its length - 1 *)
   narrowest : int;  (** the first ring's length *)
 }

@@ -13,7 +13,7 @@
    hint. Only the claimant resolves, once, by a compare-and-set that hands it every entry registered
    before; a waiter that comes later finds the result.
 
-   Order: all goes through one atomic. So what the claimant did before [resolve] happens before a
+   Order: all goes through one atomic. So the claimant's steps before [resolve] happen before a
    waiter's wake, and before any read that finds the result.
 
    Stop. A running task that is stopped goes on until its next checkpoint (Fiber). A wait on its

@@ -116,7 +116,7 @@ let[@inline] switch w (fiber : t) =
   put w fiber;
   if fiber.context != P.uncancelled then heed w
 
-(* A suspended fiber keeps nothing alive of what was beneath it. *)
+(* A suspended fiber does not keep alive the fibers that were beneath it. *)
 let leave (fiber : t) =
   let w = place () in
   fiber.beneath <- w.own.idle;
@@ -235,8 +235,7 @@ let number () =
   let w = P.current () in
   if P.owned w then number_of w.own.fiber else number_elsewhere ()
 
-(* A fiber that was told is a part of nothing afterwards, so what it is a part of is noted
-   before. *)
+(* A fiber that was told is a part of nothing afterwards, so its context is noted before. *)
 let watch () =
   let me = get () in
   fun exn -> exn == Promise.Cancelled && Cancellation.is_stopped me

@@ -94,7 +94,7 @@ val leave : t -> unit
 (** It is suspended: the calling worker runs it no longer. *)
 
 val resume : t -> unit
-(** The calling worker goes on with it, on top of what it ran until then. *)
+(** The calling worker goes on with it, on top of the fiber that it ran until then. *)
 
 (** {2 Stopping} *)
 
@@ -115,4 +115,4 @@ val number : unit -> int
 (** That of the calling fiber, or of a thread outside all pools: not 0, and no other's. 3 ns. *)
 
 val spins : unit -> int
-(** How many looks at what another fiber does may pay before one suspends; 0 on one worker. *)
+(** How many looks at another fiber's progress may pay before one suspends; 0 on one worker. *)
