@@ -16,8 +16,8 @@ let pause (w : P.t) ~found =
 (* {2 Strays: asynchronous exceptions that strike where nobody can raise them}
 
    A stray waits in its pool's list until a caller takes it: [thread], or any if that is 0. A thread
-   that waits outside all pools looks into the list of [P.nobody]'s pool, and into those of pools
-   without a caller: else nobody would raise what struck their residents. *)
+   that waits outside all pools looks into the list of [P.nobody]'s pool. One of the first domain
+   looks into those of pools without a caller, too: another domain's may have blocked the signal. *)
 
 let keep_stray (pool : P.pool) ~thread exn =
   P.change pool.strays (fun strays -> (thread, exn) :: List.remove_assoc thread strays)
@@ -43,7 +43,7 @@ let has_caller (pool : P.pool) = Array.exists is_caller (P.workers pool)
 let take_stray_outside () =
   let take pool = if not (has_caller pool) then take_stray pool in
   take_stray P.nobody.pool;
-  List.iter take (Atomic.get P.open_pools)
+  if Domain.is_main_domain () then List.iter take (Atomic.get P.open_pools)
 
 (* For an exception that strikes a resident between tasks. Ctrl-C goes to a thread that has
    something to interrupt, in the midst of a system call too; others to a caller. A cancellation is
