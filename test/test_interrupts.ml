@@ -215,27 +215,34 @@ let break_after_a_grant pool =
   break_after_a_grant (fun f -> Team.for_slices pool 1 (fun ~worker:_ ~start:_ ~count:_ -> f ()));
   is_usable pool
 
-(* The handler runs in a worker that has nothing to do: the exception comes to the thread that
-   waits, though that is in no pool. *)
+(* The handler runs in a worker that has nothing to do, if there is one: the exception comes to the
+   thread that waits, though that is in no pool and has blocked the signal. *)
 let strikes_a_worker_at_rest pool =
-  if Pool.size pool > 1 then begin
-    let struck_in = Atomic.make (Domain.self ()) in
-    let strike () =
-      Atomic.set struck_in (Domain.self ());
-      raise Strike
-    in
-    let wait () = Muster.Chan.recv (Muster.Chan.bounded 0) in
-    Pool.run pool (fun () -> ignore (Task.all [ (fun () -> burn 0.01); (fun () -> burn 0.01) ]));
-    let before = Thread.sigmask SIG_BLOCK [ Sys.sigalrm ] in
-    Fun.protect
-      ~finally:(fun () ->
-        (* Drops the strike that may be pending. *)
-        Sys.set_signal Sys.sigalrm Signal_ignore;
-        ignore (Thread.sigmask SIG_SETMASK before);
-        Sys.set_signal Sys.sigalrm Signal_default)
-      (fun () -> with_strikes 0.02 strike (fun () -> check_raises "outside" Strike wait));
-    check_bool "elsewhere" true (Atomic.get struck_in <> Domain.self ())
-  end
+  let struck = Atomic.make false and chan = Muster.Chan.unbounded () in
+  let strike () =
+    Atomic.set struck true;
+    raise Strike
+  in
+  let end_the_wait () =
+    Unix.sleepf 0.5;
+    Muster.Chan.send chan ()
+  in
+  let wait () =
+    match with_strikes 0.02 strike (fun () -> Muster.Chan.recv chan) with
+    | () ->
+      let again () = Muster.Chan.recv (Muster.Chan.bounded 0) in
+      if Atomic.get struck then check_raises "at the next wait" Strike again
+    | exception Strike -> ()
+  in
+  Pool.run pool (fun () -> ignore (Task.all [ (fun () -> burn 0.01); (fun () -> burn 0.01) ]));
+  let before = Thread.sigmask SIG_BLOCK [ Sys.sigalrm ] in
+  let thread = Thread.create end_the_wait () in
+  Fun.protect wait ~finally:(fun () ->
+      (* Drops the strike that may be pending. *)
+      Sys.set_signal Sys.sigalrm Signal_ignore;
+      ignore (Thread.sigmask SIG_SETMASK before);
+      Sys.set_signal Sys.sigalrm Signal_default);
+  Thread.join thread
 
 (* The caller waits for a scope's task on top of its stack, and is struck there. *)
 let strike_in_a_cancelled_scope () =
