@@ -58,9 +58,7 @@ let serve (w : P.t) =
 (* Whether a caller is in the pool that takes tasks while it waits: not one whose domain works for
    another thread (Search.stands_back), or that works in another pool. *)
 let has_helper pool =
-  let helps (v : P.t) =
-    (not v.resident) && Atomic.get v.owner <> 0 && Atomic.get v.on_domain && not (Atomic.get v.away)
-  in
+  let helps (v : P.t) = P.is_caller v && Atomic.get v.on_domain && not (Atomic.get v.away) in
   Array.exists helps (P.workers pool)
 
 let note_leave (w : P.t) =

@@ -24,9 +24,7 @@ type stats = {
 }
 
 (* A caller's place counts where no caller is there, too. *)
-let callers (pool : Place.pool) =
-  let is_caller (w : Place.t) = (not w.resident) && Place.is_taken w in
-  Int.max 1 (Place.count_places pool is_caller)
+let callers (pool : Place.pool) = Int.max 1 (Place.count_places pool Place.is_caller)
 
 (* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
 let allowed (pool : Place.pool) ~usable =

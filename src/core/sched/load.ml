@@ -78,8 +78,7 @@ let often_halted () =
    long does not count: its function has moved to a resident, or waits itself; the caller looks
    when it wakes. (All callers sleep for a moment now and then; residents would come and go with
    that.) *)
-let is_here (w : P.t) =
-  (not w.resident) && P.is_taken w && not (Atomic.get w.away || Atomic.get w.dormant)
+let is_here (w : P.t) = P.is_caller w && not (Atomic.get w.away || Atomic.get w.dormant)
 
 let callers pool = P.count_places pool (fun w -> is_here w && Atomic.get w.on_domain)
 

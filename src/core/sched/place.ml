@@ -126,6 +126,7 @@ let[@inline] claim (w : t) thread =
 
 let[@inline] set_owner (w : t) thread = Atomic.set w.owner thread
 let is_taken (w : t) = Atomic.get w.owner <> 0
+let is_caller (w : t) = (not w.resident) && is_taken w
 let owned (w : t) = Atomic.get w.owner = Machine.thread_id ()
 let alone (w : t) = Atomic.get w.pool.allowed = 0
 let[@inline] has_offered (w : t) = Deque.peek w.deque != none

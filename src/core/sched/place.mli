@@ -70,6 +70,9 @@ val set_owner : t -> int -> unit
 
 val is_taken : t -> bool
 
+val is_caller : t -> bool
+(** Whether a thread of the program's has the slot. *)
+
 val owned : t -> bool
 (** By the calling thread. *)
 

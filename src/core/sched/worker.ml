@@ -37,8 +37,7 @@ let rec take_stray (pool : P.pool) =
     let others = List.filter (fun other -> other != stray) strays in
     if Atomic.compare_and_set pool.strays strays others then raise exn else take_stray pool
 
-let is_caller (w : P.t) = (not w.resident) && P.is_taken w
-let has_caller (pool : P.pool) = Array.exists is_caller (P.workers pool)
+let has_caller (pool : P.pool) = Array.exists P.is_caller (P.workers pool)
 
 let take_stray_outside () =
   let take pool = if not (has_caller pool) then take_stray pool in
