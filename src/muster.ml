@@ -1,4 +1,4 @@
-module Chan = Muster_sync.Chan
+module Chan = Chan
 module Cpu = Muster_core.Cpu
 module Pool = Muster_core.Pool
 
@@ -19,13 +19,13 @@ module Task = struct
 end
 
 module Team = Muster_loop.Team
-module Mutex = Muster_sync.Mutex
-module Condition = Muster_sync.Condition
-module Semaphore = Muster_sync.Semaphore
-module Barrier = Muster_sync.Barrier
-module Latch = Muster_sync.Latch
-module Rwlock = Muster_sync.Rwlock
-module Lazy = Muster_sync.Lazy
+module Mutex = Mutex
+module Condition = Condition
+module Semaphore = Semaphore
+module Barrier = Barrier
+module Latch = Latch
+module Rwlock = Rwlock
+module Lazy = Lazy
 
 (* By the names that programs have for them. *)
 let name_of = function

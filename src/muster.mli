@@ -411,7 +411,7 @@ end
 
 (** {1 Channels} *)
 
-module Chan = Muster_sync.Chan
+module Chan = Chan
 
 (** {1 Synchronisation}
 
@@ -421,13 +421,13 @@ module Chan = Muster_sync.Chan
     {b Order}: each states its own. All that happened before one was made happens before its uses.
     Calls that only look, such as {!Barrier.waiting}, order nothing unless they say so. *)
 
-module Mutex = Muster_sync.Mutex
-module Condition = Muster_sync.Condition
-module Semaphore = Muster_sync.Semaphore
-module Barrier = Muster_sync.Barrier
-module Latch = Muster_sync.Latch
-module Rwlock = Muster_sync.Rwlock
-module Lazy = Muster_sync.Lazy
+module Mutex = Mutex
+module Condition = Condition
+module Semaphore = Semaphore
+module Barrier = Barrier
+module Latch = Latch
+module Rwlock = Rwlock
+module Lazy = Lazy
 
 (** {1 The machine} *)
 

@@ -22,7 +22,7 @@ module Task = struct
 end
 
 module Chan = struct
-  module Chan = Muster_sync.Chan
+  module Chan = Muster.Chan
 
   type 'a t = Chan of 'a Chan.t [@@unboxed]
 

@@ -42,7 +42,7 @@ let file_of ~root alias =
     Filename.concat root (folder ^ "/" ^ String.lowercase_ascii name ^ ".mli")
   in
   match String.split_on_char '.' alias with
-  | [ "Muster_sync"; name ] -> file "src/sync" name
+  | [ name ] when Sys.file_exists (file "src/sync" name) -> file "src/sync" name
   | [ "Muster_collections"; name ] | [ name ] -> file "src/collections" name
   | _ -> failwith (alias ^ ": no such interface")
 

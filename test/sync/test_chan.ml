@@ -189,7 +189,7 @@ let iter_raises () =
 
 (* Random pushes and pops, against Queue. *)
 let backlog () =
-  let module Fifo = Muster_sync.Fifo in
+  let module Fifo = Muster__.Fifo in
   let queue = Queue.create () in
   let state = Random.State.make [| 7 |] in
   let step fifo i =

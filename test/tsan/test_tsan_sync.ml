@@ -4,7 +4,7 @@
 
 module Task = Muster.Task
 open Rounds
-open Muster_sync
+open Muster
 
 let count = ref 0
 
