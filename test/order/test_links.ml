@@ -65,4 +65,39 @@ let links_lead_somewhere () =
   in
   List.iter (fun file -> List.iter (check_one file) (links file)) documents
 
-let () = main [ case "links: of the documents" links_lead_somewhere ]
+(* {2 Installed} *)
+
+(* What dune installs beside the library, by its place there: ["README.md"], ["doc/guide.md"]. *)
+let installed =
+  let text = In_channel.with_open_bin "../../muster.install" In_channel.input_all in
+  let place = Str.regexp "/doc/muster/\\([^\"]*\\)\"" in
+  let rec from at =
+    match Str.search_forward place text at with
+    | exception Not_found -> []
+    | _ ->
+      let path = Str.matched_group 1 text and next = Str.match_end () in
+      path :: from next
+  in
+  from 0
+
+let is_installed path =
+  List.exists (fun it -> it = path || String.starts_with ~prefix:(path ^ "/") it) installed
+
+let installed_links_lead_somewhere () =
+  let check_one (file : Sources.t) link =
+    let target = List.hd (String.split_on_char '#' link) in
+    let path = resolve (Filename.dirname file.path) target in
+    check
+      (Printf.sprintf "%s: %s is not installed" file.path link)
+      (target = "" || is_installed path)
+  in
+  let pages = List.filter (fun (it : Sources.t) -> is_installed it.path) documents in
+  check "the guide is installed" (is_installed "doc/guide.md");
+  List.iter (fun file -> List.iter (check_one file) (links file)) pages
+
+let () =
+  main
+    [
+      case "links: of the documents" links_lead_somewhere;
+      case "links: of the installed documents" installed_links_lead_somewhere;
+    ]
