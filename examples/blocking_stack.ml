@@ -52,7 +52,11 @@ let parallel pool n =
 
 let rows n =
   [
-    Example.row "half push, half pop" ~show:string_of_int
+    Example.row "half push, half pop"
+      ~shows:
+        "The parallel program is expected to be slower: each push and pop takes the one lock, and \
+         the work is nothing beside it. The line shows what sharing costs."
+      ~show:string_of_int
       ~sequential:(fun () -> sequential n)
       ~parallel:(fun pool -> parallel pool n);
   ]

@@ -28,7 +28,7 @@ let small =
 let wrong () =
   let rows n =
     [
-      Example.row "off by one" ~show:string_of_int
+      Example.row "off by one" ~shows:"An error." ~show:string_of_int
         ~sequential:(fun () -> n)
         ~parallel:(fun _ -> n + 1);
     ]

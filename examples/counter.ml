@@ -23,12 +23,20 @@ let parallel_atomic n =
 let lost_some expected got = 0 < got && got <= expected
 
 let rows n =
-  let row ?agree label count =
-    Example.row ?agree label ~show:string_of_int
+  let row ?agree label shows count =
+    Example.row ?agree label ~shows ~show:string_of_int
       ~sequential:(fun () -> sequential n)
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> count n))
   in
-  [ row "plain ref" ~agree:lost_some parallel_plain; row "Atomic" parallel_atomic ]
+  [
+    row "plain ref" ~agree:lost_some
+      "Wrong on purpose: increments get lost, and it is expected to be slower. Never share a ref."
+      parallel_plain;
+    row "Atomic"
+      "No increment is lost. It is expected to be slower: all domains take turns at one cache \
+       line. Use parallel_reduce to count."
+      parallel_atomic;
+  ]
 
 let example =
   let size = Example.size ~default:10_000_000 "Increment $(docv) times in all." in

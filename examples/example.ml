@@ -6,6 +6,7 @@ type t = string * string * int Cmd.t
 type row =
   | Row : {
       label : string;
+      shows : string;
       sequential : unit -> 'a;
       parallel : Pool.t -> 'a;
       agree : 'a -> 'a -> bool;
@@ -15,8 +16,8 @@ type row =
 
 let same expected got = compare expected got = 0
 
-let row ?(agree = same) ~show ~sequential ~parallel label =
-  Row { label; sequential; parallel; agree; show }
+let row ?(agree = same) ~shows ~show ~sequential ~parallel label =
+  Row { label; shows; sequential; parallel; agree; show }
 
 type pool_options = { domains : int option; oversubscribe : bool }
 
@@ -41,7 +42,10 @@ let run_row name { domains; oversubscribe } (Row row) =
   Pool.with_ ?domains ~oversubscribe @@ fun pool ->
   let got, parallel = timed (fun () -> row.parallel pool) in
   let agrees = row.agree expected got in
-  if agrees then print_line ~title ~domains:(Pool.size pool) ~sequential ~parallel (row.show got)
+  if agrees then begin
+    print_line ~title ~domains:(Pool.size pool) ~sequential ~parallel (row.show got);
+    Format.printf "  @[%a@]@." Format.pp_print_text row.shows
+  end
   else
     Printf.eprintf "%s: the parallel answer (%s) differs from the sequential answer (%s)\n%!" title
       (row.show got) (row.show expected);

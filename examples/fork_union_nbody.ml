@@ -116,6 +116,7 @@ let rows iterations size =
   in
   let row label parallel =
     Example.row label
+      ~shows:"The bodies are few: two regions a time step, some 30 us of work each, still pay."
       ~show:(fun system -> "positions " ^ Example.checksum (positions system))
       ~sequential:(fun () -> advanced sequential)
       ~parallel:(fun pool -> advanced (parallel pool))

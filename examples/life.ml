@@ -64,6 +64,7 @@ let rows iterations size =
   let board = random size in
   [
     Example.row "rows by parallel_for"
+      ~shows:"Each generation is one loop over the rows, with no grain to choose."
       ~show:(fun board -> Printf.sprintf "%d alive" (population board))
       ~sequential:(fun () -> sequential ~iterations board)
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel ~iterations board));

@@ -60,7 +60,10 @@ let show lines = Printf.sprintf "%d lines" (List.length lines - 1)
 
 let rows n =
   [
-    Example.row "whole lines" ~show
+    Example.row "whole lines"
+      ~shows:
+        "Tasks share one reporter behind a mutex: no line is torn, and the work runs in parallel."
+      ~show
       ~sequential:(fun () -> lines_of (sequential n))
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> lines_of (parallel n)));
   ]

@@ -83,6 +83,7 @@ let rows size =
   let mine = Array.copy input in
   [
     Example.row "halves and merges by both"
+      ~shows:"Both the halves and their merges fork; there is no cut-off for forks."
       ~show:(fun a -> Printf.sprintf "median %d" a.(size / 2))
       ~sequential:(fun () -> sorted sequential input)
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> sorted parallel mine));

@@ -86,13 +86,18 @@ let rows iterations size =
     run bodies;
     bodies
   in
-  let row label pull =
-    Example.row label
+  let row label shows pull =
+    Example.row label ~shows
       ~show:(fun bodies -> Printf.sprintf "kinetic energy %.12g" (energy bodies))
       ~sequential:(fun () -> advanced (sequential ~pull ~iterations))
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> advanced (parallel ~pull ~iterations)))
   in
-  [ row "false sharing" pull_in_place; row "accumulate locally" pull_locally ]
+  [
+    row "false sharing"
+      "Neighbours share cache lines that several domains write: expect less than the line below."
+      pull_in_place;
+    row "accumulate locally" "Each body is written once: near the number of domains." pull_locally;
+  ]
 
 let example =
   let size = Example.size ~max:1_000_000 ~default:1024 "Simulate $(docv) bodies." in

@@ -44,7 +44,11 @@ let parallel n =
 
 let rows n =
   [
-    Example.row "100 philosophers" ~show:string_of_int
+    Example.row "100 philosophers"
+      ~shows:
+        "The parallel program is expected to be slower: a meal is one addition, and each takes two \
+         locks and a task. The line shows that nobody starves or deadlocks."
+      ~show:string_of_int
       ~sequential:(fun () -> sequential n)
       ~parallel:(fun pool -> Pool.run pool (fun () -> parallel n));
   ]

@@ -73,6 +73,9 @@ let rows stages n =
   [
     Example.row
       (Printf.sprintf "%d stages" stages)
+      ~shows:
+        "Stages hand blocks on through channels of four places, so none runs far ahead. Expect \
+         less than the number of domains."
       ~show:string_of_int
       ~sequential:(fun () -> sequential n)
       ~parallel:(fun pool -> parallel ~stages pool n);

@@ -81,6 +81,9 @@ let rows size =
   let mine = Array.copy input in
   [
     Example.row "two sides by both"
+      ~shows:
+        "The two sides fork at every level. The first partition is sequential, so the speed-up \
+         stays below the number of domains."
       ~show:(fun a -> Printf.sprintf "median %d" a.(size / 2))
       ~sequential:(fun () -> sorted sequential input)
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> sorted parallel mine));

@@ -46,7 +46,11 @@ let parallel n = norm multiply_parallel n
 
 let rows n =
   [
-    Example.row "rows by parallel_for" ~show:(Printf.sprintf "%.9f")
+    Example.row "rows by parallel_for"
+      ~shows:
+        "Four loops over the rows of a matrix that is computed on the way: they scale with the \
+         domains."
+      ~show:(Printf.sprintf "%.9f")
       ~sequential:(fun () -> sequential n)
       ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel n));
   ]

@@ -1,7 +1,7 @@
 open Cmdliner
 
-let status command =
-  let status = Cmd.eval' ~catch:false command in
+let status arguments command =
+  let status = Cmd.eval' ~argv:arguments ~catch:false command in
   Format.print_flush ();
   flush stdout;
   status
@@ -19,4 +19,5 @@ let failed name exn =
     Printf.eprintf "%s: internal error: %s\n%s" name (Printexc.to_string exn) trace;
     Cmd.Exit.internal_error
 
-let main command = exit (try status command with exn -> failed (Cmd.name command) exn)
+let main ?(arguments = Sys.argv) command =
+  exit (try status arguments command with exn -> failed (Cmd.name command) exn)
