@@ -6,9 +6,15 @@ RUN = $(SETUP) dune exec --profile release
 PREFIX = /usr/local
 
 help:
-	@echo 'make demo           the main job: what every Debian package pulls in, in parallel'
-	@echo 'make test           build and run every test; the last line counts them'
-	@echo 'make bench          measure against Domainslib and the sequential programs'
+	@echo 'make demo     the main job: what every Debian package pulls in, in parallel'
+	@echo 'make test     build and run every test; the last line counts them'
+	@echo 'make bench    measure against Domainslib and the sequential programs'
+	@echo 'make doc      guide, limits and interfaces as web pages'
+	@echo 'make install  install the library and the command under PREFIX=$(PREFIX)'
+	@echo 'make help-dev shows the other targets.'
+
+help-dev: help
+	@echo
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
 	@echo 'make bench-sync     locks beside the stdlib'"'"'s'
 	@echo 'make bench-scaling  times faster than the sequential program on 1, 2, 4 ... workers'
@@ -24,9 +30,7 @@ help:
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
 	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'
-	@echo 'make doc            guide, limits and interfaces as web pages (installs odoc)'
 	@echo 'make fmt            format the sources (needs ocamlformat)'
-	@echo 'make install        install the library and the command under PREFIX=$(PREFIX)'
 	@echo 'make setup          only install the tools that are missing'
 	@echo 'make clean          remove what was built'
 	@echo 'ARGS="..." is handed to demo, stress, soak and all of bench.'
@@ -107,10 +111,10 @@ doc:
 	@echo 'The pages start at _build/default/_doc/_html/muster/index.html'
 
 install:
-	@$(SETUP) dune build --profile release @install
-	@$(SETUP) tools/install "$(PREFIX)"
+	@$(SETUP) --install dune build --profile release @install
+	@$(SETUP) --install tools/install "$(PREFIX)"
 
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help setup all test demo bench bench-never bench-ported bench-scaling bench-sync bench-collections bench-rivals stress soak faults model litmus coverage tsan fmt doc install clean
+.PHONY: help help-dev setup all test demo bench bench-never bench-ported bench-scaling bench-sync bench-collections bench-rivals stress soak faults model litmus coverage tsan fmt doc install clean

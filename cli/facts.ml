@@ -35,7 +35,7 @@ type t = {
   pool : pool;
 }
 
-let muster_version = if Build.version = "" then "dev" else Build.version
+let muster_version = Build.version
 
 let ocaml () =
   {

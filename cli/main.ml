@@ -11,11 +11,23 @@ let man =
     `Pre "  $(mname) run fib --size 38\n  $(mname) run closure\n  $(mname) doctor --json";
   ]
 
+(* Listed as the others; [arguments] never reaches it. *)
+let help =
+  let doc = "show the manual of $(mname), or of one of its commands" in
+  let names = Arg.(value & pos_all string [] & info [] ~docv:"COMMAND") in
+  Cmd.v (Cmd.info "help" ~doc) Term.(const (fun _ -> Cmd.Exit.ok) $ names)
+
+(* [muster help run fib] is [muster run fib --help]. *)
+let arguments =
+  match Array.to_list Sys.argv with
+  | name :: "help" :: command -> Array.of_list ((name :: command) @ [ "--help" ])
+  | _ -> Sys.argv
+
 let muster =
   let doc = "run Muster's examples, and see what its pool will do here" in
   let default = Term.(ret (const (`Help (`Plain, None)))) in
   Cmd.group
     (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man)
-    ~default [ Run.command; Doctor.command ]
+    ~default [ Run.command; Doctor.command; help ]
 
-let () = Muster_program.Program.main muster
+let () = Muster_program.Program.main ~arguments muster

@@ -231,6 +231,11 @@ let shown () =
 
 let case name run = Alcotest.test_case name `Quick run
 let prints name arguments parts = case name (expect arguments parts)
+
+(* Without the terminal's bold and underlined letters. *)
+let plainly name arguments parts =
+  case name (fun () -> with_variable "TERM" "dumb" (expect arguments parts))
+
 let refuses name arguments parts = case name (expect arguments parts ~code:cli_error)
 
 let command =
@@ -239,6 +244,10 @@ let command =
     prints "--help" [ "--help=plain" ] [ "NAME"; "doctor"; "run"; "EXIT STATUS" ];
     prints "alone" [] [ "NAME"; "COMMANDS" ];
     refuses "unknown" [ "rum" ] [ "rum"; "run" ];
+    plainly "help" [ "help" ] [ "NAME"; "COMMANDS" ];
+    plainly "help of a command" [ "help"; "doctor" ] [ "muster doctor"; "--json" ];
+    plainly "help of an example" [ "help"; "run"; "fib" ] [ "muster run fib"; "--cutoff" ];
+    refuses "help of what is not there" [ "help"; "rum" ] [ "rum"; "run" ];
     case "onto a full disk" cannot_write;
   ]
 
