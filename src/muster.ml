@@ -38,6 +38,8 @@ let () = Printexc.register_printer name_of
 let both = Muster_core.Fork.both
 let parallel_for = Muster_loop.Loop.parallel_for
 let parallel_reduce = Muster_loop.Reduce.parallel_reduce
+let parallel_for_range = Muster_loop.Parts.parallel_for_range
+let parallel_reduce_range = Muster_loop.Parts.parallel_reduce_range
 let parallel_scan = Muster_collections.Array.scan
 let parallel_find = Muster_loop.Loop.parallel_find
 

@@ -73,6 +73,29 @@ val parallel_for : ?grain:int -> start:int -> finish:int -> (int -> unit) -> uni
     [doc/limits.md], "Cheap loops that turn dear".
     {b Order}: iterations are unordered; all happen before the return. *)
 
+val parallel_for_range :
+  ?grain:int -> start:int -> finish:int -> (start:int -> finish:int -> unit) -> unit
+(** [parallel_for_range ~start ~finish f] cuts the range into parts. It calls [f] with the first and
+    the last index of each, in any order and at the same time. [f] runs a plain loop over its part:
+    a cheap iteration costs no call, and a float needs no box.
+
+    {[
+      let scale factor a =
+        let scale_part ~start ~finish =
+          for i = start to finish do
+            a.(i) <- factor *. a.(i)
+          done
+        in
+        Muster.parallel_for_range ~start:0 ~finish:(Array.length a - 1) scale_part
+    ]}
+
+    The cuts are those of {!parallel_reduce_range}.
+
+    {b Raises} the exception of the leftmost part that raises; [Invalid_argument] if [grain < 1].
+    {b Cost}: up to 150 ns, and 5 to 8 ns for each part; one part is a plain call.
+    {b Order}: parts are unordered; all happen before the return.
+    {b Cancels}: between two parts. *)
+
 val parallel_reduce :
   ?grain:int -> start:int -> finish:int -> combine:('a -> 'a -> 'a) -> init:'a -> (int -> 'a) -> 'a
 (** [parallel_reduce ~start ~finish ~combine ~init f] combines [f start], …, [f finish], in this
@@ -84,13 +107,48 @@ val parallel_reduce :
       let () = assert (sum = 5050)
     ]}
 
-    The bracketing depends on the range and [grain] alone. So a sum of floats has the same bits on
-    any number of domains. Runs of [grain] elements are combined from left to right, and then with
-    each other. By default [grain] is 1/512 of the range.
+    The bracketing depends on the range and [grain] alone, so a sum has the same bits on any number
+    of domains. Runs of [grain] elements (default: 1/512 of the range) are combined from left to
+    right, and then with each other.
+
+    Floats are boxed on their way ([doc/boxing.md]): to sum them use {!parallel_reduce_range}.
 
     {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1].
     {b Order}: the calls that made a value happen before the [combine] that gets it; all calls
     happen before the return. *)
+
+val parallel_reduce_range :
+  ?grain:int ->
+  start:int ->
+  finish:int ->
+  combine:('a -> 'a -> 'a) ->
+  init:'a ->
+  (start:int -> finish:int -> 'a) ->
+  'a
+(** [parallel_reduce_range ~start ~finish ~combine ~init f] combines the values of [f] for the parts
+    of the range, as {!parallel_reduce} does. [f] keeps its sums in variables of its own, unboxed.
+
+    {[
+      let sum_of_squares a =
+        let part ~start ~finish =
+          let sum = ref 0. in
+          for i = start to finish do
+            sum := !sum +. (a.(i) *. a.(i))
+          done;
+          !sum
+        in
+        let finish = Array.length a - 1 in
+        Muster.parallel_reduce_range ~start:0 ~finish ~combine:( +. ) ~init:0. part
+    ]}
+
+    The cuts depend on the range and [grain] alone, so a sum has the same bits on any number of
+    domains. Parts have [grain] indices, the last one maybe fewer. By default there are up to 32
+    parts; of more than 4,096 indices up to 512, with 128 indices or more in each.
+
+    {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1].
+    {b Cost}: as {!parallel_for_range}.
+    {b Order}: as {!parallel_reduce}.
+    {b Cancels}: between two parts. *)
 
 val parallel_scan : ('a -> 'a -> 'a) -> 'a array -> 'a array
 (** [parallel_scan op a] is the array of the inclusive prefixes: [a.(0)], [op a.(0) a.(1)], … [op]

@@ -78,6 +78,9 @@ let steps =
     ( "chunk of a reduction",
       fun () ->
         ignore (parallel_reduce ~start:1 ~finish:max_int ~combine:( + ) ~init:0 (fun i -> i)) );
+    ( "part of a range",
+      fun () ->
+        parallel_for_range ~grain:1000 ~start:1 ~finish:max_int (fun ~start:_ ~finish:_ -> ()) );
     ("chunk of a search", fun () -> ignore (parallel_find ~start:1 ~finish:max_int (fun _ -> None)));
     ("all", fun () -> ignore (Task.all [ ignore; ignore ]));
     ("first", fun () -> ignore (Task.first [ ignore; ignore ]));
@@ -513,6 +516,8 @@ let short_loops () =
       ("for", fun () -> parallel_for ~start:1 ~finish:n ignore);
       ("reduce", fun () -> ignore (parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id));
       ("find", fun () -> ignore (parallel_find ~start:1 ~finish:n (fun _ -> None)));
+      ( "for, in parts",
+        fun () -> parallel_for_range ~start:1 ~finish:n (fun ~start:_ ~finish:_ -> ()) );
       ("scan", fun () -> ignore (parallel_scan ( + ) (Array.sub array 0 n)));
       ("for_n", fun () -> Team.for_n other n (fun ~worker:_ _ -> ()));
       ("for_n_dynamic", fun () -> Team.for_n_dynamic other n (fun ~worker:_ _ -> ()));
@@ -522,6 +527,7 @@ let short_loops () =
   let collections n =
     [
       ("an array's scan", fun () -> ignore (Muster.Array.scan ( + ) (Array.sub array 0 n)));
+      ("a sum", fun () -> ignore (Muster.Array.sum (Array.make n 0.)));
       ("a list's scan", fun () -> ignore (Muster.List.scan ( + ) (List.init n Fun.id)));
     ]
   in

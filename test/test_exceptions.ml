@@ -36,6 +36,16 @@ let ways_of_tasks =
     ("for", fun () -> Muster.parallel_for ~start:0 ~finish:99 (fail_at 57));
     ("for, grain 1", fun () -> Muster.parallel_for ~grain:1 ~start:0 ~finish:99 (fail_at 57));
     ("reduce", fun () -> ignore (reduce ~start:0 ~finish:99 (fails_through 57)));
+    ( "for, in parts",
+      fun () ->
+        let part ~start ~finish = if start <= 57 && 57 <= finish then raise_here 57 in
+        Muster.parallel_for_range ~start:0 ~finish:99 part );
+    ( "combine of parts",
+      fun () ->
+        let combine a b = fails_through 0 (a * b) + a + b in
+        let part ~start ~finish:_ = start in
+        ignore
+          (Muster.parallel_reduce_range ~start:0 ~finish:99 ~combine ~init:0 part) );
     ( "combine",
       fun () ->
         let combine a b = fails_through 0 (a * b) + a + b in

@@ -5,6 +5,25 @@ module Pool = Muster.Pool
 
 exception Boom of int
 
+(* Loops over parts, given what to do with each index. *)
+
+let each f ~start ~finish =
+  for i = start to finish do
+    f i
+  done
+
+let all_of combine f ~start ~finish =
+  let acc = ref (f start) in
+  for d = 1 to finish - start do
+    acc := combine !acc (f (start + d))
+  done;
+  !acc
+
+let for_range ?grain ~start ~finish f = Muster.parallel_for_range ?grain ~start ~finish (each f)
+
+let reduce_range ?grain ~start ~finish ~combine ~init f =
+  Muster.parallel_reduce_range ?grain ~start ~finish ~combine ~init (all_of combine f)
+
 (* Random ranges against the sequential loop *)
 
 type range = {
@@ -46,14 +65,14 @@ let fail_at raising i = if List.mem i raising then raise (Boom i)
 (* Wraps around where the range ends at [max_int]: the offset is always small. *)
 let length_of r = if r.finish < r.start then 0 else r.finish - r.start + 1
 
-let for_agrees _ r =
+let for_agrees (loop : ?grain:int -> start:int -> finish:int -> (int -> unit) -> unit) _ r =
   let runs = counters (length_of r) in
   let body i =
     Atomic.incr runs.(i - r.start);
     fail_at r.raising i
   in
   let { start; finish; grain; _ } = r in
-  let ours = outcome (fun () -> Muster.parallel_for ?grain ~start ~finish body) in
+  let ours = outcome (fun () -> loop ?grain ~start ~finish body) in
   let parallel = Array.map Atomic.get runs in
   Array.iter (fun count -> Atomic.set count 0) runs;
   let theirs =
@@ -75,8 +94,9 @@ let reduce_agrees _ r =
   in
   let { start; finish; grain; _ } = r in
   let ours () = Muster.parallel_reduce ?grain ~start ~finish ~combine:( ^ ) ~init:"" f in
+  let in_parts () = reduce_range ?grain ~start ~finish ~combine:( ^ ) ~init:"" f in
   let theirs () = String.concat "" (List.init (length_of r) (fun d -> f (r.start + d))) in
-  outcome ours = outcome theirs
+  outcome ours = outcome theirs && outcome in_parts = outcome theirs
 
 let find_agrees _ r =
   let f i =
@@ -168,7 +188,8 @@ let matrix_scan_agrees _ a = Muster.parallel_scan product a = sequential_scan pr
 
 let properties domains =
   [
-    property ~domains "for" any_range for_agrees;
+    property ~domains "for" any_range (for_agrees Muster.parallel_for);
+    property ~domains "for, in parts" any_range (for_agrees for_range);
     property ~domains "reduce" any_range reduce_agrees;
     property ~domains "find" any_range find_agrees;
     property ~domains "scan" some_strings scan_agrees;
@@ -205,6 +226,32 @@ let float_reduce_is_deterministic () =
     all_same name (sum () :: List.concat (on_each_count five_sums))
   in
   List.iter check [ (1, None); (7, None); (1000, None); (50_000, None) ];
+  List.iter check [ (1000, Some 1); (1000, Some 13); (1000, Some max_int) ]
+
+(* Also what a loop's parts are: it may sum by itself. *)
+let parts_are_deterministic () =
+  let check (n, grain) =
+    let a = some_floats n and finish = n - 1 in
+    let sum () =
+      let part = all_of ( +. ) (Array.get a) in
+      Int64.bits_of_float
+        (Muster.parallel_reduce_range ?grain ~start:0 ~finish ~combine:( +. ) ~init:0. part)
+    in
+    let parts () =
+      let seen = Atomic.make [] in
+      let rec see ~start ~finish =
+        let old = Atomic.get seen in
+        if not (Atomic.compare_and_set seen old ((start, finish) :: old)) then see ~start ~finish
+      in
+      Muster.parallel_for_range ?grain ~start:0 ~finish see;
+      List.sort compare (Atomic.get seen)
+    in
+    let five f () = List.init 5 (fun _ -> f ()) in
+    let name = Printf.sprintf "%d floats" n in
+    all_same name (sum () :: List.concat (on_each_count (five sum)));
+    all_same (name ^ ", parts") (parts () :: List.concat (on_each_count (five parts)))
+  in
+  List.iter check [ (1, None); (7, None); (1000, None); (50_000, None); (300_000, None) ];
   List.iter check [ (1000, Some 1); (1000, Some 13); (1000, Some max_int) ]
 
 let float_scan_is_deterministic () =
@@ -252,6 +299,11 @@ let each_of_range name start finish expected =
   let one i = [ i ] in
   let collected = Muster.parallel_reduce ~start ~finish ~combine:( @ ) ~init:[] one in
   check_equal (name ^ ", reduce") expected collected;
+  Atomic.set seen [];
+  for_range ~start ~finish see;
+  check_equal (name ^ ", in parts") expected (List.sort compare (Atomic.get seen));
+  let collected = reduce_range ~start ~finish ~combine:( @ ) ~init:[] one in
+  check_equal (name ^ ", reduce in parts") expected collected;
   let is_last i = if i = finish then Some i else None in
   let last = Muster.parallel_find ~start ~finish is_last in
   check_equal (name ^ ", find") (if expected = [] then None else Some finish) last
@@ -283,14 +335,17 @@ let every_integer () =
     raises "for" (fun () -> Muster.parallel_for ?grain ~start ~finish fail);
     raises "reduce" (fun () ->
         Muster.parallel_reduce ?grain ~start ~finish ~combine:( + ) ~init:0 fail_through);
-    check_equal "find" (Some wanted) (Muster.parallel_find ?grain ~start ~finish find)
+    check_equal "find" (Some wanted) (Muster.parallel_find ?grain ~start ~finish find);
+    (* Of the others none ends. *)
+    let part ~start ~finish:_ = fail start in
+    raises "for, in parts" (fun () -> Muster.parallel_for_range ?grain ~start ~finish part)
   in
   List.iter check [ None; Some 1; Some 1000 ]
 
 (* The leaves of a reduction begin with the first index, follow each other and end with the last. *)
 let leaves_cover_the_range () =
-  let check ?grain start finish =
-    let per_leaf, last = Muster_loop.Reduce.cut ?grain start finish in
+  let cover cut ?grain start finish =
+    let per_leaf, last = cut ?grain start finish in
     let name = Printf.sprintf "%d to %d" start finish in
     check_bool (name ^ ", leaves") true (per_leaf > 0 && last >= 0);
     let last_begins = start + (last * per_leaf) in
@@ -300,6 +355,10 @@ let leaves_cover_the_range () =
     let width = float_of_int finish -. float_of_int start in
     let rest = width -. (float_of_int last *. float_of_int per_leaf) in
     check_bool (name ^ ", each once") true (Float.abs rest <= float_of_int per_leaf +. 4_096.)
+  in
+  let check ?grain start finish =
+    cover (fun ?grain -> Muster_loop.Reduce.cut ?grain) ?grain start finish;
+    cover (fun ?grain -> Muster_loop.Parts.cut ?grain) ?grain start finish
   in
   List.iter
     (fun (start, finish) ->
@@ -317,6 +376,19 @@ let leaves_cover_the_range () =
       (min_int, max_int - 1);
       (min_int, max_int);
     ]
+
+(* As the interface says: a part for each of a few, which may be dear; then longer parts, then more. *)
+let usual_parts () =
+  let check n (length, parts) =
+    let per_part, last = Muster_loop.Parts.cut 1 n in
+    check_equal (Printf.sprintf "parts of %d" n) (length, parts) (per_part, last + 1)
+  in
+  check 1 (1, 1);
+  check 32 (1, 32);
+  check 33 (2, 17);
+  check 4_096 (128, 32);
+  check 65_536 (128, 512);
+  check 1_000_000 (1_954, 512)
 
 (* No sweep reaches the right half, but another worker begins with it. *)
 let right_half_is_begun () =
@@ -337,7 +409,10 @@ let bad_grain () =
     refuses "parallel_reduce" (fun () ->
         Muster.parallel_reduce ~grain ~start ~finish ~combine:( + ) ~init:0 Fun.id);
     refuses "parallel_find" (fun () -> Muster.parallel_find ~grain ~start ~finish (fun _ -> None));
-    refuses "parallel_for" (fun () -> Muster.parallel_for ~grain ~start:1 ~finish:0 ignore)
+    refuses "parallel_for" (fun () -> Muster.parallel_for ~grain ~start:1 ~finish:0 ignore);
+    refuses "parallel_for_range" (fun () -> for_range ~grain ~start ~finish ignore);
+    refuses "parallel_reduce_range" (fun () ->
+        reduce_range ~grain ~start:1 ~finish:0 ~combine:( + ) ~init:0 Fun.id)
   in
   List.iter check [ 0; -1; min_int ]
 
@@ -392,6 +467,7 @@ let few_that_have_become_long () =
   check "reduce" (fun f ->
       Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
   check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (search f)));
+  check "for, in parts" (for_range ~start ~finish);
   check "Array.iter" (fun f -> Muster.Array.iter f indices)
 
 let long_second_half () =
@@ -402,6 +478,7 @@ let long_second_half () =
   check "for" (fun f -> Muster.parallel_for ~start ~finish f);
   check "reduce" (fun f ->
       Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
+  check "for, in parts" (for_range ~start ~finish);
   check "Array.iter" (fun f -> Muster.Array.iter f (Array.init (finish + 1) Fun.id));
   check "List.iter" (fun f -> Muster.List.iter f (List.init (finish + 1) Fun.id));
   check "Seq.iter" (fun f -> Muster.Seq.iter f (Seq.init (finish + 1) Fun.id))
@@ -425,6 +502,7 @@ let all_begin_at_once () =
     check "reduce" (fun f ->
         Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
     check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (nothing f)));
+    check "for, in parts" (for_range ~start ~finish);
     check "Array.iter" (fun f -> Muster.Array.iter f (Array.of_list indices));
     check "List.iter" (fun f -> Muster.List.iter f indices);
     check "Task.all" (fun f -> ignore (Muster.Task.all (List.map (fun i () -> f i) indices)))
@@ -456,6 +534,7 @@ let () =
       ( "same bits on 1, 2, 3 and 8 domains",
         [
           case "a reduction of floats" float_reduce_is_deterministic;
+          case "parts of a range" parts_are_deterministic;
           case "a scan of floats" float_scan_is_deterministic;
           case "a reduction of floats with uneven costs" uneven_float_reduce;
         ] );
@@ -466,6 +545,7 @@ let () =
           case "loops reach min_int and max_int, outside a pool" ends_of_the_integers;
           case "a loop over all integers ends at an exception" (on_some_counts every_integer);
           case "the leaves of a reduction cover the range" leaves_cover_the_range;
+          case "the parts of a range that are usual" usual_parts;
           case ~seconds:20 "the right half of a reduction over all integers begins"
             right_half_is_begun;
           case ~seconds:20 "a few iterations that became long are shared" few_that_have_become_long;

@@ -1,8 +1,10 @@
 module Compat = Muster_core.Compat
 module Machine = Muster_core.Machine
 module Chunks = Muster_loop.Chunks
+module Loop = Muster_loop.Loop
 module Fresh = Muster_collections_engine.Fresh
 module Merge_sort = Muster_collections_engine.Merge_sort
+module Numeric = Muster_collections_engine.Numeric
 module Pieces = Muster_collections_engine.Pieces
 include Stdlib.Array
 
@@ -91,6 +93,23 @@ let exists2 p a b =
 
 let for_all2 p a b =
   if length a < 2 || length a <> length b then for_all2 p a b else not (has_pair p false a b)
+
+(* {2 Numbers}
+
+   A compiler may have been built without flat arrays of floats. *)
+
+external flat : float array -> Stdlib.Float.Array.t = "%identity"
+
+let is_flat = Stdlib.Obj.(tag (repr [| 0. |]) = double_array_tag)
+let floats a = if is_flat then flat a else Stdlib.Float.Array.map_from_array Fun.id a
+let sum a = Numeric.sum Heap (floats a) (length a)
+let mean a = Numeric.mean Heap (floats a) (length a)
+let min_max a = Numeric.extremes Heap (floats a) (length a)
+
+let dot a b =
+  let n = length a and m = length b in
+  if n <> m then Loop.invalid "Array.dot" "lengths = %d and %d differ" n m;
+  Numeric.dot Heap (floats a) (floats b) n
 
 (* {2 Sorting} *)
 

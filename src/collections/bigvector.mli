@@ -56,6 +56,24 @@ val max : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> 'a option
 val count : ('a -> bool) -> ('a, 'b, 'c) t -> int
 (** [count p a] is the number of elements that satisfy [p]. *)
 
+(** {1 Numbers}
+
+    As those of {!Array}, for arrays of the kinds [Float64], [Float32] and [Int], of either layout.
+    Floats of 32 bits are summed as floats of 64 bits, and their products are exact. Ints wrap
+    around; their [mean] is that of floats, and does not.
+
+    [Bigarray.reshape_1] makes an array of one dimension of any other, without a copy.
+
+    {b Raises} [Invalid_argument] for another kind. *)
+
+val sum : ('a, 'b, 'c) t -> 'a
+
+val dot : ('a, 'b, 'c) t -> ('a, 'b, 'd) t -> 'a
+(** {b Raises} [Invalid_argument] if the dimensions differ, or for another kind. *)
+
+val mean : ('a, 'b, 'c) t -> float option
+val min_max : ('a, 'b, 'c) t -> ('a * 'a) option
+
 (** {1 Searches} *)
 
 val exists : ('a -> bool) -> ('a, 'b, 'c) t -> bool

@@ -11,6 +11,7 @@ module Chunks = Muster_loop.Chunks
 module Loop = Muster_loop.Loop
 module Fresh = Muster_collections_engine.Fresh
 module Merge_sort = Muster_collections_engine.Merge_sort
+module Numeric = Muster_collections_engine.Numeric
 module Pieces = Muster_collections_engine.Pieces
 module A = Stdlib.Array
 module List = Stdlib.List
@@ -117,6 +118,44 @@ let map_to kind f a =
     done
   in
   set_all (dim a) chunk f (source a) (create kind (layout a) (dim a))
+
+(* {2 Numbers} *)
+
+let refuse fn = Loop.invalid (name ^ "." ^ fn) "the kind is not float64, float32 or int"
+
+let sum : type a b c. (a, b, c) t -> a =
+ fun a ->
+  match kind a with
+  | Float64 -> Numeric.sum Double a (dim a)
+  | Float32 -> Numeric.sum Single a (dim a)
+  | Int -> Numeric.sum_ints a (dim a)
+  | _ -> refuse "sum"
+
+let dot : type a b c d. (a, b, c) t -> (a, b, d) t -> a =
+ fun a b ->
+  let n = dim a in
+  if n <> dim b then Loop.invalid (name ^ ".dot") "dimensions = %d and %d differ" n (dim b);
+  match kind a with
+  | Float64 -> Numeric.dot Double a b n
+  | Float32 -> Numeric.dot Single a b n
+  | Int -> Numeric.dot_ints a b n
+  | _ -> refuse "dot"
+
+let mean : type a b c. (a, b, c) t -> float option =
+ fun a ->
+  match kind a with
+  | Float64 -> Numeric.mean Double a (dim a)
+  | Float32 -> Numeric.mean Single a (dim a)
+  | Int -> Numeric.mean Ints a (dim a)
+  | _ -> refuse "mean"
+
+let min_max : type a b c. (a, b, c) t -> (a * a) option =
+ fun a ->
+  match kind a with
+  | Float64 -> Numeric.extremes Double a (dim a)
+  | Float32 -> Numeric.extremes Single a (dim a)
+  | Int -> Numeric.extremes_of_ints a (dim a)
+  | _ -> refuse "min_max"
 
 (* {2 Results of any length} *)
 

@@ -28,7 +28,8 @@ val iter2 : (float -> float -> unit) -> t -> t -> unit
     on any number of domains. *)
 
 val fold : (float -> float -> float) -> float -> t -> float
-(** [fold op init a] is [fold_left op init a] for an associative [op]. *)
+(** [fold op init a] is [fold_left op init a] for an associative [op]. It passes floats in boxes: to
+    sum them take {!sum}, or [Muster.parallel_reduce_range]. *)
 
 val reduce : (float -> float -> float) -> t -> float option
 (** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)
@@ -44,6 +45,18 @@ val max : (float -> float -> int) -> t -> float option
 
 val count : (float -> bool) -> t -> int
 (** [count p a] is the number of elements that satisfy [p]. *)
+
+(** {1 Numbers}
+
+    As those of {!Array}, with the same bounds. *)
+
+val sum : t -> float
+
+val dot : t -> t -> float
+(** {b Raises} [Invalid_argument] if the lengths differ. *)
+
+val mean : t -> float option
+val min_max : t -> (float * float) option
 
 (** {1 Searches} *)
 

@@ -2,8 +2,10 @@
 
 module Machine = Muster_core.Machine
 module Chunks = Muster_loop.Chunks
+module Loop = Muster_loop.Loop
 module Fresh = Muster_collections_engine.Fresh
 module Merge_sort = Muster_collections_engine.Merge_sort
+module Numeric = Muster_collections_engine.Numeric
 module Pieces = Muster_collections_engine.Pieces
 include Stdlib.Float.Array
 module A = Stdlib.Array
@@ -58,6 +60,17 @@ let rec ieee_chunk (x : float) a i hi =
 
 let mem_ieee x a =
   Option.is_some (Chunks.search (Machine.code_of ieee_chunk) (length a) ieee_chunk x a)
+
+(* {2 Numbers} *)
+
+let sum a = Numeric.sum Heap a (length a)
+let mean a = Numeric.mean Heap a (length a)
+let min_max a = Numeric.extremes Heap a (length a)
+
+let dot a b =
+  let n = length a and m = length b in
+  if n <> m then Loop.invalid "Floatarray.dot" "lengths = %d and %d differ" n m;
+  Numeric.dot Heap a b n
 
 (* {2 Results of any length} *)
 

@@ -67,6 +67,14 @@ val growth : int
 val leaves : int
 (** The most leaves of a reduction whose caller gives no grain. *)
 
+val few_parts : int
+(** A short range of a loop over parts has so many, or one for each index: each may be a job of its
+    own, for 16 workers, say. *)
+
+val shortest_part : int
+(** Parts grow to so many indices before their number does: a part costs 5 to 10 ns, an index of a
+    cheap loop 0.5 to 1. *)
+
 (** {2 Teams} *)
 
 val min_region : int

@@ -42,6 +42,14 @@ let bins fn histogram =
     bad 0 (range 0 0) 0;
   ]
 
+(* Sums and the like, of nothing. *)
+let numbers fn ~sum ~mean ~extremes =
+  [
+    fine (fn ^ "sum, of nothing") 0. sum;
+    fine (fn ^ "mean, of nothing") None mean;
+    fine (fn ^ "min_max, of nothing") None extremes;
+  ]
+
 let of_empty fn f = fine (fn ^ ", of nothing") None f
 
 (* Two of these are told apart by [compare] alone, which cannot. *)
@@ -82,12 +90,20 @@ let arrays =
       @ bins "Array.histogram" (fun bins bin -> A.histogram ~bins (fun _ -> bin) three)
       @ [
           by_functions "Array.group_by" (fun () -> ignore (A.group_by function_key three));
+          invalid "Array.dot, lengths 2 and 0"
+            (fun () -> ignore (A.dot [| 1.; 2. |] [||]))
+            "Array.dot: lengths = 2 and 0 differ";
           of_empty "Array.reduce" (fun () -> A.reduce ( + ) [||]);
           of_empty "Array.min" (fun () -> A.min compare [||]);
           of_empty "Array.max" (fun () -> A.max compare [||]);
+          fine "Array.dot, of nothing" 0. (fun () -> A.dot [||] [||]);
           fine "Array.scan, of nothing" [||] (fun () -> A.scan ( + ) [||]);
           fine "Array.histogram ~bins:0, of nothing" [||] (fun () -> A.histogram ~bins:0 zero [||]);
-        ];
+        ]
+      @ numbers "Array."
+          ~sum:(fun () -> A.sum [||])
+          ~mean:(fun () -> A.mean [||])
+          ~extremes:(fun () -> A.min_max [||]);
     harmless =
       harmless "Array"
         "map mapi map_inplace mapi_inplace split iter iteri fold count exists for_all mem memq \
@@ -112,11 +128,18 @@ let floatarrays =
       @ bins "Floatarray.histogram" (fun bins bin -> F.histogram ~bins (fun _ -> bin) f3)
       @ [
           by_functions "Floatarray.group_by" (fun () -> ignore (F.group_by function_key f3));
+          invalid "Floatarray.dot, lengths 2 and 3"
+            (fun () -> ignore (F.dot f2 f3))
+            "Floatarray.dot: lengths = 2 and 3 differ";
           of_empty "Floatarray.reduce" (fun () -> F.reduce ( +. ) nothing);
           of_empty "Floatarray.min" (fun () -> F.min compare nothing);
           of_empty "Floatarray.max" (fun () -> F.max compare nothing);
           fine "Floatarray.scan, of nothing" 0 (fun () -> F.length (F.scan ( +. ) nothing));
-        ];
+        ]
+      @ numbers "Floatarray."
+          ~sum:(fun () -> F.sum nothing)
+          ~mean:(fun () -> F.mean nothing)
+          ~extremes:(fun () -> F.min_max nothing);
     harmless =
       harmless "Floatarray"
         "map mapi map_inplace mapi_inplace map_to_array map_from_array iter iteri fold count \
@@ -131,6 +154,13 @@ let bigarrays =
   let init n = G.init Int C_layout n Fun.id in
   let fn = "Bigarray.Array1." in
   let of_empty name f = of_empty (fn ^ name) (fun () -> f (of_list [])) in
+  let no_floats = G.create Float32 Fortran_layout 0 in
+  let other name f =
+    invalid
+      (fn ^ name ^ ", of characters")
+      (fun () -> f (G.create Char C_layout 2))
+      (Printf.sprintf "%s%s: the kind is not float64, float32 or int" fn name)
+  in
   {
     title = "Bigarray";
     rows =
@@ -155,7 +185,19 @@ let bigarrays =
           of_empty "min" (G.min compare);
           of_empty "max" (G.max compare);
           fine (fn ^ "scan, of nothing") 0 (fun () -> G.dim (G.scan ( + ) (of_list [])));
-        ];
+          invalid
+            (fn ^ "dot, dimensions 2 and 3")
+            (fun () -> ignore (G.dot (of_list [ 1; 2 ]) (of_list [ 1; 2; 3 ])))
+            "Bigarray.Array1.dot: dimensions = 2 and 3 differ";
+          other "sum" (fun a -> ignore (G.sum a));
+          other "dot" (fun a -> ignore (G.dot a a));
+          other "mean" (fun a -> ignore (G.mean a));
+          other "min_max" (fun a -> ignore (G.min_max a));
+        ]
+      @ numbers fn
+          ~sum:(fun () -> G.sum no_floats)
+          ~mean:(fun () -> G.mean no_floats)
+          ~extremes:(fun () -> G.min_max no_floats);
     harmless =
       harmless "Bigarray.Array1"
         "of_array map map_to mapi map_inplace map_to_array iter iteri fold count exists for_all \

@@ -46,6 +46,12 @@ let slice ~worker:_ ~start:_ ~count:_ = ()
 let sum ?grain start finish =
   Muster.parallel_reduce ?grain ~start ~finish ~combine:( + ) ~init:0 Fun.id
 
+let each ~start:_ ~finish:_ = ()
+
+let sum_of_parts ?grain start finish =
+  let part ~start ~finish = finish - start + 1 in
+  Muster.parallel_reduce_range ?grain ~start ~finish ~combine:( + ) ~init:0 part
+
 let find ?grain start finish = Muster.parallel_find ?grain ~start ~finish (fun _ -> None)
 
 (* {2 Loops} *)
@@ -63,6 +69,10 @@ let grains =
         bad "parallel_for" (fun grain -> Muster.parallel_for ~grain ~start:0 ~finish:9 ignore) grain;
         bad "parallel_reduce" (fun grain -> ignore (sum ~grain 0 9)) grain;
         bad "parallel_find" (fun grain -> ignore (find ~grain 0 9)) grain;
+        bad "parallel_for_range"
+          (fun grain -> Muster.parallel_for_range ~grain ~start:0 ~finish:9 each)
+          grain;
+        bad "parallel_reduce_range" (fun grain -> ignore (sum_of_parts ~grain 1 0)) grain;
       ])
     [ 0; -1; min_int ]
 
@@ -87,6 +97,12 @@ let ranges =
     fine "parallel_for ~start:min_int ~finish:(min_int + 1)" 2 (last_two min_int (min_int + 1));
     fine "parallel_reduce ~start:1 ~finish:0" 0 (fun () -> sum 1 0);
     fine "parallel_reduce ~grain:max_int" 45 (fun () -> sum ~grain:max_int 0 9);
+    fine "parallel_for_range ~start:1 ~finish:0" () (fun () ->
+        Muster.parallel_for_range ~start:1 ~finish:0 (fun ~start:_ -> raise Exit));
+    fine "parallel_reduce_range ~start:1 ~finish:0" 0 (fun () -> sum_of_parts 1 0);
+    fine "parallel_reduce_range ~grain:max_int" 10 (fun () -> sum_of_parts ~grain:max_int 0 9);
+    fine "parallel_reduce_range ~start:(max_int - 1) ~finish:max_int" 2 (fun () ->
+        sum_of_parts (max_int - 1) max_int);
     fine "parallel_find ~start:min_int ~finish:max_int" (Some min_int) (fun () ->
         Muster.parallel_find ~start:min_int ~finish:max_int Option.some);
     fine "parallel_scan (+) [||]" [||] (fun () -> Muster.parallel_scan ( + ) [||]);

@@ -115,6 +115,27 @@ let search =
       in
       check "found, so made" (!(Option.get (found indices)) = round && all_are round))
 
+(* {2 Loops over parts} *)
+
+let each f ~start ~finish =
+  for i = start to finish do
+    f i
+  done
+
+let for_range () = Muster.parallel_for_range ~grain:1 ~start:0 ~finish:(n - 1) (each touch)
+
+(* Operands are blocks that a part has made. *)
+let reduce_range block =
+  let part ~start ~finish =
+    let sum = ref 0 in
+    for i = start to finish do
+      sum := !sum + !(block i)
+    done;
+    ref !sum
+  in
+  let finish = n - 1 and init = ref 0 in
+  !(Muster.parallel_reduce_range ~grain:2 ~start:0 ~finish ~combine:add ~init part)
+
 exception Failed of int ref
 
 let raises =
@@ -174,6 +195,9 @@ let ends_raising run =
 
 let loop_raises run = in_task 2 750 (ends_raising run)
 let for_raises body = Muster.parallel_for ~grain:1 ~start:0 ~finish:(n - 1) body
+
+let range_raises body =
+  Muster.parallel_for_range ~grain:1 ~start:0 ~finish:(n - 1) (each body)
 
 let reduce_raises body =
   Muster.parallel_reduce ~grain:1 ~start:0 ~finish:(n - 1) ~combine:(fun () () -> ()) ~init:() body
@@ -326,6 +350,9 @@ let () =
       case "list: fold" (makes list_fold);
       case "seq: iter" (operation seq_iter);
       case "seq: count" (operation seq_count);
+      case "loop: for, in parts" (operation for_range);
+      case "loop: for, in parts, raises" (loop_raises range_raises);
+      case "loop: reduce, in parts" (makes reduce_range);
       case "loop: scan" (prefixes Muster.parallel_scan);
       case "loop: find" find;
       case "loop: for, raises" (loop_raises for_raises);

@@ -44,6 +44,25 @@ let reduce =
       let total = Muster.parallel_reduce ~grain:2 ~start:0 ~finish:63 ~combine ~init:(ref 0) f in
       check "the sum" (!total = (round + 1) * 2016))
 
+(* A part writes plainly, and a sum of numbers reads it by a loop of C. *)
+let parts =
+  let cells = Array.make 20_000 0. in
+  in_task 3 100 (fun round ->
+      let part ~start ~finish =
+        pauses 16;
+        for i = start to finish do
+          cells.(i) <- cells.(i) +. 1.
+        done;
+        ref (finish - start + 1)
+      in
+      let finish = Array.length cells - 1 in
+      let combine a b = ref (!a + !b) in
+      let total =
+        Muster.parallel_reduce_range ~start:0 ~finish ~combine ~init:(ref 0) part
+      in
+      check "all" (!total = 20_000);
+      check "the sum" (Muster.Array.sum cells = 20_000. *. float_of_int (round + 1)))
+
 let find_and_scan =
   let cells = Array.make 64 0 in
   in_task 3 200 (fun round ->
@@ -171,6 +190,7 @@ let () =
       case "loop: for after for, 4 domains" (for_after_for 4);
       case "loop: for in for" nested;
       case "loop: reduce" reduce;
+      case "loop: parts, and their sum" parts;
       case "loop: find and scan" find_and_scan;
       case "loop: raises" for_raises;
       case "loop: three callers" (with_pool 2 loops_of_several_callers);
