@@ -24,7 +24,7 @@ let rec work_off t cell =
   | Step f ->
     let seen = Atomic.get t in
     let state, rest = f seen in
-    if Atomic.compare_and_set t seen state then cell := rest;
+    if state == seen || Atomic.compare_and_set t seen state then cell := rest;
     work_off t cell
 
 let fulfil t cell = Outcome.firmly work_off t cell

@@ -4,8 +4,9 @@
     A reader must not lock again, for reading or for writing: with a writer waiting in between, it
     would wait for itself. This is not detected, since the lock only counts its readers.
 
-    {b Fairness}: in the order of arrival. A reader that arrives while a writer waits goes behind
-    it, so neither starves.
+    {b Fairness}: waiters are woken in turn. A newcomer may enter before a woken waiter. A waiter
+    that has been woken, and cannot enter, goes before all that come later. So neither readers nor
+    writers starve.
     {b Cost}: uncontended, a pair of calls about 30 ns. *)
 
 type t
@@ -26,8 +27,7 @@ val lock_write : t -> unit
     {!lock_read}. *)
 
 val try_lock_read : t -> bool
-(** [try_lock_read l] locks [l] for reading if that needs no wait and overtakes no waiter. It tells
-    whether it did.
+(** [try_lock_read l] locks [l] for reading if that needs no wait. It tells whether it did.
 
     {b Order}: as {!lock_read}, if it is true; else none. *)
 

@@ -6,7 +6,8 @@
       let limited f = Muster.Semaphore.with_permit connections f
     ]}
 
-    {b Fairness}: waiters get permits in the order of their arrival; no call overtakes them.
+    {b Fairness}: waiters are woken in turn. A newcomer may take a free permit before a woken
+    waiter. A waiter that has been woken, and finds no permit, gets the next that is given back.
     {b Cost}: uncontended, [acquire] and [release] together 10 to 30 ns. *)
 
 type t
@@ -24,18 +25,18 @@ val acquire : t -> unit
     {b Cancels}: while it waits; the caller has no permit then. *)
 
 val try_acquire : t -> bool
-(** [try_acquire s] takes a permit if one is free and no task waits for it. It tells whether it did.
+(** [try_acquire s] takes a permit if one is free. It tells whether it did.
 
     {b Order}: as {!acquire}, if it is true; else none. *)
 
 val release : t -> unit
-(** [release s] gives one permit to the longest waiter, or back. Any task or thread may call it.
+(** [release s] gives one permit back, and wakes a waiter. Any task or thread may call it.
 
     {b Raises} [Invalid_argument] if there are [max_int] permits already.
     {b Cancels}: nowhere. *)
 
 val get_value : t -> int
-(** [get_value s] is the number of free permits now; 0 while a task waits. {b Order}: none. *)
+(** [get_value s] is the number of free permits now. {b Order}: none. *)
 
 val with_permit : t -> (unit -> 'a) -> 'a
 (** [with_permit s f] is [f ()] with a permit, which it gives back whether [f] returns or raises.

@@ -12,7 +12,10 @@ let uses times s () =
 
 let tries s () = if Semaphore.try_acquire s.semaphore then Semaphore.release s.semaphore
 let takes s () = Semaphore.acquire s.semaphore
-let gives s () = Semaphore.release s.semaphore
+let gives times s () =
+  for _ = 1 to times do
+    Semaphore.release s.semaphore
+  done
 
 (* One that may never get a permit gives it back if it does, and is not waited for. *)
 let model ?cancelled ?(left = 1) name permits bodies =
@@ -29,14 +32,15 @@ let quick =
   [
     model "two" 1 [ uses 1; uses 1 ];
     model "two and one that tries" 1 [ uses 1; uses 1; tries ];
-    model "one takes, one gives" 0 ~left:0 [ takes; gives ];
+    model "one takes, one gives" 0 ~left:0 [ takes; gives 1 ];
     model "two" 1 [ uses 1; uses 1 ] ~cancelled:[ 1 ];
     model "two of two permits" 2 ~left:2 [ uses 1; uses 1 ] ~cancelled:[ 1 ];
   ]
 
 let slow =
   [
-    model "two take, two give" 0 ~left:0 [ takes; takes; gives; gives ];
+    model "two take, one gives two" 0 ~left:0 [ takes; takes; gives 2 ];
+    model "two take, one gives two" 0 ~left:1 [ takes; takes; gives 2 ] ~cancelled:[ 1 ];
     model "three" 1 [ uses 1; uses 1; uses 1 ];
     model "two, twice" 1 [ uses 2; uses 2 ];
   ]

@@ -94,6 +94,65 @@ let readers_go_in_together () =
   List.iter Task.await readers;
   Task.await writer
 
+(* Readers that are always inside, on one worker: a writer gets in nevertheless. So does a reader among
+   writers. *)
+let none_is_passed_over_twice () =
+  run_on 1 @@ fun () ->
+  let lock = Rwlock.create () in
+  let is_served what ~mine ~other =
+    let served = ref false and times = ref 0 in
+    fst mine lock;
+    let task =
+      waiting_task (fun () ->
+          fst other lock;
+          served := true;
+          snd other lock)
+    in
+    while (not !served) && !times < 100 do
+      incr times;
+      letting_others_run (fun () ->
+          snd mine lock;
+          fst mine lock)
+    done;
+    snd mine lock;
+    Task.await task;
+    check_bool (Printf.sprintf "%s served after %d times" what !times) true (!times <= 2)
+  in
+  let reading = Rwlock.(lock_read, unlock_read) and writing = Rwlock.(lock_write, unlock_write) in
+  is_served "a writer among readers" ~mine:reading ~other:writing;
+  is_served "a reader among writers" ~mine:writing ~other:reading;
+  is_served "a writer among writers" ~mine:writing ~other:writing
+
+(* There is always a reader inside. *)
+let readers_in_relay () =
+  run_on 1 @@ fun () ->
+  let lock = Rwlock.create () and written = ref false and relays = ref 0 in
+  Rwlock.lock_read lock;
+  let writer = waiting_task (fun () -> Rwlock.protect_write lock (fun () -> written := true)) in
+  while (not !written) && !relays < 100 do
+    incr relays;
+    letting_others_run (fun () ->
+        let next = Task.async (fun () -> Rwlock.lock_read lock) in
+        suspend_in_task ();
+        Rwlock.unlock_read lock;
+        Task.await next)
+  done;
+  Rwlock.unlock_read lock;
+  Task.await writer;
+  check_bool (Printf.sprintf "after %d relays" !relays) true (!relays <= 2)
+
+let free_for_whoever_comes () =
+  run_on 1 @@ fun () ->
+  let lock = Rwlock.create () and served = ref 0 in
+  Rwlock.lock_write lock;
+  let tasks = all_waiting 3 (fun _ -> Rwlock.protect_write lock (fun () -> incr served)) in
+  Rwlock.unlock_write lock;
+  check_bool "taken again at once" true (Rwlock.try_lock_write lock);
+  check_int "others" 0 !served;
+  Rwlock.unlock_write lock;
+  List.iter Task.await tasks;
+  check_int "all" 3 !served
+
 let errors () =
   let lock = Rwlock.create () in
   let check fn mentions f = check_invalid fn ~mentions:(("Muster.Rwlock." ^ fn) :: mentions) f in
@@ -195,6 +254,9 @@ let () =
         [
           case "no writer starves" no_writer_starves;
           case "readers go in together" readers_go_in_together;
+          case "a free lock goes to any comer" free_for_whoever_comes;
+          case "a waiter is passed over once at most" none_is_passed_over_twice;
+          case "readers in a relay do not starve a writer" readers_in_relay;
         ] );
       ( "errors",
         [

@@ -53,25 +53,43 @@ let values () =
   Semaphore.release semaphore;
   check_int "more than made" 3 (Semaphore.get_value semaphore)
 
-let in_turn () =
+(* A permit that is free does not wait for one who is on the way to it. *)
+let free_for_whoever_comes () =
   run_on 1 @@ fun () ->
-  let semaphore = Semaphore.make 0 and came = ref [] and served = ref [] in
-  let comes i =
-    came := i :: !came;
+  let semaphore = Semaphore.make 0 and served = ref 0 in
+  let comes _ =
     Semaphore.acquire semaphore;
-    served := i :: !served
+    incr served
   in
   let tasks = all_waiting 20 comes in
-  check_int "waiting" 20 (List.length !came);
-  Semaphore.release semaphore;
-  check_bool "nobody overtakes" false (Semaphore.try_acquire semaphore);
-  for _ = 2 to 20 do
+  for _ = 1 to 20 do
     Semaphore.release semaphore
   done;
-  check_int "handed over" 0 (Semaphore.get_value semaphore);
+  check_int "free" 20 (Semaphore.get_value semaphore);
+  check_bool "taken at once" true (Semaphore.try_acquire semaphore);
+  check_int "nobody yet" 0 !served;
+  Semaphore.release semaphore;
   List.iter Task.await tasks;
-  (* Those that got a permit go on in any order; each got one. *)
-  check_int "all" 20 (List.length !served)
+  check_int "all" 20 !served;
+  check_int "none left" 0 (Semaphore.get_value semaphore)
+
+(* One that has a permit nearly always, on one worker: each waiter gets one nevertheless, at the second
+   time that it is given back. *)
+let passed_over_once () =
+  run_on 1 @@ fun () ->
+  let semaphore = Semaphore.make 1 and served = ref 0 and times = ref 0 in
+  Semaphore.acquire semaphore;
+  let comes _ = Semaphore.with_permit semaphore (fun () -> incr served) in
+  let tasks = all_waiting 5 comes in
+  while !served < 5 && !times < 100 do
+    incr times;
+    letting_others_run (fun () ->
+        Semaphore.release semaphore;
+        Semaphore.acquire semaphore)
+  done;
+  Semaphore.release semaphore;
+  List.iter Task.await tasks;
+  check_bool (Printf.sprintf "served after %d times" !times) true (!times <= 10)
 
 (* One release at a time shows the order. *)
 let oldest_first () =
@@ -125,6 +143,20 @@ let cancelled_in_acquire () =
   Semaphore.release semaphore;
   check_int "not lost on the third" 1 (Semaphore.get_value semaphore)
 
+(* Woken, but passed over: the turn of one that is cancelled then goes to the next. *)
+let cancelled_at_the_second_wait () =
+  run_on 1 @@ fun () ->
+  let semaphore = Semaphore.make 0 in
+  let first = waiting_task (fun () -> Semaphore.acquire semaphore) in
+  let second = waiting_task (fun () -> Semaphore.with_permit semaphore (fun () -> 2)) in
+  letting_others_run (fun () ->
+      Semaphore.release semaphore;
+      Semaphore.acquire semaphore);
+  check_cancelled "first" first;
+  Semaphore.release semaphore;
+  check_int "second" 2 (Task.await second);
+  check_int "back" 1 (Semaphore.get_value semaphore)
+
 (* Who was granted the permit first has it, and gives it back. *)
 let cancelled_at_random () =
   let semaphore = Semaphore.make 2 in
@@ -148,7 +180,8 @@ let () =
       ( "turn",
         [
           case "as many are inside as permits" as_many_as_permits;
-          case "no call overtakes a waiter" in_turn;
+          case "a free permit goes to any comer" free_for_whoever_comes;
+          case "a waiter is passed over once at most" passed_over_once;
           case "a release goes to the oldest waiter" oldest_first;
         ] );
       ( "values",
@@ -161,6 +194,7 @@ let () =
       ( "cancellation",
         [
           case "a waiter is cancelled" cancelled_in_acquire;
+          case "a waiter is cancelled at its second wait" cancelled_at_the_second_wait;
           case "waiters are cancelled at random moments" (on_pools cancelled_at_random);
         ] );
     ]
