@@ -13,9 +13,31 @@ module Task = struct
   let fork = Muster_core.Scope.fork
   let cancel_scope = Muster_core.Scope.stop
   let with_deadline = Muster_core.Scope.with_deadline
-  let all = Muster_core.Several.all
-  let first = Muster_core.Several.first
-  let blocking = Muster_blocking.Blocking.call
+  let all = Several.all
+  let first = Several.first
+  let any = Tasks.any
+  let is_done = Tasks.is_done
+  let peek = Tasks.peek
+  let sleep = Tasks.sleep
+  let protect = Tasks.protect
+  let bracket = Tasks.bracket
+
+  type 'a local = 'a Local.t
+
+  let local = Local.create
+  let get_local = Local.get
+  let with_local = Local.within
+  let blocking f = Muster_blocking.Blocking.call (Local.carry f)
+end
+
+module Promise = struct
+  type 'a resolver = 'a Resolver.t
+
+  let create = Resolver.create
+  let resolve = Resolver.resolve
+  let try_resolve = Resolver.try_resolve
+  let fail = Resolver.fail
+  let try_fail = Resolver.try_fail
 end
 
 module Team = Muster_loop.Team

@@ -221,6 +221,45 @@ module Task : sig
       [Invalid_argument] if [fs] is empty.
       {b Order}: all that the tasks did, the losers too, happens before the return. *)
 
+  val any : 'a t list -> 'a
+  (** [any ts] waits for the first of [ts] that returns, and is its result; if several have returned
+      already, the leftmost. The others go on, and may be awaited later.
+
+      {[
+        let slow = Muster.Task.(async (fun () -> sleep 0.1; "slow"))
+        let quick = Muster.Task.async (fun () -> "quick")
+        let () = assert (Muster.Task.any [ slow; quick ] = "quick")
+      ]}
+
+      {b Raises} the leftmost exception if all fail; [Invalid_argument] if [ts] is empty, or has the
+      task that calls it. A failure before the return counts as awaited.
+      {b Cost}: about 20 ns for each task that has not ended, and a wait.
+      {b Order}: all that the returned task did happens before the return; if all fail, all that
+      they did happens before the exception.
+      {b Cancels}: at once; [ts] go on. *)
+
+  val is_done : 'a t -> bool
+  (** [is_done t] tells whether [t] has ended, so that {!await} need not wait for it. To poll it
+      keeps a worker busy.
+
+      {b Order}: all that [t] did happens before an answer of [true]. *)
+
+  val peek : 'a t -> ('a, exn) result option
+  (** [peek t] is the result or the exception of [t], or [None] if [t] has not ended. It never
+      waits. A failure that it has shown counts as awaited.
+
+      {b Order}: all that [t] did happens before an answer other than [None]. *)
+
+  val sleep : float -> unit
+  (** [sleep seconds] waits for so long, and up to 1 ms more. There is no thread for it, so any
+      number of tasks may sleep. With 0 seconds or less it is {!check}. It may end later while all
+      workers compute: see [doc/limits.md], "Deadlines".
+
+      {b Raises} [Invalid_argument] if [seconds] is not a number.
+      {b Cost}: about 2 us of a worker's time.
+      {b Order}: none.
+      {b Cancels}: at once. *)
+
   val blocking : (unit -> 'a) -> 'a
   (** [blocking f] is [f ()], for an [f] that blocks its thread: a system call such as [Unix.read],
       [Thread.delay], a Stdlib [Mutex] or [Condition]. The task is suspended meanwhile, and its
@@ -281,6 +320,66 @@ module Task : sig
       {b Order}: everything before the call, and before the cancel, happens before [hook]. Nobody
       waits for [hook]. *)
 
+  val protect : (unit -> 'a) -> 'a
+  (** [protect f] is [f ()], where no cancellation and no deadline from around the call arrives. The
+      code after it is told at its next checkpoint. Tasks that [f] starts by {!async} are not part
+      of the scopes around. Ctrl-C still comes through.
+
+      {b Raises} what [f] raises.
+      {b Order}: [f] is a part of the caller.
+      {b Cancels}: not before [f] has ended. *)
+
+  val bracket : acquire:(unit -> 'r) -> release:('r -> unit) -> ('r -> 'a) -> 'a
+  (** [bracket ~acquire ~release use] is [use (acquire ())], and releases afterwards, whatever [use]
+      does. [release] runs in {!protect}: it may wait, though the task be cancelled.
+
+      {[
+        let lines path =
+          Muster.Task.bracket
+            ~acquire:(fun () -> open_in path)
+            ~release:close_in In_channel.input_lines
+      ]}
+
+      {b Raises} what [acquire] or [use] raises; [Fun.Finally_raised] if [release] raises.
+      {b Order}: the three follow each other, as parts of the caller.
+      {b Cancels}: within [acquire], where nothing was obtained, and within [use]. *)
+
+  (** {2 Values that tasks inherit} *)
+
+  type 'a local
+  (** A variable that each task has for itself: the number of a request, a logger. *)
+
+  val local : 'a -> 'a local
+  (** [local default] is a new variable. {b Order}: none. *)
+
+  val get_local : 'a local -> 'a
+  (** [get_local l] is the value of [l] for the running code: that of the innermost {!with_local}
+      around it, or around the code that started its task. Else it is the default.
+
+      {b Cost}: 6 ns, and some for each further variable that has a value.
+      {b Order}: none. *)
+
+  val with_local : 'a local -> 'a -> (unit -> 'b) -> 'b
+  (** [with_local l v f] is [f ()], with [v] as the value of [l]. All tasks, branches and loops that
+      [f] starts inherit the value. So do the functions of {!Team} and {!blocking}, but not the
+      hooks of {!on_cancel}.
+
+      {[
+        let user = Muster.Task.local "nobody"
+        let greet () = "hello, " ^ Muster.Task.get_local user
+
+        let greeting =
+          Muster.Task.(with_local user "Ada" (fun () -> await (async greet)))
+
+        let () = assert (greeting = "hello, Ada" && greet () = "hello, nobody")
+      ]}
+
+      A value is not copied: its tasks share it.
+
+      {b Raises} what [f] raises.
+      {b Cost}: 0.1 us. A task that inherits costs no more than another.
+      {b Order}: [f] is a part of the caller. *)
+
   (** {2 Scopes} *)
 
   type scope
@@ -288,7 +387,7 @@ module Task : sig
   val scope : (scope -> 'a) -> 'a
   (** [scope f] is [f s] for a new scope [s], and ends when all tasks of [s] have ended. The first
       exception, of [f] or of a task, cancels the scope. A task that {!cancel} has stopped is no
-      failure of its scope.
+      failure of its scope. The tasks begin in any order; {!all} begins its own in theirs.
 
       {[
         let () =
@@ -337,6 +436,51 @@ module Task : sig
 
       {b Order}: everything before [set_uncaught_handler], and all that the task did, happens before
       [handler]. *)
+end
+
+(** Promises that no task runs: somebody ends them. The promise is a {!Task.t} like any other, so
+    {!Task.await}, {!Task.any} and {!Task.peek} serve.
+
+    {[
+      let answer, resolver = Muster.Promise.create ()
+      let asks = Muster.Task.(async (fun () -> await answer + 1))
+      let () = Muster.Promise.resolve resolver 41
+      let () = assert (Muster.Task.await asks = 42)
+    ]}
+
+    A promise is resolved once. {!Task.cancel} is one way: then later calls do nothing.
+
+    {b Domains}: any task, thread or domain may resolve it. *)
+module Promise : sig
+  type 'a resolver
+  (** The right to end a promise. *)
+
+  val create : unit -> 'a Task.t * 'a resolver
+  (** [create ()] is a promise and its resolver. A promise that nobody resolves is awaited for ever.
+      {b Order}: none. *)
+
+  val resolve : 'a resolver -> 'a -> unit
+  (** [resolve r v] ends the promise with the value [v], and wakes all tasks that wait for it.
+
+      {b Raises} [Invalid_argument] if it has been resolved before.
+      {b Cost}: about 50 ns, and a wake for each task that waits.
+      {b Order}: everything before the call happens before the return of an await. *)
+
+  val try_resolve : 'a resolver -> 'a -> bool
+  (** [try_resolve r v] is [resolve r v] if nobody was faster, and tells whether it was so.
+      {b Order}: as {!resolve}. *)
+
+  val fail : ?backtrace:Printexc.raw_backtrace -> 'a resolver -> exn -> unit
+  (** [fail r exn] ends the promise with an exception, which {!Task.await} raises. Its backtrace is
+      [backtrace], or the place of this call. If nobody awaits it, see
+      {!Task.set_uncaught_handler}.
+
+      {b Raises} [Invalid_argument] if it has been resolved before.
+      {b Order}: everything before the call happens before the exception of an await. *)
+
+  val try_fail : ?backtrace:Printexc.raw_backtrace -> 'a resolver -> exn -> bool
+  (** [try_fail r exn] is [fail r exn] if nobody was faster, and tells whether it was so.
+      {b Order}: as {!fail}. *)
 end
 
 (** {1 Pools} *)

@@ -112,6 +112,18 @@ let choice () =
   let c = Chan.unbounded () in
   ((fun () -> Chan.(select [ recv_case c ignore ])), Chan.send c)
 
+let choice_in_time () =
+  let c = Chan.unbounded () in
+  ((fun () -> Chan.(select [ recv_case c ignore; after 100. ignore ])), Chan.send c)
+
+let resolved () =
+  let promise, resolver = Promise.create () in
+  ((fun () -> Task.await promise), fun () -> Promise.resolve resolver ())
+
+let any_resolved () =
+  let promise, resolver = Promise.create () and never, _ = Promise.create () in
+  ((fun () -> Task.any [ never; promise ]), fun () -> Promise.resolve resolver ())
+
 let permit () =
   let s = Semaphore.make 0 in
   ((fun () -> Semaphore.acquire s), fun () -> Semaphore.release s)
@@ -163,6 +175,9 @@ let events =
     ("a message", message);
     ("a receiver", receiver);
     ("a choice", choice);
+    ("a choice with a time limit", choice_in_time);
+    ("a promise", resolved);
+    ("any promise", any_resolved);
     ("a permit", permit);
     ("a lock", lock);
     ("a reader", reader);

@@ -41,7 +41,6 @@ module Pool = Muster_pool.Pool
 module Region = Muster_pool.Region
 module Resident = Muster_pool.Resident
 module Scope = Muster_pool.Scope
-module Several = Muster_pool.Several
 module Stats = Muster_pool.Stats
 module Task = Muster_pool.Task
 module Watchdog = Muster_pool.Watchdog

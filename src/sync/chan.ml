@@ -73,5 +73,10 @@ type 'b case = 'b Select.case
 let recv_opt_case = Select.receive
 let recv_case c f = Select.receive c (function Some v -> f v | None -> raise Closed)
 let send_case c message f = Select.send c message ~sent:f ~refused:(fun () -> raise Closed)
+
+let after seconds f =
+  if Float.is_nan seconds then invalid_arg "Muster.Chan.after: seconds = nan is no time";
+  Select.after seconds f
+
 let select cases = Select.first cases
 let try_select cases = Select.first_ready cases

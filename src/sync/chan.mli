@@ -24,6 +24,15 @@
         Chan.(select [ recv_case input Option.some; recv_opt_case stop (fun _ -> None) ])
     ]}
 
+    {!after} is a case for the time:
+
+    {[
+      let next_within seconds c =
+        Chan.(select [ recv_case c Option.some; after seconds (fun () -> None) ])
+
+      let () = assert (next_within 0.001 (Chan.bounded 1) = None)
+    ]}
+
     {2 What holds for all}
 
     {b Domains.} Any task, thread or domain may call any function. A task that waits is suspended,
@@ -142,6 +151,14 @@ val recv_opt_case : 'a t -> ('a option -> 'b) -> 'b case
 val send_case : 'a t -> 'a -> (unit -> 'b) -> 'b case
 (** [send_case c v f] sends [v] and calls [f ()]. Once [c] is closed, the case can be chosen and
     raises {!Closed}. *)
+
+val after : float -> (unit -> 'b) -> 'b case
+(** [after seconds f] calls [f ()] if none of the other cases can be done in so many seconds, from
+    the call of {!select} on. With 0 seconds or less it is chosen at once, unless another case can
+    be.
+
+    {b Raises} [Invalid_argument] if [seconds] is not a number.
+    {b Cost}: about 0.2 us, if the [select] waits. *)
 
 val select : 'b case list -> 'b
 (** [select cases] waits until a case can be done, and does exactly one. Of several it chooses one

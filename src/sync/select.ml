@@ -25,19 +25,27 @@
    [first_ready] must not say that no case could be done while at each moment some case could. A
    message may leave a channel that was not tried yet, just when another one comes to a channel that
    was. So it tries again where a channel has changed meanwhile. Else all cases failed in states
-   that stood side by side. (A state never comes back.) *)
+   that stood side by side. (A state never comes back.)
 
+   A time limit is one more offer of the race, which a timer accepts. It is no line, and nobody
+   withdraws for it. It is chosen only where no other case can be done. *)
+
+module Machine = Muster_core.Machine
+module Outcome = Muster_core.Outcome
 module Task = Muster_core.Task
+module Timer = Muster_core.Timer
 module Waiter = Muster_core.Waiter
 
 type ('a, 'b) action =
   | Receive of ('a option -> 'b)
   | Send of { message : 'a; sent : unit -> 'b; refused : unit -> 'b }
 
-type 'b case = Case : 'a Port.t * ('a, 'b) action -> 'b case
+type 'b meeting = Case : 'a Port.t * ('a, 'b) action -> 'b meeting
+type 'b case = At of 'b meeting | After of float * (unit -> 'b)
 
-let receive port f = Case (port, Receive f)
-let send port message ~sent ~refused = Case (port, Send { message; sent; refused })
+let receive port f = At (Case (port, Receive f))
+let send port message ~sent ~refused = At (Case (port, Send { message; sent; refused }))
+let after seconds f = After (seconds, f)
 
 (* Does the case if it can, and returns the function to call afterwards. *)
 let try_case (Case (port, action)) =
@@ -66,7 +74,7 @@ let shuffled list =
 
 (* The case as an entry for its channel, which is [port], and the function to call once it has been
    accepted. *)
-let entry (type a b) (port : a Port.t) offer (Case (own, action) : b case) :
+let entry (type a b) (port : a Port.t) offer (Case (own, action) : b meeting) :
     a Port.entry * (unit -> b) =
   match (Port.same own port, action) with
   | None, _ -> assert false
@@ -112,21 +120,58 @@ let grouped cases =
   let indices = List.init (Array.length cases) Fun.id in
   List.fold_right add (List.stable_sort by_number indices) []
 
-let rec first_of cases groups =
+(* The time limit's number in the race. *)
+let by_time = max_int
+
+let wait cases groups finishes race = function
+  | None -> Waiter.wait (line_up_all cases groups finishes race)
+  | Some (at, _) ->
+    let timer = ref None in
+    let register waiter =
+      let limit = Offer.of_race race by_time waiter in
+      timer := Some (Timer.add at (fun () -> ignore (Offer.accept limit)));
+      line_up_all cases groups finishes race waiter
+    in
+    let forget () = Option.iter Timer.remove !timer in
+    Outcome.finally forget () (fun () -> Waiter.wait register)
+
+let rec first_of cases groups limit =
   Task.check ();
-  match try_all cases with
-  | Some finish -> finish
-  | None -> (
+  match (try_all cases, limit) with
+  | Some finish, _ -> finish
+  | None, Some (at, finish) when at <= Machine.now () -> finish
+  | None, _ -> (
     let race = Offer.race () and finishes = Array.map (fun _ -> None) cases in
-    Waiter.wait (line_up_all cases groups finishes race);
-    match Option.bind (Offer.winner race) (Array.get finishes) with
-    | Some finish -> finish
-    | None -> first_of cases groups)
+    wait cases groups finishes race limit;
+    match (Offer.winner race, limit) with
+    | Some i, Some (_, finish) when i = by_time -> finish
+    | winner, _ -> (
+      match Option.bind winner (Array.get finishes) with
+      | Some finish -> finish
+      | None -> first_of cases groups limit))
+
+let rec meetings = function
+  | [] -> []
+  | At case :: rest -> case :: meetings rest
+  | After _ :: rest -> meetings rest
+
+let rec earliest limit = function
+  | [] -> limit
+  | After (seconds, f) :: rest -> (
+    match limit with
+    | Some (least, _) when least <= seconds -> earliest limit rest
+    | _ -> earliest (Some (seconds, f)) rest)
+  | At _ :: rest -> earliest limit rest
 
 let first = function
   | [] -> invalid_arg "Muster.Chan.select: empty list"
   | list ->
-    let cases = shuffled list in
-    first_of cases (grouped cases) ()
+    let cases = shuffled (meetings list) in
+    let limit = Option.map (fun (seconds, f) -> (Timer.after seconds, f)) (earliest None list) in
+    first_of cases (grouped cases) limit ()
 
-let first_ready list = Option.map (fun finish -> finish ()) (try_at_once (shuffled list))
+let first_ready list =
+  match (try_at_once (shuffled (meetings list)), earliest None list) with
+  | Some finish, _ -> Some (finish ())
+  | None, Some (seconds, finish) when seconds <= 0. -> Some (finish ())
+  | None, _ -> None

@@ -7,6 +7,9 @@ val receive : 'a Port.t -> ('a option -> 'b) -> 'b case
 
 val send : 'a Port.t -> 'a -> sent:(unit -> 'b) -> refused:(unit -> 'b) -> 'b case
 
+val after : float -> (unit -> 'b) -> 'b case
+(** In so many seconds, if no other case can be done. *)
+
 val first : 'b case list -> 'b
 (** {b Raises} [Invalid_argument] if there is none. *)
 

@@ -202,9 +202,69 @@ let tasks =
         fine "Task.check, outside a task" () Task.check;
         fine "Task.on_cancel, outside a task" () (fun () -> Task.on_cancel ignore);
         fine "Task.blocking, outside a task" 1 (fun () -> Task.blocking (fun () -> 1));
+        invalid "Task.any []" (fun () -> Task.any []) "Task.any: empty list";
+        invalid "Task.any, of the task itself"
+          (fun () ->
+            in_pool (fun _ ->
+                let itself, told = Muster.Promise.create () in
+                let t = Task.async (fun () -> Task.any [ Task.await itself ]) in
+                Muster.Promise.resolve told t;
+                Task.await t))
+          "Task.any: the task that awaits is an awaited one";
+        invalid "Task.sleep nan" (fun () -> Task.sleep nan) "Task.sleep: seconds = nan is no time";
+        fine "Task.sleep 0." () (fun () -> Task.sleep 0.);
+        fine "Task.sleep (-1.)" () (fun () -> Task.sleep (-1.));
+        fine "Task.sleep neg_infinity" () (fun () -> Task.sleep neg_infinity);
+        raises "Task.bracket, release raises"
+          (fun () -> Task.bracket ~acquire:ignore ~release:(fun () -> raise Exit) ignore)
+          (Fun.Finally_raised Exit);
+        fine "Task.protect, outside a task" 1 (fun () -> Task.protect (fun () -> 1));
+        fine "Task.get_local, outside a task" 1 (fun () -> Task.get_local (Task.local 1));
+        fine "Task.with_local, outside a task" 2 (fun () ->
+            let l = Task.local 1 in
+            Task.with_local l 2 (fun () -> Task.get_local l));
       ]
       @ scopes @ deadlines;
-    harmless = [ "Task.scope"; "Task.set_uncaught_handler" ];
+    harmless =
+      [ "Task.scope"; "Task.set_uncaught_handler"; "Task.is_done"; "Task.peek"; "Task.local" ];
+  }
+
+(* {2 Promises} *)
+
+let promises =
+  let resolved () =
+    let _, resolver = Muster.Promise.create () in
+    Muster.Promise.resolve resolver 1;
+    resolver
+  in
+  let cancelled () =
+    let promise, resolver = Muster.Promise.create () in
+    Task.cancel promise;
+    resolver
+  in
+  let again fn f =
+    [
+      invalid
+        (Printf.sprintf "Promise.%s, twice" fn)
+        (fun () -> f (resolved ()))
+        (Printf.sprintf "Promise.%s: the promise has been resolved already" fn);
+      fine (Printf.sprintf "Promise.%s, of a cancelled one" fn) () (fun () -> f (cancelled ()));
+    ]
+  in
+  let tries fn f =
+    [
+      fine (Printf.sprintf "Promise.%s, twice" fn) false (fun () -> f (resolved ()));
+      fine (Printf.sprintf "Promise.%s, of a cancelled one" fn) false (fun () -> f (cancelled ()));
+    ]
+  in
+  {
+    title = "Promise";
+    rows =
+      again "resolve" (fun r -> Muster.Promise.resolve r 2)
+      @ again "fail" (fun r -> Muster.Promise.fail r Exit)
+      @ tries "try_resolve" (fun r -> Muster.Promise.try_resolve r 2)
+      @ tries "try_fail" (fun r -> Muster.Promise.try_fail r Exit);
+    harmless = [ "Promise.create" ];
   }
 
 (* {2 Pools} *)
@@ -296,4 +356,4 @@ let slice_of_huge =
 
 let teams = { title = "Team"; rows = team_closed @ team_lengths @ [ slice_of_huge ]; harmless = [] }
 let cpu = { title = "Cpu"; rows = []; harmless = [ "Cpu.available" ] }
-let tables = [ loops; tasks; pools; teams; cpu ]
+let tables = [ loops; tasks; promises; pools; teams; cpu ]

@@ -51,6 +51,10 @@ let chan =
       @ [
           invalid "Chan.select []" (fun () -> Chan.select []) "Chan.select: empty list";
           fine "Chan.try_select []" None (fun () -> Chan.try_select []);
+          invalid "Chan.after nan f"
+            (fun () -> ignore (Chan.after nan ignore))
+            "Chan.after: seconds = nan is no time";
+          fine "Chan.after (-1.) f" 1 (fun () -> Chan.(select [ after (-1.) (fun () -> 1) ]));
           fine "Chan.bounded max_int" 1 (fun () ->
               let c = Chan.bounded max_int in
               Chan.send c 1;

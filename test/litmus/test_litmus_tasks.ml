@@ -188,6 +188,39 @@ let in_time =
       Task.with_deadline 10. (fun () -> ignore (Muster.both (pair 0) (pair 2)));
       check "returned, so written" (all_are round))
 
+(* {2 Promises, looks, the first of several} *)
+
+(* Another domain resolves; who awaits, or looks until it is done, sees what it did. *)
+let resolved how pool =
+  let shown = Atomic.make None in
+  let before _ = Atomic.set shown None in
+  let resolve round =
+    relax_until (fun () -> Atomic.get shown <> None);
+    loiter round;
+    data := round;
+    let resolver = Option.get (Atomic.get shown) in
+    match how with
+    | `Fails -> Muster.Promise.fail resolver Exit
+    | `Await | `Any | `Is_done | `Peek -> Muster.Promise.resolve resolver round
+  in
+  let await round =
+    let promise, resolver = Muster.Promise.create () in
+    Atomic.set shown (Some resolver);
+    (match how with
+    | `Await -> check "the value" (Pool.run pool (fun () -> Task.await promise) = round)
+    | `Any ->
+      let never, _ = Muster.Promise.create () in
+      check "the value" (Pool.run pool (fun () -> Task.any [ never; promise ]) = round)
+    | `Is_done -> relax_until (fun () -> Task.is_done promise)
+    | `Peek -> relax_until (fun () -> Task.peek promise = Some (Ok round))
+    | `Fails -> (
+      match Pool.run pool (fun () -> Task.await promise) with
+      | _ -> check "raises" false
+      | exception Exit -> ()));
+    check "resolved, so written" (!data = round)
+  in
+  race 2_000 ~before [ await; resolve ]
+
 (* {2 Calls that block} *)
 
 let blocking =
@@ -278,6 +311,11 @@ let () =
       case "scope: MP, cancel_scope" cancel_scope;
       case "deadline: MP, it passes" deadline;
       case "deadline: MP, in time" in_time;
+      case "promise: MP, await" (with_pool 2 (resolved `Await));
+      case "promise: MP, any" (with_pool 2 (resolved `Any));
+      case "promise: MP, is_done" (with_pool 2 (resolved `Is_done));
+      case "promise: MP, peek" (with_pool 2 (resolved `Peek));
+      case "promise: MP, fail" (with_pool 2 (resolved `Fails));
       case "blocking: MP" blocking;
       case "blocking: MP, raises" blocking_raises;
       case "uncaught: MP" uncaught;

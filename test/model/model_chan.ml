@@ -8,10 +8,12 @@ type action =
   | Try_recv of int
   | Select of action list  (** of sends and receives *)
   | Try_select of action list  (** of which one can be done all the while *)
+  | Within of action list  (** a select, until the time is up *)
+  | Tick  (** the time is up *)
   | Close of int
   | Cancel of int  (** the wait of that party, if it waits *)
 
-type outcome = Sent of int * int | Got of int * int | Refused | Nothing | Missed | Waits of action
+type outcome = Sent of int * int | Got of int * int | Refused | Nothing | Missed | Late | Waits of action
 
 type party = {
   script : action list;
@@ -26,7 +28,8 @@ type t = { chans : int Chan.t array; parties : party array }
 let case t = function
   | Send (c, v) -> Chan.send_case t.chans.(c) v (fun () -> Sent (c, v))
   | Recv c -> Chan.recv_case t.chans.(c) (fun v -> Got (c, v))
-  | Try_send _ | Try_recv _ | Select _ | Try_select _ | Close _ | Cancel _ -> assert false
+  | Try_send _ | Try_recv _ | Select _ | Try_select _ | Within _ | Tick | Close _ | Cancel _ ->
+    assert false
 
 let cancel party = Option.iter (fun wait -> Option.iter Waiter.kill (Atomic.get wait)) party.wait
 
@@ -40,6 +43,10 @@ let perform t action =
   | Try_recv c -> ( match Chan.try_recv t.chans.(c) with Some v -> Got (c, v) | None -> Nothing)
   | Select cases -> Chan.select (List.map (case t) cases)
   | Try_select cases -> Option.value (Chan.try_select (List.map (case t) cases)) ~default:Missed
+  | Within cases -> Chan.(select (after 1. (fun () -> Late) :: List.map (case t) cases))
+  | Tick ->
+    Clock.tick ();
+    Nothing
   | Close c ->
     Chan.close t.chans.(c);
     Nothing
@@ -70,9 +77,9 @@ let rec drain chan =
 (* What each party waits for. *)
 let wishes t =
   let of_outcome = function
-    | Waits (Select cases) -> cases
+    | Waits (Select cases | Within cases) -> cases
     | Waits action -> [ action ]
-    | Sent _ | Got _ | Refused | Nothing | Missed -> []
+    | Sent _ | Got _ | Refused | Nothing | Missed | Late -> []
   in
   List.mapi
     (fun i p -> List.map (fun wish -> (i, wish)) (List.concat_map of_outcome p.outcomes))
@@ -95,6 +102,10 @@ let waits_beside_a_partner t capacities lengths =
   in
   List.exists needless wishes
 
+let waits_beyond_its_time t =
+  let is_late = function Waits (Within _) -> Clock.now () = 1 | _ -> false in
+  List.exists is_late (outcomes t)
+
 (* Each sender's messages count upwards, so each receiver's do. *)
 let out_of_order p =
   let messages = List.map snd (got (List.rev p.outcomes)) in
@@ -103,6 +114,7 @@ let out_of_order p =
 let verdict t capacities () =
   let lengths = Array.map Chan.length t.chans in
   let lonely = not (waits_beside_a_partner t capacities lengths) in
+  let beyond = waits_beyond_its_time t in
   (* Those that wait are woken by what is drained: their messages do not count here. *)
   let outcomes = outcomes t in
   Array.iter Chan.close t.chans;
@@ -112,6 +124,7 @@ let verdict t capacities () =
   Model.faults
     [
       ("a party waits beside a partner", not lonely);
+      ("a party waits, and its time is up", beyond);
       ("messages lost, doubled or unsent", sorted (sent outcomes) <> sorted (got outcomes @ left));
       ("a wrong length", Array.fold_left ( + ) 0 lengths <> List.length left);
       ("out of order", Array.exists out_of_order t.parties);
@@ -127,6 +140,8 @@ let rec name_of = function
   | Try_recv c -> Printf.sprintf "try to receive from %d" c
   | Select cases -> "select (" ^ String.concat " or " (List.map name_of cases) ^ ")"
   | Try_select cases -> "try to " ^ name_of (Select cases)
+  | Within cases -> name_of (Select cases) ^ " in time"
+  | Tick -> "the time is up"
   | Close c -> Printf.sprintf "close %d" c
   | Cancel i -> Printf.sprintf "cancel %d" i
 
@@ -139,6 +154,7 @@ let model ?(before = []) capacities scripts =
     { script; outcomes = []; wait }
   in
   let start () =
+    Clock.start ();
     let chans = Array.map Chan.bounded capacities in
     let parties = Array.of_list (List.mapi party (scripts @ [ before ])) in
     let t = { chans; parties } in
@@ -191,6 +207,13 @@ let quick =
       model [| 0; 0 |] [ choose [ Send (0, 1); Recv 1 ]; choose [ Send (1, 2); Recv 0 ] ];
       model [| 0; 0 |] [ choose [ Recv 0; Recv 1 ]; [ Send (0, 1) ]; [ Send (1, 2) ] ];
       model [| 1; 0 |] ~before:full [ choose [ Send (0, 1); Recv 1 ]; [ Recv 0 ]; [ Recv 0 ] ];
+      (* Time limits. *)
+      model [| 0 |] [ [ Within [ Recv 0 ] ]; [ Tick ] ];
+      model [| 0 |] [ [ Within [ Recv 0 ] ]; [ Tick ]; [ Try_send (0, 1) ] ];
+      model [| 0 |] [ [ Within [ Send (0, 1) ] ]; [ Tick ]; [ Try_recv 0 ] ];
+      model [| 0 |] [ [ Within [ Recv 0 ] ]; [ Tick ]; [ Cancel 0 ] ];
+      model [| 0 |] [ [ Within [ Recv 0 ] ]; [ Tick ]; [ Close 0 ] ];
+      model [| 0 |] [ [ Within [ Send (0, 1) ] ]; [ Within [ Recv 0 ] ]; [ Tick ] ];
       (* What can be done changes while one looks. *)
       model [| 1; 1 |] ~before:full
         [ try_to_choose [ Recv 0; Recv 1 ]; [ Send (1, 1); Try_recv 0 ] ];
@@ -202,6 +225,9 @@ let slow =
   all ~capacity:0 3 @ all ~capacity:1 3 @ all ~before:full ~capacity:1 3
   @ [
       model [| 0; 0 |] [ choose [ Recv 0; Recv 1 ]; [ Send (0, 1) ]; [ Cancel 0 ] ];
+      model [| 0; 0 |] [ [ Within [ Recv 0; Recv 1 ] ]; [ Send (0, 1) ]; [ Tick ] ];
+      model [| 0; 0 |]
+        [ [ Within [ Send (0, 1); Recv 1 ] ]; choose [ Send (1, 2); Recv 0 ]; [ Tick ] ];
       model [| 0; 0 |]
         [ choose [ Send (0, 1); Recv 1 ]; choose [ Send (1, 2); Recv 0 ]; [ Cancel 0 ] ];
       model [| 0; 1 |] [ choose [ Send (0, 1); Recv 1 ]; [ Send (1, 2) ]; [ Recv 0 ] ];

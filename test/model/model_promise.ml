@@ -106,10 +106,66 @@ let model ~fails parties =
   let kind = if fails then "promise that fails" else "promise that returns" in
   Model.make (String.concat ", " (kind :: List.map name_of parties)) start
 
+(* {2 Promises that no task runs} *)
+
+(* Each resolver brings its own number. A waiter is called once, and a value is that of the one that
+   succeeded; a stop ends the promise, as in src/tasks/resolver.ml. *)
+type ender = Resolves | Fails | Cancels | Awaits
+
+let ender_name = function
+  | Resolves -> "resolve"
+  | Fails -> "fail"
+  | Cancels -> "cancel"
+  | Awaits -> "wait"
+
+let open_promise () =
+  let promise = Promise.(started (home ~unheard:(fun _ _ -> ()) Nobody)) in
+  let end_it () = ignore (Promise.try_resolve promise (Promise.raised Promise.cancelled)) in
+  ignore (Promise.add_hook ~is_live:(fun () -> true) promise end_it);
+  promise
+
+let failure = { Outcome.exn = Failed; backtrace = Printexc.get_callstack 0 }
+
+let resolved enders =
+  let start () =
+    let promise = open_promise () and winners = ref [] in
+    let wakes = Array.make (List.length enders) 0 in
+    let ends i result = if Promise.try_resolve promise result then winners := i :: !winners in
+    let wake i () = wakes.(i) <- wakes.(i) + 1 in
+    let process i = function
+      | Resolves -> fun () -> ends i (Returned i)
+      | Fails -> fun () -> ends i (Promise.raised failure)
+      | Cancels -> fun () -> Promise.stop promise
+      | Awaits -> fun () -> Promise.on_done promise (wake i)
+    in
+    let verdict () =
+      let is_ended = List.exists (fun e -> e <> Awaits) enders in
+      let by = function [ i ] -> Some i | _ -> None in
+      let is_right =
+        match Promise.state promise with
+        | Returned i -> by !winners = Some i && List.nth enders i = Resolves
+        | Raised { failure = { exn = Failed; _ }; _ } -> List.length !winners = 1
+        | Raised _ -> List.mem Cancels enders && List.length !winners <= 1
+        | Ready _ | Running _ -> not is_ended
+      in
+      let times i = if is_ended && List.nth enders i = Awaits then 1 else 0 in
+      Model.faults
+        [
+          ("not ended, or by nobody, or by two", not is_right);
+          ("a waiter was not called once", Array.exists Fun.id (Array.mapi (fun i n -> n <> times i) wakes));
+        ]
+    in
+    Model.{ processes = List.mapi process enders; verdict }
+  in
+  Model.make (String.concat ", " ("promise to resolve" :: List.map ender_name enders)) start
+
+let to_resolve size =
+  List.map resolved (Model.choices size [ Resolves; Fails; Cancels; Awaits ])
+
 (* Of three, none waits twice: that has too many orders. *)
 let models size =
   let twice = if size < 3 then [ Wait_twice ] else [] in
   let choices =
     Model.choices size ([ Run; Claim; Stop; Wait; Hook ] @ twice)
   in
-  List.concat_map (fun fails -> List.map (model ~fails) choices) [ false; true ]
+  List.concat_map (fun fails -> List.map (model ~fails) choices) [ false; true ] @ to_resolve size

@@ -20,6 +20,9 @@ type t =
   | Shared of int * t
   | All of t list
   | First of t list
+  | Any of t list
+  | Promised of t
+  | Named of int * t
   | Scope of t list
   | Deadline of t
   | Cancel of { early : bool; victim : t; rest : t }
@@ -82,9 +85,12 @@ and several state rules fuel =
 
 and forks state rules fuel =
   let sub share = graph state rules (fuel / share) in
-  match below state 13 with
+  match below state 16 with
   | 9 | 10 -> Scope (several state rules fuel)
   | 11 -> Deadline (sub 1)
+  | 13 -> Any (List.init (below state 4) (fun i -> Fail i) @ [ sub 1 ] @ [ Fail 9 ])
+  | 14 -> Promised (sub 1)
+  | 15 -> Named (below state 1000, sub 1)
   | 12 -> Cancel { early = Random.State.bool state; victim = sub 2; rest = sub 2 }
   | 0 | 1 | 2 -> Both (sub 2, sub 2)
   | 3 | 4 -> Async (several state rules fuel)
@@ -190,6 +196,9 @@ let name = function
   | Shared _ -> "shared"
   | All _ -> "all"
   | First _ -> "first"
+  | Any _ -> "any"
+  | Promised _ -> "promise"
+  | Named _ -> "local"
   | Scope _ -> "scope"
   | Deadline _ -> "deadline"
   | Cancel { early; _ } -> if early then "cancel at once" else "cancel"
@@ -221,10 +230,11 @@ let contents = function
   | Collection (_, count) | Kernel { count; _ } -> ([ count ], [])
   | Fault _ -> ([], [])
   | Both (a, b) -> ([], [ a; b ])
-  | Shared (n, g) -> ([ n ], [ g ])
-  | Async l | All l | First l | Scope l | Ported l | Selected l | Meeting (_, l) | Dropped l ->
+  | Shared (n, g) | Named (n, g) -> ([ n ], [ g ])
+  | Async l | All l | First l | Any l | Scope l | Ported l | Selected l | Meeting (_, l) | Dropped l
+    ->
     ([], l)
-  | Deadline g | Run g | Elsewhere g | In_domain g | In_thread g | Below_c g | Fresh g | Hurried g
+  | Promised g | Deadline g | Run g | Elsewhere g | In_domain g | In_thread g | Below_c g | Fresh g | Hurried g
     ->
     ([], [ g ])
   | Cancel { victim; rest; _ } -> ([], [ victim; rest ])

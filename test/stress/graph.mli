@@ -25,6 +25,9 @@ type t =
   | Shared of int * t  (** one task, awaited by that many others *)
   | All of t list
   | First of t list  (** at most one of them can succeed *)
+  | Any of t list  (** the same *)
+  | Promised of t  (** awaited through a promise that its task resolves *)
+  | Named of int * t  (** with that value to inherit, which it must find *)
   | Scope of t list  (** begun in order in a scope, awaited in order *)
   | Deadline of t  (** one that is never reached *)
   | Cancel of { early : bool; victim : t; rest : t }

@@ -103,6 +103,38 @@ module Parallel (P : POOLS) : Worth.RUNNER = struct
             Task.cancel_scope s))
 
   let first = Task.first
+
+  (* Any leaves the others alone: they are awaited here. *)
+  let any fs =
+    let tasks = List.map Task.async fs in
+    let result = Harness.outcome (fun () -> Task.any tasks) in
+    List.iter (fun t -> ignore (Harness.outcome (fun () -> Task.await t))) tasks;
+    Meetings.value_of result
+
+  let promised f =
+    let promise, resolver = Muster.Promise.create () in
+    let resolve () =
+      match f () with
+      | v -> Muster.Promise.resolve resolver v
+      | exception exn ->
+        let backtrace = Printexc.get_raw_backtrace () in
+        Muster.Promise.fail ~backtrace resolver exn
+    in
+    let task = Task.async resolve in
+    Fun.protect
+      (fun () -> Task.await promise)
+      ~finally:(fun () -> ignore (Harness.outcome (fun () -> Task.await task)))
+
+  let number = Task.local 0
+
+  let named n f =
+    let inherits () = Task.get_local number in
+    Task.with_local number n (fun () ->
+        let inner = Task.async inherits in
+        let v = f () in
+        if Task.await inner <> n || inherits () <> n then failwith "another value";
+        v)
+
   let for_ ~grain count f = Muster.parallel_for ?grain ~start:0 ~finish:(count - 1) f
 
   let reduce ~grain count combine init f =

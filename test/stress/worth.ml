@@ -8,6 +8,9 @@ module type RUNNER = sig
   val shared : int -> (unit -> int) -> int list
   val all : (unit -> int) list -> int list
   val first : (unit -> int) list -> int
+  val any : (unit -> int) list -> int
+  val promised : (unit -> int) -> int
+  val named : int -> (unit -> int) -> int
   val scope : (unit -> int) list -> int list
   val deadline : (unit -> int) -> int
   val cancel : early:bool -> (unit -> int) -> (unit -> int) -> int
@@ -67,6 +70,9 @@ module Value (R : RUNNER) = struct
     | Shared (n, g) -> total (R.shared n (part g))
     | All l -> total (R.all (List.map part l))
     | First l -> R.first (List.map part l)
+    | Any l -> R.any (List.map part l)
+    | Promised g -> R.promised (part g)
+    | Named (n, g) -> R.named n (part g)
     | Scope l -> total (R.scope (List.map part l))
     | Deadline g -> R.deadline (part g)
     | Cancel { early; victim; rest } -> R.cancel ~early (part victim) (part rest)
@@ -138,6 +144,10 @@ module Sequential = struct
     | [ f ] -> f ()
     | f :: others -> (
       try f () with leftmost -> ( try first others with Boom _ -> raise leftmost))
+
+  let any = first
+  let promised f = f ()
+  let named _ f = f ()
 
   let loop count f =
     for i = 0 to count - 1 do

@@ -12,6 +12,12 @@ module type RUNNER = sig
   val shared : int -> (unit -> int) -> int list
   val all : (unit -> int) list -> int list
   val first : (unit -> int) list -> int
+  val any : (unit -> int) list -> int
+  val promised : (unit -> int) -> int
+
+  val named : int -> (unit -> int) -> int
+  (** With that value to inherit. *)
+
   val scope : (unit -> int) list -> int list
   val deadline : (unit -> int) -> int
   val cancel : early:bool -> (unit -> int) -> (unit -> int) -> int

@@ -108,9 +108,22 @@ let comes_and_goes () =
       Unix.sleepf (0.14 +. (0.005 *. float (round land 7))));
   check "all done" (!data = times 8)
 
+(* Values that blocking calls inherit: each thread has its own. *)
+let inherited pool =
+  let local = Task.local (ref 0) in
+  let caller i round =
+    let mine = ref (round + i) in
+    Pool.run pool (fun () ->
+        Task.with_local local mine (fun () ->
+            let theirs = Task.blocking (fun () -> !(Task.get_local local)) in
+            check "inherited" (theirs = round + i)))
+  in
+  race 200 (List.init 3 caller)
+
 let () =
   main
     [
+      case "inherited: by blocking calls" (with_pool 2 inherited);
       case "blocking: beside tasks" beside_tasks;
       case "blocking: three callers" (with_pool 2 from_several);
       case "blocking: raises" raises;

@@ -205,9 +205,54 @@ let given_up () =
   in
   race 2_000 ~before [ wait; sweep ]
 
+(* {2 Promises, values that tasks inherit, sleep} *)
+
+let resolved pool =
+  let data = ref 0 and shown = Atomic.make None in
+  let before _ = Atomic.set shown None in
+  let resolve round =
+    relax_until (fun () -> Atomic.get shown <> None);
+    let resolvers = Option.get (Atomic.get shown) in
+    data := round;
+    List.iter (fun r -> Muster.Promise.resolve r (ref round)) resolvers
+  in
+  let await round =
+    let p, r = Muster.Promise.create () and q, s = Muster.Promise.create () in
+    Atomic.set shown (Some [ r; s ]);
+    Pool.run pool (fun () ->
+        check "any" (!(Task.any [ p; q ]) = round && !data = round);
+        check "await" (!(Task.await q) = round);
+        relax_until (fun () -> Task.peek p <> None))
+  in
+  race 1_000 ~before [ await; resolve ]
+
+let inherited =
+  let local = Task.local (ref 0) in
+  in_task 3 2_000 (fun round ->
+      let mine = ref round in
+      Task.with_local local mine (fun () ->
+          let task = Task.async (fun () -> !(Task.get_local local)) in
+          let left, right =
+            Muster.both (fun () -> !(Task.get_local local)) (fun () -> !(Task.get_local local))
+          in
+          check "inherited" (left = round && right = round && Task.await task = round)))
+
+let sleeps =
+  let cells = Array.make 8 0 in
+  in_task 3 50 (fun round ->
+      let body i () =
+        Task.sleep 0.0005;
+        cells.(i) <- round
+      in
+      ignore (Task.all (List.init 8 body));
+      check "woken" (Array.for_all (fun cell -> cell = round) cells))
+
 let () =
   main
     [
+      case "promise: resolved" (with_pool 2 resolved);
+      case "local: inherited" inherited;
+      case "sleep: several" sleeps;
       case "both: trees, 2 domains" (both_tree 2);
       case "both: trees, 4 domains" (both_tree 4);
       case "both: a pair that shares" both_pair;

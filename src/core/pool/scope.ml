@@ -61,7 +61,7 @@ let make (w : P.t) =
     pending;
     pool = w.pool;
     first = Atomic.make None;
-    home = Promise.home ~lineage:(Within (Promise.any promise, lineage)) ~unheard owner;
+    home = Fiber.home_of w.pool (Within (Promise.any promise, lineage)) (Fiber.home w).locals;
     leave = Promise.attached_to (fun () -> end_one promise pending);
   }
 
@@ -132,9 +132,16 @@ let rec count_one_more pending =
   let n = Atomic.get pending in
   n > 0 && (Atomic.compare_and_set pending n (n + 1) || count_one_more pending)
 
+(* A task inherits from the code that forks it; that of a thread outside from the scope's. *)
+let home_for s =
+  match Fiber.here () with
+  | Some w when (Fiber.home w).locals != s.home.locals ->
+    Fiber.home_of s.pool s.home.lineage (Fiber.home w).locals
+  | Some _ | None -> s.home
+
 (* Counted once it is there, so that an asynchronous exception does not come in between. *)
 let task s f =
-  let task = Promise.make_attached s.home s.leave f in
+  let task = Promise.make_attached (home_for s) s.leave f in
   if not (count_one_more s.pending) then invalid_arg "Muster.Task.fork: the scope has ended";
   task
 
@@ -174,9 +181,6 @@ let fork s f =
 
 (* {2 Deadlines} *)
 
-let ns seconds = int_of_float (seconds *. 1e9)
-let longest = 1e9
-
 (* Code that met no checkpoint is told here, at its end. Code that met one and was not told there
    may have obtained something in time, a message, say, which would be lost with the value: so its
    value counts. *)
@@ -198,7 +202,7 @@ let end_by s ~at = function
 let with_deadline seconds f =
   if Float.is_nan seconds then invalid_arg "Muster.Task.with_deadline: seconds = nan is no time";
   if seconds <= 0. then raise Deadline_exceeded;
-  let at = Machine.now () + ns (min seconds longest) in
+  let at = Timer.after seconds in
   opening (fun w s ->
       let run () =
         Fiber.expect_deadline ();

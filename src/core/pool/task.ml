@@ -39,7 +39,7 @@ let offer (w : P.t) promise =
 
 let rec from_outside f =
   let pool = Pool.current () in
-  match send pool (Promise.make pool.home f) with
+  match send pool (Promise.make (Fiber.home_of pool Alone (Fiber.locals ())) f) with
   | promise -> promise
   | exception Invalid_argument _ when Pool.current () != pool -> from_outside f
 

@@ -61,10 +61,12 @@ and home = {
   unheard : unheard;
   lineage : lineage;
   of_scope : bool;
+  locals : local list;
   running : 'a. 'a state;
 }
 
 and lineage = Alone | Within of any * lineage
+and local = Local : 'a Type.Id.t * 'a -> local
 and unheard = any -> raised -> unit
 and any = opaque t
 and opaque
@@ -74,8 +76,8 @@ exception Skipped
 
 let nothing = { entries = Entries.none; stopped = false; kept = false; linked = false }
 
-let home ?(lineage = Alone) ?(of_scope = false) ~unheard owner =
-  let rec home = { owner; unheard; lineage; of_scope; running = Running (home, nothing) } in
+let home ?(lineage = Alone) ?(locals = []) ?(of_scope = false) ~unheard owner =
+  let rec home = { owner; unheard; lineage; of_scope; locals; running = Running (home, nothing) } in
   home
 
 let nowhere = home ~unheard:(fun _ _ -> ()) Nobody
@@ -227,6 +229,19 @@ let[@inline never] resolve p result =
     announce p before result;
     raise exn);
   Atomic.get p
+
+(* By one of several parties. Between the step and its announcement nothing allocates. *)
+let try_resolve p result =
+  let announce = announce p in
+  let rec attempt () =
+    match Atomic.get p with
+    | Running _ as before when Atomic.compare_and_set p before (outcome before result) ->
+      Outcome.firmly announce before result;
+      true
+    | Running _ -> attempt ()
+    | Ready _ | Returned _ | Raised _ -> false
+  in
+  attempt ()
 
 (* Mostly it has no entries, and was not stopped. *)
 let[@inline] resolve_from home p result =

@@ -33,6 +33,7 @@ and home = private {
   unheard : unheard;
   lineage : lineage;
   of_scope : bool;  (** that of a scope's promise, which the fiber runs that opened it *)
+  locals : local list;  (** the values that its tasks inherit, one for each key *)
   running : 'a. 'a state;
 }
 (** Shared by all tasks of a pool, or of a scope in it. *)
@@ -40,6 +41,8 @@ and home = private {
 and lineage =
   | Alone
   | Within of any * lineage  (** stopped when that promise is, or one of those around it *)
+
+and local = Local : 'a Type.Id.t * 'a -> local  (** a key, and its value *)
 
 and unheard = any -> raised -> unit
 (** Called when a task fails while nobody waits for it; also, perhaps again, by {!forgo}. *)
@@ -55,7 +58,8 @@ exception Cancelled
 exception Skipped
 (** Stands for code that was left out because of an exception left of it; nobody sees it. *)
 
-val home : ?lineage:lineage -> ?of_scope:bool -> unheard:unheard -> owner -> home
+val home :
+  ?lineage:lineage -> ?locals:local list -> ?of_scope:bool -> unheard:unheard -> owner -> home
 
 val nowhere : home
 (** For a task whose maker is sure to look at the result. *)
@@ -88,6 +92,9 @@ val claim : 'a t -> bool
 val resolve : 'a t -> 'a state -> 'a state
 (** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes the waiters. The
     state in which it has ended: {!Cancelled} in place of a value, if the task was stopped. *)
+
+val try_resolve : 'a t -> 'a state -> bool
+(** Ends a promise ({!started}) that several parties may end; whether it did. *)
 
 val run : 'a t -> 'a state
 (** Claims the task and runs it to its end, or stops it if a scope around it was stopped; does

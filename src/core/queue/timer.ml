@@ -27,6 +27,10 @@ let rec change f =
   let old = Atomic.get timers in
   if not (Atomic.compare_and_set timers old (with_next (f old.all))) then change f
 
+(* More than that may not fit into an [int], and nobody waits as long. *)
+let longest = 1e9
+let after seconds = Machine.now () + int_of_float (Float.min seconds longest *. 1e9)
+
 let add at what =
   let key = (at, Atomic.fetch_and_add numbers 1) in
   change (Times.add key what);

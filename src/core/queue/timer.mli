@@ -2,6 +2,9 @@
 
 type key
 
+val after : float -> int
+(** The time in so many seconds. *)
+
 val add : int -> (unit -> unit) -> key
 (** [add at f] has a worker that {!look}s at time [at] (of [Machine.now]) or later call [f], which
     is short and does not raise; once more if an asynchronous exception cuts it short. *)

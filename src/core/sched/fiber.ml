@@ -52,10 +52,25 @@ let is_stopped w =
 
 let note_checked (w : P.t) = w.own.fiber.checked <- true
 
+let home_of (pool : P.pool) lineage locals =
+  let { Promise.unheard; owner; _ } = pool.home in
+  if lineage == Promise.Alone && locals == [] then pool.home
+  else Promise.home ~lineage ~locals ~unheard owner
+
+(* Those of threads without a place, by their numbers. A thread changes its own entry only. *)
+let outside : (int * Promise.local list) list Atomic.t = Atomic.make []
+
+let locals_outside () =
+  match Atomic.get outside with
+  | [] -> []
+  | all -> Option.value (List.assoc_opt (Machine.thread_id ()) all) ~default:[]
+
+let locals () = match here () with Some w -> (home w).locals | None -> locals_outside ()
+
 let shield (w : P.t) =
   let fiber = w.own.fiber in
   fiber.context <- P.uncancelled;
-  fiber.home <- w.pool.home
+  fiber.home <- home_of w.pool Alone fiber.home.locals
 
 let tell w =
   Cancellation.keep_no_longer (context w);
@@ -171,14 +186,14 @@ let raising failure run =
 
 (* The home may be that of another pool's tasks: those started here belong to this pool. *)
 let home_in (pool : P.pool) (home : Promise.home) =
-  if home.lineage == Promise.Alone then pool.home
-  else if home.owner == pool.home.owner then home
-  else Promise.home ~lineage:home.lineage ~unheard:home.unheard pool.home.owner
+  let { Promise.owner; lineage; locals; _ } = home in
+  let is_plain = lineage == Alone && locals == [] in
+  if owner == pool.home.owner && not is_plain then home else home_of pool lineage locals
 
 let within (w : P.t) ~number ~part_of =
   let fiber =
     match part_of with
-    | None -> plain w ~handled:true
+    | None -> make w P.uncancelled (home_of w.pool Alone (locals_outside ()))
     | Some outer -> make w (context outer) (home_in w.pool (home outer))
   in
   { fiber with number }

@@ -27,6 +27,15 @@ val context : Place.t -> Promise.any
 val home : Place.t -> Promise.home
 (** That of the tasks which it starts. *)
 
+val home_of : Place.pool -> Promise.lineage -> Promise.local list -> Promise.home
+(** That of tasks in the pool which stop with those scopes, and inherit those values. *)
+
+val locals : unit -> Promise.local list
+(** The values of the calling fiber, or of a thread outside. *)
+
+val outside : (int * Promise.local list) list Atomic.t
+(** Those of threads outside that have any, by {!Machine.thread_id}. *)
+
 val carry : Place.t -> ('a -> 'b) -> 'a -> 'b
 (** The function, which in another fiber will be a part of the same. *)
 

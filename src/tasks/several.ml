@@ -1,6 +1,14 @@
 (* Several functions as tasks of one scope. A failure of a function is the scope's only if it is
    asynchronous: Ctrl-C, or an exception that strikes a task as it stops the others. *)
 
+module Fiber = Muster_core.Fiber
+module Leftmost = Muster_core.Leftmost
+module Outcome = Muster_core.Outcome
+module Place = Muster_core.Place
+module Promise = Muster_core.Promise
+module Scope = Muster_core.Scope
+module Task = Muster_core.Task
+
 (* They begin in their order, those at least that the caller begins. *)
 let run fs ~as_task =
   Scope.within (fun s ->

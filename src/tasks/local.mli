@@ -1,0 +1,10 @@
+(** Values that tasks inherit. Muster.Task says what each call does. *)
+
+type 'a t
+
+val create : 'a -> 'a t
+val get : 'a t -> 'a
+val carry : (unit -> 'a) -> unit -> 'a
+(** The function, which will see the values of now on a thread outside all pools. *)
+
+val within : 'a t -> 'a -> (unit -> 'b) -> 'b
