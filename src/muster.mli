@@ -520,7 +520,8 @@ module Pool : sig
   (** [close pool] waits for all tasks of [pool], awaited or not, and ends its domains. Ctrl-C ends
       the wait. Closing again does nothing; any other later use raises [Invalid_argument].
 
-      {b Raises} [Invalid_argument] in a task of this pool.
+      {b Raises} [Invalid_argument] in a task of this pool. Where that task calls [exit], a [close]
+      in a function of [at_exit] returns at once.
       {b Order}: all that the pool's tasks did happens before the return. *)
 
   val with_ : ?name:string -> ?domains:int -> ?oversubscribe:bool -> (t -> 'a) -> 'a
@@ -535,6 +536,13 @@ module Pool : sig
   val size : t -> int
   (** [size pool] is the number of workers that [pool] may have at once, the caller included. It
       changes only with the CPUs that the process may use. {b Order}: none. *)
+
+  val name : t -> string
+  (** [name pool] is its name: that of {!create}, else ["pool-"] and a number. {b Order}: none. *)
+
+  val equal : t -> t -> bool
+  (** [equal a b] is whether [a] and [b] are one pool. [compare] and [=] do not serve: a pool holds
+      functions. {b Order}: none. *)
 
   val find : string -> t option
   (** [find name] is an open pool of that name. {b Order}: see {!create}. *)

@@ -168,7 +168,7 @@ let override () =
   check " 5 " 5 (Domains 5);
   check "999" 128 (Domains 999);
   check "999" 4 (Domains 999) ~runtime_limit:4;
-  check "" 2 Unset;
+  check "" 2 (Ignored "");
   List.iter (fun value -> check value 2 (Ignored value)) [ "0"; "-1"; "abc"; "2.5" ]
 
 (* OCaml 5.2 cannot be told. *)

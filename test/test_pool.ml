@@ -175,18 +175,41 @@ let default_for_several_at_once () =
   let sizes = String.split_on_char '\n' (String.trim child.output) in
   check_equal (String.concat " " sizes) (List.init 5 (fun _ -> "100")) sizes
 
+(* The program works, and says in one line what it ignores. *)
 let bad_environment () =
-  let check value =
-    let env = [ ("MUSTER_DOMAINS", value) ] in
-    let child = Child.run ~env "child/child.exe" [ "default-size" ] in
-    let size () = int_of_string (String.trim child.output) in
-    let works = child.status = WEXITED 0 && size () >= 1 in
-    let explains = contains child.errors ~sub:"MUSTER_DOMAINS" in
-    if not (works || explains) then failf "%S: %s" value child.errors
+  let check variable value =
+    let child = Child.run ~env:[ (variable, value) ] "child/child.exe" [ "default-size" ] in
+    Child.check_success child;
+    let size = int_of_string (String.trim child.output) in
+    let explains = contains child.errors ~sub:(Printf.sprintf "%s=%S" variable value) in
+    let lines = List.length (String.split_on_char '\n' (String.trim child.errors)) in
+    if not (size >= 1 && explains && lines = 1) then failf "%S: %s" value child.errors
   in
-  List.iter check [ "0"; "-1"; "many"; ""; "99999999999999999999" ]
+  List.iter (check "MUSTER_DOMAINS") [ "0"; "-3"; "many"; ""; "2.5"; "99999999999999999999" ];
+  check "MUSTER_GOVERNOR" "many"
+
+let good_environment () =
+  let check (variable, value) =
+    let child = Child.run ~env:[ (variable, value) ] "child/child.exe" [ "default-size" ] in
+    Child.check_success child;
+    check_equal (variable ^ "=" ^ value) "" child.errors
+  in
+  let governor = [ "on"; "off"; "random"; "random:3"; "" ] in
+  List.iter check (("MUSTER_DOMAINS", " 2 ") :: List.map (fun v -> ("MUSTER_GOVERNOR", v)) governor)
 
 (* Names *)
+
+let names_and_equality () =
+  let make () = Pool.create ~name:"of a name" ~domains:1 () in
+  let a = make () and b = make () in
+  check_equal "name" "of a name" (Pool.name a);
+  check_bool "itself" true (Pool.equal a a);
+  check_bool "another of its name" false (Pool.equal a b);
+  Pool.close a;
+  Pool.close b;
+  check_equal "closed" "of a name" (Pool.name a);
+  check_bool "closed" true (Pool.equal a a);
+  check_equal "default" "default" (Pool.name (Pool.default ()))
 
 let find_by_name () =
   let name = "found by name" in
@@ -614,7 +637,8 @@ let () =
         [
           case "there is one default pool, which works anywhere" default_pool;
           case "MUSTER_DOMAINS sets the default pool's size" default_size_by_environment;
-          case "a MUSTER_DOMAINS that is no number is refused" bad_environment;
+          case "a variable that makes no sense is told of in one line" bad_environment;
+          case "a variable that makes sense is not" good_environment;
           case "the default pool has all its workers, though several domains start it"
             default_for_several_at_once;
           case "a thread that is left behind in a pool keeps that pool" thread_left_behind;
@@ -624,6 +648,7 @@ let () =
       ( "name",
         [
           case "find gives an open pool of the name" find_by_name;
+          case "a pool has its name, and equals itself alone" names_and_equality;
           case "a pool may be closed as soon as find gives it" closed_as_soon_as_found;
           case "find gives no pool that closes" not_found_while_it_closes;
         ] );

@@ -32,6 +32,7 @@
 
 module Dla = Muster_core.Dla
 module Machine = Muster_core.Machine
+module Place = Muster_core.Place
 module Uncaught = Muster_core.Uncaught
 module Worker = Muster_core.Worker
 module Sleeper = Machine.Sleeper
@@ -172,6 +173,13 @@ let rec run_domain () =
   | () -> ()
   | exception _ -> run_domain ()
 
+(* A job may end the program. *)
+let begin_domain () =
+  let ended = ref false in
+  Domain.at_exit (fun () -> if not !ended then Atomic.set Place.exits true);
+  run_domain ();
+  ended := true
+
 (* {2 Callers} *)
 
 let run_beside job =
@@ -189,7 +197,7 @@ let rec run_without_domain () =
    came out of the spawn. A domain that comes too late goes home. *)
 let start_domain call =
   try
-    let domain = Machine.spawn (fun () -> if Atomic.exchange call false then run_domain ()) in
+    let domain = Machine.spawn (fun () -> if Atomic.exchange call false then begin_domain ()) in
     ignore (domain : unit Domain.t)
   with exn -> (
     if Atomic.exchange call false then run_without_domain ();

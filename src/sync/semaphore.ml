@@ -11,10 +11,7 @@ let make n =
   if n < 0 then invalid_arg (invalid "make" (Printf.sprintf "permits = %d is less than 0" n));
   Permits.make n
 
-(* {2 Release}
-
-   [fn] is the function that the user called. *)
-
+(* [fn] is the function that the user called. *)
 let why_not_release fn { Permits.free; _ } =
   if free = max_int then Some (invalid fn "there are max_int permits already") else None
 
@@ -23,8 +20,6 @@ let release t =
   let is_simple = seen.line == Permits.nobody && seen.free < max_int in
   if not (is_simple && Atomic.compare_and_set t seen { seen with free = seen.free + 1 }) then
     Permits.give t 1 ~why_not:(why_not_release "release")
-
-(* {2 Acquire} *)
 
 let try_acquire t = Permits.try_take t 1 ~me:0
 

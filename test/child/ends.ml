@@ -48,36 +48,49 @@ let close_catching_break () =
 
 let count_at_exit () = at_exit (fun () -> say "at exit")
 
-let exit_in_task () =
-  count_at_exit ();
-  with_pool 2 (fun pool -> Pool.run pool (fun () -> Task.await (Task.async (fun () -> exit 3))))
+let exit_3 () = exit 3
+let in_task () = Task.await (Task.async exit_3)
 
-let exit_in_resident () =
-  count_at_exit ();
-  with_pool 2 (fun pool ->
-      Pool.run pool (fun () ->
-          ignore (begun (fun () -> exit 3));
-          Unix.sleepf 30.))
+let in_resident () =
+  ignore (begun exit_3);
+  Unix.sleepf 30.
 
-let exit_in_loop () =
-  count_at_exit ();
+let in_loop () =
   let body i = if i = 700 then exit 3 else ignore (Fib.by_forks 5) in
-  with_pool 3 (fun pool ->
-      Pool.run pool (fun () -> Muster.parallel_for ~grain:1 ~start:1 ~finish:1000 body))
+  Muster.parallel_for ~grain:1 ~start:1 ~finish:1000 body
 
-let exit_in_team () =
-  count_at_exit ();
-  with_pool 3 (fun pool -> Muster.Team.broadcast pool (fun worker -> if worker = 2 then exit 3))
+let in_team pool = Muster.Team.broadcast pool (fun worker -> if worker = 2 then exit 3)
+let in_scope () = Task.scope (fun s -> Task.await (Task.fork s exit_3))
+let in_blocking () = Task.await (Task.async (fun () -> Task.blocking exit_3))
+let in_run f pool = Pool.run pool f
 
-let exit_in_scope () =
-  count_at_exit ();
-  with_pool 2 (fun pool ->
-      Pool.run pool (fun () -> Task.scope (fun s -> Task.await (Task.fork s (fun () -> exit 3)))))
+let exits =
+  [
+    ("task", in_run in_task);
+    ("resident", in_run in_resident);
+    ("loop", in_run in_loop);
+    ("team", in_team);
+    ("scope", in_run in_scope);
+    ("blocking", in_run in_blocking);
+    ("run", in_run exit_3);
+  ]
 
-let exit_in_blocking () =
+let exit_in f () =
   count_at_exit ();
-  with_pool 2 (fun pool ->
-      Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.blocking (fun () -> exit 3)))))
+  with_pool 3 f
+
+(* The pool is closed by the very task that it would wait for. *)
+let exit_and_close f () =
+  count_at_exit ();
+  let pool = Pool.create ~domains:3 ~oversubscribe:true () in
+  at_exit (fun () -> Pool.close pool);
+  f pool
+
+let exit_programs =
+  let programs (where, f) =
+    [ ("exit-in-" ^ where, exit_in f); ("exit-and-close-in-" ^ where, exit_and_close f) ]
+  in
+  List.concat_map programs exits
 
 let main_returns () =
   let pool = Pool.create ~domains:3 ~oversubscribe:true () in
@@ -147,16 +160,11 @@ let spawn_after_close () =
   match Unix.waitpid [] pid with _, WEXITED 0 -> say "spawns" | _ -> say "fails"
 
 let programs =
-  [
+  exit_programs
+  @ [
     ("break-8", break_8);
     ("close-beside-endless", close_beside_endless);
     ("close-catching-break", close_catching_break);
-    ("exit-in-task", exit_in_task);
-    ("exit-in-resident", exit_in_resident);
-    ("exit-in-loop", exit_in_loop);
-    ("exit-in-team", exit_in_team);
-    ("exit-in-scope", exit_in_scope);
-    ("exit-in-blocking", exit_in_blocking);
     ("main-returns", main_returns_outside);
     ("main-exits", main_returns);
     ("at-exit-uses-pools", at_exit_uses_pools);

@@ -53,11 +53,15 @@ let close_catching_break () =
 
 (* {2 Ends} *)
 
-let exits_from name () =
-  let child = child name in
-  ends_with (WEXITED 3) child;
-  check_int "at_exit" 1 (count_substring child.output ~sub:"at exit");
-  if child.seconds > 20. then failf "ended after %.1f s" child.seconds
+let exits_from where () =
+  let exits name =
+    let child = child (name ^ where) in
+    ends_with (WEXITED 3) child;
+    check_int "at_exit" 1 (count_substring child.output ~sub:"at exit");
+    if child.seconds > 20. then failf "ended after %.1f s" child.seconds
+  in
+  exits "exit-in-";
+  exits "exit-and-close-in-"
 
 let succeeds ?(says_ = "") name () =
   let child = child name in
@@ -472,12 +476,13 @@ let () =
         ] );
       ( "the program ends",
         [
-          once "exit in a task" (exits_from "exit-in-task");
-          once "exit in a pool's domain" (exits_from "exit-in-resident");
-          once "exit in a loop" (exits_from "exit-in-loop");
-          once "exit in a team" (exits_from "exit-in-team");
-          once "exit in a scope" (exits_from "exit-in-scope");
-          once "exit in a blocking call" (exits_from "exit-in-blocking");
+          once "exit in a task" (exits_from "task");
+          once "exit in a pool's domain" (exits_from "resident");
+          once "exit in a loop" (exits_from "loop");
+          once "exit in a team" (exits_from "team");
+          once "exit in a scope" (exits_from "scope");
+          once "exit in a blocking call" (exits_from "blocking");
+          once "exit in the function of Pool.run" (exits_from "run");
           once "the main function returns beside endless tasks"
             (succeeds ~says_:"returns" "main-returns");
           once "exit in a pool beside endless tasks" (succeeds ~says_:"returns" "main-exits");

@@ -97,27 +97,9 @@ let in_a_handler_while_waiting pool =
   called "the handler";
   is_usable pool
 
-(* {2 In what is cancelled}
-
-   What interrupts is no part of it: it is not told of that cancellation, and may wait, fork and
-   cancel for itself. *)
+(* {2 In what is cancelled} *)
 
 let raises exn f = match f () with () -> false | exception e -> e = exn
-
-let cancel_things () =
-  use_library ();
-  let stop s =
-    Task.cancel_scope s;
-    Task.check ()
-  in
-  check_bool "own scope" true (raises Task.Cancelled (fun () -> Task.scope stop));
-  let endless () =
-    while true do
-      Task.check ()
-    done
-  in
-  check_bool "own deadline" true
-    (raises Task.Deadline_exceeded (fun () -> Task.with_deadline 0.0002 endless))
 
 (* Code in a handler or a finaliser belongs to the task that it interrupts. *)
 let told_in ~interrupt pool =

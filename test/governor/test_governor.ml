@@ -65,6 +65,13 @@ let at_most what value ~limit =
   Printf.printf "%s: %d\n" what value;
   if value > limit then failf "%s: %d, at most %d" what value limit
 
+(* MUSTER_DOMAINS may ask for more than there are. *)
+let lends_what_is_not_there_first () =
+  let sample = { Governor.now = 0; waited = 4 * ms; often_halted = true; runnable = Some 3 } in
+  let lent cpus = (Governor.observe ~cpus ~online:2 Governor.start sample).lent in
+  check_int "of 2" 1 (lent 2);
+  check_int "of 128" 126 (lent 128)
+
 let nobody_is_sent_away_when_quiet () =
   let run = play ~until:(seconds 20) quiet start in
   has "time with both" (share_right run ~right:(fun _ -> 0)) ~least:0.98;
@@ -267,6 +274,7 @@ let () =
       ( "two CPUs",
         [
           case "a quiet machine: all CPUs are used" nobody_is_sent_away_when_quiet;
+          case "CPUs that the machine does not have are lent first" lends_what_is_not_there_first;
           case "short disturbances cost little" short_disturbances_cost_little;
           case "neighbours come and go" comes_and_goes;
         ]

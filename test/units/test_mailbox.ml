@@ -25,7 +25,7 @@ type model = { state : state; keeps_job : bool }
 let has_content (mailbox : Mailbox.t) = mailbox.share != (Mailbox.blank ()).share
 let has_job = function Posted _ | Busy _ -> true | Idle | Gone -> false
 
-let step mailbox ({ state; keeps_job } as m) op =
+let step mailbox ({ state; _ } as m) op =
   let says what is_so m' ok =
     check_bool what is_so ok;
     if is_so then m' else m

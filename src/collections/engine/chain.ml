@@ -23,14 +23,16 @@ let join = function [ chain ] -> chain.first | chains -> (List.fold_left link em
 (* {2 Long ones}
 
    Most of a list that is longer than a minor heap has to leave that heap. Where several domains
-   collect, each cell's copy takes a compare-and-set; so a piece is copied at once, by its maker.
-   Lists that are shorter may be needed no more before a collection. *)
+   collect, each cell's copy takes a compare-and-set; so a piece is copied at once, by its maker. *)
 
 let long = 1 lsl 18
 let rec last_of = function [] -> [] | [ _ ] as last -> last | _ :: list -> last_of list
 
+(* The last cell of a copy in the major heap, whose tail is the first. The list must have a cell. *)
+external settle : 'a list -> 'a list = "muster_settle"
+
 let settled list =
-  let last = Compat.settle list in
+  let last = settle list in
   let first = List.tl last in
   Compat.hang last [];
   { first; last }

@@ -95,6 +95,4 @@ type cell = { mutable head : int; [@warning "-69"] mutable tail : Obj.t [@warnin
 
 let hook () : 'a list = Obj.magic { head = 0; tail = Obj.repr 0 }
 
-external settle : 'a list -> 'a list = "muster_settle"
-
 let[@inline] hang (cell : 'a list) (rest : 'a list) = (Obj.magic cell : cell).tail <- Obj.repr rest

@@ -55,7 +55,3 @@ val hook : unit -> 'a list
 
 val hang : 'a list -> 'a list -> unit
 (** [hang cell rest] makes [rest] the tail of [cell], which must be a cell. *)
-
-val settle : 'a list -> 'a list
-(** The last cell of a copy of a list in the major heap, whose tail is the first. The list must have
-    a cell. *)

@@ -1,17 +1,12 @@
-(* Three things bound the CPUs of a process, and the least of them counts:
+(* The least counts of three: the affinity mask, which the runtime reads; the domains that the
+   runtime can give; and the tightest quota of the cgroups around the process, so many microseconds
+   of CPU time per period. (64 domains with a quota of 2 CPUs run for a moment, then none until the
+   period ends, and every collection waits for it.)
 
-   - the affinity mask, which the runtime reads; Linux keeps it within the thread's cpuset;
-   - the cgroup's quota: so many microseconds of CPU time per period, whatever the mask says. 64
-     domains with a quota of 2 CPUs run for a short while, then none at all until the period ends,
-     and every stop-the-world waits for it. A quota binds all cgroups below its own, so the tightest
-     counts;
-   - the domains that the runtime can give.
-
-   Where a quota stands (cgroups(7), kernel documentation "cgroup-v1" and "cgroup-v2"):
-   [/proc/self/cgroup] has the process's path in each hierarchy, [/proc/self/mountinfo] where a
-   hierarchy is mounted and which of its directories (the mount's root) is seen there. v2 has one
-   hierarchy and [cpu.max]; v1 has one for the controller [cpu], perhaps with others, and two files.
-   A machine may have both: a controller is then in one of them, without files in the other. *)
+   Where a quota stands (cgroups(7)): [/proc/self/cgroup] has the process's path in each hierarchy,
+   [/proc/self/mountinfo] where a hierarchy is mounted and which of its directories (the mount's
+   root) is seen there. v2 has one hierarchy and [cpu.max]; v1 has one for the controller [cpu],
+   perhaps with others, and two files. A machine may have both. *)
 
 type reading = { file : string; cpus : float option }
 type override = Unset | Domains of int | Ignored of string
@@ -138,7 +133,7 @@ let whole cpus = Float.floor (cpus +. 0.75)
 (* {2 The sum} *)
 
 let override = function
-  | None | Some "" -> Unset
+  | None -> Unset
   | Some text -> (
     match int_of_string_opt (String.trim text) with
     | Some n when n >= 1 -> Domains n

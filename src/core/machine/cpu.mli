@@ -5,8 +5,7 @@ val available : unit -> int
     a {!field-quota} allows less time than they have; the value of [MUSTER_DOMAINS] instead, if that
     is a number from 1. Never more than {!field-runtime_limit}.
 
-    A file that is unreadable, or makes no sense, does not count. Nothing is remembered, so a
-    changed quota is seen. 60 us. *)
+    A file that is unreadable, or makes no sense, does not count. 60 us. *)
 
 val available_now : before:int -> int
 (** The same, for a caller that had [before] at the last look: not more than that where the files

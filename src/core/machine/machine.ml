@@ -49,8 +49,9 @@ external set_minor_heap : words:int -> unit = "muster_set_minor_heap"
 external free_stacks : keep:int -> unit = "muster_free_stacks" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
-let stacks_of_domain = Domain.DLS.new_key (fun () -> Domain.at_exit (fun () -> free_stacks ~keep:0))
-let free_stacks_at_end () = Domain.DLS.get stacks_of_domain
+let at_domain_end f =
+  let once = Domain.DLS.new_key (fun () -> Domain.at_exit f) in
+  fun () -> Domain.DLS.get once
 
 (* {2 Signals} *)
 

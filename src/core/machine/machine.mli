@@ -81,8 +81,8 @@ val free_stacks : keep:int -> unit
 (** Frees the stacks that it keeps for fibers to come, but for [keep] of each size: OCaml before 5.5
     keeps any number, and loses them when the domain ends. *)
 
-val free_stacks_at_end : unit -> unit
-(** Has it do so when it ends. 3 ns where it does already. *)
+val at_domain_end : (unit -> unit) -> unit -> unit
+(** [at_domain_end f] has [f] called, once, when the domain that calls it ends, or calls [exit]. *)
 
 val domain_must_stay : unit -> bool
 (** Whether it owns weak pointers, ephemerons or finalised values, which its end would harm, or

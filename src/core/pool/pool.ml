@@ -10,6 +10,8 @@ module P = Place
 type t = P.pool
 
 let size (pool : t) = Atomic.get pool.size
+let name (pool : t) = pool.name
+let equal : t -> t -> bool = ( == )
 
 (* {2 Creation} *)
 
@@ -138,10 +140,7 @@ let wait_until_left (pool : P.pool) =
     ignore (Machine.Sleeper.sleep sleeper 20)
   done
 
-let close_of fn (pool : P.pool) =
-  if Caller.has_place pool then
-    invalid_arg
-      (Printf.sprintf "%s: called from a task of pool %S, which it would wait for" fn pool.name);
+let close_and_wait (pool : P.pool) =
   Atomic.set pool.closing true;
   finish_tasks pool;
   wait_until_left pool;
@@ -150,6 +149,13 @@ let close_of fn (pool : P.pool) =
   P.change P.open_pools (List.filter (fun other -> other != pool));
   Load.note_shortage ();
   Uncaught.flush ~owner:pool.home.owner ()
+
+(* A task that ends the program would wait for itself in a function of [at_exit]. *)
+let close_of fn (pool : P.pool) =
+  let within = Caller.has_place pool in
+  let refusal = Printf.sprintf "%s: called from a task of pool %S, which it would wait for" in
+  if not (Atomic.get P.exits && (within || P.owned_place () = None)) then
+    if within then invalid_arg (refusal fn pool.name) else close_and_wait pool
 
 let close pool = close_of "Muster.Pool.close" pool
 

@@ -2,6 +2,8 @@
 
 type t = Place.pool
 
+val name : t -> string
+val equal : t -> t -> bool
 val size : t -> int
 (** How many workers it has at most, a caller among them. *)
 

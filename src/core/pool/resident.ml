@@ -139,15 +139,14 @@ let take_leave (w : P.t) =
 
 (* Between two steps nothing is allocated. *)
 let work_as_resident (w : P.t) =
+  P.note_end ();
   Sleep.arrive w;
   Cpu_wait.arrive w.own.cpu_wait (Machine.thread_id ());
   P.set_owner w (Machine.thread_id ());
   Compat.set P.here w;
   surely w move_in;
   surely w serve;
-  take_leave w;
-  (* Last: to leave may be to serve a share, in a fiber. *)
-  Machine.free_stacks ~keep:0
+  take_leave w
 
 (* {2 Hiring}
 

@@ -83,7 +83,7 @@ type visit = {
 }
 
 let come_in (w : P.t) ~outer ~number =
-  Machine.free_stacks_at_end ();
+  P.note_end ();
   let shown = show w in
   if Atomic.get w.away then Run.come_back w;
   (* The last look's figures hold for the same thread only. *)

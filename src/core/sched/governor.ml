@@ -15,9 +15,8 @@
           take one back after [patience], as a trial.
 
    [patience] doubles when a CPU taken back has to be lent again soon, and is short again after a
-   success. Linux's scheduler switches between busy threads every 2 to 4 ms (tick of 4 ms):
-   a worker beside a neighbour waits so long at once; an undisturbed one for 0.2 ms mostly, and
-   for 1 to 2 ms a few times a second, where a system has services. *)
+   success. Linux switches between busy threads every 2 to 4 ms. So a worker beside a neighbour
+   waits so long at once; an undisturbed one 1 to 2 ms a few times a second. *)
 
 type t = {
   lent : int;
@@ -67,7 +66,9 @@ let see ~cpus ~online t ({ now; waited; _ } as sample) runnable =
   let tells = waited >= telling || recurs t sample in
   let t = note_wait t sample in
   if runnable > online && tells && t.lent < cpus - 1 then
-    lend t now (Int.min (runnable - online) (cpus - 1 - t.lent))
+    (* CPUs that the machine does not have come first (MUSTER_DOMAINS). *)
+    let too_many = Int.max (runnable - online) (cpus - t.lent - online) in
+    lend t now (Int.min too_many (cpus - 1 - t.lent))
   else if runnable >= online || t.lent = 0 then { t with calm_since = never }
   else if (now - t.calm_since >= t.patience && t.calm_since <> never) || stale t now then
     take_back t now (Int.min t.lent (online - runnable))

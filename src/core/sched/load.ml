@@ -54,6 +54,14 @@ let mode, ignored_mode =
     (Random (draw (Hashtbl.hash text)), None)
   | ignored -> (On, ignored)
 
+(* Once, as the program starts. *)
+let () =
+  let tell name = Printf.eprintf "Muster: %s=%S is ignored: it makes no sense\n%!" name in
+  try
+    (match (Cpu.report ()).override with Ignored value -> tell "MUSTER_DOMAINS" value | _ -> ());
+    Option.iter (tell "MUSTER_GOVERNOR") ignored_mode
+  with Sys_error _ -> ()
+
 let is_random = match mode with Random _ -> true | On | Off -> false
 
 let is_bound (pool : P.pool) =

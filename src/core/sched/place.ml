@@ -170,6 +170,14 @@ let owned_place () =
   let w = current () in
   if owned w then Some w else if all_shown () then None else own_place_of_caller ()
 
+let exits = Atomic.make false
+
+(* Functions of [Stdlib.at_exit] come after the domain's own. *)
+let note_end =
+  Machine.at_domain_end (fun () ->
+      Machine.free_stacks ~keep:0;
+      if owned_place () <> None then Atomic.set exits true)
+
 let looks ~most =
   let w = current () in
   if w != nobody && alone w && has_one_caller w.pool then 0 else most

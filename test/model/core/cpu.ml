@@ -1,3 +1,8 @@
 let available () = 4
 let available_now ~before:_ = available ()
 let affinity () = 4
+
+type override = Unset | Domains of int | Ignored of string
+type report = { override : override }
+
+let report () = { override = Unset }

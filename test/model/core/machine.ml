@@ -99,6 +99,6 @@ let spawn ?(noted = ignore) f =
 (* No model has more threads than its processes. *)
 let start_thread _ = true
 let free_stacks ~keep:_ = ()
-let free_stacks_at_end = ignore
+let at_domain_end _ () = ()
 
 let sleep_ms ms = ignore (Sleeper.sleep (Sleeper.create ()) ms)

@@ -2,7 +2,6 @@
    waits. The other runs once, and no worker waits for ever. *)
 
 open Slot
-open Place
 
 exception Other_failed
 

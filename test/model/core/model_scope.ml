@@ -1,7 +1,6 @@
 (* Scopes: code and tasks that end together, however they end. The scope ends after the last of
    them, its result is what came first, nothing begins afterwards, and nobody waits for ever. *)
 
-open Slot
 open Place
 
 type party = Model_fork.party = Loops | Sleeps | Steals
