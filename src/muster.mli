@@ -533,6 +533,16 @@ module Pool : sig
   (** [default ()] is the pool that serves where no other is current. It need not be closed: a
       program that ends does not wait for its tasks. {b Order}: none. *)
 
+  val set_default : domains:int -> unit
+  (** [set_default ~domains] has the default pool start with [domains] workers at most, as {!create}
+      does: for a program's option [-j]. Call it before anything that uses the default pool.
+
+      {b Raises} [Invalid_argument] if [domains < 1], or if the default pool has started.
+      {b Order}: none. *)
+
+  val current : unit -> t
+  (** [current ()] is the pool on which a call here acts. {b Order}: none. *)
+
   val size : t -> int
   (** [size pool] is the number of workers that [pool] may have at once, the caller included. It
       changes only with the CPUs that the process may use. {b Order}: none. *)

@@ -168,6 +168,33 @@ let default_size_by_environment () =
   check_int "3" 3 (size "3")
 
 (* Each would make one; of their domains the runtime has enough for one only. *)
+(* The default pool's number may be set before it starts, and again when it has been closed. *)
+let default_size_by_the_program () =
+  let set domains = Pool.set_default ~domains in
+  let started = Invalid_argument "Muster.Pool.set_default: the default pool has started" in
+  let size () = Pool.size (Pool.default ()) in
+  let as_the_machine = size () in
+  check_raises "started" started (fun () -> set 1);
+  Pool.close (Pool.default ());
+  let put_back () =
+    Pool.close (Pool.default ());
+    set max_int
+  in
+  Fun.protect ~finally:put_back (fun () ->
+      set 1;
+      check_equal "set" "1" (string_of_int (size ()));
+      check_raises "started again" started (fun () -> set 1));
+  check_equal "the machine's again" (string_of_int as_the_machine) (string_of_int (size ()))
+
+let current_pool () =
+  check_bool "outside" true (Pool.equal (Pool.current ()) (Pool.default ()));
+  Pool.with_ ~domains:2 ~oversubscribe:true @@ fun pool ->
+  let is_current () = Pool.equal pool (Pool.current ()) in
+  check_bool "beside it" false (is_current ());
+  check_bool "within" true (Pool.run pool is_current);
+  let in_task () = Task.await (Task.async is_current) in
+  check_bool "in a task" true (Pool.run pool in_task)
+
 let default_for_several_at_once () =
   let env = [ ("MUSTER_DOMAINS", "100"); ("MUSTER_GOVERNOR", "off") ] in
   let child = Child.run ~env "child/child.exe" [ "default-by-several" ] in
@@ -639,6 +666,8 @@ let () =
           case "MUSTER_DOMAINS sets the default pool's size" default_size_by_environment;
           case "a variable that makes no sense is told of in one line" bad_environment;
           case "a variable that makes sense is not" good_environment;
+          case "Pool.set_default sets the default pool's size" default_size_by_the_program;
+          case "Pool.current is the pool on which calls act" current_pool;
           case "the default pool has all its workers, though several domains start it"
             default_for_several_at_once;
           case "a thread that is left behind in a pool keeps that pool" thread_left_behind;

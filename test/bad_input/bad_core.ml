@@ -275,6 +275,12 @@ let pool_create =
     invalid (Printf.sprintf "Pool.create ~%s:(%d)" what n) (fun () -> ignore (f n)) message
   in
   let domains domains = Pool.create ~domains () in
+  let bad_default n =
+    invalid
+      (Printf.sprintf "Pool.set_default ~domains:(%d)" n)
+      (fun () -> Pool.set_default ~domains:n)
+      (Printf.sprintf "Pool.set_default: domains = %d is less than 1" n)
+  in
   let too_much n =
     invalid
       (Printf.sprintf "Pool.create ~minor_heap_words:(%d)" n)
@@ -286,6 +292,7 @@ let pool_create =
     (fun n -> [ bad "domains" domains n; bad "minor_heap_words" heap n ])
     [ 0; -1; min_int ]
   @ List.map too_much [ (1 lsl 28) + 1; max_int ]
+  @ List.map bad_default [ 0; -1; min_int ]
   @ [
       invalid "Pool.with_ ~domains:(0)"
         (fun () -> Pool.with_ ~domains:0 ignore)
@@ -315,7 +322,7 @@ let pools =
               ignore (closed ());
               Pool.find "closed" = None);
         ];
-    harmless = [ "Pool.default" ];
+    harmless = [ "Pool.default"; "Pool.current"; "Pool.name"; "Pool.equal" ];
   }
 
 (* {2 Teams} *)

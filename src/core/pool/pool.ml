@@ -163,8 +163,18 @@ let close pool = close_of "Muster.Pool.close" pool
 
 let default_pool : t option Atomic.t = Atomic.make None
 
+let default_domains : int option Atomic.t = Atomic.make None
+
+let set_default ~domains =
+  let fn = "Pool.set_default" in
+  check_create fn ~domains:(Some domains) ~minor_heap_words:None;
+  let is_open (pool : t) = not (Atomic.get pool.closing) in
+  if Option.fold (Atomic.get default_pool) ~none:false ~some:is_open then
+    Caller.invalid fn "the default pool has started";
+  Atomic.set default_domains (Some domains)
+
 let make_default seen =
-  let mine = create ~name:"default" () in
+  let mine = create ~name:"default" ?domains:(Atomic.get default_domains) () in
   if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine
 
 (* Whether a thread makes it. The domains of several made at once could be more than the runtime

@@ -32,6 +32,8 @@ val current : unit -> t
 val default : unit -> t
 (** The default pool, which the first call makes. *)
 
+val set_default : domains:int -> unit
+
 val default_pool : t option Atomic.t
 (** The one that was made last; tests put another one there. *)
 
