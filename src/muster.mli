@@ -203,7 +203,8 @@ module Task : sig
       ends. *)
 
   val all : (unit -> 'a) list -> 'a list
-  (** [all fs] runs all of [fs] as tasks, and gives their results in the order of [fs].
+  (** [all fs] runs all of [fs] as tasks, and gives their results in the order of [fs]. On one
+      worker they begin in this order.
 
       {b Raises} the leftmost exception. Tasks to the right of one that raises are cancelled; the
       call waits for all.
@@ -387,7 +388,7 @@ module Task : sig
   val scope : (scope -> 'a) -> 'a
   (** [scope f] is [f s] for a new scope [s], and ends when all tasks of [s] have ended. The first
       exception, of [f] or of a task, cancels the scope. A task that {!cancel} has stopped is no
-      failure of its scope. The tasks begin in any order; {!all} begins its own in theirs.
+      failure of its scope. The tasks begin in any order.
 
       {[
         let () =

@@ -20,6 +20,17 @@ let first_cancels_losers () =
                1);
            ]))
 
+(* Nobody can take one out of turn. *)
+let all_begins_in_order () =
+  in_pool 1 (fun () ->
+      let begun = ref [] in
+      let note i () =
+        begun := i :: !begun;
+        if i mod 3 = 0 then Task.sleep 0.001
+      in
+      ignore (Task.all (List.init 20 note));
+      check_equal "in order" (List.init 20 (fun i -> 19 - i)) !begun)
+
 (* The winner is not cancelled: no hook of its is called, and what it has started goes on. *)
 (* What a loser awaits it may run itself, on its own stack. *)
 let first_cancels_what_losers_await () =
@@ -125,6 +136,7 @@ let () =
       ( "first",
         [
           case "first cancels the losers" first_cancels_losers;
+          case "all begins in order on one worker" all_begins_in_order;
           case "first starts no more tasks once one has won" first_begins_no_more;
           case "first drops the results of losers" first_drops_what_losers_got;
         ]

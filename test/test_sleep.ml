@@ -118,6 +118,43 @@ let closing_waits () =
                  woken := true))));
   check_bool "woken" true !woken
 
+(* Ctrl-C ends each of these waits, outside a pool and within one, and what is held is released. *)
+let interrupted wait () =
+  let released = Atomic.make 0 in
+  let interrupt () =
+    Thread.delay 0.05;
+    Unix.kill (Unix.getpid ()) Sys.sigint
+  in
+  let waits () =
+    Task.bracket ~acquire:ignore
+      ~release:(fun () ->
+        Task.sleep 0.001;
+        Atomic.incr released)
+      wait
+  in
+  let is_struck f =
+    let thread = Thread.create interrupt () in
+    check_raises "Ctrl-C" Sys.Break f;
+    Thread.join thread
+  in
+  Sys.catch_break true;
+  Fun.protect
+    ~finally:(fun () -> Sys.set_signal Sys.sigint Signal_default)
+    (fun () ->
+      is_struck waits;
+      with_domains 2 (fun pool -> is_struck (fun () -> Pool.run pool waits)));
+  check_int "released" 2 (Atomic.get released);
+  no_timer_is_left ()
+
+let waits_to_interrupt =
+  let never () = fst (Promise.create ()) in
+  [
+    ("sleep", fun () -> Task.sleep 100.);
+    ("a promise", fun () -> Task.await (never ()));
+    ("any", fun () -> Task.any [ never (); never () ]);
+    ("a time limit", fun () -> Chan.(select [ recv_case (bounded 0) ignore; after 100. ignore ]));
+  ]
+
 (* {2 A time limit} *)
 
 let expires () =
@@ -230,6 +267,7 @@ let () =
           on "nobody is there" nobody_is_there 2;
           case "a pool that closes waits" closing_waits;
         ] );
+      ("Ctrl-C ends", List.map (fun (name, wait) -> case name (interrupted wait)) waits_to_interrupt);
       ( "a time limit",
         [
           case "expires" (everywhere expires);

@@ -40,29 +40,32 @@ type ('a, 'b) action =
   | Receive of ('a option -> 'b)
   | Send of { message : 'a; sent : unit -> 'b; refused : unit -> 'b }
 
-type 'b meeting = Case : 'a Port.t * ('a, 'b) action -> 'b meeting
-type 'b case = At of 'b meeting | After of float * (unit -> 'b)
+type 'b case =
+  | Case : 'a Port.t * ('a, 'b) action -> 'b case
+  | After : float * (unit -> 'b) -> 'b case
 
-let receive port f = At (Case (port, Receive f))
-let send port message ~sent ~refused = At (Case (port, Send { message; sent; refused }))
+let receive port f = Case (port, Receive f)
+let send port message ~sent ~refused = Case (port, Send { message; sent; refused })
 let after seconds f = After (seconds, f)
 
 (* Does the case if it can, and returns the function to call afterwards. *)
-let try_case (Case (port, action)) =
-  match action with
-  | Receive f -> (
+let try_case = function
+  | After _ -> None
+  | Case (port, Receive f) -> (
     match Port.receive port with
     | Message message -> Some (fun () -> f (Some message))
     | Drained -> Some (fun () -> f None)
     | Nothing -> None)
-  | Send { message; sent; refused } -> (
+  | Case (port, Send { message; sent; refused }) -> (
     match Port.send port message with Sent -> Some sent | Refused -> Some refused | Full -> None)
 
 let try_all cases = Array.find_map try_case cases
 
+let unchanged = function After _ -> Fun.const true | Case (port, _) -> Port.unchanged port
+
 (* All at one moment. *)
 let rec try_at_once cases =
-  let unchanged = Array.map (fun (Case (port, _)) -> Port.unchanged port) cases in
+  let unchanged = Array.map unchanged cases in
   match try_all cases with
   | None when not (Array.for_all (fun still -> still ()) unchanged) -> try_at_once cases
   | result -> result
@@ -74,29 +77,33 @@ let shuffled list =
 
 (* The case as an entry for its channel, which is [port], and the function to call once it has been
    accepted. *)
-let entry (type a b) (port : a Port.t) offer (Case (own, action) : b meeting) :
-    a Port.entry * (unit -> b) =
-  match (Port.same own port, action) with
-  | None, _ -> assert false
-  | Some Equal, Receive f ->
-    let entry, cell = Port.to_receive offer in
-    let message () =
-      match !cell with Port.Message message -> Some message | Drained | Nothing -> None
-    in
-    (entry, fun () -> f (message ()))
-  | Some Equal, Send { message; sent; refused } ->
-    let entry, cell = Port.to_send offer message in
-    (entry, fun () -> if !cell = Port.Refused then refused () else sent ())
+let entry (type a b) (port : a Port.t) offer (case : b case) : a Port.entry * (unit -> b) =
+  match case with
+  | After _ -> assert false
+  | Case (own, action) -> (
+    match (Port.same own port, action) with
+    | None, _ -> assert false
+    | Some Equal, Receive f ->
+      let entry, cell = Port.to_receive offer in
+      let message () =
+        match !cell with Port.Message message -> Some message | Drained | Nothing -> None
+      in
+      (entry, fun () -> f (message ()))
+    | Some Equal, Send { message; sent; refused } ->
+      let entry, cell = Port.to_send offer message in
+      (entry, fun () -> if !cell = Port.Refused then refused () else sent ()))
 
 (* The cases of one channel, which are numbers in [cases]. *)
 let line_up cases finishes race waiter group =
-  let (Case (port, _)) = cases.(List.hd group) in
-  let make i =
-    let entry, finish = entry port (Offer.of_race race i waiter) cases.(i) in
-    finishes.(i) <- Some finish;
-    entry
-  in
-  Port.line_up port (List.map make group)
+  match cases.(List.hd group) with
+  | After _ -> assert false
+  | Case (port, _) ->
+    let make i =
+      let entry, finish = entry port (Offer.of_race race i waiter) cases.(i) in
+      finishes.(i) <- Some finish;
+      entry
+    in
+    Port.line_up port (List.map make group)
 
 (* Once a partner has chosen, it needs no more lines. *)
 let rec line_up_all cases groups finishes race waiter =
@@ -107,12 +114,12 @@ let rec line_up_all cases groups finishes race waiter =
   | _ -> ()
 
 (* By channel, in the order of the channels' numbers. *)
+let no_channel = -1
+
 let grouped cases =
-  let number i =
-    let (Case (port, _)) = cases.(i) in
-    Port.number port
-  in
+  let number i = match cases.(i) with Case (port, _) -> Port.number port | After _ -> no_channel in
   let add i = function
+    | groups when number i = no_channel -> groups
     | (j :: _ as group) :: groups when number i = number j -> (i :: group) :: groups
     | groups -> [ i ] :: groups
   in
@@ -135,25 +142,20 @@ let wait cases groups finishes race = function
     let forget () = Option.iter Timer.remove !timer in
     Outcome.finally forget () (fun () -> Waiter.wait register)
 
-let rec first_of cases groups limit =
+let rec first_of cases limit =
   Task.check ();
   match (try_all cases, limit) with
   | Some finish, _ -> finish
   | None, Some (at, finish) when at <= Machine.now () -> finish
   | None, _ -> (
     let race = Offer.race () and finishes = Array.map (fun _ -> None) cases in
-    wait cases groups finishes race limit;
+    wait cases (grouped cases) finishes race limit;
     match (Offer.winner race, limit) with
     | Some i, Some (_, finish) when i = by_time -> finish
     | winner, _ -> (
       match Option.bind winner (Array.get finishes) with
       | Some finish -> finish
-      | None -> first_of cases groups limit))
-
-let rec meetings = function
-  | [] -> []
-  | At case :: rest -> case :: meetings rest
-  | After _ :: rest -> meetings rest
+      | None -> first_of cases limit))
 
 let rec earliest limit = function
   | [] -> limit
@@ -161,17 +163,16 @@ let rec earliest limit = function
     match limit with
     | Some (least, _) when least <= seconds -> earliest limit rest
     | _ -> earliest (Some (seconds, f)) rest)
-  | At _ :: rest -> earliest limit rest
+  | Case _ :: rest -> earliest limit rest
 
 let first = function
   | [] -> invalid_arg "Muster.Chan.select: empty list"
   | list ->
-    let cases = shuffled (meetings list) in
     let limit = Option.map (fun (seconds, f) -> (Timer.after seconds, f)) (earliest None list) in
-    first_of cases (grouped cases) limit ()
+    first_of (shuffled list) limit ()
 
 let first_ready list =
-  match (try_at_once (shuffled (meetings list)), earliest None list) with
+  match (try_at_once (shuffled list), earliest None list) with
   | Some finish, _ -> Some (finish ())
   | None, Some (seconds, finish) when seconds <= 0. -> Some (finish ())
   | None, _ -> None

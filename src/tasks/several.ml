@@ -3,17 +3,32 @@
 
 module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
+module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Place = Muster_core.Place
 module Promise = Muster_core.Promise
+module Run = Muster_core.Run
 module Scope = Muster_core.Scope
 module Task = Muster_core.Task
+
+(* One that nobody has begun, as in [Task.join]. If it waits, this does not. *)
+let start task =
+  Task.check ();
+  let w = Fiber.place () in
+  if Promise.is_ready task && Place.owned w then begin
+    Run.serve w;
+    Run.refuse_endless w;
+    Run.execute w ~records:(Machine.backtrace_status ()) (Promise.any task)
+  end
+
+let join task = if not (Promise.is_done task) then Task.join task
 
 (* They begin in their order, those at least that the caller begins. *)
 let run fs ~as_task =
   Scope.within (fun s ->
       let tasks = List.mapi (fun i f -> Scope.fork_unguarded s (as_task s i f)) fs in
-      List.iter Task.join tasks;
+      List.iter start tasks;
+      List.iter join tasks;
       tasks)
 
 (* A failure stops the tasks to its right that have begun. A task that begins is one of these, or
