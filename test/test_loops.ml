@@ -450,38 +450,48 @@ let grain_beyond_the_range () =
 
 let on_some_counts f () = List.iter (fun domains -> run_on domains f) [ 1; 2; 3 ]
 
-(* What is remembered as short is tried on its first iteration. *)
-let few_that_have_become_long () =
-  let start = 0 and finish = 9 in
-  let indices = Array.init (finish + 1) Fun.id in
-  let check what loop =
-    with_domains 2 @@ fun pool ->
-    Pool.run pool (fun () ->
-        shares_what_has_become_long what ~alone:1 ~iterations:(finish + 1) loop)
+(* What is remembered as short is tried on its first iterations, whatever that memory says. *)
+let loops_of ?(pool = Pool.default ()) n =
+  let start = 0 and finish = n - 1 in
+  let array = Array.init n Fun.id and list = List.init n Fun.id in
+  let with_value f i =
+    f i;
+    i
   in
-  let search f i =
+  let nothing f i =
     f i;
     None
   in
-  check "for" (fun f -> Muster.parallel_for ~start ~finish f);
-  check "reduce" (fun f ->
-      Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
-  check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (search f)));
-  check "for, in parts" (for_range ~start ~finish);
-  check "Array.iter" (fun f -> Muster.Array.iter f indices)
+  let dynamic f = Muster.Team.for_n_dynamic pool n (fun ~worker:_ i -> f i) in
+  let open Muster in
+  [
+    ("for", fun f -> parallel_for ~start ~finish f);
+    ("reduce", fun f -> parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
+    ("find", fun f -> ignore (parallel_find ~start ~finish (nothing f)));
+    ("for, in parts", fun f -> for_range ~start ~finish f);
+    ("Array.iter", fun f -> Array.iter f array);
+    ("Array.map", fun f -> ignore (Array.map (with_value f) array));
+    ("Array.find_map", fun f -> ignore (Array.find_map (nothing f) array));
+    ("List.iter", fun f -> List.iter f list);
+    ("List.map", fun f -> ignore (List.map (with_value f) list));
+    ("List.find_map", fun f -> ignore (List.find_map (nothing f) list));
+    ("Seq.iter", fun f -> Seq.iter f (Stdlib.List.to_seq list));
+    ("for_n_dynamic", dynamic);
+  ]
+
+let few_that_have_become_long () =
+  let iterations = 16 in
+  with_domains 2 @@ fun pool ->
+  let check (what, loop) =
+    shares_what_has_become_long what ~alone:1 ~iterations loop;
+    shares_what_has_become_long (what ^ ", first one cheap") ~cheap:1 ~alone:3 ~iterations loop
+  in
+  Pool.run pool (fun () -> List.iter check (loops_of ~pool iterations))
 
 let long_second_half () =
-  let start = 0 and finish = 99 in
-  let check what loop =
-    with_domains 2 @@ fun pool -> Pool.run pool (fun () -> shares_a_long_second_half what loop)
-  in
-  check "for" (fun f -> Muster.parallel_for ~start ~finish f);
-  check "reduce" (fun f ->
-      Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
-  check "for, in parts" (for_range ~start ~finish);
-  check "Array.iter" (fun f -> Muster.Array.iter f (Array.init (finish + 1) Fun.id));
-  check "List.iter" (fun f -> Muster.List.iter f (List.init (finish + 1) Fun.id));
-  check "Seq.iter" (fun f -> Muster.Seq.iter f (Seq.init (finish + 1) Fun.id))
+  with_domains 2 @@ fun pool ->
+  let check (what, loop) = shares_a_long_second_half what loop in
+  Pool.run pool (fun () -> List.iter check (loops_of ~pool 100))
 
 (* None is kept behind another, and none is left to a worker that sleeps. Where the numbers flip there are not so many
    workers. *)
@@ -511,21 +521,82 @@ let all_begin_at_once () =
 (* A loop in an iteration of another keeps its own to itself while the other's are to be had, but no
    longer: no worker runs all of its iterations alone. *)
 let inner_loops_are_shared () =
-  let work _ =
-    Unix.sleepf 0.005;
-    (Domain.self () :> int)
+  let check_shared what inner =
+    let ran = Array.make 16 0 in
+    inner (fun i ->
+        Unix.sleepf 0.005;
+        ran.(i) <- (Domain.self () :> int));
+    let domains = List.sort_uniq Int.compare (Array.to_list ran) in
+    check_bool (what ^ " by several") true (List.length domains > 1)
   in
-  let inner _ = Muster.Array.init 16 work in
-  let check_shared domains =
-    let domains = List.sort_uniq Int.compare (Array.to_list domains) in
-    check_bool "by several" true (List.length domains > 1)
+  let check pool (what, inner) =
+    Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:4 (fun _ -> check_shared what inner))
   in
+  let no_region (what, _) = what <> "for_n_dynamic" in
   if not flipped then
     with_domains 8 @@ fun pool ->
-    Pool.run pool (fun () ->
-        for _ = 1 to 3 do
-          Array.iter check_shared (Muster.Array.init 4 inner)
-        done)
+    for _ = 1 to 3 do
+      List.iter (check pool) (List.filter no_region (loops_of 16))
+    done
+
+(* Loops at every node of a recursion: the queens of a small board, by each kind of loop. *)
+let queens_agree () =
+  let n = 7 in
+  let safe row c queens = List.for_all (fun (r, q) -> q <> c && abs (q - c) <> row - r) queens in
+  let rec place count row queens =
+    if row = n then 1
+    else
+      count (fun c ->
+          if safe row c queens then place count (row + 1) ((row, c) :: queens) else 0)
+  in
+  let columns = List.init n Fun.id in
+  let total = List.fold_left ( + ) 0 in
+  let finish = n - 1 in
+  let by_loop (_, loop) f =
+    let sum = Atomic.make 0 in
+    loop (fun c -> ignore (Atomic.fetch_and_add sum (f c)));
+    Atomic.get sum
+  in
+  let counts =
+    (fun f -> Muster.parallel_reduce ~start:0 ~finish ~combine:( + ) ~init:0 f)
+    :: (fun f -> total (Muster.List.map f columns))
+    :: List.map by_loop (loops_of n)
+  in
+  let check count =
+    for _ = 1 to 5 do
+      check_int "queens" 40 (place count 0 [])
+    done
+  in
+  List.iter check counts
+
+(* A grain says which parts are not cut; a deadline is heard inside of one. *)
+let deadline_within_a_grain () =
+  let start = 1 and finish = 10_000 in
+  let check what loop =
+    let calls = Atomic.make 0 in
+    let body _ =
+      Atomic.incr calls;
+      Unix.sleepf 0.000_5
+    in
+    check_raises what Muster.Task.Deadline_exceeded (fun () ->
+        Muster.Task.with_deadline 0.02 (fun () -> loop body));
+    check_bool (what ^ " ends early") true (Atomic.get calls < 5_000)
+  in
+  let grains grain =
+    check "for" (fun f -> Muster.parallel_for ~grain ~start ~finish f);
+    check "reduce" (fun f ->
+        Muster.parallel_reduce ~grain ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
+    check "find" (fun f ->
+        ignore
+          (Muster.parallel_find ~grain ~start ~finish (fun i ->
+               f i;
+               None)))
+  in
+  List.iter grains [ finish; max_int ];
+  check "for_n" (fun f ->
+      Muster.Team.for_n (Pool.default ()) finish (fun ~worker:_ i -> f i));
+  check "scan" (fun f ->
+      ignore (Muster.parallel_scan (fun () i -> f i) (Array.make finish ())))
 
 let () =
   Alcotest.run "loops"
@@ -551,7 +622,9 @@ let () =
           case ~seconds:20 "a few iterations that became long are shared" few_that_have_become_long;
           case ~seconds:20 "a second half that became long is shared" long_second_half;
           case ~seconds:20 "dear iterations begin at once" all_begin_at_once;
-          case ~seconds:20 "loops in iterations of a loop are shared" inner_loops_are_shared;
+          case ~seconds:60 "loops in iterations of a loop are shared" inner_loops_are_shared;
+          case "loops in a recursion" (on_some_counts queens_agree);
+          case "a deadline is heard within a grain" (on_some_counts deadline_within_a_grain);
           case "a grain below 1 is refused" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;
           case "a loop no longer than its grain stays with its caller" grain_beyond_the_range;

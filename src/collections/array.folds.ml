@@ -25,7 +25,7 @@ let fold_chunk op s lo hi = fold_from op (read s lo) s (lo + 1) hi
 
 let fold op init a =
   let n = length a and s = source a in
-  if n <= Leaves.shortest then fold_from op init s 0 (n - 1)
+  if n <= Muster_loop.Tuning.shortest_leaf then fold_from op init s 0 (n - 1)
   else
     let leaf lo hi = if lo = 0 then fold_from op init s lo hi else fold_chunk op s lo hi in
     Leaves.reduce ~code:(code op) n leaf op
@@ -60,7 +60,7 @@ let scan op a =
   else begin
     let made = blank a n 0 in
     let r = target made in
-    let total lo hi = fold_chunk op s lo hi in
+    let total op lo hi = fold_chunk op s lo hi in
     Scan.prefixes (code op) n ~total ~scan:(fun op carry lo hi -> scan_chunk op s r carry lo hi) op;
     made
   end

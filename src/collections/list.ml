@@ -3,6 +3,7 @@
 
 module Compat = Muster_core.Compat
 module Machine = Muster_core.Machine
+module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
 module Tuning = Muster_loop.Tuning
 module Chain = Muster_collections_engine.Chain
@@ -10,7 +11,6 @@ module Groups = Muster_collections_engine.Groups
 module Leaves = Muster_collections_engine.Leaves
 module Work = Muster_collections_engine.List_work
 module Merge_sort = Muster_collections_engine.Merge_sort
-module Walk = Muster_collections_engine.Walk
 module A = Stdlib.Array
 module L = Stdlib.List
 include Stdlib.List
@@ -156,7 +156,8 @@ let sort_uniq cmp l =
 
 (* Short ones are scanned in one block by arrays, too (Scan). *)
 let scan op l =
-  if L.compare_length_with l Tuning.one_block <= 0 && Walk.is_short (code op) then begin
+  let is_short () = Adaptive.is_trusted (code op) ~n:Tuning.few_unknown in
+  if L.compare_length_with l Tuning.one_block <= 0 && is_short () then begin
     Muster_core.Fiber.check ();
     Work.prefixes op l
   end

@@ -2,13 +2,6 @@ module Machine = Muster_core.Machine
 module Place = Muster_core.Place
 module Fiber = Muster_core.Fiber
 
-(* Both branches of a fork look at this first, and then whether the deque has an entry. *)
-let is_saturated () =
-  Place.is_quiet ()
-  ||
-  let w = Fiber.place () in
-  Place.owned w && Place.has_offered w
-
 (* Where [hi - lo] overflows, or nearly so, any count will do that is beyond [huge]. *)
 let[@inline] span lo hi =
   let d = hi - lo in
@@ -17,6 +10,30 @@ let[@inline] span lo hi =
 let[@inline] length lo hi =
   let d = span lo hi in
   if d = max_int then d else d + 1
+
+(* {2 Below what was handed out}
+
+   A worker whose offers nobody has taken yet is quiet: one word says so (Place), which a thief
+   clears. So a loop looks at that word between its first iterations, and at no clock. *)
+
+let[@inline never] falls_quiet () =
+  let w = Fiber.place () in
+  Place.owned w && Place.has_offered w
+  && begin
+    Muster_core.Run.look_up w;
+    let w = Fiber.place () in
+    if Place.owned w then Muster_core.Publish.hush w ~few:0;
+    Place.is_quiet ()
+  end
+
+let[@inline] begins_quietly () = Place.is_quiet () || falls_quiet ()
+
+(* Both branches of a fork look at this first, and then whether the deque has an entry. *)
+let is_saturated () =
+  Place.is_quiet ()
+  ||
+  let w = Fiber.place () in
+  Place.owned w && Place.has_offered w
 
 let huge = 1 lsl 30
 
@@ -44,22 +61,20 @@ type trial = {
   code : int;
   n : int;
   min_rest : int;
+  little : int;  (** ticks *)
   mutable chunk : int;  (** iterations until the next look *)
   mutable seen : int;  (** iterations at the last look *)
-  mutable at : int;  (** ticks then; [unread]: it did not read the clock *)
+  mutable at : int;  (** ticks then *)
   mutable checked : int;  (** ticks at the last checkpoint *)
   mutable measured : int;  (** iterations whose time was measured ... *)
   mutable spent : int;  (** the ticks of these *)
 }
 
-let unread = 0
-
-let start ?(min_rest = Tuning.min_moved) code ~n =
-  let saturated = is_saturated () in
-  let at = if saturated then unread else Machine.ticks () in
-  let short () = Site.fitting Tuning.between_looks (Site.cost code) in
-  let chunk = if saturated then Int.min Tuning.max_unmeasured (short ()) else 1 in
-  { code; n; min_rest; chunk; seen = 0; at; checked = at; measured = 0; spent = 0 }
+let start ?(min_rest = Tuning.min_moved) ?(seen = 0) code ~n =
+  Fiber.check ();
+  let at = Machine.ticks () in
+  let little = Int.min Tuning.between_looks (min_rest / (Tuning.max_extrapolation + 1)) in
+  { code; n; min_rest; little; chunk = 1; seen; at; checked = at; measured = 0; spent = 0 }
 
 let next t = t.chunk
 
@@ -76,39 +91,37 @@ let check_if_due t now =
     checkpoint ()
   end
 
-let note t ~took ~iterations =
-  t.measured <- t.measured + iterations;
-  t.spent <- t.spent + took;
-  if took < Tuning.between_looks then t.chunk <- Tuning.chunk_growth * iterations
-  else if took > 2 * Tuning.between_looks && iterations > 1 then t.chunk <- iterations / 2
+(* Not much of a long rest at once: it may be dear. *)
+let[@inline] set_chunk t chunk =
+  let few = Tuning.few_unknown in
+  t.chunk <- (if chunk <= few then chunk else Int.min chunk (Int.max few ((t.n - t.seen) / 4)))
 
-let pays_after t k now =
-  let iterations = k - t.seen in
-  let took = Int.max 0 (now - t.at - Site.clock) and rest = t.n - k in
-  t.seen <- k;
-  t.at <- now;
-  note t ~took ~iterations;
-  let believed = Int.min rest (Tuning.max_extrapolation * iterations) in
+let pays_after t ~took ~iterations =
+  let believed = Int.min (t.n - t.seen) (Tuning.max_extrapolation * iterations) in
   if bounded took * bounded believed >= t.min_rest * iterations && not (is_saturated ()) then begin
     ignore (Site.learn t.code ~ticks:(took + Site.clock) ~iterations);
     true
   end
   else begin
-    check_if_due t now;
+    if took < Tuning.between_looks then set_chunk t (2 * iterations)
+    else if took > 2 * Tuning.between_looks && iterations > 1 then t.chunk <- iterations / 2;
+    check_if_due t t.at;
     false
   end
 
-(* The first look after iterations that were not measured only reads the clock. *)
+(* Chunks that took so little are never worth it, which most are. *)
 let pays t k =
   let now = Machine.ticks () in
-  if t.at <> unread then pays_after t k now
-  else begin
-    t.chunk <- 1;
-    t.seen <- k;
-    t.at <- now;
-    check_if_due t now;
+  let iterations = k - t.seen and took = Int.max 0 (now - t.at - Site.clock) in
+  t.seen <- k;
+  t.at <- now;
+  t.measured <- t.measured + iterations;
+  t.spent <- t.spent + took;
+  if took < t.little then begin
+    set_chunk t (2 * iterations);
     false
   end
+  else pays_after t ~took ~iterations
 
 let rec alone_from t go k =
   let m = t.chunk in
@@ -126,24 +139,3 @@ let alone ?min_rest code ~n go =
     if n = 1 then ignore (go 0 1);
     n
   end
-
-(* {2 Long ranges} *)
-
-let rec blocks_from go lo hi block =
-  if span lo hi < block then go lo hi
-  else begin
-    let since = Machine.ticks () in
-    let next = lo + block in
-    go lo (next - 1);
-    let took = Machine.ticks () - since in
-    checkpoint ();
-    let block =
-      if took < Tuning.chunk then 2 * block
-      else if took > 2 * Tuning.chunk then Int.max 1 (block / 2)
-      else block
-    in
-    blocks_from go next hi block
-  end
-
-let in_blocks code go lo hi =
-  blocks_from go lo hi (Site.fitting Tuning.chunk (Site.cost code))

@@ -3,11 +3,7 @@
     The remembered cost of a function (Site) may be wrong for this call. So a loop that seems too
     short stays with its caller, which looks at the clock after 1, 3, 7, 15 … iterations, and at
     least every six microseconds. Once the rest is worth it, the rest is shared: before twice the
-    iterations are done that were cheap.
-
-    A worker that has offered enough already looks at no clock in the first
-    {!Tuning.max_unmeasured} iterations: a loop below a loop that was handed out costs what its
-    plain twin costs. *)
+    iterations are done that were cheap. *)
 
 (** {2 Ranges} *)
 
@@ -16,6 +12,16 @@ val span : int -> int -> int
 
 val length : int -> int -> int
 (** All iterations of a range that is not empty; [max_int] if they are more. *)
+
+(** {2 Below what was handed out}
+
+    A worker whose offers nobody has taken yet is quiet: one word says so (Place), which a thief
+    clears. Its loops begin quietly: between their first {!Tuning.max_unmeasured} iterations they
+    look at that word ([Place.is_quiet]) and at no clock, as a fork does. So a loop below a loop
+    that was handed out costs what its plain twin costs. *)
+
+val begins_quietly : unit -> bool
+(** For a loop that begins. A checkpoint, if this worker has offered something. *)
 
 (** {2 Decisions} *)
 
@@ -41,8 +47,8 @@ val alone : ?min_rest:int -> int -> n:int -> (int -> int -> bool) -> int
 
 type trial
 
-val start : ?min_rest:int -> int -> n:int -> trial
-(** [start code ~n] begins to measure [n] iterations. *)
+val start : ?min_rest:int -> ?seen:int -> int -> n:int -> trial
+(** [start code ~n] begins to measure [n] iterations, of which [seen] (default 0) are done. *)
 
 val pays : trial -> int -> bool
 (** [pays t k], after [k] iterations in all, tells whether the others are worth sharing; their cost
@@ -59,7 +65,3 @@ val finish : trial -> unit
 val checkpoint : unit -> unit
 (** Between two chunks: gives way if the worker has to leave, and raises if the caller is
     cancelled. *)
-
-val in_blocks : int -> (int -> int -> unit) -> int -> int -> unit
-(** [in_blocks code go lo hi] calls [go] for parts of [lo] to [hi], from left to right, with
-    checkpoints between them: every 10 to 20 us, or one iteration. *)

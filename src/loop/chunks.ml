@@ -1,20 +1,19 @@
-let[@inline] is_short code n = n < 2 || Adaptive.is_trusted code ~n
-
-let each code lo hi body =
-  let sweep lo hi =
-    body lo hi;
-    None
-  in
-  if lo <= hi then ignore (Loop.sweep code lo hi sweep)
+let each code n sweep = ignore (Loop.sweep code 0 (n - 1) sweep)
 
 let run code n chunk f s =
-  if is_short code n then chunk f s 0 (n - 1)
-  else each code 0 (n - 1) (fun lo hi -> chunk f s lo hi)
+  if n < 2 then chunk f s 0 (n - 1)
+  else
+    each code n (fun lo hi ->
+        chunk f s lo hi;
+        None)
 
 let fill code n chunk f s r =
-  if is_short code n then chunk f s r 0 (n - 1)
-  else each code 0 (n - 1) (fun lo hi -> chunk f s r lo hi)
+  if n < 2 then chunk f s r 0 (n - 1)
+  else
+    each code n (fun lo hi ->
+        chunk f s r lo hi;
+        None)
 
 let search code n chunk f s =
-  if is_short code n then chunk f s 0 (n - 1)
+  if n < 2 then chunk f s 0 (n - 1)
   else Loop.search code 0 (n - 1) (fun lo hi -> chunk f s lo hi)

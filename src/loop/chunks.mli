@@ -4,13 +4,7 @@
 
     Chunks are disjoint, so the leftmost event is that of the chunk with the smallest first index.
     They do not run past the bounds, and arrays never change their length: so bodies read and write
-    without a check.
-
-    A body is a function of all that it needs, so that a loop that is trusted to be short needs no
-    closure. *)
-
-val each : int -> int -> int -> (int -> int -> unit) -> unit
-(** [each code lo hi body] sweeps [lo] to [hi], of a loop that is not trusted to be short. *)
+    without a check. *)
 
 val run : int -> int -> ('f -> 's -> int -> int -> unit) -> 'f -> 's -> unit
 (** [run code n chunk f s] sweeps [n] indices: [chunk f s lo hi] does those from [lo] to [hi]. *)

@@ -1,5 +1,6 @@
 module Machine = Muster_core.Machine
 module Fiber = Muster_core.Fiber
+module Place = Muster_core.Place
 module Leftmost = Muster_core.Leftmost
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
@@ -18,11 +19,42 @@ let shared ?(grain = 1) code lo hi body =
   Fiber.raising (failure_of first) (fun () -> Range.share ~code ~grain body first lo hi);
   Option.bind (Leftmost.get first) Result.to_option
 
+let up_to count lo hi = if Adaptive.span lo hi < count then hi else lo + count - 1
+
+(* The result is the find, and the last index that the body saw. *)
+let rec quietly body lo last =
+  let next = up_to Tuning.quiet_chunk lo last in
+  match body lo next with
+  | None when next < last && Place.is_quiet () -> quietly body (next + 1) last
+  | found -> (found, next)
+
+let sweep_measured ?grain ~tried code lo hi body =
+  let n = Adaptive.length lo hi in
+  if Adaptive.is_shared_at_once code ~n:(Int.min n tried) then shared ?grain code lo hi body
+  else
+    let found = ref None in
+    let go k m =
+      match body (lo + k) (lo + k + m - 1) with
+      | None -> true
+      | some ->
+        found := some;
+        false
+    in
+    let finished = Adaptive.alone code ~n go in
+    if finished < n then shared ?grain code (lo + finished) hi body else !found
+
+let sweep ?grain ?(tried = max_int) code lo hi body =
+  if not (Adaptive.begins_quietly ()) then sweep_measured ?grain ~tried code lo hi body
+  else
+    match quietly body lo (up_to Tuning.max_unmeasured lo hi) with
+    | None, last when last < hi -> sweep_measured ?grain ~tried code (last + 1) hi body
+    | found, _ -> found
+
 (* {2 for} *)
 
 (* Four calls a turn, as around short iterations the loop itself is felt: 100 of them take 60 ns
    less. *)
-let[@inline] each lo hi f =
+let each f lo hi =
   let i = ref lo in
   while hi - !i >= 4 do
     let j = !i in
@@ -34,46 +66,18 @@ let[@inline] each lo hi f =
   done;
   for j = !i to hi do
     f j
-  done
-
-let rest ?grain code lo hi f =
-  let body lo hi =
-    each lo hi f;
-    None
-  in
-  ignore (shared ?grain code lo hi body)
+  done;
+  None
 
 let parallel_for ?grain ~start ~finish f =
   check_grain "parallel_for" grain;
   Fiber.check ();
-  if start <= finish then begin
-    let code = Machine.code_of f and n = Adaptive.length start finish in
-    if Adaptive.is_shared_at_once code ~n then rest ?grain code start finish f
-    else
-      let go k m =
-        each (start + k) (start + k + m - 1) f;
-        true
-      in
-      let finished = Adaptive.alone code ~n go in
-      if finished < n then rest ?grain code (start + finished) finish f
-  end
+  if start <= finish then ignore (sweep ?grain (Machine.code_of f) start finish (each f))
 
 (* {2 find} *)
 
 let rec first_from f j hi =
   match f j with None -> if j < hi then first_from f (j + 1) hi else None | found -> found
-
-let sweep ?grain ?(tried = max_int) code lo hi body =
-  let n = Adaptive.length lo hi in
-  if Adaptive.is_shared_at_once code ~n:(Int.min n tried) then shared ?grain code lo hi body
-  else
-    let found = ref None in
-    let go k m =
-      found := body (lo + k) (lo + k + m - 1);
-      Option.is_none !found
-    in
-    let finished = Adaptive.alone code ~n go in
-    if finished < n then shared ?grain code (lo + finished) hi body else !found
 
 (* A search may end at its first iterations, for which nobody is woken unless they last long. *)
 let search ?grain code lo hi body = sweep ?grain ~tried:Tuning.first_of_search code lo hi body

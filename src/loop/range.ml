@@ -104,6 +104,7 @@ and split job mine w guess lo hi =
   let mid = lo + (span lo hi / 2) and { cost; whole; _ } = guess in
   let rest = Site.estimate cost (span lo hi + 1) in
   let left () =
+    Muster_core.Publish.hush w ~few:0;
     if whole && is_divisible job lo mid (Site.estimate cost (span lo mid + 1)) then
       split job mine w guess lo mid
     else step job mine guess lo mid

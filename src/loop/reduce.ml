@@ -3,6 +3,7 @@ module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Fork = Muster_core.Fork
 module Outcome = Muster_core.Outcome
+module Place = Muster_core.Place
 module Pool = Muster_core.Pool
 module Promise = Muster_core.Promise
 
@@ -32,39 +33,42 @@ let rec tree_of leaf combine a b =
 (* The subtree with its failure noted, so that everything right of it can stop. *)
 let noted t b f = Outcome.on_failure f (Leftmost.note t.failures b)
 
-let learn t ~since leaves =
-  ignore (Site.learn t.code ~ticks:(Machine.ticks () - since) ~iterations:(iterations t leaves))
-
 let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (iterations t leaves)
 
-(* Looks around take as long as short iterations, which would be remembered as longer than they
-   are. *)
-let quick t a b =
-  if rest t (b - a + 1) <= Tuning.chunk then t.plain a b else tree_of t.leaf t.combine a b
+let shared t node =
+  Pool.with_current
+    ~in_place:(fun () -> node ~whole:false)
+    (fun w ->
+      Range.wake_for_row w (rest t (t.last + 1));
+      node ~whole:false)
+
+(* A long leaf looks around itself. *)
+let part t a b = if a = b && t.per_leaf > Site.sample then t.leaf a else t.plain a b
+
+let begin_trial t ~seen ~last =
+  Adaptive.start ~seen:(iterations t seen) t.code ~n:(iterations t (last + 1))
 
 let rec node t a b ~whole =
   if Leftmost.stops t.failures a then raise Promise.Skipped;
-  if a = b || rest t (b - a + 1) <= Tuning.chunk then measured t a b
+  if a = b || rest t (b - a + 1) <= Tuning.chunk then noted t b (fun () -> measured t a b)
   else branch t a b ~whole (fun ~whole m -> node t a m ~whole)
 
-(* The remembered cost may be true of the leaves before these alone: eight looks in the time that
-   should last a chunk. *)
+(* The remembered cost may be true of the leaves before these alone. *)
 and measured t a b =
-  noted t b (fun () ->
-      let since = Machine.ticks () in
-      let v = watched t a b ~from:a ~since ~levels:3 in
-      learn t ~since (b - a + 1);
-      v)
+  let trial = begin_trial t ~seen:a ~last:b in
+  let v = tried t trial a b in
+  ignore (Adaptive.pays trial (iterations t (b + 1)));
+  Adaptive.finish trial;
+  v
 
-and watched t a b ~from ~since ~levels =
-  if a = b || levels = 0 then quick t a b
+(* The trial is at [a]. *)
+and tried t trial a b =
+  if a = b || iterations t (b - a) <= Adaptive.next trial then part t a b
   else
-    let m = a + ((b - a) / 2) and levels = levels - 1 in
-    let left = watched t a m ~from ~since ~levels in
-    let is_late = Machine.ticks () - since >= 2 * Tuning.chunk in
-    if is_late then learn t ~since (m - from + 1);
-    t.combine left
-      (if is_late then node t (m + 1) b ~whole:false else watched t (m + 1) b ~from ~since ~levels)
+    let m = a + ((b - a) / 2) in
+    let left = tried t trial a m in
+    let pays = Adaptive.pays trial (iterations t (m + 1)) in
+    t.combine left (if pays then shared t (node t (m + 1) b) else tried t trial (m + 1) b)
 
 (* [left m] is the value of leaves [a] to [m]. *)
 and branch t a b ~whole left =
@@ -75,7 +79,10 @@ and branch t a b ~whole left =
   let whole = whole && coarse in
   let offers = Range.may_offer w ~whole in
   let of_coarse = offers && coarse in
-  let left () = left ~whole:of_coarse m and right () = node t (m + 1) b ~whole:of_coarse in
+  let left () =
+    if offers then Muster_core.Publish.hush w ~few:0;
+    left ~whole:of_coarse m
+  and right () = node t (m + 1) b ~whole:of_coarse in
   let wake = Range.is_worth_waking (rest t (b - a + 1)) cost ~whole in
   let l, r = if offers then Fork.both_offered w ~wake left right else Fork.in_place left right in
   noted t b (fun () -> t.combine l r)
@@ -85,37 +92,33 @@ and branch t a b ~whole left =
 let rec node_after t first m b ~whole =
   if b = m then first else branch t 0 b ~whole (fun ~whole b -> node_after t first m b ~whole)
 
-let shared t node =
-  Pool.with_current
-    ~in_place:(fun () -> node ~whole:false)
-    (fun w ->
-      Range.wake_for_row w (rest t (t.last + 1));
-      node ~whole:false)
-
 (* {2 On the caller's own}
 
    The first leaf, then the others along the left edge of the tree: the finished part doubles each
    time, and the tree is shared from its root on, with the value that is there, once the rest is
-   worth it. *)
+   worth it. The subtrees of that edge end with the leaves [last lsr j]. *)
 
-let rec left_edge b above = if b = 0 then above else left_edge (b / 2) (b :: above)
+let rec height last j = if last lsr j = 0 then j else height last (j + 1)
 
-(* [value] is that of leaves [0] to [m]. *)
-let rec along t trial value m = function
-  | [] ->
+(* [value] is that of leaves [0] to [m], of which the last is [last lsr (j + 1)]. *)
+let rec along t trial value m j =
+  if j < 0 then begin
     Adaptive.finish trial;
     value
-  | b :: above ->
-    if Adaptive.pays trial (iterations t (m + 1)) then shared t (node_after t value m t.last)
-    else along t trial (t.combine value (t.plain (m + 1) b)) b above
+  end
+  else if Adaptive.pays trial (iterations t (m + 1)) then shared t (node_after t value m t.last)
+  else along_from t trial value m j
+
+and along_from t trial value m j =
+  let b = t.last lsr j in
+  along t trial (t.combine value (tried t trial (m + 1) b)) b (j - 1)
 
 let run t =
   let n = iterations t (t.last + 1) in
   if Adaptive.is_shared_at_once t.code ~n then shared t (node t 0 t.last)
   else
-    let trial = Adaptive.start t.code ~n in
-    let first = if t.per_leaf <= Site.sample then t.plain 0 0 else t.leaf 0 in
-    along t trial first 0 (left_edge t.last [])
+    let trial = begin_trial t ~seen:0 ~last:t.last in
+    along t trial (part t 0 0) 0 (height t.last 0 - 1)
 
 let over ~code ~per_leaf ~last leaf combine =
   let plain a b = tree_of leaf combine a b in
@@ -147,14 +150,21 @@ let fold_short f combine (lo, hi) =
   let first = f lo in
   if lo < hi then fold_from f combine first (lo + 1) hi else first
 
-(* In blocks: a leaf of a huge range must notice that its result is no longer wanted. *)
+(* In chunks, none of which gives the rest away: a leaf of a huge range must notice that its result
+   is no longer wanted. *)
 let fold_long code f combine wanted (lo, hi) =
   let acc = ref (f lo) in
-  let block lo hi =
-    if not (wanted ()) then raise Promise.Skipped;
-    acc := fold_from f combine !acc lo hi
+  let rec from lo =
+    let go k m =
+      if not (wanted ()) then raise Promise.Skipped;
+      acc := fold_from f combine !acc (lo + k) (lo + k + m - 1);
+      true
+    in
+    let n = Adaptive.length lo hi in
+    let finished = Adaptive.alone ~min_rest:(1 lsl 40) code ~n go in
+    if finished < n then from (lo + finished)
   in
-  if lo < hi then Adaptive.in_blocks code block (lo + 1) hi;
+  if lo < hi then from (lo + 1);
   !acc
 
 (* Leaves of one iteration, of which four take no branch of the tree. *)
@@ -178,21 +188,37 @@ let rec short_ones f combine lo hi =
     let left = short_ones f combine lo m in
     combine left (short_ones f combine (m + 1) hi)
 
+let job_of ~per_leaf ~last start finish combine f =
+  let code = Machine.code_of f and failures = Leftmost.create () in
+  let bounds i =
+    let lo = start + (i * per_leaf) in
+    (lo, if Adaptive.span lo finish < per_leaf then finish else lo + per_leaf - 1)
+  in
+  let leaf i = fold_long code f combine (fun () -> not (Leftmost.stops failures i)) (bounds i) in
+  let plain a b =
+    if per_leaf = 1 then short_ones f combine (start + a) (start + b)
+    else tree_of (fun i -> fold_short f combine (bounds i)) combine a b
+  in
+  let per_leaf = Int.min per_leaf (max_int / Tuning.leaves) in
+  { code; per_leaf; last; leaf; plain; combine; failures }
+
+(* Below a loop that was handed out (Adaptive): [along], which looks at a word alone. *)
+let rec quietly start last combine f value j =
+  let m = last lsr (j + 1) in
+  if j < 0 then value
+  else if Place.is_quiet () then
+    let right = short_ones f combine (start + m + 1) (start + (last lsr j)) in
+    quietly start last combine f (combine value right) (j - 1)
+  else
+    let t = job_of ~per_leaf:1 ~last start (start + last) combine f in
+    along_from t (begin_trial t ~seen:(m + 1) ~last) value m j
+
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
   Fiber.check ();
   if start > finish then init
   else
-    let per_leaf, last = cut ?grain start finish and code = Machine.code_of f in
-    let failures = Leftmost.create () in
-    let bounds i =
-      let lo = start + (i * per_leaf) in
-      (lo, if Adaptive.span lo finish < per_leaf then finish else lo + per_leaf - 1)
-    in
-    let leaf i = fold_long code f combine (fun () -> not (Leftmost.stops failures i)) (bounds i) in
-    let plain a b =
-      if per_leaf = 1 then short_ones f combine (start + a) (start + b)
-      else tree_of (fun i -> fold_short f combine (bounds i)) combine a b
-    in
-    let per_leaf = Int.min per_leaf (max_int / Tuning.leaves) in
-    run { code; per_leaf; last; leaf; plain; combine; failures }
+    let per_leaf, last = cut ?grain start finish in
+    if per_leaf = 1 && last < Tuning.max_unmeasured && Adaptive.begins_quietly () then
+      quietly start last combine f (f start) (height last 0 - 1)
+    else run (job_of ~per_leaf ~last start finish combine f)

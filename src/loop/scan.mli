@@ -3,9 +3,9 @@
 val prefixes :
   int ->
   int ->
-  total:(int -> int -> 'a) ->
+  total:(('a -> 'a -> 'a) -> int -> int -> 'a) ->
   scan:(('a -> 'a -> 'a) -> 'a option -> int -> int -> unit) ->
   ('a -> 'a -> 'a) ->
   unit
-(** [prefixes code n ~total ~scan op], of [n] elements: [total lo hi] reduces these,
+(** [prefixes code n ~total ~scan op], of [n] elements: [total op lo hi] reduces these,
     [scan op carry lo hi] puts their prefixes into the result. *)

@@ -75,16 +75,16 @@ let is_over t =
   | None -> false
   | Some _ -> Muster_core.Cancellation.is_stopped t.me
 
-(* A slice may be long, and become needless, or be cancelled. The work between two looks grows
-   with the work that has been done, so that neither short iterations feel them nor long ones wait.
-   The region has looked just before the first. *)
+(* A slice may be long, and become needless, or be cancelled. A block grows until it lasts a chunk,
+   and shrinks where it lasts longer. The region has looked just before the first. *)
 
 let rec sweep_blocks t ~worker ~block from count =
   if count > 0 && not (Leftmost.stops t.failures from || is_over t) then begin
-    if block > Tuning.first_block then Fiber.check ();
-    let now = Int.min block count in
+    if block <> Tuning.first_block then Fiber.check ();
+    let now = Int.min block count and since = Machine.ticks () in
     keep t ~worker from (from + now - 1);
-    let block = Int.min Tuning.longest_block (2 * block) in
+    let took = Machine.ticks () - since in
+    let block = if took < Tuning.chunk then 2 * block else Int.max 1 (block / 2) in
     sweep_blocks t ~worker ~block (from + now) (count - now)
   end
 

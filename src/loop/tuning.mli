@@ -37,16 +37,14 @@ val max_extrapolation : int
 (** How many times as long as the measured part the rest may be believed to last: one iteration of
     many may be long by chance. *)
 
-val chunk_growth : int
-(** Chunks grow so until one lasts so long. A look takes 10 to 25 ns. With a growth of 3 the looks
-    around 10 trivial iterations take 15 ns less, but 50 dear iterations after 50 cheap ones are not
-    shared. *)
-
 val between_looks : int
+(** Chunks double until one lasts so long. A look takes 10 to 25 ns. *)
 
 val max_unmeasured : int
-(** At most so many short iterations are run without a look by a worker that has offered enough
-    already. *)
+(** At most so many iterations are run without a clock by a worker that has offered enough. *)
+
+val quiet_chunk : int
+(** Of these, so many between two looks at its word, where iterations come in chunks. *)
 
 val between_checkpoints : int
 (** The least time between two checkpoints of a loop that stays with its caller. *)
@@ -89,9 +87,7 @@ val units_each : int
 (** Units of each worker: not so many that the last ones keep others waiting. *)
 
 val first_block : int
-(** Indices between two looks of a slice: they grow with the work that has been done. *)
-
-val longest_block : int
+(** Indices before the first look of a slice. *)
 
 val first_touch : int
 (** Elements of an array whose memory all workers touch first. Half a megabyte: some 100 us for one
@@ -126,12 +122,6 @@ val walked : int
     nothing from a second worker, which waits for the same cells. *)
 
 val walk : int
-
-val few : int
-(** So many elements of a list are done without a look if they are trusted to take less than
-    [short]. *)
-
-val short : int
 
 val long_comparison : int
 (** A list whose first comparison takes longer is sorted as an array, which can be shared. *)

@@ -219,7 +219,7 @@ end
 
 let fib = Fib.by_forks
 
-let shares_what_has_become_long what ~alone ~iterations loop =
+let shares_what_has_become_long ?(cheap = 0) what ~alone ~iterations loop =
   let patience = if flipped then 0.05 else 1. in
   let is_long = Atomic.make false and given_up = Atomic.make 0 in
   let here = Array.make iterations (-1) in
@@ -234,17 +234,17 @@ let shares_what_has_become_long what ~alone ~iterations loop =
   let body i =
     if Atomic.get is_long then begin
       here.(i) <- (Domain.self () :> int);
-      if i < alone then burn 0.001 else wait (Unix.gettimeofday () +. patience)
+      if i >= alone then wait (Unix.gettimeofday () +. patience)
+      else if i >= cheap then burn 0.001
     end
   in
   let is_shared_now () =
     Atomic.set is_long false;
-    for _ = 1 to 20 do
+    for _ = 1 to 300 do
       loop body
     done;
     Array.fill here 0 iterations (-1);
     Atomic.set given_up 0;
-    burn 0.001;
     Atomic.set is_long true;
     loop body;
     Atomic.get given_up = 0

@@ -137,9 +137,9 @@ val failure_beside_a_cancellation : run:((unit -> unit) -> unit) -> ((int -> uni
     from 0. *)
 
 val shares_what_has_become_long :
-  string -> alone:int -> iterations:int -> ((int -> unit) -> unit) -> unit
-(** Checks that a loop that has been short twenty times and, a millisecond later, is long is shared at once: the first
-    [alone] iterations are the caller's, and the next one does not end before another worker has begun one. Where {!flipped},
+  ?cheap:int -> string -> alone:int -> iterations:int -> ((int -> unit) -> unit) -> unit
+(** Checks that a loop that has been short 300 times and then, without a pause, is long is shared at once: the first
+    [alone] iterations are the caller's, of which the first [cheap] (default 0) cost nothing, and the next one does not end before another worker has begun one. Where {!flipped},
     that one of several loops is: at each of the few places where such a loop is split its caller may be the only
     worker. In a pool of several workers; [loop body] calls [body] for indices from 0. *)
 

@@ -6,9 +6,9 @@
    is made with its first element, by all workers. *)
 
 module Compat = Muster_core.Compat
+module Place = Muster_core.Place
 module Pool = Muster_core.Pool
 module Region = Muster_core.Region
-module Adaptive = Muster_loop.Adaptive
 module Chunks = Muster_loop.Chunks
 module Slices = Muster_loop.Slices
 module Tuning = Muster_loop.Tuning
@@ -42,20 +42,16 @@ let with_element made n i v =
 
 let build_short code n one chunk f s =
   let made = Atomic.make [||] in
-  Chunks.each code 0 (n - 1) (fun lo hi ->
-      chunk f s (with_element made n lo (one f s lo)) (lo + 1) hi);
+  let chunk f s lo hi = chunk f s (with_element made n lo (one f s lo)) (lo + 1) hi in
+  Chunks.run code n chunk f s;
   Atomic.get made
 
 let build code n one chunk f s =
   if n = 0 then [||]
-  else if n = 1 || Adaptive.is_trusted code ~n then begin
-    let made = Compat.make_fresh n (one f s 0) in
-    chunk f s made 1 (n - 1);
-    made
-  end
-  else if n <= Tuning.short_result then build_short code n one chunk f s
+  else if n = 1 then Compat.make_fresh 1 (one f s 0)
+  else if n <= Tuning.short_result && not (Place.is_quiet ()) then build_short code n one chunk f s
   else begin
     let made = make n (one f s 0) in
-    Chunks.each code 1 (n - 1) (fun lo hi -> chunk f s made lo hi);
+    Chunks.fill code n (fun f s r lo hi -> chunk f s r (Int.max 1 lo) hi) f s made;
     made
   end

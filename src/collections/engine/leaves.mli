@@ -1,9 +1,6 @@
 (** Where reductions of arrays are cut: by the length alone, so that the result does not depend on
     the number of workers. *)
 
-val shortest : int
-(** Up to this length there is one leaf. *)
-
 val reduce : code:int -> int -> (int -> int -> 'a) -> ('a -> 'a -> 'a) -> 'a
 (** [reduce ~code n leaf op], of [n] elements, at least 1: [leaf lo hi] reduces these. *)
 

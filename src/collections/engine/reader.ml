@@ -70,9 +70,9 @@ let rec in_place_from c trial s start k n =
       in_place_from c trial s start (k + n) (Walk.whole c.unit (Adaptive.next trial))
     end
 
-(* The first [n] in place. Nobody counts how many elements there are. *)
-let rec in_place c s start n =
-  match in_place_from c (Adaptive.start c.code ~n:max_int) s start 0 n with
+(* Nobody counts how many elements there are. *)
+let rec in_place c s start =
+  match in_place_from c (Adaptive.start c.code ~n:max_int) s start 0 c.unit with
   | None -> ()
   | Some (s, start) -> go_on c s start first_block
 
@@ -80,9 +80,8 @@ and go_on c s start size =
   if is_dear c then
     let next = run_block c s start size in
     Option.iter (fun s -> go_on c s (start + size) (Int.min Tuning.longest_piece (2 * size))) next
-  else in_place c s start c.unit
+  else in_place c s start
 
-(* Unless the function was cheap a moment ago, it is tried on as few elements as can be. *)
 let run c s =
   Fiber.check ();
-  if Walk.is_short c.code then in_place c s 0 Tuning.few else go_on c s 0 first_block
+  go_on c s 0 first_block

@@ -29,6 +29,7 @@ type 's piece = {
   mutable left : int;
   mutable next : int;  (** the index of the element after the piece *)
   mutable more : 's piece -> int;  (** gives it more, or 0 *)
+  mutable doubted : bool;  (** its last elements took long, perhaps by chance *)
 }
 
 type event = Found | Failed of Outcome.failure
@@ -42,15 +43,20 @@ type ('s, 'r) job = {
   keeps : bool;
 }
 
-let whole unit n = unit * Int.max 1 ((n + unit - 1) / unit)
-let piece start rest left more = { start; rest; left; next = start + left; more }
+(* A unit is a power of 2. *)
+let whole unit n = (n + unit - 1) land lnot (unit - 1)
+
+let piece start rest left more =
+  { start; rest; left; next = start + left; more; doubted = false }
+
 let no_more _ = 0
 
-let give p n more =
+let give p n =
   p.left <- n;
   p.next <- p.next + n;
-  p.more <- more;
   n
+
+let swept p = p.next - p.start - p.left
 
 let reach p rest left =
   p.rest <- rest;
@@ -176,24 +182,33 @@ let is_worth_sharing job p =
   && (not (Place.owned w && Place.alone w))
   && not (job.source.is_end (job.source.skip (Site.fitting Tuning.min_moved cost) p.rest))
 
-(* [k] elements are done where the piece ends. A chunk of many may be long by chance, as its worker
-   was interrupted: so [doubted], another one has to confirm it. *)
-let rec more_in_place job trial ~doubted k p =
-  let pays = Adaptive.pays trial (k - p.left) in
+(* A chunk of many may be long by chance, as its worker was interrupted: so [doubted], another one
+   has to confirm it. *)
+let more_in_place job trial p =
   if job.source.is_end p.rest then begin
     Adaptive.finish trial;
     0
   end
-  else if pays && (doubted || Adaptive.next trial <= Site.sample) && is_worth_sharing job p then 0
-  else begin
-    if pays then Adaptive.checkpoint ();
-    let n = whole job.unit (Adaptive.next trial) in
-    give p n (more_in_place job trial ~doubted:pays (k + n))
-  end
+  else
+    let pays = Adaptive.pays trial (swept p) in
+    if pays && (p.doubted || Adaptive.next trial <= Site.sample) && is_worth_sharing job p then 0
+    else begin
+      if pays then Adaptive.checkpoint ();
+      p.doubted <- pays;
+      give p (whole job.unit (Adaptive.next trial))
+    end
 
 (* Nobody counts how many elements there are. *)
-let begin_trial job =
-  more_in_place job (Adaptive.start job.code ~n:max_int) ~doubted:false job.unit
+let trial ?seen job = more_in_place job (Adaptive.start ?seen job.code ~n:max_int)
+
+let more_quietly job p =
+  if job.source.is_end p.rest then 0
+  else if swept p < Tuning.max_unmeasured && Place.is_quiet () then
+    give p (whole job.unit Tuning.quiet_chunk)
+  else begin
+    p.more <- trial job ~seen:(swept p);
+    give p job.unit
+  end
 
 let in_place job from first left more =
   let p = piece first from left more in
@@ -210,12 +225,8 @@ let is_shared_at_once job from =
   || Site.estimate cost few >= Tuning.min_shared
      && Adaptive.is_shared_at_once job.code ~n:(count_up_to (few + 1) job.source from)
 
-let is_short code = Site.estimate (Site.cost code) Tuning.few < Tuning.short && Site.is_trusted ()
-
-(* Short work begins without a look at the clock. *)
 let run first job from =
-  if is_short job.code then
-    let more p = if job.source.is_end p.rest then 0 else give p job.unit (begin_trial job) in
-    in_place job from first Tuning.few more
+  if Adaptive.begins_quietly () then
+    in_place job from first (whole job.unit Tuning.quiet_chunk) (more_quietly job)
   else if is_shared_at_once job from then shared job from first
-  else in_place job from first job.unit (begin_trial job)
+  else in_place job from first job.unit (trial job)

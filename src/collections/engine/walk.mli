@@ -14,6 +14,7 @@ type 's piece = private {
   mutable left : int;
   mutable next : int;
   mutable more : 's piece -> int;
+  mutable doubted : bool;
 }
 (** A piece in work: [left] elements from [rest] on, or fewer if the source ends. *)
 
@@ -36,7 +37,7 @@ type ('s, 'r) job = {
   source : 's source;
   work : 's piece -> 'r;
   code : int;  (** of the user's function: costs are remembered by it *)
-  unit : int;  (** pieces begin at multiples of it *)
+  unit : int;  (** pieces begin at multiples of it, a power of 2 *)
   events : event Muster_core.Leftmost.t;
       (** by the indices of pieces; pieces right of one are left out *)
   keeps : bool;  (** work notes its own failures: its results come back all the same *)
@@ -51,7 +52,4 @@ val run : int -> ('s, 'r) job -> 's -> 'r list * 's
     {b Order}: all pieces happen before the return. *)
 
 val whole : int -> int -> int
-(** [whole unit n] is [n], rounded up to a multiple of [unit] that is not 0. *)
-
-val is_short : int -> bool
-(** Whether a function of that code is trusted to be very short (Adaptive). *)
+(** [whole unit n] is [n], at least 1, rounded up to a multiple of [unit], which is a power of 2. *)

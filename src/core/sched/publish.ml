@@ -32,18 +32,18 @@ let keeps_looking (w : P.t) =
 
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has called
    the worker up, and their writes came too early. *)
-let[@inline never] hush (w : P.t) =
+let[@inline never] hush (w : P.t) ~few =
   Own.set_filling w.own false;
   set_quiet w 1;
   if Atomic.get w.look <> 0 || keeps_looking w then set_quiet w 0
-  else if Deque.size w.deque <= P.low then rouse w
+  else if Deque.size w.deque <= few then rouse w
 
 let wants_tasks (w : P.t) =
   let size = Deque.size w.deque in
   if size <= P.low then Own.set_filling w.own true;
   (w.own.filling && not (P.alone w))
   ||
-  (hush w;
+  (hush w ~few:P.low;
    false)
 
 (* {2 Entries of tasks that were awaited} *)
@@ -80,7 +80,7 @@ let offer (w : P.t) ~wake task =
   publish_backtrace w.backtrace;
   prepare_to_push w;
   Deque.push w.deque task;
-  if w.own.filling && Deque.size w.deque >= P.high then hush w;
+  if w.own.filling && Deque.size w.deque >= P.high then hush w ~few:P.low;
   if wake then Sleep.wake_for_work w.pool
 
 let retract (w : P.t) task =

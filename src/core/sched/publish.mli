@@ -10,6 +10,9 @@ val rouse : Place.t -> unit
 val wants_tasks : Place.t -> bool
 (** Whether the owner should hand tasks out; if not, it is quiet afterwards. *)
 
+val hush : Place.t -> few:int -> unit
+(** By the owner: no fork looks, until somebody steals or at most [few] tasks are left. *)
+
 val watches_clock : Place.t -> bool
 (** Whether the code that runs there may have a deadline. *)
 
