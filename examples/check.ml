@@ -22,6 +22,10 @@ let small =
     ("logging", [ "--size=500" ]);
     ("pipeline", [ "--size=600_000" ]);
     ("pipeline", [ "--size=600_000"; "--stages=1000" ]);
+    ("ordered", [ "--size=50" ]);
+    ("ordered", [ "--size=50"; "--window=1" ]);
+    ("subprocesses", [ "--size=9" ]);
+    ("subprocesses", [ "--size=3"; "--limit=1" ]);
     ("philosophers", [ "--size=5_000" ]);
   ]
 

@@ -15,6 +15,8 @@ let all =
     Treiber_stack.example;
     Logging.example;
     Pipeline.example;
+    Ordered.example;
+    Subprocesses.example;
     Philosophers.example;
   ]
 

@@ -28,6 +28,10 @@ module Task = struct
   let get_local = Local.get
   let with_local = Local.within
   let blocking f = Muster_blocking.Blocking.call (Local.carry f)
+  let map = Bounded.map
+  let iter = Bounded.iter
+  let iter_seq = Bounded.iter_seq
+  let with_map = Ordered.with_map
 end
 
 module Promise = struct

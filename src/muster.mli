@@ -275,6 +275,65 @@ module Task : sig
       {b Order}: everything before the call happens before [f], and [f] before the return.
       {b Cancels}: raises at once; [f] goes on to its end, and its result is dropped. *)
 
+  (** {2 At most so many at once}
+
+      These call a function for each element, with no more calls at once than you say. They are for
+      calls that wait: subprocesses, files, requests. Wrap what blocks in {!blocking}. A function
+      that only computes is faster in a loop or a collection, which need no bound.
+
+      Each call runs in a task. Calls begin in the order of the elements. A sequence is forced in
+      order, each element once, by one task at a time, and only when its call may begin.
+
+      {b Raises}: the exception of the leftmost element whose call or forcing raises. Calls to the
+      right of it are cancelled; all that began have ended. [Invalid_argument] if a number is less
+      than 1. *)
+
+  val map : max:int -> ('a -> 'b) -> 'a list -> 'b list
+  (** [map ~max f l] is [List.map f l], with at most [max] calls of [f] at once.
+
+      {[
+        let read file =
+          Muster.Task.blocking (fun () -> In_channel.with_open_bin file In_channel.input_all)
+
+        let read_all files = Muster.Task.map ~max:8 read files
+      ]}
+
+      {b Cost}: 0.2 us for each element; up to 0.8 us where several workers take them at once.
+      {b Order}: each call happens before the return. The forcing of an element happens before its
+      call, and before the forcing of the next one.
+      {b Cancels} all calls, and returns when they have ended. *)
+
+  val iter : max:int -> ('a -> unit) -> 'a list -> unit
+  (** [iter ~max f l] is [List.iter f l], with at most [max] calls of [f] at once.
+
+      {b Cost}: as {!map}. {b Order}: as {!map}. {b Cancels}: as {!map}. *)
+
+  val iter_seq : max:int -> ('a -> unit) -> 'a Seq.t -> unit
+  (** [iter_seq ~max f s] is {!iter} for a sequence of any length. Memory does not grow with it.
+
+      {b Cost}: as {!map}. {b Order}: as {!map}. {b Cancels}: as {!map}. *)
+
+  val with_map : ?max:int -> window:int -> ('a -> 'b) -> 'a Seq.t -> ('b Seq.t -> 'c) -> 'c
+  (** [with_map ~window f s use] is [use (Seq.map f s)], with calls of [f] ahead of [use]. Results
+      come in order, each as soon as it is there. At most [window] elements are forced and not yet
+      taken; [max] (default [window]) bounds the calls at once. When [use] ends, the other calls are
+      cancelled and awaited.
+
+      {[
+        let save lines channel =
+          Muster.Task.with_map ~window:64 String.escaped lines (Seq.iter (output_string channel))
+      ]}
+
+      The results can be asked for once, and only within [use].
+
+      {b Raises} what [use] raises. Asking for the result of an element raises its exception, or
+      [Seq.Forced_twice], or, too late, [Invalid_argument].
+      {b Cost}: 0.5 us for each element, up to 2.5 us on several workers. See [doc/limits.md],
+      "Windows".
+      {b Order}: as {!map}; a call happens before its result is there. Everything before the asking
+      for a result happens before the forcing of the element [window] later.
+      {b Cancels}: as {!map}, and where [use] waits for a result, which it may ask for again. *)
+
   (** {2 Cancellation}
 
       Cancelling is cooperative. A cancelled task goes on to its next checkpoint, which raises

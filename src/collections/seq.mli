@@ -9,6 +9,7 @@
     infinite sequences are welcome. So are the searches ([find], [exists], …), which force no more
     elements than they need. To search in parallel, say how far: [List.find_opt p (List.of_seq
     (Seq.take 1000 s))].
+    To map in parallel, in order and in bounded memory, there is [Muster.Task.with_map].
 
     {b Effects}: elements are forced once each, in order, one at a time, on any domain. The
     functions that you pass are called in any order and at the same time. Elements may be forced

@@ -162,6 +162,44 @@ let scopes =
     fine "Task.cancel_scope, of a closed pool" () (fun () -> Task.cancel_scope (scope_of_closed ()));
   ]
 
+let bounds =
+  let bad fn what f n =
+    invalid
+      (Printf.sprintf "Task.%s ~%s:(%d)" fn what n)
+      (fun () -> f n)
+      (Printf.sprintf "Task.%s: %s = %d is less than 1" fn what n)
+  in
+  let each n =
+    [
+      bad "map" "max" (fun max -> ignore (Task.map ~max succ [ 1 ])) n;
+      bad "iter" "max" (fun max -> Task.iter ~max ignore [ 1 ]) n;
+      bad "iter_seq" "max" (fun max -> Task.iter_seq ~max ignore Seq.empty) n;
+      bad "with_map" "window"
+        (fun window -> Task.with_map ~window succ Seq.empty ignore)
+        n;
+      bad "with_map" "max" (fun max -> Task.with_map ~max ~window:1 succ Seq.empty ignore) n;
+    ]
+  in
+  let tail (results : int Seq.t) =
+    match results () with Seq.Cons (_, tail) -> tail | Nil -> Seq.empty
+  in
+  let numbers () = Seq.init 3 Fun.id in
+  List.concat_map each [ 0; -1; min_int ]
+  @ [
+      fine "Task.map ~max:max_int" [ 2; 3 ] (fun () -> Task.map ~max:max_int succ [ 1; 2 ]);
+      fine "Task.with_map ~window:max_int" [ 1; 2; 3 ] (fun () ->
+          Task.with_map ~window:max_int succ (numbers ()) List.of_seq);
+      invalid "Task.with_map, a result after its function"
+        (fun () -> (Task.with_map ~window:2 Fun.id (numbers ()) tail) () |> ignore)
+        "Task.with_map: a result was asked for after the function had ended";
+      raises "Task.with_map, a result asked for twice"
+        (fun () ->
+          Task.with_map ~window:2 Fun.id (numbers ()) (fun results ->
+              ignore (tail results ());
+              ignore (tail results ())))
+        Seq.Forced_twice;
+    ]
+
 let tasks =
   {
     title = "Task";
@@ -224,7 +262,7 @@ let tasks =
             let l = Task.local 1 in
             Task.with_local l 2 (fun () -> Task.get_local l));
       ]
-      @ scopes @ deadlines;
+      @ bounds @ scopes @ deadlines;
     harmless =
       [ "Task.scope"; "Task.set_uncaught_handler"; "Task.is_done"; "Task.peek"; "Task.local" ];
   }

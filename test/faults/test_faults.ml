@@ -359,6 +359,29 @@ let queue_outside pool n =
 
 let queued_outside () = with_domains 2 @@ fun pool -> List.iter (queue_outside pool) (counts ())
 
+(* {2 A long sequence} *)
+
+(* The heap as it is, garbage included: what grows with the sequence would show. *)
+let long_pipeline pool =
+  let n = scaled 300_000 10_000_000 and most = ref 0 in
+  let heap () = (Gc.quick_stat ()).heap_words in
+  let look i = if i land 0xFFFF = 0 then most := max !most (heap ()) in
+  let take sum i =
+    look i;
+    sum + i
+  in
+  Gc.compact ();
+  let before = heap () and elements = Seq.init n Fun.id in
+  Pool.run pool (fun () ->
+      let sum = Task.with_map ~window:64 succ elements (Seq.fold_left take 0) in
+      check_int "with_map" (n * (n + 1) / 2) sum;
+      let sum = Atomic.make 0 in
+      Task.iter_seq ~max:8 (fun i -> ignore (Atomic.fetch_and_add sum i)) elements;
+      check_int "iter_seq" (n * (n - 1) / 2) (Atomic.get sum));
+  let grown = max !most (heap ()) - before in
+  Printf.printf "%d words more\n%!" grown;
+  if grown > 2_000_000 then failf "%d words more" grown
+
 (* Those who send must not keep those who take from ever succeeding. *)
 let drained_while_filled () =
   with_domains 3 @@ fun pool ->
@@ -519,6 +542,7 @@ let () =
         [
           once "a task queues many tasks" queued_inside;
           once "a thread queues many tasks" queued_outside;
+          once "a long pipeline" (fun () -> with_domains 2 long_pipeline);
           once "a queue is drained while it fills" drained_while_filled;
         ] );
       ( "pools",

@@ -220,6 +220,65 @@ let resolved how pool =
     check "resolved, so written" (!data = round)
   in
   race 2_000 ~before [ await; resolve ]
+(* {2 At most so many at once} *)
+
+let map_bounded =
+  in_task 3 2_000 (fun round ->
+      given := round;
+      ignore (Task.map ~max:2 (fun i -> write round i ()) [ 0; 1; 2; 3 ]);
+      check "returned, so written" (all_are round))
+
+(* Each that has begun has ended, where one of them raises. *)
+let map_raises =
+  let begun = Array.make 4 (-1) in
+  in_task 3 2_000 (fun round ->
+      given := round;
+      let call i =
+        begun.(i) <- round;
+        write round i ();
+        if i = 1 then raise Exit
+      in
+      match Task.map ~max:2 call [ 0; 1; 2; 3 ] with
+      | _ -> check "raises" false
+      | exception Exit ->
+        for i = 0 to 3 do
+          check "begun, so written" (begun.(i) <> round || cells.(i) = round)
+        done)
+
+(* An element's forcing sees that of the one before, and its call sees both. *)
+let forced =
+  let forced = Array.make 5 0 in
+  in_task 3 2_000 (fun round ->
+      let next i =
+        check "after the one before" (i = 0 || forced.(i - 1) = round);
+        forced.(i) <- round;
+        if i = 4 then None else Some (i, i + 1)
+      in
+      let call i =
+        loiter (round + i);
+        check "forced, so written" (forced.(i) = round)
+      in
+      Task.iter_seq ~max:3 call (Seq.unfold next 0))
+
+(* A result comes after its call. What was done before a result is asked for is seen by the forcing of
+   the element that comes a window later. *)
+let windowed =
+  let called = Array.make 6 0 and seen = Array.make 6 0 in
+  in_task 3 2_000 (fun round ->
+      let next i =
+        check "asked for, so written" (i < 3 || seen.(i - 3) = round);
+        if i = 6 then None else Some (i, i + 1)
+      in
+      let call i =
+        loiter (round + i);
+        called.(i) <- round;
+        i
+      in
+      let see i =
+        check "called, so written" (called.(i) = round);
+        seen.(i) <- round
+      in
+      Task.with_map ~window:2 call (Seq.unfold next 0) (Seq.iter see))
 
 (* {2 Calls that block} *)
 
@@ -316,6 +375,10 @@ let () =
       case "promise: MP, is_done" (with_pool 2 (resolved `Is_done));
       case "promise: MP, peek" (with_pool 2 (resolved `Peek));
       case "promise: MP, fail" (with_pool 2 (resolved `Fails));
+      case "bounded: MP, map" map_bounded;
+      case "bounded: MP, map, raises" map_raises;
+      case "bounded: MP, iter_seq" forced;
+      case "bounded: MP, with_map" windowed;
       case "blocking: MP" blocking;
       case "blocking: MP, raises" blocking_raises;
       case "uncaught: MP" uncaught;

@@ -39,6 +39,8 @@ type t =
   | Fresh of t
   | Ported of t list
   | Pipeline of { stages : int; bound : int option; items : t list }
+  | Bounded of { max : int; items : t list }
+  | Windowed of { window : int; items : t list }
   | Selected of t list
   | Meeting of meeting * t list
   | Blocking of int
@@ -125,7 +127,9 @@ and places state rules fuel =
   | _ -> Below_c (graph state rules fuel)
 
 and traffic state rules fuel =
-  match below state 8 with
+  match below state 11 with
+  | 8 | 9 -> Bounded { max = 1 + below state 4; items = several state rules fuel }
+  | 10 -> Windowed { window = 1 + below state 4; items = several state rules fuel }
   | 0 | 1 ->
     let bound = if Random.State.bool state then None else Some (below state 3) in
     Pipeline { stages = below state 4; bound; items = several state rules fuel }
@@ -215,6 +219,8 @@ let name = function
   | Fresh _ -> "fresh pool"
   | Ported _ -> "domainslib"
   | Pipeline _ -> "pipeline"
+  | Bounded _ -> "bounded"
+  | Windowed _ -> "windowed"
   | Selected _ -> "select"
   | Meeting (m, _) -> meeting_name m
   | Blocking _ -> "blocking"
@@ -242,6 +248,8 @@ let contents = function
     ((count :: Option.to_list grain) @ [ fails_at ], [ body ])
   | Find { count; found_at; fails_at } -> ([ count; found_at; fails_at ], [])
   | Team t -> ([ t.count; t.fails_at ], [ t.body ])
+  | Bounded { max; items } -> ([ max ], items)
+  | Windowed { window; items } -> ([ window ], items)
   | Pipeline { stages; bound; items } -> (stages :: Option.to_list bound, items)
 
 let rec to_string graph =

@@ -46,6 +46,8 @@ type t =
   | Ported of t list  (** begun in order, awaited in order, by Domainslib's names *)
   | Pipeline of { stages : int; bound : int option; items : t list }
       (** through channels, one more than stages *)
+  | Bounded of { max : int; items : t list }  (** so many at once *)
+  | Windowed of { window : int; items : t list }  (** an ordered pipeline *)
   | Selected of t list  (** each sends its result; received as they come *)
   | Meeting of meeting * t list  (** parties that meet, or keep each other out *)
   | Blocking of int

@@ -175,6 +175,9 @@ module Parallel (P : POOLS) : Worth.RUNNER = struct
     run P.ported (fun () -> List.map (await P.ported) (List.map (async P.ported) fs))
 
   let pipeline = Meetings.pipeline
+  let call f = f ()
+  let bounded ~max fs = Task.map ~max call fs
+  let windowed ~window fs = Task.with_map ~window call (List.to_seq fs) List.of_seq
   let selected = Meetings.selected
   let meeting = Meetings.meet ~values:scope
 

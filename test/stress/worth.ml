@@ -27,6 +27,8 @@ module type RUNNER = sig
   val fresh : (unit -> int) -> int
   val ported : (unit -> int) list -> int list
   val pipeline : bound:int option -> (int -> int) list -> (unit -> int) list -> int list
+  val bounded : max:int -> (unit -> int) list -> int list
+  val windowed : window:int -> (unit -> int) list -> int list
   val selected : (unit -> int) list -> int list
   val meeting : meeting -> (unit -> int) list -> int list
   val blocking : (unit -> int) -> int
@@ -103,12 +105,14 @@ module Value (R : RUNNER) = struct
     | Kernel { dynamic; count } -> R.kernel ~dynamic count
     | Collection (c, n) ->
       Array.fold_left mix 0 (R.collection c (Array.init n (fun i -> kernel_step (i + n))))
-    | (Ported _ | Pipeline _ | Selected _ | Meeting _ | Dropped _) as several -> of_several several
+    | (Ported _ | Pipeline _ | Bounded _ | Windowed _ | Selected _ | Meeting _ | Dropped _) as several -> of_several several
 
   and of_several = function
     | Ported l -> total (R.ported (List.map part l))
     | Pipeline { stages; bound; items } ->
       total (R.pipeline ~bound (List.init stages stage) (List.map part items))
+    | Bounded { max; items } -> total (R.bounded ~max (List.map part items))
+    | Windowed { window; items } -> total (R.windowed ~window (List.map part items))
     | Selected l -> total (R.selected (List.map part l))
     | Meeting (m, l) -> total (R.meeting m (List.map part l))
     | Dropped l ->
@@ -176,6 +180,8 @@ module Sequential = struct
   let ported = async
   let through stages v = List.fold_left (fun v stage -> stage v) v stages
   let pipeline ~bound:_ stages fs = List.map (fun f -> through stages (f ())) fs
+  let bounded ~max:_ = async
+  let windowed ~window:_ = async
   let selected = async
   let meeting _ = async
   let blocking = run

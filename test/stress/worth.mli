@@ -40,6 +40,8 @@ module type RUNNER = sig
   val pipeline : bound:int option -> (int -> int) list -> (unit -> int) list -> int list
   (** Each result goes through all the functions. *)
 
+  val bounded : max:int -> (unit -> int) list -> int list
+  val windowed : window:int -> (unit -> int) list -> int list
   val selected : (unit -> int) list -> int list
   val meeting : meeting -> (unit -> int) list -> int list
   val blocking : (unit -> int) -> int

@@ -138,6 +138,52 @@ let failures_of_all =
       | _ -> check "raises" false
       | exception Wrong content -> check "the leftmost" (!content = round + 1))
 
+(* {2 At most so many at once} *)
+
+let bounded =
+  let inputs = Array.make 9 0 and outputs = Array.make 9 0 in
+  in_task 3 600 (fun round ->
+      let force i =
+        inputs.(i) <- round;
+        i
+      in
+      let call i =
+        pauses (i land 3);
+        outputs.(i) <- inputs.(i);
+        ref (round + i)
+      in
+      let elements () = Seq.map force (Seq.init 9 Fun.id) in
+      Task.iter_seq ~max:4 (fun i -> ignore (call i)) (elements ());
+      check "called" (Array.for_all (fun c -> c = round) outputs);
+      let results = Task.map ~max:4 call (List.init 9 Fun.id) in
+      check "map" (List.mapi (fun i r -> !r - i) results = List.init 9 (fun _ -> round));
+      let take (sum, i) r =
+        check "ahead of it" (outputs.(i) = round);
+        (sum + !r, i + 1)
+      in
+      let sum, _ =
+        Task.with_map ~window:3 call (elements ()) (fun s -> Seq.fold_left take (0, 0) s)
+      in
+      check "with_map" (sum = (9 * round) + 36))
+
+(* Several fail, and the consumer may have gone before. *)
+let failures_of_bounded =
+  in_task 3 600 (fun round ->
+      let call i =
+        pauses (i land 7);
+        if i >= 3 then raise (Wrong (ref (round + i)));
+        ref i
+      in
+      let fails how =
+        match how () with
+        | _ -> check "raises" false
+        | exception Wrong content -> check "the leftmost" (!content = round + 3)
+      in
+      fails (fun () -> ignore (Task.map ~max:5 call (List.init 9 Fun.id)));
+      fails (fun () -> Task.with_map ~window:5 call (Seq.ints 0) (Seq.iter ignore));
+      let sum s = Seq.fold_left (fun sum r -> sum + !r) 0 (Seq.take 3 s) in
+      check "the first three" (Task.with_map ~window:5 call (Seq.ints 0) sum = 3))
+
 (* Failed tasks that nobody awaits. *)
 let uncaught pool =
   let seen = Atomic.make 0 in
@@ -265,6 +311,8 @@ let () =
       case "async: all and first" all_and_first;
       case "async: all, with failures" failures_of_all;
       case "async: failures nobody awaits" (with_pool 2 uncaught);
+      case "bounded: map, iter_seq, with_map" bounded;
+      case "bounded: with failures" failures_of_bounded;
       case "waiter: a task waits, a domain grants" (with_pool 2 handed_over);
       case "waiter: between tasks" between_tasks;
       case "wait: given up" given_up;

@@ -1,0 +1,119 @@
+(* Runners: fibers that share a sequence.
+
+   The sequence belongs to the holder of [turn]: it alone forces and changes [rest] and [taken].
+   While an element is forced [rest] is empty, so nobody forces a sequence again that has ended, or
+   has failed. Nothing else refers to elements that were taken.
+
+   A runner begins the next one when it has its first element. So there are at most as many of them
+   as elements, and where no body waits, as many as workers take up.
+
+   A failure is that of the element which its runner was at, or was about to take: forcing may fail,
+   too. The leftmost one counts. The elements to the left of it have been taken before, and still
+   end; those to the right are cancelled. Runner and failure cannot miss each other: the runner
+   writes its index and then looks for failures; the party of a failure notes it and then reads the
+   indices. A runner that begins enters the list before it writes its index.
+
+   To stop all is a failure to the left of all elements.
+
+   Each call is the code of a scope of its own, as the runner outlives it: a hook that the call has
+   set up (Task.on_cancel) goes with it. *)
+
+module Fiber = Muster_core.Fiber
+module Leftmost = Muster_core.Leftmost
+module Outcome = Muster_core.Outcome
+module Place = Muster_core.Place
+module Promise = Muster_core.Promise
+module Scope = Muster_core.Scope
+
+type 'a work = {
+  max : int;
+  before : int -> unit;
+  call : int -> 'a -> unit;
+  after : unit -> unit;
+}
+
+(* [index]: the element at which it is, or for which it waits. *)
+type runner = { fiber : Promise.any; index : int Atomic.t }
+
+type 'a t = {
+  work : 'a work;
+  turn : Mutex.t;
+  mutable rest : 'a Seq.t;
+  mutable taken : int;
+  length : int Atomic.t;  (** of the sequence, once that is known *)
+  failures : Outcome.failure Leftmost.t;
+  runners : runner list Atomic.t;
+}
+
+let make work elements =
+  {
+    work;
+    turn = Mutex.create ();
+    rest = elements;
+    taken = 0;
+    length = Atomic.make max_int;
+    failures = Leftmost.create ();
+    runners = Atomic.make [];
+  }
+
+let stop_right t index =
+  let right me = if Atomic.get me.index > index then Some me.fiber else None in
+  Fiber.stop_each (List.filter_map right (Atomic.get t.runners))
+
+(* An asynchronous exception that strikes here is the scope's failure. *)
+let fail t scope index failure =
+  try
+    Leftmost.note t.failures index failure;
+    stop_right t index
+  with exn -> Scope.fail scope (Outcome.caught exn)
+
+let stop t scope = fail t scope (-1) Promise.cancelled
+let is_over t index = Leftmost.stops t.failures (index + 1) || Atomic.get t.length <= index
+let reraise t = Fiber.reraise t.failures
+
+(* {2 A runner} *)
+
+let force t =
+  let rest = t.rest in
+  t.rest <- Seq.empty;
+  match rest () with
+  | Seq.Nil ->
+    Atomic.set t.length t.taken;
+    None
+  | Seq.Cons (x, rest) ->
+    t.rest <- rest;
+    t.taken <- t.taken + 1;
+    Some x
+
+let take t me () =
+  Atomic.set me.index t.taken;
+  if is_over t t.taken then None
+  else begin
+    t.work.before t.taken;
+    force t
+  end
+
+let rec go_on t me ~begin_next =
+  match Mutex.protect t.turn (take t me) with
+  | None -> ()
+  | Some x ->
+    begin_next ();
+    Scope.within (fun _ -> t.work.call (Atomic.get me.index) x);
+    go_on t me ~begin_next:ignore
+
+(* An exception outside of its loop is the scope's failure. *)
+let rec runner t scope number () =
+  let me = { fiber = Fiber.get (); index = Atomic.make 0 } in
+  let begin_next () =
+    if number < t.work.max then ignore (Scope.fork scope (runner t scope (number + 1)))
+  in
+  let run () =
+    Place.change t.runners (List.cons me);
+    go_on t me ~begin_next
+  in
+  let run_or_fail () =
+    try run () with exn -> fail t scope (Atomic.get me.index) (Outcome.caught exn)
+  in
+  Outcome.finally t.work.after () run_or_fail
+
+let start t scope = Scope.fork scope (runner t scope 1)
