@@ -6,12 +6,13 @@ open Harness
 
 let nothing_to_do = Promise.(any (make nowhere ignore))
 
-let make_pool ?(hire = ignore) ?(watch = ignore) ~residents ~allowed () =
+let make_pool ?(with_caller = true) ?(hire = ignore) ?(watch = ignore) ~residents ~allowed () =
   let pool =
     Place.make_pool ~name:"by hand"
       { number = 0; wanted = Exactly 3; minor_heap = None; regulars = 3 }
   in
   Sleep.help := { hire; watch };
+  if with_caller then ignore (Place.claim (Place.workers pool).(0) 1);
   Place.set_size pool 3;
   Atomic.set pool.residents residents;
   Atomic.set pool.allowed allowed;
@@ -101,8 +102,8 @@ let watchdog_calls_for_more () =
     ~finally:(fun () -> Place.change Place.open_pools (List.filter (fun p -> p != pool)));
   check_int "residents that may work" 2 (Atomic.get pool.allowed)
 
-(* A publisher of work asks for a resident if, and only if, one is missing; and for the watchdog if the pool's tasks may
-   count on more residents than may work. *)
+(* A publisher of work asks for a resident if, and only if, one is missing; and for the watchdog if that one may not have
+   come, or the pool's tasks may count on more residents than may work. *)
 let asks_if_one_is_missing () =
   let each choices f = List.iter f choices in
   each [ 0; 1; 2 ] @@ fun residents ->
@@ -118,7 +119,19 @@ let asks_if_one_is_missing () =
   Sleep.wake_for_work pool;
   let likely = if refused = 0 then allowed else Int.min allowed residents in
   check_int "asks" (Bool.to_int (residents < allowed)) !asked;
-  check_int "is watched" (Bool.to_int (counted_on && likely < 1)) !watches
+  let has_too_few = residents < allowed || (counted_on && likely < 1) in
+  check_int "is watched" (Bool.to_int has_too_few) !watches
+
+(* Without a caller that takes part, a resident more may work: the watchdog asks for it, not the publisher. *)
+let watched_without_a_caller () =
+  let asked = ref 0 and watches = ref 0 in
+  let hire _ = incr asked and watch () = incr watches in
+  let pool = make_pool ~with_caller:false ~hire ~watch ~residents:1 ~allowed:1 () in
+  push pool;
+  Sleep.wake_for_work pool;
+  check_equal "asks, is watched" (0, 1) (!asked, !watches);
+  Load.stand_in pool;
+  check_int "asks for a stand-in" 1 !asked
 
 (* A worker that awaits a task may run it in place, and leaves its entry. *)
 let entries_are_forgotten ~by_owner ~at_once () =
@@ -162,6 +175,7 @@ let () =
           case "a need is told to dismissed workers" need_tells_the_dismissed;
           case "a need that is met wakes nobody" need_of_no_more_wakes_nobody;
           case "publishers ask for a missing worker" asks_if_one_is_missing;
+          case "the watchdog asks for a stand-in" watched_without_a_caller;
         ] );
       ( "inbox",
         [

@@ -39,8 +39,7 @@ let[@inline] store_int (atomic : int Atomic.t) v =
   else (Obj.magic atomic : cell_of_int).int <- v
 
 (* Floats need no fill, which would touch all of the array before the workers do. Others are
-   immediates at first: with a young block in each element a long array would begin with a minor
-   collection, of all domains. *)
+   immediates at first: a young block in each element would call for a minor collection. *)
 let make_blank n ~(like : 'a) : 'a array =
   if Obj.tag (Obj.repr like) = Obj.double_tag then Obj.magic (Array.create_float n)
   else Obj.magic (Array.make n 0)

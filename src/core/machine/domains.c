@@ -31,11 +31,9 @@ value muster_runtime_limit(value unit) {
 /* {2 Storage from the beginning}
 
    Without this the program crashes where a finaliser or a signal's handler runs at the beginning
-   of a domain and asks for domain-local storage, as any call of this library does.
-
-   A domain that begins may take finalisers over from one that has ended. It calls them at its
-   first allocation, which is that of its storage: so they would read from no array at all. Here
-   they find an array in which nothing is set; the domain replaces it when it sets up its storage.
+   of a domain and asks for domain-local storage, as any call of this library does. A domain that
+   begins may call finalisers of one that has ended at its first allocation, which is that of its
+   storage. Here they find an array in which nothing is set; the domain replaces it afterwards.
    From OCaml 5.5 on the hook returns what was raised, and has another name. */
 #if OCAML_VERSION < 50600
 extern value caml_domain_dls_set(value storage);
@@ -83,10 +81,8 @@ value muster_give_storage(value none) {
 /* {2 No other thread in between}
 
    Without this a program with a seed draws other numbers of [Random] now and then: Machine.spawn
-   puts the generator back from which the start of a domain has drawn, and takes back with it what
-   another thread of its domain has drawn meanwhile.
-
-   A thread that keeps its domain yields at a later tick. It neither waits nor enters a blocking
+   puts the generator back from which the start of a domain has drawn, and with it what another
+   thread of its domain has drawn meanwhile. A thread that keeps its domain yields at a later tick. It neither waits nor enters a blocking
    section, so no other thread has the domain's lock. */
 static void (*usual_yield)(void);
 static __thread int keeps; /* a finaliser may start a domain in the midst of a start */
@@ -144,10 +140,7 @@ value muster_domain_must_stay(value unit) {
 
    Without this the memory of a program whose fibers end on other domains than they began on grows
    without bound before OCaml 5.5, by 0.5 to 8 kB each (ocaml/ocaml 14940 mends that). A domain
-   keeps such stacks in a list for each of five sizes; the lists have no bound, and are lost when
-   the domain ends.
-
-   All but [keep] of each list are freed here, as the runtime frees a stack of no size class. Only
+   keeps such stacks in five lists without a bound, which are lost when it ends. All but [keep] of each list are freed here, as the runtime frees a stack of no size class. Only
    a thread with the domain's lock touches the lists: the caller, which does not poll meanwhile,
    and at other times the backup thread. Only for releases whose sources were compared. */
 value muster_free_stacks(value keep) {

@@ -21,10 +21,9 @@ value muster_collections(value unit) {
 /* {2 Looking up}
 
    Without this a program that forks in place for seconds would lend no CPU to a busy neighbour, and
-   notice no deadline: it never enters the scheduler. But it allocates. So the hook reminds the
-   domain's worker now and then: it clears the worker's first word (quiet), which sends its next
-   fork to the scheduler, and sets its second, an atomic, to tell why. Both hold immediates, so the
-   collector need not hear of it. The stores are relaxed: the worker may look a little later.
+   notice no deadline. But it allocates. So the hook reminds the domain's worker now and then: it
+   clears the worker's first word (quiet), which sends its next fork to the scheduler, and sets its
+   second, an atomic, to tell why. The stores are relaxed: the worker may look a little later.
 
    The hook runs while other domains may still be promoting: domain-local storage may hold a block
    that is half made. So the hook touches only a worker that the domain's previous collection found
@@ -36,7 +35,6 @@ value muster_collections(value unit) {
 
    The hook also counts collections in the worker's third word, and the time from begin hook to end
    hook in its fourth, both atomics. Only the thread that collects for the domain writes these.
-   (Where threads of several domains share a worker, counts may get lost.)
 
    Several domains may make their first pool at once: the one that changes [hooked] sets the hooks,
    and keeps those of other libraries. Another domain may find the hooks before all else is set, as

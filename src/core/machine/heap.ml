@@ -4,8 +4,7 @@
 
    The caller's heap follows the rule too while it works in a pool. A program that goes on
    sequentially gets its old heap back: lists that die young take up to 1.4 times as long in 1 M
-   words. After short visits the heap stays as it is, and no finaliser looks for it later: that
-   would be a call from C within fibers, beside which OCaml 5.4's [Gc.compact] crashes. *)
+   words. After short visits the heap stays as it is. *)
 
 let runtime's_default = 262_144
 let first = 524_288
@@ -25,8 +24,7 @@ let chosen_by_user =
 let words () = (Gc.get ()).minor_heap_size
 
 (* The runtime reserves address space, for each domain that there may be, for the largest heap that
-   any domain has had; where it gets none it ends the program. Hence three quarters: it also needs
-   some. *)
+   any domain has had; where it gets none it ends the program. Hence three quarters. *)
 let has_room words =
   let space = Machine.address_space () in
   space < 0 || words * (Sys.word_size / 8) * Machine.runtime_limit () < space / 4 * 3

@@ -1,5 +1,6 @@
 external thread_id : unit -> int = "muster_thread_id" [@@noalloc]
 external yield : unit -> unit = "muster_yield" [@@noalloc]
+let yield_domain = Thread.yield
 external code_of : _ -> int = "muster_code_of" [@@noalloc]
 external backtrace_status : unit -> bool = "caml_backtrace_status" [@@noalloc]
 

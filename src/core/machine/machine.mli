@@ -7,6 +7,9 @@ val thread_id : unit -> int
 val yield : unit -> unit
 (** Lets another thread of the machine have this CPU, but not this domain: for loops that poll. *)
 
+val yield_domain : unit -> unit
+(** Lets another thread of this domain run. *)
+
 val code_of : _ -> int
 (** A closure's code as a key, the same for all closures made by one expression. A hint: partial
     applications share theirs. *)
@@ -31,8 +34,7 @@ val seconds_of_ticks : int -> float
 (** {2 Patience}
 
     How often a join looks at the other branch before it waits, about 1 us; and how often a
-    searching worker with a CPU to itself pauses before it yields. The model checker has 0 for both.
-    *)
+    searching worker with a CPU to itself pauses before it yields. Models have 0 for both. *)
 
 val join_turns : int
 val search_pauses : int

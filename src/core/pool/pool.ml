@@ -80,11 +80,11 @@ let staff (pool : t) ~size ~cpus =
   let w = (P.workers pool).(0) in
   if P.alone w then Publish.set_quiet w 1
 
-(* Places for as many as the machine has CPUs: the process may come to use them all; and for as many
-   residents as its tasks may count on. *)
+(* Places for a caller and as many residents as the machine has CPUs: the process may come to use
+   them all; and for as many residents as its tasks may count on. *)
 let count_regulars ~size ~wanted ~promised ~oversubscribe =
   let most = if oversubscribe then size else Int.min wanted (Int.max size Load.online) in
-  Int.min (Int.max 2 (Int.max most (promised + 1))) (Machine.runtime_limit ())
+  Int.min (1 + Int.max most promised) (Machine.runtime_limit ())
 
 let () = Sleep.help := { hire = Resident.hire_one; watch = Watchdog.start }
 
@@ -177,10 +177,9 @@ let make_default seen =
   let mine = create ~name:"default" ?domains:(Atomic.get default_domains) () in
   if not (Atomic.compare_and_set default_pool seen (Some mine)) then close mine
 
-(* Whether a thread makes it. The domains of several made at once could be more than the runtime
-   has, and the pool that stays would have too few. So others wait, but for a second at most and for
-   no lock: a signal's handler or a finaliser may come here while its own thread makes the pool. A
-   thread that comes too late closes the pool that it made. *)
+(* Whether a thread makes it: the domains of several made at once could be more than the runtime
+   has. Others wait, but for a second at most and for no lock: a signal's handler or a finaliser may
+   come here while its own thread makes the pool. *)
 let is_being_made = Atomic.make false
 
 let made () = Atomic.set is_being_made false

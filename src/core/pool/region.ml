@@ -4,9 +4,7 @@
    The caller posts a job to the mailbox of each other worker (Mailbox), runs its own share, and
    then settles with each worker: it takes back a share that its worker has not begun ([revoke]),
    and waits for one that has begun. So it never waits for a worker that has other things to do.
-   Every job begins by one compare-and-set, of its worker or of the caller that takes it back. A
-   region costs each worker two trips of the mailbox's cache line, and one more for a job that may
-   be taken back.
+   Every job begins by one compare-and-set, of its worker or of the caller that takes it back.
 
    A worker may have no mailbox to post to, as it has yet to come or has another caller's job. Then
    its share is a task in the caller's deque, for any worker that comes in time. A broadcast has to
@@ -14,11 +12,10 @@
    worker is absent while its slot is free, or its thread works in another pool ([away], set after
    its mailbox was freed).
 
-   Callers may be several. A caller that waits for a mailbox is counted in [posting], so that a
-   worker that frees one wakes it. A waiting caller serves its own mailbox; if it waits within a
-   share, it has freed that mailbox first (Run.free_mailbox). So regions that need each other's
-   workers all end. A share that is served on top of another fiber has a fiber of its own, in which
-   it can wait for the one beneath. It counts as late then, and may end on any worker. *)
+   Callers may be several. One that waits for a mailbox is counted in [posting], so that a worker
+   that frees one wakes it. A waiting caller serves its own mailbox; if it waits within a share, it
+   has freed that mailbox first. So regions that need each other's workers all end. A share that is
+   served on top of another fiber has its own. It counts as late then, and may end on any worker. *)
 
 module P = Place
 

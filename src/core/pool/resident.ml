@@ -1,15 +1,14 @@
 (* A resident's life: its domain starts, works, and leaves.
 
-   A resident's slot begins with [owner] 0 and a mailbox that is gone: nobody is there. [spawn]
-   claims it by compare-and-set of [owner] to [coming], counts the resident and starts its domain,
-   which writes its own identity and opens the mailbox. To leave, the resident locks the mailbox
-   while that is idle, so that no share is ever posted to nobody; then it writes [owner] 0, and
-   takes itself off the count.
+   A resident's slot begins with [owner] 0 and a mailbox that is gone. [spawn] claims it by
+   compare-and-set of [owner] to [coming], counts the resident and starts its domain, which writes
+   its own identity and opens the mailbox. To leave, the resident locks the mailbox while that is
+   idle, so that no share is ever posted to nobody; then it writes [owner] 0, and takes itself off
+   the count.
 
    No work is lost on a resident that leaves. A publisher reads [residents] after it has published,
    and hires if there are too few; a leaver reads deques and inbox after it has taken itself off the
-   count. One of the two sees the other. Tasks in the leaver's deque are for callers that wait in
-   the pool or, without any, for a new resident (Caller.leave has the other half). *)
+   count. Tasks in its deque are for callers or, without any, for a new resident (Caller.leave). *)
 
 module P = Place
 
@@ -55,12 +54,6 @@ let serve (w : P.t) =
   Run.wake_posters w.pool;
   Dla.within (fun () -> serve_pool ~takes_signals:true w)
 
-(* Whether a caller is in the pool that takes tasks while it waits: not one whose domain works for
-   another thread (Search.stands_back), or that works in another pool. *)
-let has_helper pool =
-  let helps (v : P.t) = P.is_caller v && Atomic.get v.on_domain && not (Atomic.get v.away) in
-  Array.exists helps (P.workers pool)
-
 let note_leave (w : P.t) =
   let what = "a domain ended" in
   if w.own.bored then Load.decide ~pool:w.pool what "it had nothing to do for 150 ms"
@@ -70,7 +63,7 @@ let note_leave (w : P.t) =
 (* Work may have come after the leaver's last look, and its publisher may have counted on it. *)
 let call_another (pool : P.pool) =
   let waits_for_a_resident () =
-    (Caller.something_is_left pool && not (has_helper pool))
+    (Caller.something_is_left pool && not (P.has_helper pool))
     || (not (Inbox.is_empty pool.inbox))
     || Caller.keeps_time pool
   in
@@ -86,8 +79,7 @@ let domains : (P.t * unit Domain.t) list Atomic.t = Atomic.make []
 let last_of w = List.assq_opt w (Atomic.get domains)
 let note w domain = P.change domains (fun all -> (w, domain) :: List.remove_assq w all)
 
-(* A function of the program's may raise at the domain's end ([Domain.at_exit]; Format has one, for
-   output that cannot be written): that concerns no thread that joins it. *)
+(* A function of the program's may raise at the domain's end ([Domain.at_exit]). *)
 let join_domain domain = Uncaught.protect (fun () -> Domain.join domain)
 
 let join w =
@@ -123,8 +115,7 @@ let tell_of_leave ({ pool; deque; _ } : P.t) =
   Publish.announce_leave pool
 
 (* No signal comes here, but a finaliser or an alarm of the collector may raise in this domain: the
-   exception is passed on, and the step taken again. Else the pool would count on a resident that is
-   gone. *)
+   exception is passed on, and the step taken again. *)
 let surely (w : P.t) step =
   match step w with
   | () -> ()
@@ -208,7 +199,7 @@ let note_refusal (pool : P.pool) =
 
 let hire_now (pool : P.pool) =
   Load.refresh_cpus (Machine.now ());
-  let wanted = Int.max (Atomic.get pool.allowed) (Sleep.still_needed pool) in
+  let wanted = Int.max (P.may_work pool) (Sleep.still_needed pool) in
   if Atomic.get pool.residents < wanted && (not (may_close pool)) && Load.has_room pool then
     match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with
     | Hired ->

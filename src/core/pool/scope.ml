@@ -182,8 +182,7 @@ let fork s f =
 (* {2 Deadlines} *)
 
 (* Code that met no checkpoint is told here, at its end. Code that met one and was not told there
-   may have obtained something in time, a message, say, which would be lost with the value: so its
-   value counts. *)
+   may have obtained something in time, say a message: so its value counts. *)
 let in_time f ~at s =
   let v = f () in
   (* Code that was told goes on as part of nothing (Fiber.tell). *)

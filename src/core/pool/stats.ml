@@ -23,13 +23,8 @@ type stats = {
   decisions : decision list;
 }
 
-(* A caller's place counts where no caller is there, too. *)
-let callers (pool : Place.pool) = Int.max 1 (Place.count_places pool Place.is_caller)
-
-(* Without a caller, all CPUs are the residents': less one as soon as a caller comes. *)
-let allowed (pool : Place.pool) ~usable =
-  let all = callers pool + Atomic.get pool.allowed in
-  if Load.is_bound pool && Load.callers pool = 0 then Int.min all (Int.max 1 usable) else all
+(* A caller's place counts where no caller is there, too, but for a resident in its stead. *)
+let callers (pool : Place.pool) ~least = Int.max least (Place.count_places pool Place.is_caller)
 
 let heaps (pool : Place.pool) =
   let of_place (w : Place.t) =
@@ -73,8 +68,8 @@ let stats (pool : Place.pool) =
     regions = total (fun { Counts.regions; _ } -> regions);
     cpus;
     cpus_yielded = lent;
-    workers = callers pool + residents;
-    allowed = allowed pool ~usable:(cpus - lent);
+    workers = callers pool ~least:(Bool.to_int (residents < Atomic.get pool.size)) + residents;
+    allowed = callers pool ~least:1 + Atomic.get pool.allowed;
     minor_heap_words = heaps pool;
     domains_started = residents + domains_ended;
     domains_ended;

@@ -123,7 +123,14 @@ let join t =
 
 (* {2 Cancellation} *)
 
-let check = Fiber.check
+let check () =
+  Fiber.check ();
+  Run.poll ()
+
+let yield () =
+  Fiber.check ();
+  match P.owned_place () with Some w -> Run.give_way w | None -> Machine.yield_domain ()
+
 let cancel t = Fiber.stop t
 
 (* Nothing is left of a hook whose task has ended. *)

@@ -8,6 +8,7 @@ val async : (unit -> 'a) -> 'a t
 val await : 'a t -> 'a
 val cancel : 'a t -> unit
 val check : unit -> unit
+val yield : unit -> unit
 val on_cancel : (unit -> unit) -> unit
 val set_uncaught_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
 

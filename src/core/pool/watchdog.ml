@@ -11,23 +11,24 @@
    A task is stuck if it is the oldest of its deque or inbox at two looks, [period_ms] apart, and
    - the process used no CPU in between: everybody waits; or
    - for [calm_ns] no worker of a pool that is short of promised residents has begun anything, and
-     collections are so rare that one domain more costs little; or
+     collections are rare; or
    - [patience_ns] has passed. This is a guess: the oldest task of a recursion lies there for as
-     long as the workers compute, and a domain beyond the CPUs holds up all of them at each
-     collection.
+     long as the workers compute, and a domain beyond the CPUs holds up all of them.
 
    The watchdog then calls one more resident, be it a dismissed one, for a while ([Sleep.need]).
    If no resident can come, a thread of its own enters the pool as a caller and does what it finds.
+
+   Where a task waits and no caller helps, the watchdog asks for a resident in a caller's stead.
 
    The watchdog's thread belongs to the program's first domain, so no further domain takes part in
    collections. It starts when something may be stuck, and ends when nothing was for [idle_ns].
 
    Protocol. [Place.is_watched] is true while the thread is there. A publisher writes its task, a
-   caller lets go of its slot, a worker that stands back announces its sleep; then each of them
-   reads [is_watched], and starts the thread if that is false. The thread, before it ends, writes
-   false, and looks at all pools once more. If something is to be watched it takes the flag back; a
-   publisher that was faster has started another thread. All these are sequentially consistent
-   atomics: so either the publisher has read false, or the last look has seen its task. *)
+   caller lets go of its slot, a worker that stands back announces its sleep; then each reads
+   [is_watched], and starts the thread if that is false. The thread, before it ends, writes false,
+   and looks at all pools once more. If something is to be watched it takes the flag back, unless a
+   publisher was faster. All these are sequentially consistent atomics: so either the publisher has
+   read false, or the last look has seen its task. *)
 
 module P = Place
 
@@ -84,7 +85,10 @@ let oldest_tasks (pool : P.pool) =
   let in_deques = List.map Sleep.oldest_ready watched in
   List.filter (fun task -> task != P.none) (Inbox.oldest pool.inbox :: in_deques)
 
-let is_to_be_watched pool = has_stand_back pool || oldest_tasks pool <> []
+let is_to_be_watched pool =
+  has_stand_back pool
+  || oldest_tasks pool <> []
+  || (Sleep.lacks_stand_in pool && Sleep.a_task_waits pool)
 
 (* [now] if nothing waits. *)
 let waits_since w now = List.fold_left (fun least (_, since) -> Int.min least since) now w.suspects
@@ -134,6 +138,7 @@ let look ~before now w =
   let begun = P.begun w.pool in
   if begun <> w.begun then w.steady_since <- now.at;
   w.begun <- begun;
+  Load.stand_in w.pool;
   help_if_stuck w ~before now
 
 (* {2 The thread} *)

@@ -1,9 +1,8 @@
 (* How a caller's thread comes to work in a pool, and leaves it.
 
-   It takes a place, which is made if all are taken, works there until its function has ended,
-   and leaves. So no caller waits for another, nor for a resident that may be waiting for it. Only
-   where [most_callers] are in the pool already, the function runs sequentially in the calling
-   thread.
+   It takes a place, which is made if all are taken, works there until its function has ended, and
+   leaves. So no caller waits for another, nor for a resident that may be waiting for it. Beside
+   [most_callers] others the function runs sequentially in the calling thread.
 
    A place is found through domain-local storage, unless another thread of the domain is in a
    pool already: then by its owner (Place.owned_place). So is that of a thread that comes back to a
@@ -52,8 +51,7 @@ let return_to outer = Option.iter Run.come_back outer
 
 (* Storage shows the calling thread's place, unless it shows another thread's. Between the look and
    the write there is no allocation, at which that thread could get its turn. The result is what
-   storage showed. [on_domain] tells which it was: to hide it is nothing where it was not shown yet,
-   or is hidden already. *)
+   storage showed; [on_domain] tells which it was. *)
 
 let show (w : P.t) =
   let shown = P.current () in
@@ -86,6 +84,7 @@ let come_in (w : P.t) ~outer ~number =
   P.note_end ();
   let shown = show w in
   if Atomic.get w.away then Run.come_back w;
+  Load.end_stand_in w.pool;
   (* The last look's figures hold for the same thread only. *)
   Cpu_wait.arrive w.own.cpu_wait (Atomic.get w.owner);
   let fiber = Fiber.within w ~number ~part_of:outer in
@@ -95,9 +94,8 @@ let come_in (w : P.t) ~outer ~number =
 (* The place is anybody's again. *)
 let let_go w = P.set_owner w 0
 
-(* An asynchronous exception leaves no place taken: none strikes here between taking it and the
-   handler, nor in the caller of this, which goes on with [visiting] or [leave] at once, allocating
-   nothing. *)
+(* An asynchronous exception leaves no place taken: none strikes between taking it and the handler,
+   nor in the caller of this, which goes on with [visiting] or [leave] at once. *)
 let try_enter pool =
   let outer = P.owned_place () and number = Fiber.number () in
   let before = P.current () in
@@ -122,8 +120,7 @@ let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set 
 let as_host w f =
   if P.current () == w || Dla.has_each_its_own () then Dla.within (fun () -> f w) else f w
 
-(* The tasks that are left, by dismissed residents too, stay in view, and are for residents. Where
-   there can be none, the caller that leaves does them. *)
+(* The tasks that are left are for residents; where there can be none, the caller does them. *)
 let rec finish_up (w : P.t) =
   Publish.drop_stale w.deque;
   Deque.sweep w.deque;
@@ -160,7 +157,7 @@ let go_out w =
   Outcome.firmly tell_of_leave w ()
 
 (* An asynchronous exception is raised afterwards. A second one leaves something unpacked, but never
-   the place taken: a thread that looks as if it were inside could not close the pool. *)
+   the place taken. *)
 let leave visit =
   match Outcome.firmly pack_up visit () with
   | () -> go_out visit.w
@@ -188,9 +185,8 @@ let wait_as w p = waiting_for p (Worker.help w)
 
    [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the
    thread goes on with the place's loop, and any worker may go on with the fiber. The thread returns
-   when that has ended. An exception that strikes the thread meanwhile (Ctrl-C) is raised where the
-   fiber waits. One more, while the one before has yet to be raised, ends the call, and the fiber
-   goes on by itself. *)
+   when that has ended. An exception that strikes the thread meanwhile is raised where the fiber
+   waits. One more, before that was raised, ends the call, and the fiber goes on by itself. *)
 
 let rec to_the_end call p ~put_back ~wait step =
   match step () with

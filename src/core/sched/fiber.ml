@@ -13,17 +13,13 @@
 
    Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up, so
    that a fork which looks at nothing but its worker's first word looks at the context too. At a
-   checkpoint (a fork, an await, between chunks, [check]) the fiber asks whether it is stopped,
-   and its worker whether others are missing that could be there (Load). One flag, [attention],
-   tells that neither can be.
-
-   Code in a signal's handler or a finaliser belongs to the task that it interrupts: a
-   cancellation that it is told of comes out of it as any asynchronous exception would.
+   checkpoint the fiber asks whether it is stopped, and its worker whether others are missing that
+   could be there (Load). One flag, [attention], tells that neither can be. Code in a signal's
+   handler or a finaliser belongs to the task that it interrupts.
 
    A fiber is told once. From then on it is a part of nothing ([shield]), so that the code which
    cleans up may fork and wait. Where [Cancelled] leaves a call that ran branches, one of them
-   was told for all: [rethrow]. Another exception tells nobody: the code that handles it goes on
-   to its next checkpoint. *)
+   was told for all: [rethrow]. Another exception tells nobody. *)
 
 module P = Place
 
@@ -230,8 +226,7 @@ let expect_deadline () =
 (* {2 Numbers}
 
    A fiber's number is drawn when somebody first asks: few tasks lock. Those of fibers are below
-   0; that of a thread is above 0, outside all pools and where it entered one. None is drawn
-   twice: a lock that a fiber never unlocked is nobody else's. *)
+   0; that of a thread is above 0, also where it entered a pool. None is drawn twice. *)
 
 let drawn = Compat.padded (Atomic.make 0)
 

@@ -1,15 +1,13 @@
 (* The load controller.
 
-   The residents of places 1 to [allowed] may work; those above are over the budget. A pool that
-   insists on its number has all of them allowed. The others share one budget for the process:
-   the CPUs that it may use (Cpus), less those that it lends to other programs (Governor), less
-   one for each caller that is in some pool.
+   The residents of places 1 to [allowed] may work beside a caller, and one more in its stead where
+   none helps (Place.may_work); those above are over the budget. A pool that insists on its number
+   has all allowed. The others share one budget for the process: the CPUs that it may use (Cpus),
+   less those that it lends (Governor), less one for each caller, or for a caller's stand-in.
 
    The workers look, each about every [every]: between two chunks of a loop, before they sleep, and
    at each checkpoint while their pool is short of workers. The collector reminds a worker that only
-   forks (Machine.look_up_every). A look may read old values of others' fields; the next look mends
-   that. (The watchdog's thread does not look: beside a busy neighbour each of its turns would hold
-   up the first domain for some milliseconds.)
+   forks (Machine.look_up_every). A look may read old values of others' fields; the next mends that.
 
    A resident over the budget leaves when it is at the bottom of its stack: at once if its task can
    move (Run.step_aside), else after the task. Its domain ends, since the machine would have to run
@@ -83,18 +81,13 @@ let often_halted () =
   after.often
 
 (* A thread that works in several pools is a caller of the innermost. A caller that has slept for
-   long does not count: its function has moved to a resident, or waits itself; the caller looks
-   when it wakes. (All callers sleep for a moment now and then; residents would come and go with
-   that.) *)
+   long does not count, but looks when it wakes. (All callers sleep for a moment now and then.) *)
 let is_here (w : P.t) = P.is_caller w && not (Atomic.get w.away || Atomic.get w.dormant)
+let callers pool = P.count_places pool (fun w -> P.helps w && not (Atomic.get w.dormant))
 
-let callers pool = P.count_places pool (fun w -> is_here w && Atomic.get w.on_domain)
-
-let share ~cpus ~callers ~pools ~rank = function
-  | 0 -> Int.max 1 (cpus / pools)
-  | _ ->
-    let spare = Int.max 0 (cpus - callers) in
-    (spare / pools) + Bool.to_int (rank < spare mod pools)
+let share ~cpus ~callers ~pools ~rank =
+  let spare = Int.max 0 (cpus - callers) in
+  (spare / pools) + Bool.to_int (rank < spare mod pools)
 
 let is_at_work (w : P.t) =
   w.resident && P.is_taken w
@@ -111,21 +104,27 @@ let rec note_shortage () =
   if is_there () <> noted then note_shortage ()
 
 (* Sleepers are told, too: to leave, or that they may work again. *)
+let tell_all (pool : P.pool) =
+  Array.iter Publish.call_up (P.workers pool);
+  Parking.wake_all pool.parking
+
 let set_allowed (pool : P.pool) n =
   if Atomic.get pool.allowed <> n then begin
     P.allow pool n;
-    Array.iter Publish.call_up (P.workers pool);
-    Parking.wake_all pool.parking
+    tell_all pool
   end
 
+let end_stand_in (pool : P.pool) =
+  let residents = Atomic.get pool.residents in
+  if residents > Atomic.get pool.allowed && residents > Sleep.still_needed pool then tell_all pool
+
 let share_among pools ~cpus =
-  let all = List.fold_left (fun n pool -> n + callers pool) 0 pools in
+  let all = List.fold_left (fun n pool -> n + Int.max 1 (callers pool)) 0 pools in
   let give rank pool =
     let share =
       match mode with
       | Random draw -> draw (most pool + 1)
-      | On | Off ->
-        share ~cpus ~callers:all ~pools:(List.length pools) ~rank (callers pool)
+      | On | Off -> share ~cpus ~callers:all ~pools:(List.length pools) ~rank
     in
     set_allowed pool (Int.min (most pool) (Int.max (Sleep.still_needed pool) share))
   in
@@ -165,19 +164,17 @@ let runnable () =
   else match Machine.runnable () with -1 -> None | n -> Some n
 
 let explain (before : Governor.t) (after : Governor.t) { Governor.runnable; often_halted; _ } =
-  let lends = after.lent > before.lent and cpus = cpus () in
-  let load =
-    match runnable with
-    | Some n -> Printf.sprintf "%s for %s" (plural n "runnable thread") (plural online "CPU")
-    | None -> "the machine's load cannot be seen"
+  let cpus = cpus () in
+  let load n = Printf.sprintf "%s for %s" (plural n "runnable thread") (plural online "CPU") in
+  let load = Option.fold runnable ~none:"the machine's load cannot be seen" ~some:load in
+  let what, why =
+    if after.lent > before.lent then ("lend a CPU", "a worker had no CPU: " ^ load)
+    else
+      ( "take a CPU back",
+        if not often_halted then "collections are too rare for a wait to hold up others"
+        else if runnable <> None then "a CPU was free: " ^ load
+        else "a trial, as no worker waited for some time: " ^ load )
   in
-  let why =
-    if lends then "a worker had no CPU: " ^ load
-    else if not often_halted then "collections are too rare for a wait to hold up others"
-    else if runnable <> None then "a CPU was free: " ^ load
-    else "a trial, as no worker waited for some time: " ^ load
-  in
-  let what = if lends then "lend a CPU" else "take a CPU back" in
   decide (Printf.sprintf "%s: use %d of %s" what (cpus - after.lent) (plural cpus "CPU")) why
 
 let rec govern sample =
@@ -207,21 +204,25 @@ let fit_heap (w : P.t) =
 (* Of each size; as many as OCaml 5.5 keeps. *)
 let spare_stacks = 128
 
-(* A resident that is there when the pool closes helps to finish; and where one is needed, even by
-   a pool whose caller is its only worker, it does all the work that lies there. *)
+(* A resident that is there when the pool closes helps to finish. *)
 let is_over_budget (w : P.t) =
   w.resident
   && w.index > Atomic.get w.pool.allowed
   && (not (Atomic.get w.pool.closing))
+  && w.index > P.may_work w.pool
   && w.index > Sleep.still_needed w.pool
 
 (* A pool's share may have grown, or shrunk, since its last task was published, and nobody may
    publish or steal another. *)
-let hire_for_what_waits (pool : P.pool) =
-  let is_short = Atomic.get pool.residents < Atomic.get pool.allowed in
+let hire_for_what_waits ~most (pool : P.pool) =
+  let is_short = Atomic.get pool.residents < most pool in
   if (is_short || Sleep.is_watch_missing pool) && Sleep.a_task_waits pool then
     Publish.kept_open pool (fun () ->
-        if not (Atomic.get pool.closing) then Sleep.hire_for_work pool)
+        if is_short && not (Atomic.get pool.closing) then Sleep.hire pool;
+        Sleep.watch_if_missing pool)
+
+let stand_in pool = hire_for_what_waits ~most:P.may_work pool
+let stand_in_everywhere () = List.iter stand_in (Atomic.get P.open_pools)
 
 (* Where nothing was lent and the worker has not waited, the Governor has nothing to say; to ask for
    [runnable] takes the kernel some time. *)
@@ -245,7 +246,7 @@ let look (w : P.t) =
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then look_as_bound w;
   P.publish_counts w;
-  List.iter hire_for_what_waits (Atomic.get P.open_pools)
+  List.iter (hire_for_what_waits ~most:P.allowed) (Atomic.get P.open_pools)
 
 (* A worker that has just come has seen nothing yet to compare with. *)
 let is_due (w : P.t) =
@@ -256,22 +257,21 @@ let is_due (w : P.t) =
 let look_if_due w = if is_due w then look w
 
 (* The reason for which workers are missing may be over, and only the workers that are there can
-   find out. A caller that begins all tasks itself that it hands out passes none of the points
-   above, nor does the caller of regions: hence the checkpoints (Fiber). Callers may take turns,
-   each too short a time for a second look. *)
+   find out: also a caller that passes none of the points above, but checkpoints. Callers may take
+   turns, each too short a time for a second look. *)
 let look_if_short (w : P.t) =
   if P.is_short w.pool && (Cpu_wait.is_new w.own.cpu_wait || is_due w) then look w
 
 (* {2 Room for one more resident} *)
 
 (* A thread that runs for a moment is no reason to stay alone. *)
-let rec is_crowded tries =
+let rec is_crowded ~more tries =
   match runnable () with
-  | Some n when n >= online ->
+  | Some n when n + more > online ->
     tries = 0
     || begin
       Machine.yield ();
-      is_crowded (tries - 1)
+      is_crowded ~more (tries - 1)
     end
   | Some _ | None -> false
 
@@ -282,12 +282,15 @@ let lend_one () =
   govern { now; waited; often_halted = true; runnable };
   share_out ()
 
+(* A thread that asks for a stand-in is about to sleep. *)
 let has_room (pool : P.pool) =
+  let residents = Atomic.get pool.residents in
+  let more = Bool.to_int (residents < Atomic.get pool.allowed) in
   let is_there =
     (not (is_bound pool))
-    || Sleep.still_needed pool > Atomic.get pool.residents
+    || Sleep.still_needed pool > residents
     || mode <> On
-    || not (often_halted () && is_crowded 2)
+    || not (often_halted () && is_crowded ~more 2)
   in
   if not is_there then lend_one ();
   is_there

@@ -38,14 +38,11 @@ val governor : Governor.t Atomic.t
 val runnable : unit -> int option
 (** Threads of the machine that run or could, if that tells something about the process's CPUs. *)
 
-val is_bound : Place.pool -> bool
-(** Whether the pool's size follows the machine. *)
-
 val callers : Place.pool -> int
 (** Callers that work in the pool, and not in another one within it. *)
 
-val share : cpus:int -> callers:int -> pools:int -> rank:int -> int -> int
-(** How many residents a pool with so many callers may have, the [rank]th of so many [pools] in use,
+val share : cpus:int -> callers:int -> pools:int -> rank:int -> int
+(** How many residents a pool may have beside its callers, the [rank]th of so many [pools] in use,
     with so many [callers] in all. *)
 
 val share_out : unit -> unit
@@ -63,6 +60,15 @@ val refresh_cpus : int -> unit
 val has_room : Place.pool -> bool
 (** Whether there is a CPU for one more resident, or it would do no harm without one. If not, a CPU
     is lent. *)
+
+val stand_in : Place.pool -> unit
+(** Asks for a resident in a caller's stead, where a task waits and no caller helps. By a thread
+    that is about to sleep. *)
+
+val stand_in_everywhere : unit -> unit
+
+val end_stand_in : Place.pool -> unit
+(** After a caller has come: tells the resident that worked in its stead. *)
 
 val note_shortage : unit -> unit
 (** Notes for all checkpoints whether some pool has fewer workers than its size. *)

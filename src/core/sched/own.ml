@@ -17,8 +17,9 @@ type t = {
   mutable bored : bool;
   mutable task : Promise.any;
   mutable records : bool;
-  mutable from_inbox : bool;
+  mutable is_over : unit -> bool;
   mutable victim : int;
+  mutable polls : int;
   cpu_wait : Cpu_wait.t;
   counts : Counts.t;
 }
@@ -33,6 +34,8 @@ let make_idle home =
   in
   idle
 
+let never () = false
+
 let make home victim =
   let idle = make_idle home in
   Compat.padded
@@ -45,8 +48,9 @@ let make home victim =
       bored = false;
       task = none;
       records = false;
-      from_inbox = false;
+      is_over = never;
       victim;
+      polls = 0;
       cpu_wait = Cpu_wait.make ();
       counts = Counts.make ();
     }
@@ -57,10 +61,11 @@ let[@inline] set_filling t yes = t.filling <- yes
 let[@inline] set_stale t yes = t.stale <- yes
 let set_bored t yes = t.bored <- yes
 
-let[@inline] found t task ~records ~from_inbox =
+let[@inline] found t task ~records =
   t.task <- task;
-  t.records <- records;
-  t.from_inbox <- from_inbox
+  t.records <- records
 
+let[@inline] set_is_over t f = t.is_over <- f
+let[@inline] count_poll t = t.polls <- t.polls + 1
 let put_back t task = t.task <- task
 let turn_to t victim = t.victim <- victim

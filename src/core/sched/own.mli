@@ -21,8 +21,9 @@ type t = private {
   mutable bored : bool;  (** has slept for as long as an idle worker stays *)
   mutable task : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable records : bool;  (** backtraces: the thread that handed the task out *)
-  mutable from_inbox : bool;  (** the task came from outside *)
+  mutable is_over : unit -> bool;  (** the wait beneath the tasks that run here *)
   mutable victim : int;  (** the place at which it looks first for tasks of others *)
+  mutable polls : int;  (** checkpoints of code that may wait in a loop (Run.poll) *)
   cpu_wait : Cpu_wait.t;
   counts : Counts.t;
 }
@@ -41,7 +42,11 @@ val set_in_share : t -> bool -> unit
 val set_filling : t -> bool -> unit
 val set_stale : t -> bool -> unit
 val set_bored : t -> bool -> unit
-val found : t -> Promise.any -> records:bool -> from_inbox:bool -> unit
+val found : t -> Promise.any -> records:bool -> unit
+
+val set_is_over : t -> (unit -> bool) -> unit
+
+val count_poll : t -> unit
 
 val put_back : t -> Promise.any -> unit
 (** The task that was found before another one, which the worker ran meanwhile. *)

@@ -5,12 +5,11 @@
    taken are made on demand, at the end, and stay (Caller).
 
    Ownership: the deque's bottom, and all that is in [own], belong to the thread in [owner].
-   Domain-local storage is shared by all threads of a domain, so finding a place there is not
-   owning it: [owned] compares the thread. Reading [quiet] needs no ownership.
+   Domain-local storage is shared by all threads of a domain, so [owned] compares the thread.
 
    [quiet] is all that a fork looks at: 1 = the deque holds enough for the thieves, run in
    place. The owner sets it when the deque has [high] entries, and clears it at [low]; a thief
-   clears it when it takes something, to make the owner look again. *)
+   clears it when it takes something. *)
 
 type t = Slot.t
 type pool = Slot.pool
@@ -93,9 +92,8 @@ let is_watched = Compat.padded (Atomic.make false)
 let[@inline] workers (pool : pool) = Atomic.get pool.workers
 let has_one_caller (pool : pool) = Array.length (workers pool) = pool.settings.regulars
 
-(* A second caller is rare: mostly there is no need to look beyond [reach]. That grows before a
-   resident comes, and a caller's place is there before it can be taken. It is read before
-   [workers], which may grow meanwhile. *)
+(* A second caller is rare: mostly there is no need to look beyond [reach], which grows before a
+   resident comes. It is read before [workers], which may grow meanwhile. *)
 let places_in_use (pool : pool) =
   let n = Array.length (workers pool) in
   if n = pool.settings.regulars then Atomic.get pool.reach else n
@@ -109,6 +107,7 @@ let set_size (pool : pool) n =
   Atomic.set pool.size n;
   extend pool n
 
+let allowed (pool : pool) = Atomic.get pool.allowed
 let allow (pool : pool) n = Atomic.set pool.allowed n
 let is_short (pool : pool) = Atomic.get pool.allowed < Atomic.get pool.size - 1
 
@@ -128,6 +127,11 @@ let[@inline] set_owner (w : t) thread = Atomic.set w.owner thread
 let is_taken (w : t) = Atomic.get w.owner <> 0
 let is_caller (w : t) = (not w.resident) && is_taken w
 let owned (w : t) = Atomic.get w.owner = Machine.thread_id ()
+
+(* It takes tasks while it waits: not so one whose domain works for another thread. *)
+let helps (w : t) = is_caller w && Atomic.get w.on_domain && not (Atomic.get w.away)
+let has_helper pool = Array.exists helps (workers pool)
+let may_work (pool : pool) = Atomic.get pool.allowed + Bool.to_int (not (has_helper pool))
 let alone (w : t) = Atomic.get w.pool.allowed = 0
 let[@inline] has_offered (w : t) = Deque.peek w.deque != none
 

@@ -41,6 +41,7 @@ val extend : pool -> int -> unit
 
 val set_size : pool -> int -> unit
 
+val allowed : pool -> int
 val allow : pool -> int -> unit
 (** So many residents may work. *)
 
@@ -72,6 +73,14 @@ val is_taken : t -> bool
 
 val is_caller : t -> bool
 (** Whether a thread of the program's has the slot. *)
+
+val helps : t -> bool
+(** Whether a caller is there that takes tasks while it waits. *)
+
+val has_helper : pool -> bool
+
+val may_work : pool -> int
+(** So many residents may work: one more than [allowed], in a caller's stead, where none helps. *)
 
 val owned : t -> bool
 (** By the calling thread. *)

@@ -18,10 +18,9 @@ let heed_call (w : P.t) = Atomic.set w.look 0
 let watches_clock (w : P.t) = w.own.fiber.context != P.uncancelled && Timer.are_set ()
 
 (* A worker of a pool that is short of workers may be the first to see that the pool need not be
-   (Load): it looks at every fork, too, which costs ten forks. But the collector calls a worker up
-   every 2 ms while its code allocates that much (if it knows where to find the worker). So the
-   worker may be quiet until the next call if the last one was a moment ago. Where the code
-   allocates less from then on, the call comes later: so this is no rule for deadlines. *)
+   (Load): it looks at every fork, too, which costs ten forks. But while its code allocates enough
+   the collector calls it up every 2 ms: so it may be quiet if the last call was a moment ago. Where
+   the code allocates less from then on, the call comes later: so this is no rule for deadlines. *)
 let moment = Machine.ticks_of_us 8000
 
 let is_called_up_often () =
@@ -56,9 +55,9 @@ let[@inline] forget_stale (w : P.t) =
   drop_stale w.deque
 
 (* Workers that awaited tasks of this deque leave entries behind without a word: hence the look
-   when it is long, too. To look takes a tenth of the time of a task that is awaited in place: one
-   fork in eight does. They are spread by Fibonacci hashing (Knuth, The Art of Computer Programming,
-   volume 3, 6.4): a program that forks in groups might look at the wrong moment each time. *)
+   when it is long, too. One fork in eight does, spread by Fibonacci hashing (Knuth, The Art of
+   Computer Programming, volume 3, 6.4): a program that forks in groups might look at the wrong
+   moment each time. *)
 let[@inline] is_sampled forks = (forks * 0x1E3779B97F4A7C15) lsr 60 = 0
 
 (* A popped entry stays in its slot, and its result in memory, until something is pushed there. *)

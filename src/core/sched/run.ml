@@ -1,7 +1,6 @@
 (* A task from a deque or the inbox runs under the handler of [Suspend] in a fiber of its own; a
-   branch that its forker takes back runs in place, as a plain call. A region's share runs in place
-   at the bottom of a resident's stack. Another caller's share, on top of a fiber, has a fiber
-   too. *)
+   branch that its forker takes back runs in place. So does a region's share at the bottom of a
+   resident's stack; another caller's share, on top of a fiber, has a fiber too. *)
 
 module P = Place
 
@@ -31,9 +30,8 @@ let take_strike call =
   match Atomic.get call.struck with None -> None | Some _ -> Atomic.exchange call.struck None
 
 (* [given_up] takes the continuation of the fiber. The closure is there before the effect is
-   performed: an asynchronous exception may strike where code allocates, and between [perform] and
-   [given_up] it would lose the fiber. (It may strike where a partial application is called, too:
-   such a call begins with a look for signals.) *)
+   performed: an asynchronous exception may strike where code allocates, or where a partial
+   application is called, and between [perform] and [given_up] it would lose the fiber. *)
 type suspension = {
   mutable call : call;  (** the handler's *)
   given_up : ((unit, unit) Effect.Deep.continuation -> unit) option;
@@ -94,10 +92,8 @@ let resume pool call rest =
   let wake () = Outcome.firmly go_on call rest in
   wake
 
-(* A share that suspends (it runs in a fiber: [run_share_on_top]) frees its worker's mailbox before
-   another worker can go on with it.
-
-   An exception that strikes here is the fiber's, unless another worker goes on with it already. *)
+(* A share that suspends frees its worker's mailbox before another worker can go on with it. An
+   exception that strikes here is the fiber's, unless another worker goes on with it already. *)
 let suspend pool register call k =
   match
     Option.iter free_mailbox (P.owned_place ());
@@ -153,9 +149,8 @@ let aside (w : P.t) ~records fiber f x =
     put_back ();
     raise exn
 
-(* An endless recursion, each step of which awaits the next one, is to overflow as any other does,
-   and not to use up all memory. Each fiber's stack has [least_stack] words or more, and the runtime
-   bounds one stack only. *)
+(* An endless recursion, each step of which awaits the next one, is to overflow as any other does.
+   Each fiber's stack has [least_stack] words or more, and the runtime bounds one stack only. *)
 let least_stack = 128
 let depth_between_looks = 256
 
@@ -196,19 +191,46 @@ let execute (w : P.t) ~records p =
 
 (* {2 Stepping aside}
 
-   A worker looks up between two of its task's steps. If it is dismissed, the task moves: it
-   suspends, and its continuation goes to this worker's deque, where a thief takes it. A task that
-   came through the inbox stays: it may last for ever, and callers have their own calls to return
-   to. So does a share: its region's caller looks for no tasks before all mailboxes are free. *)
+   A worker looks up between two of its task's steps. If it is dismissed, or the wait beneath the
+   task is over, the task moves: it suspends, and goes to this worker's deque, where a thief takes
+   it. A share stays: its region's caller looks for no tasks before all mailboxes are free. *)
+
+let move (w : P.t) register =
+  if w.own.fiber.handled && not w.own.in_share then
+    try Effect.perform (Suspend (suspension w.pool register))
+    with Effect.Unhandled (Suspend _) -> ()
 
 let step_aside (w : P.t) =
-  if
-    Load.is_over_budget w
-    && w.own.fiber.handled
-    && not (w.own.from_inbox || w.own.in_share)
-  then
-    try Effect.perform (Suspend (suspension w.pool (fun wake -> wake ())))
-    with Effect.Unhandled (Suspend _) -> ()
+  if Load.is_over_budget w || w.own.is_over () then move w (fun wake -> wake ())
+
+(* {2 Giving way}
+
+   A task that polls (a loop of [check], or of a lock that is free) lets nobody else run on its
+   worker. So every so many polls it goes behind all tasks that wait. Forks and awaits are no polls,
+   and a clock would not do: tasks that compute would all be begun at the same time. *)
+
+let polls_to_a_turn = 2048
+
+(* The worker looks for a task next, in a pool of one too: nobody has to come. *)
+let send_behind ({ inbox; residents; _ } as pool : P.pool) wake =
+  Inbox.push inbox Promise.(any (make nowhere wake));
+  if Atomic.get residents > 0 then Sleep.wake_for_inbox pool
+
+let give_way (w : P.t) =
+  if not (Deque.is_empty w.deque && Inbox.is_empty w.pool.inbox) then move w (send_behind w.pool)
+
+let[@inline never] take_turns w =
+  if P.owned w then begin
+    step_aside w;
+    give_way (Fiber.place_after w)
+  end
+
+let[@inline] poll () =
+  let w = P.current () in
+  if w != P.nobody then begin
+    Own.count_poll w.own;
+    if w.own.polls land (polls_to_a_turn - 1) = 0 then take_turns w
+  end
 
 let look w =
   Uncaught.collect ();
@@ -257,9 +279,8 @@ let share_and_finish share index report ~begun ~finish =
     raise exn
 
 (* Another caller's share, on top of a fiber that may hold the very lock for which the share will
-   wait: so the share has a fiber, and can suspend. [take] gets the job and fills in the letter;
-   the result is whether it got one. Then [ended] is called once, whatever strikes: all closures
-   are made before [take]. A share that is struck before its first step has failed. *)
+   wait. [take] gets the job and fills in the letter; the result is whether it got one. Then [ended]
+   is called once, whatever strikes: all closures are made before [take]. *)
 let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
   let begun = ref false and over = ref false in
   let finish () () =

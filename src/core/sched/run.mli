@@ -59,6 +59,12 @@ val look_up : Place.t -> unit
 val look_up_if_due : Place.t -> unit
 (** The same, by the clock. *)
 
+val give_way : Place.t -> unit
+(** The worker's fiber goes behind all tasks that wait, if it can suspend. *)
+
+val poll : unit -> unit
+(** By code that may wait in a loop: gives way every so often. 2 ns. *)
+
 (** {2 Shares of regions} *)
 
 val note_failure : (int -> unit) -> int -> Mailbox.report -> unit
@@ -66,17 +72,6 @@ val note_failure : (int -> unit) -> int -> Mailbox.report -> unit
 
 val run_share : Place.t -> int -> (int -> unit) -> Mailbox.report -> unit
 (** The same as code that no task's cancellation concerns, and that cannot suspend. *)
-
-val run_share_on_top :
-  Place.t ->
-  int ->
-  Mailbox.letter ->
-  take:(unit -> bool) ->
-  share:(int -> unit) ->
-  ended:(here:bool -> unit) ->
-  bool
-(** Another caller's share, in a fiber. [take] fills in the letter if it gets the job, which is the
-    result. Then [ended] is called once; [here]: on the same worker. *)
 
 val serve_one : Place.t -> on_top:bool -> bool
 (** By the owner: runs the job in its mailbox, if there is one. [on_top]: of another fiber. *)

@@ -2,10 +2,9 @@
    inbox, the oldest of its own deque or another's deque comes first. (Run.serve looks at the
    mailbox.)
 
-   The inbox is for residents: an outside item can last for ever, and a caller has its own call to
-   return to. A caller serves it only where there is no resident. A caller whose domain works for
-   another thread stands back: a task that it took of others would wait for that thread. Where this
-   leaves a task to nobody, the watchdog helps (Watchdog).
+   A caller whose domain works for another thread stands back: a task that it took of others would
+   wait for that thread. A dismissed resident does, too, but for the inbox of a pool that has no
+   other. Where this leaves a task to nobody, the watchdog helps (Watchdog).
 
    A worker that takes a task says so in its own part at once, before anything at which an
    asynchronous exception may strike: the task is in no deque any more (Worker.execute_next). *)
@@ -15,10 +14,10 @@ module P = Place
 let none = P.none
 
 let found (w : P.t) task backtrace =
-  if task != none then Own.found w.own task ~records:(Atomic.get backtrace) ~from_inbox:false
+  if task != none then Own.found w.own task ~records:(Atomic.get backtrace)
 
-(* An owner may have counted entries that had been taken before, and was back within the ends: so
-   it is roused in any case. A worker that finds something wakes the next one (Sleep). *)
+(* An owner may have counted entries that had been taken: so it is roused in any case. A worker that
+   finds something wakes the next one (Sleep). *)
 let steal_from (w : P.t) (victim : P.t) =
   let task = Deque.steal victim.deque in
   found w task victim.backtrace;
@@ -52,17 +51,25 @@ let steal_from_on (w : P.t) first =
 let steal (w : P.t) = steal_from_on w w.own.victim
 
 let take_from_inbox (w : P.t) =
-  let task = Inbox.pop w.pool.inbox in
-  if task != none then
-    Own.found w.own task ~records:(Atomic.get w.pool.inherited) ~from_inbox:true;
+  let { Slot.inbox; inherited; _ } = w.pool in
+  let task = Inbox.pop inbox in
+  found w task inherited;
+  if task != none && Atomic.get w.pool.residents > 0 && not (Inbox.is_empty inbox) then
+    Sleep.wake_for_inbox w.pool;
   task
-
-let serves_inbox (w : P.t) = w.resident || Atomic.get w.pool.residents = 0
-let from_inbox w = if serves_inbox w then take_from_inbox w else none
 
 let stands_back (w : P.t) =
   if w.resident then Load.is_over_budget w
   else (not (Atomic.get w.on_domain)) && Atomic.get w.pool.residents > 0
+
+let serves_inbox (w : P.t) =
+  (not (stands_back w))
+  || (w.resident && (Atomic.get w.pool.residents = 1 || Machine.domain_must_stay ()))
+
+(* A caller's wait may be over in a moment, and a task from outside last: so it looks for others for
+   a while first (Worker), unless no resident is there. *)
+let is_patient (w : P.t) = not (w.resident || Atomic.get w.pool.residents = 0)
+let from_inbox w = if serves_inbox w then take_from_inbox w else none
 
 let pop (w : P.t) =
   let task = Deque.pop w.deque in
@@ -100,7 +107,9 @@ let find (w : P.t) =
   let task =
     if not (stands_back w) then from_where_it_is_due w else if w.resident then none else pop w
   in
-  or_else w task from_inbox
+  if is_patient w then task else or_else w task from_inbox
+
+let find_at_last w = or_else w (find w) from_inbox
 
 (* In its own deque too: there a task may have left others when it began to wait. *)
 let find_what_is_stuck w =
@@ -109,8 +118,10 @@ let find_what_is_stuck w =
 
 let inbox_has_work (w : P.t) = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
-let has_work (w : P.t) =
+let has_work_soon (w : P.t) =
   Mailbox.is_posted w.mailbox
   || ((not (stands_back w)) && Sleep.some_deque_has_work w.pool)
   || (not (w.resident || Deque.is_empty w.deque))
-  || inbox_has_work w
+  || ((not (is_patient w)) && inbox_has_work w)
+
+let has_work w = has_work_soon w || inbox_has_work w

@@ -10,19 +10,19 @@
    worker takes a task and more are left, it wakes the next one. So a burst of tasks wakes workers
    one after the other, and a single task wakes one.
 
-   Nothing is lost between the two rules. The last worker to stop searching looks at all deques and
-   at the inbox after it has taken itself off the count, and wakes a sleeper for a task that it
-   finds: a publisher that still saw it searching published before that. It does so even if it stops
-   for a reason of its own: it takes nothing from others, has to leave, or was struck by an
-   exception. A worker that was woken for a task and has no time for it wakes another ([pass_on]).
+   Nothing is lost between the two rules. The last worker to stop searching looks at all deques
+   after it has taken itself off the count, and wakes a sleeper for a task that it finds: a publisher
+   that still saw it searching published before that. It does so whatever it stops for. A worker that
+   was woken for a task and has no time for it wakes another ([pass_on]).
 
    If nobody sleeps, the publisher asks for one more resident where fewer are there than the load
    controller allows. If the controller allows fewer than the pool's tasks may count on, the
-   publisher starts the watchdog instead (Watchdog).
+   publisher starts the watchdog instead (Watchdog). So it does where no caller helps: one may come
+   back at once, so the watchdog, or a thread that goes to sleep outside (Worker), asks for the
+   resident that stands in for it.
 
-   Residents alone serve the inbox, so a sender wakes a resident. A dismissed resident sleeps aside,
-   where [Parking.wake_one] does not find it; it serves the inbox too, and is woken where no other
-   resident can be.
+   A sender wakes a resident, else a caller. A dismissed resident sleeps aside, where
+   [Parking.wake_one] does not find it; the only one serves the inbox all the same.
 
    No task is overlooked. A publisher first writes the task (Deque.push, Inbox.push), then reads the
    counts of sleepers ([sleepers]) and residents ([residents], [allowed]) and whether the watchdog
@@ -85,20 +85,21 @@ let hire_if_missing (pool : P.pool) =
 
 let promised (pool : P.pool) = Int.min (Atomic.get pool.promised) (pool.settings.regulars - 1)
 
-(* Nor can tasks count on residents without a domain. *)
+let lacks_stand_in (pool : P.pool) = Atomic.get pool.residents < P.may_work pool
+
+(* Nor can tasks count on residents without a domain: so that counts as a stand-in. *)
 let[@inline] is_watch_missing (pool : P.pool) =
-  let allowed = Atomic.get pool.allowed in
-  let likely =
-    if Atomic.get pool.refused = 0 then allowed else Int.min allowed (Atomic.get pool.residents)
-  in
-  (not (Atomic.get P.is_watched)) && likely < promised pool
+  (not (Atomic.get P.is_watched))
+  && (Atomic.get pool.allowed < promised pool || lacks_stand_in pool)
 
 let watch () = if not (Atomic.get P.is_watched) then !help.watch ()
+
+let watch_if_missing pool = if is_watch_missing pool then !help.watch ()
 
 (* Where there is no CPU for the one that is missing, fewer may be allowed afterwards. *)
 let hire_for_work (pool : P.pool) =
   hire_if_missing pool;
-  if is_watch_missing pool then !help.watch ()
+  watch_if_missing pool
 
 (* {2 Wakes} *)
 
@@ -106,26 +107,23 @@ let wake_for_work (pool : P.pool) =
   if Parking.sleepers pool.parking = 0 then hire_for_work pool
   else if Atomic.get pool.searching = 0 then ignore (Parking.wake_one pool.parking)
 
-(* A searching resident asks again when it has searched ([stop_searching]). *)
+(* A worker that takes one of several items wakes the next (Search); one that searches asks again if
+   it may have found something else. *)
 let wake_for_inbox (pool : P.pool) =
-  if Atomic.get pool.residents = 0 then ask_for_one pool;
   watch ();
-  let { Slot.parking; _ } = pool and allowed = Atomic.get pool.allowed in
-  if Atomic.get pool.residents = 0 || allowed = 0 then Parking.wake_all parking
-  else if not (Parking.wake_one parking ~from:1 ~upto:(pool.settings.regulars - 1)) then begin
-    if Atomic.get pool.searching = 0 then hire_if_missing pool;
-    for i = allowed + 1 to Int.min (Atomic.get pool.reach) pool.settings.regulars - 1 do
-      ignore (Parking.wake parking i)
-    done
-  end
+  let { Slot.parking; _ } = pool in
+  if not (Parking.wake_one parking ~from:1 || Parking.wake_one parking) then
+    match Atomic.get pool.residents with
+    | 0 -> if Atomic.get pool.searching = 0 then ask_for_one pool
+    | residents ->
+      if Atomic.get pool.searching = 0 then hire_if_missing pool;
+      if residents > Atomic.get pool.allowed then Parking.wake_all parking
 
 let stop_searching (w : P.t) =
   let { Slot.parking; searching; inbox; _ } = w.pool in
-  if Atomic.fetch_and_add searching (-1) = 1 then begin
-    if not (w.resident || Inbox.is_empty inbox) then wake_for_inbox w.pool;
-    if Parking.sleepers parking > 0 && some_deque_has_work w.pool then
-      ignore (Parking.wake_one parking)
-  end
+  if Atomic.fetch_and_add searching (-1) = 1 && some_deque_has_work w.pool then
+    if not (Inbox.is_empty inbox) then wake_for_inbox w.pool
+    else ignore (Parking.wake_one parking)
 
 let pass_on (w : P.t) =
   if not (Inbox.is_empty w.pool.inbox) then wake_for_inbox w.pool
@@ -144,8 +142,7 @@ let signal_ms = 20
 let idle_ms = 150
 
 (* Regions end, and the next one comes, within microseconds: while a worker yields it sees neither
-   for half a microsecond. A worker that reads nobody else's line but the one that it waits for
-   pauses longer, and longer still in a search that follows a region. *)
+   for half a microsecond. So it pauses longer after a region. *)
 let pauses (pool : P.pool) =
   if Atomic.get pool.size > Cpus.usable () then 0 else Machine.search_pauses
 
@@ -178,8 +175,8 @@ let nap (w : P.t) ms =
   let limit_ms = Timer.at_most ms in
   Parking.doze w.pool.parking w.index ~limit_ms || Timer.look () || limit_ms < ms
 
-(* A signal's handler or a finaliser that calls the library runs on top of this wait: it may have
-   slept here itself and so used up our announcement and wake-up, or done what we wait for. *)
+(* A signal's handler or a finaliser on top of this wait may have slept here itself, and so used up
+   our announcement and wake-up, or done what we wait for. *)
 let disturbance (w : P.t) =
   let counts = w.own.counts in
   let { Counts.parks; tasks; _ } = counts in
@@ -235,7 +232,7 @@ let announce_search (w : P.t) ~aside =
 
 (* An asynchronous exception strikes before the count or within [go]: nothing in between allocates,
    and [Atomic.incr] would look for signals. *)
-let search (w : P.t) ~pauses ~until ~found ~stands_back ~settle =
+let search (w : P.t) ~pauses ~until ~soon ~found ~settle =
   let counted = ref true in
   let stop () =
     if !counted then begin
@@ -243,15 +240,14 @@ let search (w : P.t) ~pauses ~until ~found ~stands_back ~settle =
       stop_searching w
     end
   in
-  let announce () =
-    announce_search w ~aside:(stands_back w);
+  let announce aside () =
+    announce_search w ~aside;
     stop ()
   in
   let go () =
-    if spin ~found pauses then stop ()
+    if spin ~found:soon pauses then stop ()
     else begin
-      settle w;
-      park w ~announce ~found;
+      park w ~announce:(announce (settle w)) ~found;
       if until () then pass_on w else wake_next w
     end
   and give_up _ =

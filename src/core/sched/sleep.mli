@@ -39,8 +39,10 @@ val watch : unit -> unit
 val is_watch_missing : Place.pool -> bool
 (** Whether tasks may wait for each other unseen, as fewer residents are allowed than promised. *)
 
-val hire_for_work : Place.pool -> unit
-(** Gets a missing resident, or the watchdog. *)
+val lacks_stand_in : Place.pool -> bool
+(** Whether a resident more may work, be it in a caller's stead. *)
+
+val watch_if_missing : Place.pool -> unit
 
 (** {2 Wakes} *)
 
@@ -81,9 +83,9 @@ val search :
   Place.t ->
   pauses:int ->
   until:(unit -> bool) ->
+  soon:(unit -> bool) ->
   found:(unit -> bool) ->
-  stands_back:(Place.t -> bool) ->
-  settle:(Place.t -> unit) ->
+  settle:(Place.t -> bool) ->
   unit
-(** Spins until [found] holds; else calls [settle], and sleeps until it is woken or [found] holds.
-    A worker that stands back takes nothing of others; [until] ends its search for good. *)
+(** Spins until [soon] holds; else calls [settle], which tells whether the worker takes nothing of
+    others, and sleeps until it is woken or [found] holds. [until] ends its search for good. *)

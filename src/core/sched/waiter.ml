@@ -9,10 +9,10 @@
    compare-and-sets too, so exactly one of them ends the wait, and wakes once.
 
    A thread that stops a scope comes to the scope's waits one after the other, and may be held up
-   on the way. Others know meanwhile that the scope is stopped: waits that were told before, a
-   hook, a second thread that stops it. No event of theirs may end a wait that is to be cancelled.
-   So a grant looks at the context, and does the cancelling itself. Nobody may take such a waiter
-   for one that needs no waking: the stop has yet to come to it, or a grant. *)
+   on the way. No event of others, which know meanwhile that the scope is stopped, may end a wait
+   that is to be cancelled. So a grant looks at the context, and does the cancelling itself. Nobody
+   may take such a waiter for one that needs no waking: the stop has yet to come to it, or a grant.
+   *)
 
 type state = Idle | Armed of (unit -> unit) | Granted | Dead
 type t = { state : state Atomic.t; context : Promise.any }
@@ -47,10 +47,7 @@ let has_granted w = grant w || was_granted w
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: the wait returns, and the exception is raised later (Worker.raise_later). [Cancelled] is
-   not: it came out of a signal's handler in this wait, and was the fiber's own, which is told
-   again.
-
-   If not, [w] is dead: nobody grants it to one who is gone. *)
+   not: it was the fiber's own, which is told again. *)
 let until_over w go =
   let tell_again = Fiber.to_tell_again () in
   match go () with
@@ -73,6 +70,7 @@ let[@inline never] note_in_time () =
   Option.iter Fiber.note_checked (Fiber.here ())
 
 let[@inline] need_not_wait () =
+  Run.poll ();
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
 let wait_as context register =

@@ -3,21 +3,23 @@
 
 module P = Place
 
+(* Whether it stands back. *)
 let settle (w : P.t) =
   Load.look_if_due w;
-  if w.resident then Load.settle_heap w
+  if w.resident then Load.settle_heap w;
+  Search.stands_back w
 
 let pause (w : P.t) ~found =
   if not (Sleep.spin ~found (Sleep.region_pauses w.pool)) then begin
-    settle w;
+    ignore (settle w);
     Sleep.park_aside w ~found
   end
 
 (* {2 Strays: asynchronous exceptions that strike where nobody can raise them}
 
    A stray waits in its pool's list until a caller takes it: [thread], or any if that is 0. A thread
-   that waits outside all pools looks into the list of [P.nobody]'s pool. One of the first domain
-   looks into those of pools without a caller, too: another domain's may have blocked the signal. *)
+   that waits outside looks into the list of [P.nobody]'s pool; one of the first domain into those of
+   pools without a caller, too: another domain's may have blocked the signal. *)
 
 let keep_stray (pool : P.pool) ~thread exn =
   P.change pool.strays (fun strays -> (thread, exn) :: List.remove_assoc thread strays)
@@ -52,8 +54,7 @@ let stash pool exn =
     leave_stray pool exn
 
 (* For an exception that strikes a wait that has just ended: the wait returns, and the exception
-   comes later. A resident passes it on, as above, and takes no more signals afterwards. Any other
-   thread is the program's own and goes on taking signals: it raises it at its next wait. *)
+   comes later. A resident passes it on, as above; any other thread raises it at its next wait. *)
 let raise_later exn =
   match P.owned_place () with
   | Some w when w.resident -> stash w.pool exn
@@ -67,13 +68,12 @@ let raise_anywhere exn = leave_stray P.nobody.pool exn
 let search (w : P.t) ~pauses ~until =
   Uncaught.collect ();
   Deque.sweep w.deque;
-  let found () = until () || Search.has_work w || ((not w.resident) && has_stray w.pool) in
-  Sleep.search w ~pauses ~until ~found ~stands_back:Search.stands_back ~settle
+  let or_else has_work () = until () || has_work w || ((not w.resident) && has_stray w.pool) in
+  let soon = or_else Search.has_work_soon and found = or_else Search.has_work in
+  Sleep.search w ~pauses ~until ~soon ~found ~settle
 
 (* Regions come in rows: after one, the worker looks out for the next for a moment before it
-   searches, which would make the next one's caller wait. No more than [row], as tasks wait
-   meanwhile. Not counted among the searchers, it may be taken for busy: then a publisher of work
-   wakes another, needlessly but in time. *)
+   searches, which would make the next one's caller wait. No more than [row], as tasks wait. *)
 let row = 16
 
 let rec is_next_due (w : P.t) pauses =
@@ -117,26 +117,31 @@ let rec work (w : P.t) ~on_top ~until =
     if Atomic.get w.look <> 0 then Run.look w else Load.look_if_short w;
     if not (execute_next w Search.find) then begin
       search w ~pauses:(Sleep.search_pauses w.pool ~served) ~until;
-      if not w.resident then take_stray w.pool
+      if not w.resident then begin
+        take_stray w.pool;
+        if not (until ()) then ignore (execute_next w Search.find_at_last)
+      end
     end;
     work w ~on_top ~until
   end
 
 (* {2 The waiting door: every wait for a promise comes through here} *)
 
-(* Any thread that wakes deals with a signal, so the more of them sleep here, the more seldom each
-   looks: a thousand that look every 20 ms take a CPU. *)
+(* The more threads sleep here, the more seldom each looks for signals: a thousand that look every
+   20 ms take a CPU. *)
 let outside = Atomic.make 0
 let few = 10
 let longest_look_ms = 200
 let look_ms () = Int.min longest_look_ms (Sleep.signal_ms * (1 + (Atomic.get outside / few)))
 
-let rec sleep_outside sleeper woken =
+(* After the first millisecond a resident may stand in for this thread. *)
+let rec sleep_outside sleeper woken ~ms =
   if not (Atomic.get woken) then begin
     take_stray_outside ();
-    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most (look_ms ())));
+    ignore (Machine.Sleeper.sleep sleeper (Timer.at_most ms));
     ignore (Timer.look ());
-    sleep_outside sleeper woken
+    if not (Atomic.get woken) then Load.stand_in_everywhere ();
+    sleep_outside sleeper woken ~ms:(look_ms ())
   end
 
 let block register =
@@ -145,7 +150,7 @@ let block register =
   register (fun () ->
       Atomic.set woken true;
       Machine.Sleeper.wake sleeper);
-  let sleep () = sleep_outside sleeper woken in
+  let sleep () = sleep_outside sleeper woken ~ms:1 in
   let no_longer () = ignore (Atomic.fetch_and_add outside (-1)) in
   ignore (Atomic.fetch_and_add outside 1);
   Outcome.finally no_longer () sleep
@@ -162,10 +167,15 @@ let help (w : P.t) ~ready ~register =
         register wake;
         ready ())
   in
-  if not (ready ()) then
-    Run.aside w ~records:(Machine.backtrace_status ()) (Fiber.plain w ~handled:false)
-      (fun () -> work w ~on_top:true ~until)
-      ()
+  if not (ready ()) then begin
+    let beneath = w.own.is_over and fiber = Fiber.plain w ~handled:false in
+    let help () =
+      Own.set_is_over w.own ready;
+      work w ~on_top:true ~until
+    in
+    Outcome.finally (Own.set_is_over w.own) beneath (fun () ->
+        Run.aside w ~records:(Machine.backtrace_status ()) fiber help ())
+  end
 
 let try_suspend (w : P.t) register =
   w.own.fiber.handled

@@ -3,6 +3,7 @@
 let thread_id () = 10 + !Atomic.current
 let wait_until holds = if not (holds ()) then Atomic.block holds
 let yield = ignore
+let yield_domain = ignore
 let backtrace_status () = false
 let record_backtrace = ignore
 
