@@ -286,6 +286,128 @@ let results_are_let_go () =
   let words = live () - before in
   if words > 1_000_000 then failf "%d words are left" words
 
+(* {1 Turns}
+
+   On one worker: a task that polls lets others run. *)
+
+let on_one_worker f = with_domains 1 (fun pool -> Pool.run pool f)
+
+(* Each of four loops, which end together, has gone round. *)
+let all_go_round step () =
+  on_one_worker @@ fun () ->
+  let turns = Array.make 4 0 and stop = Unix.gettimeofday () +. 0.1 in
+  let go i () =
+    while Unix.gettimeofday () < stop do
+      step ();
+      turns.(i) <- turns.(i) + 1
+    done
+  in
+  ignore (Task.all (List.init 4 go));
+  Array.iteri (fun i n -> if n < 100 then failf "loop %d went round %d times" i n) turns
+
+let free_permit () =
+  let permits = Muster.Semaphore.make 1 in
+  fun () ->
+    Muster.Semaphore.acquire permits;
+    Muster.Semaphore.release permits
+
+let free_mutex () =
+  let mutex = Muster.Mutex.create () in
+  fun () -> Muster.Mutex.protect mutex ignore
+
+let message_to_itself () =
+  let chan = Muster.Chan.unbounded () in
+  fun () ->
+    Muster.Chan.send chan ();
+    Muster.Chan.recv chan
+
+let flag_of_a_later_task () =
+  on_one_worker @@ fun () ->
+  let flag = Atomic.make false in
+  let poll () =
+    while not (Atomic.get flag) do
+      Task.check ()
+    done
+  in
+  let tasks = [ Task.async (fun () -> Atomic.set flag true); Task.async poll; Task.async poll ] in
+  List.iter Task.await (List.rev tasks)
+
+let deadline_beside_one_that_polls () =
+  on_one_worker @@ fun () ->
+  let flag = Atomic.make false in
+  let poll () =
+    while not (Atomic.get flag) do
+      Task.check ()
+    done
+  in
+  let wait () =
+    let never () = Muster.Latch.await (Muster.Latch.create 1) in
+    (try Task.with_deadline 0.01 never with Task.Deadline_exceeded -> ());
+    Atomic.set flag true
+  in
+  ignore (Task.all [ wait; poll ])
+
+(* One that yields comes after all that wait. *)
+let yields_in_turn () =
+  on_one_worker @@ fun () ->
+  let seen = ref [] in
+  let task i () =
+    for round = 1 to 3 do
+      seen := (round, i) :: !seen;
+      Task.yield ()
+    done
+  in
+  ignore (Task.all (List.init 3 task));
+  let rounds = List.rev_map fst !seen in
+  check_equal "rounds" [ 1; 1; 1; 2; 2; 2; 3; 3; 3 ] rounds
+
+let yields_anywhere () =
+  Task.yield ();
+  on_one_worker Task.yield;
+  ignore (Muster.both Task.yield Task.yield);
+  Muster.Team.broadcast (Pool.default ()) (fun _ -> Task.yield ());
+  Muster.Mutex.protect (Muster.Mutex.create ()) Task.yield
+
+let yield_is_a_checkpoint () =
+  let cancelled () =
+    Task.scope (fun s ->
+        Task.cancel_scope s;
+        Task.yield ())
+  in
+  match cancelled () with () -> failf "not cancelled" | exception Task.Cancelled -> ()
+
+(* The caller's thread has taken a task that never ends by itself: its call ends all the same. *)
+let calls_end_beside_endless_tasks () =
+  with_domains 1 @@ fun pool ->
+  let stop = Atomic.make false in
+  let endless () =
+    while not (Atomic.get stop) do
+      Task.check ()
+    done
+  in
+  let task = Pool.run pool (fun () -> Task.async endless) in
+  let nap () = Task.blocking (fun () -> Unix.sleepf 0.01) in
+  for _ = 1 to 3 do
+    Pool.run pool nap
+  done;
+  Atomic.set stop true;
+  Task.await task
+
+let turns =
+  [
+    case "loops of check" (all_go_round Task.check);
+    case "loops that take a free permit" (fun () -> all_go_round (free_permit ()) ());
+    case "loops that take a free mutex" (fun () -> all_go_round (free_mutex ()) ());
+    case "loops that send and receive" (fun () -> all_go_round (message_to_itself ()) ());
+    case "loops of yield" (all_go_round Task.yield);
+    case "a task that polls waits for another" flag_of_a_later_task;
+    case "a deadline beside a task that polls" deadline_beside_one_that_polls;
+    case "yield lets all others run" yields_in_turn;
+    case "yield anywhere" yields_anywhere;
+    case "yield is a checkpoint" yield_is_a_checkpoint;
+    case "calls end beside an endless task" calls_end_beside_endless_tasks;
+  ]
+
 let () =
   Alcotest.run "task"
     [
@@ -336,4 +458,5 @@ let () =
           case "every call within every other" (on_each_count everything_nested);
           case "iterations of a loop await tasks" (on_each_count await_within_loop);
         ] );
+      ("turns", turns);
     ]
