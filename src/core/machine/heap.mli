@@ -1,7 +1,7 @@
 (** The minor heap of the calling domain, sized for parallel work.
 
     One rule: in a pool of several workers a minor heap has {!first} words, and {!largest} once
-    1 % of all allocated words survives its collections. The program's own choice stands:
+    {!survival} of all allocated words survives its collections. The program's own choice stands:
     [~minor_heap_words], [s=] in [OCAMLRUNPARAM], or a [Gc.set]. The notes here belong to the
     domain, and only its own threads read and write it. *)
 
@@ -11,8 +11,14 @@ val first : int
 val largest : int
 (** Words to which a heap grows. *)
 
+val survival : float
+(** The part of all allocation that has to survive for that. *)
+
 val parameters : string option
 (** The settings that the runtime heeds: [OCAMLRUNPARAM], else [CAMLRUNPARAM]. *)
+
+val chosen_by_user : bool
+(** Whether these set the size of minor heaps. *)
 
 val words : unit -> int
 (** Of the calling domain's minor heap. *)

@@ -222,7 +222,6 @@ let hire_for_what_waits ~most (pool : P.pool) =
         Sleep.watch_if_missing pool)
 
 let stand_in pool = hire_for_what_waits ~most:P.may_work pool
-let stand_in_everywhere () = List.iter stand_in (Atomic.get P.open_pools)
 
 (* Where nothing was lent and the worker has not waited, the Governor has nothing to say; to ask for
    [runnable] takes the kernel some time. *)

@@ -65,8 +65,6 @@ val stand_in : Place.pool -> unit
 (** Asks for a resident in a caller's stead, where a task waits and no caller helps. By a thread
     that is about to sleep. *)
 
-val stand_in_everywhere : unit -> unit
-
 val end_stand_in : Place.pool -> unit
 (** After a caller has come: tells the resident that worked in its stead. *)
 

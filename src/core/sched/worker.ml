@@ -140,7 +140,7 @@ let rec sleep_outside sleeper woken ~ms =
     take_stray_outside ();
     ignore (Machine.Sleeper.sleep sleeper (Timer.at_most ms));
     ignore (Timer.look ());
-    if not (Atomic.get woken) then Load.stand_in_everywhere ();
+    if not (Atomic.get woken) then List.iter Load.stand_in (Atomic.get P.open_pools);
     sleep_outside sleeper woken ~ms:(look_ms ())
   end
 
