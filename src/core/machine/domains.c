@@ -82,8 +82,8 @@ value muster_give_storage(value none) {
 
    Without this a program with a seed draws other numbers of [Random] now and then: Machine.spawn
    puts the generator back from which the start of a domain has drawn, and with it what another
-   thread of its domain has drawn meanwhile. A thread that keeps its domain yields at a later tick. It neither waits nor enters a blocking
-   section, so no other thread has the domain's lock. */
+   thread of its domain has drawn meanwhile. A thread that keeps its domain yields at a later tick.
+   It enters no blocking section, so no other thread has the domain's lock. */
 static void (*usual_yield)(void);
 static __thread int keeps; /* a finaliser may start a domain in the midst of a start */
 
@@ -140,9 +140,10 @@ value muster_domain_must_stay(value unit) {
 
    Without this the memory of a program whose fibers end on other domains than they began on grows
    without bound before OCaml 5.5, by 0.5 to 8 kB each (ocaml/ocaml 14940 mends that). A domain
-   keeps such stacks in five lists without a bound, which are lost when it ends. All but [keep] of each list are freed here, as the runtime frees a stack of no size class. Only
-   a thread with the domain's lock touches the lists: the caller, which does not poll meanwhile,
-   and at other times the backup thread. Only for releases whose sources were compared. */
+   keeps such stacks in five lists without a bound, which are lost when it ends. All but [keep] of
+   each list are freed here, as the runtime frees a stack of no size class. Only a thread with the
+   domain's lock touches the lists: the caller, which does not poll meanwhile, and at other times the
+   backup thread. Only for releases whose sources were compared. */
 value muster_free_stacks(value keep) {
 #if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401
   if (sizeof OCAML_VERSION_STRING != sizeof "5.4.1") return Val_unit;

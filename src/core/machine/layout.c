@@ -18,7 +18,7 @@ value muster_code_of(value closure) {
 
    It begins as a block that the collector does not look into, and becomes an array when all of it
    holds something. Meanwhile its maker alone refers to it as a value, so no other domain writes the
-   header that is changed in the end. The block is too large for the minor heap, and does not move. */
+   header that is changed in the end. It is too large for the minor heap, and does not move. */
 
 /* The runtimes whose sources say so. In others it is an array from the beginning. */
 #define IS_KNOWN (OCAML_VERSION_MAJOR == 5 && OCAML_VERSION_MINOR <= 5)

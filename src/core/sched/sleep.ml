@@ -10,10 +10,10 @@
    worker takes a task and more are left, it wakes the next one. So a burst of tasks wakes workers
    one after the other, and a single task wakes one.
 
-   Nothing is lost between the two rules. The last worker to stop searching looks at all deques
-   after it has taken itself off the count, and wakes a sleeper for a task that it finds: a publisher
-   that still saw it searching published before that. It does so whatever it stops for. A worker that
-   was woken for a task and has no time for it wakes another ([pass_on]).
+   Nothing is lost between the two rules. The last worker to stop searching, for whatever reason,
+   looks at all deques after it has taken itself off the count, and wakes a sleeper for a task that
+   it finds: a publisher that still saw it searching published before that. A worker that was woken
+   for a task and has no time for it wakes another ([pass_on]).
 
    If nobody sleeps, the publisher asks for one more resident where fewer are there than the load
    controller allows. If the controller allows fewer than the pool's tasks may count on, the

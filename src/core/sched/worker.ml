@@ -18,8 +18,8 @@ let pause (w : P.t) ~found =
 (* {2 Strays: asynchronous exceptions that strike where nobody can raise them}
 
    A stray waits in its pool's list until a caller takes it: [thread], or any if that is 0. A thread
-   that waits outside looks into the list of [P.nobody]'s pool; one of the first domain into those of
-   pools without a caller, too: another domain's may have blocked the signal. *)
+   that waits outside looks into the list of [P.nobody]'s pool; one of the first domain into those
+   of pools without a caller, too: another domain's may have blocked the signal. *)
 
 let keep_stray (pool : P.pool) ~thread exn =
   P.change pool.strays (fun strays -> (thread, exn) :: List.remove_assoc thread strays)
