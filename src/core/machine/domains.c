@@ -142,8 +142,8 @@ value muster_domain_must_stay(value unit) {
    without bound before OCaml 5.5, by 0.5 to 8 kB each (ocaml/ocaml 14940 mends that). A domain
    keeps such stacks in five lists without a bound, which are lost when it ends. All but [keep] of
    each list are freed here, as the runtime frees a stack of no size class. Only a thread with the
-   domain's lock touches the lists: the caller, which does not poll meanwhile, and at other times the
-   backup thread. Only for releases whose sources were compared. */
+   domain's lock touches the lists: the caller, which does not poll meanwhile, or the backup thread.
+   Only for releases whose sources were compared. */
 value muster_free_stacks(value keep) {
 #if OCAML_VERSION >= 50300 && OCAML_VERSION <= 50401
   if (sizeof OCAML_VERSION_STRING != sizeof "5.4.1") return Val_unit;
