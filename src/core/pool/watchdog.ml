@@ -17,7 +17,6 @@
 
    The watchdog then calls one more resident, be it a dismissed one, for a while ([Sleep.need]).
    If no resident can come, a thread of its own enters the pool as a caller and does what it finds.
-
    Where a task waits and no caller helps, the watchdog asks for a resident in a caller's stead.
 
    The watchdog's thread belongs to the program's first domain, so no further domain takes part in

@@ -66,8 +66,7 @@ let serves_inbox (w : P.t) =
   (not (stands_back w))
   || (w.resident && (Atomic.get w.pool.residents = 1 || Machine.domain_must_stay ()))
 
-(* A caller's wait may be over in a moment, and a task from outside last: so it looks for others for
-   a while first (Worker), unless no resident is there. *)
+(* A caller's wait may be over in a moment: so it looks for others first, if a resident is there. *)
 let is_patient (w : P.t) = not (w.resident || Atomic.get w.pool.residents = 0)
 let from_inbox w = if serves_inbox w then take_from_inbox w else none
 

@@ -22,7 +22,7 @@
    resident that stands in for it.
 
    A sender wakes a resident, else a caller. A dismissed resident sleeps aside, where
-   [Parking.wake_one] does not find it; the only one serves the inbox all the same.
+   [Parking.wake_one] does not find it; the only one serves the inbox.
 
    No task is overlooked. A publisher first writes the task (Deque.push, Inbox.push), then reads the
    counts of sleepers ([sleepers]) and residents ([residents], [allowed]) and whether the watchdog

@@ -3,7 +3,6 @@
 
 module P = Place
 
-(* Whether it stands back. *)
 let settle (w : P.t) =
   Load.look_if_due w;
   if w.resident then Load.settle_heap w;
