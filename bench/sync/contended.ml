@@ -1,5 +1,5 @@
 (* Locks that everybody wants: tasks that lock, work a little, unlock, and work a little elsewhere.
-   A semaphore of one permit is a lock that is always handed over. *)
+   Rows of turns.ml are those with a bar. *)
 
 type lock = { name : string; protect : (unit -> unit) -> unit }
 
@@ -9,7 +9,7 @@ let mutex () =
 
 let semaphore () =
   let s = Muster.Semaphore.make 1 in
-  { name = "handed over"; protect = (fun f -> Muster.Semaphore.with_permit s f) }
+  { name = "Semaphore of 1"; protect = (fun f -> Muster.Semaphore.with_permit s f) }
 
 let stdlib () =
   let m = Stdlib.Mutex.create () in

@@ -38,10 +38,18 @@ let contended ~repeat ~calls =
   print "everybody wants it: time of one turn (times the stdlib's)" ("" :: Contended.names)
     (List.map (Contended.row ~repeat ~calls) Contended.shapes)
 
+let turns ~repeat ~turns =
+  let show domains =
+    let title = Printf.sprintf "turns at a lock that all want, %d domains: time of one" domains in
+    print title Turns.header (Turns.rows ~repeat ~turns ~domains)
+  in
+  List.iter show [ 1; 2; 4; 8 ]
+
 let bench repeat quick =
   let calls = if quick then 2_000 else 300_000 in
   let passed = uncontended ~repeat ~calls in
   contended ~repeat:(max 1 (repeat / 2)) ~calls:(calls / 10);
+  turns ~repeat:(max 1 (repeat / 5)) ~turns:(if quick then 2_000 else 100_000);
   if passed || quick then 0 else 1
 
 let repeat =
