@@ -27,6 +27,9 @@ let small =
     ("subprocesses", [ "--size=9" ]);
     ("subprocesses", [ "--size=3"; "--limit=1" ]);
     ("philosophers", [ "--size=5_000" ]);
+    ("cram", [ "--size=4" ]);
+    ("pricer", [ "--size=3_200" ]);
+    ("pricer", [ "--size=3_200"; "--seed=7" ]);
   ]
 
 let wrong () =

@@ -18,6 +18,8 @@ let all =
     Ordered.example;
     Subprocesses.example;
     Philosophers.example;
+    Cram.example;
+    Pricer.example;
   ]
 
 let find wanted =

@@ -52,6 +52,7 @@ module Barrier = Barrier
 module Latch = Latch
 module Rwlock = Rwlock
 module Lazy = Lazy
+module Table = Table
 
 (* By the names that programs have for them. *)
 let name_of = function
@@ -68,6 +69,7 @@ let parallel_for_range = Muster_loop.Parts.parallel_for_range
 let parallel_reduce_range = Muster_loop.Parts.parallel_reduce_range
 let parallel_scan = Muster_collections.Array.scan
 let parallel_find = Muster_loop.Loop.parallel_find
+let random_state ~seed i = Random.State.make [| seed; i |]
 
 module Array = Muster_collections.Array
 module Floatarray = Muster_collections.Floatarray

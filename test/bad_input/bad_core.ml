@@ -108,7 +108,7 @@ let ranges =
     fine "parallel_scan (+) [||]" [||] (fun () -> Muster.parallel_scan ( + ) [||]);
   ]
 
-let loops = { title = "Muster"; rows = grains @ ranges; harmless = [ "both" ] }
+let loops = { title = "Muster"; rows = grains @ ranges; harmless = [ "both"; "random_state" ] }
 
 (* {2 Tasks} *)
 

@@ -295,4 +295,45 @@ let lazies =
     harmless = [ "Lazy.from_fun"; "Lazy.from_val"; "Lazy.map"; "Lazy.map_val" ];
   }
 
-let tables = [ chan; mutexes; conditions; semaphores; barriers; latches; rwlocks; lazies ]
+(* {2 Tables} *)
+
+let tables_of_tasks =
+  let same fn = Printf.sprintf "Table.%s: the function of a key asks for the same key" fn in
+  let within fn call =
+    let f t = Table.find_or_add t 1 (fun key -> call t; key) in
+    invalid
+      (Printf.sprintf "Table.%s key, in the function of key" fn)
+      (fun () -> ignore (f (Table.create ())))
+      (same fn)
+  in
+  let memo key = Table.memo (fun f n -> f (1 - n)) key in
+  let function_as_key () =
+    let t = Table.create ~hash:(fun _ -> 0) () in
+    Table.replace t (fun x -> x + 1) 1;
+    ignore (Table.find_opt t (fun x -> x + 2))
+  in
+  let odd_hash () =
+    let t = Table.create ~hash:(fun _ -> min_int) () in
+    Table.replace t 1 2;
+    Table.find_opt t 1
+  in
+  {
+    title = "Table";
+    rows =
+      [
+        within "find_or_add" (fun t -> ignore (Table.find_or_add t 1 Fun.id));
+        within "update" (fun t -> Table.update t 1 Fun.id);
+        within "replace" (fun t -> Table.replace t 1 1);
+        within "remove" (fun t -> Table.remove t 1);
+        invalid "Table.memo f, of a cycle" (fun () -> ignore (memo 0)) (same "find_or_add");
+        raises "Table.find_opt t f, of functions as keys" function_as_key
+          (Invalid_argument "compare: functional value");
+        fine "Table.create ~hash:(fun _ -> min_int)" (Some 2) odd_hash;
+      ];
+    harmless = [ "Table.mem"; "Table.length"; "Table.iter"; "Table.fold" ];
+  }
+
+let tables =
+  [
+    chan; mutexes; conditions; semaphores; barriers; latches; rwlocks; lazies; tables_of_tasks;
+  ] [@@ocamlformat "disable"]

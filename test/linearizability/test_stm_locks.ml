@@ -1,4 +1,4 @@
-(* Locks and other ways to wait against their models. *)
+(* Locks, other ways to wait and the shared table against their models. *)
 
 let cases (name, (module Model : Program.Spec)) =
   let module Checked = Check.Make (Model) in
@@ -14,4 +14,5 @@ let () =
          ("lazy", (module Lazy_model));
          ("rwlock", (module Rwlock_model));
          ("condition", (module Condition_model));
+         ("table", (module Table_model));
        ])

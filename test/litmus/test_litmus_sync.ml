@@ -1,4 +1,4 @@
-(* Locks, latches and the like: what each of their statements about order says is visible. As in
+(* Locks, latches, tables and the like: what each of their statements about order says is visible. As in
    test_litmus.ml, the accesses in question are plain, and message passing (MP) and store buffering
    (SB) mean the same. *)
 
@@ -295,6 +295,110 @@ let force_raises () =
 let mapped it = Lazy.force (Lazy.map Fun.id it)
 let map_val it = Lazy.force (Lazy.map_val Fun.id it)
 
+(* {2 Tables} *)
+
+let fresh table _ = table := Table.create ()
+
+(* All see what the function did for whoever called it, also by [look]. *)
+let added ~look () =
+  let table = ref (Table.create ()) in
+  let add round =
+    let compute _ =
+      data := round;
+      ref round
+    in
+    check "added, so computed" (!(Table.find_or_add !table 1 compute) = round && !data = round)
+  in
+  let see round =
+    let seen = ref (look !table) in
+    relax_until (fun () ->
+        seen := look !table;
+        Option.is_some !seen);
+    check "seen, so computed" (!(Option.get !seen) = round && !data = round)
+  in
+  race 5_000 ~before:(fresh table) [ add; add; see ]
+
+let look_by_iter t =
+  let seen = ref None in
+  Table.iter (fun _ v -> seen := Some v) t;
+  !seen
+
+let look_by_mem t = if Table.mem t 1 then Table.find_opt t 1 else None
+
+(* Each update sees what the one before has done. *)
+let updated () =
+  let table = ref (Table.create ()) and count = ref 0 in
+  let step round =
+    let add n =
+      incr count;
+      Some (round + Option.value n ~default:0)
+    in
+    Table.update !table 1 add
+  in
+  let before round =
+    count := 0;
+    fresh table round
+  in
+  let after _ = check "none lost" (!count = 3) in
+  race 3_000 ~before ~after [ step; step; step ]
+
+(* What comes before a [replace] or a [remove] is seen by the function that gets its value. *)
+let put ~put ~is_there () =
+  let table = ref (Table.create ()) in
+  let start round =
+    fresh table round;
+    Table.replace !table 1 0
+  in
+  let change round =
+    data := round;
+    put !table
+  in
+  let wait round =
+    let there = ref false in
+    relax_until (fun () ->
+        Table.update !table 1 (fun v ->
+            there := is_there v;
+            v);
+        !there);
+    check "put, so written" (!data = round)
+  in
+  race 3_000 ~before:start [ change; wait ]
+
+let replaced = put ~put:(fun t -> Table.replace t 1 7) ~is_there:(fun v -> v = Some 7)
+let removed = put ~put:(fun t -> Table.remove t 1) ~is_there:Option.is_none
+
+(* Of two waiters one sees what the function did that raised. *)
+let add_raises () =
+  let table = ref (Table.create ()) and first = Atomic.make true in
+  let before round =
+    Atomic.set first true;
+    fresh table round
+  in
+  let add round =
+    let compute _ =
+      if Atomic.exchange first false then begin
+        data := round;
+        raise Exit
+      end;
+      check "after the one that raised" (!data = round);
+      0
+    in
+    match Table.find_or_add !table 1 compute with 0 -> () | _ -> check "0" false | exception Exit -> ()
+  in
+  race 3_000 ~before [ add; add ]
+
+let memo () =
+  let f = ref Fun.id in
+  let before round =
+    let compute _ _ =
+      data := round;
+      round
+    in
+    f := Table.memo compute
+  in
+  let call round = check "called, so computed" (!f 1 = round && !data = round) in
+  race 3_000 ~before [ call; call; call ]
+
 (* {2 Store buffering}: of two who each do something and then look, one sees the other's. *)
 
 let looks ~fresh ~act ~look () =
@@ -317,6 +421,12 @@ let latch_sb =
 
 let semaphore_sb =
   looks ~fresh:(fun () -> Semaphore.make 0) ~act:Semaphore.release ~look:Semaphore.try_acquire
+
+let table_sb =
+  looks
+    ~fresh:(fun () -> Table.create ())
+    ~act:(fun t -> ignore (Table.find_or_add t 1 Fun.id))
+    ~look:(fun t -> Table.mem t 1)
 
 let lazy_sb = looks ~fresh:(fun () -> Lazy.from_fun ignore) ~act:Lazy.force ~look:Lazy.is_val
 
@@ -361,4 +471,14 @@ let () =
       case "lazy: MP, is_val" is_val;
       case "lazy: MP, raises" force_raises;
       case "lazy: SB" lazy_sb;
+      case "table: MP, find_or_add and find_opt"
+        (added ~look:(fun t -> Table.find_opt t 1));
+      case "table: MP, mem" (added ~look:look_by_mem);
+      case "table: MP, iter" (added ~look:look_by_iter);
+      case "table: MP, raises" add_raises;
+      case "table: updates" updated;
+      case "table: MP, replace" replaced;
+      case "table: MP, remove" removed;
+      case "table: MP, memo" memo;
+      case "table: SB" table_sb;
     ]

@@ -23,6 +23,7 @@ let quick =
     ("lazy", Model_lazy.quick);
     ("condition", Model_condition.quick);
     ("rwlock", Model_rwlock.quick);
+    ("table", Model_table.quick);
   ]
 
 let full =
@@ -42,4 +43,5 @@ let full =
     ("lazy", Model_lazy.quick @ Model_lazy.slow);
     ("condition", Model_condition.quick @ Model_condition.slow);
     ("rwlock", Model_rwlock.quick @ Model_rwlock.slow);
+    ("table", Model_table.quick @ Model_table.slow);
   ]

@@ -162,7 +162,7 @@ let against_drawing =
 
 (* What users read: the interfaces that muster.mli names, and three more. *)
 let interfaces =
-  let sync = [ "chan"; "mutex"; "condition"; "semaphore"; "barrier"; "latch"; "rwlock"; "lazy" ] in
+  let sync = [ "chan"; "mutex"; "condition"; "semaphore"; "barrier"; "latch"; "rwlock"; "lazy"; "table" ] in
   let arrays = [ "array"; "floatarray"; "bigarray"; "bigvector"; "bytes"; "string" ] in
   let collections = arrays @ [ "list"; "seq" ] in
   let at folder name = Printf.sprintf "src/%s/%s.mli" folder name in
@@ -238,7 +238,7 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 17_963 15_500 (lines_of code);
+    limit "lines of src" 18_418 15_500 (lines_of code);
     limit "lines of src/core" 8_390 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
     limit "fields of a worker's records" 45 45 (fields_of worker_records);

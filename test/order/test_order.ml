@@ -80,7 +80,8 @@ let each_states () =
          "protect_read";
          "protect_write";
        ]);
-  each_value "Lazy" Texts.lazy_ (vals [ "from_fun"; "from_val"; "map"; "map_val" ])
+  each_value "Lazy" Texts.lazy_ (vals [ "from_fun"; "from_val"; "map"; "map_val" ]);
+  each_value "Table" Texts.table (vals [ "create" ])
 
 (* {2 The table} *)
 

@@ -1,4 +1,4 @@
-(* Locks, conditions, semaphores, barriers, latches and lazy values: what they guard is plain. They
+(* Locks, conditions, semaphores, barriers, latches, lazy values and tables: what they guard is plain. They
    are held by domains outside all pools and by tasks that wait with them, and some that wait are
    cancelled. *)
 
@@ -316,6 +316,32 @@ let lazy_raises () =
   in
   race 2_000 ~before [ force; force; force ]
 
+(* {2 Table} *)
+
+let table = ref (Table.create ())
+let fresh_table _ = table := Table.create ()
+
+(* Each party has keys of its own, too, so that shards grow beside lookups. *)
+let table_grows () =
+  let add me _ =
+    for i = 0 to 99 do
+      let value = Table.find_or_add !table i ref in
+      check "shared" (!value = i);
+      Table.replace !table ((100 * me) + i) (ref i);
+      check "seen" (!(Option.get (Table.find_opt !table ((100 * me) + i))) = i)
+    done
+  in
+  let after _ = check "all there" (Table.length !table = 400) in
+  race 300 ~before:fresh_table ~after [ add 1; add 2; add 3 ]
+
+(* The functions of one key run one after the other. *)
+let table_updated wait =
+  Table.update !table 1 (fun n ->
+      let now = !count in
+      wait ();
+      count := now + 1;
+      n)
+
 let () =
   let none = ignore in
   main
@@ -345,4 +371,7 @@ let () =
       case "lazy: domains" forced;
       case "lazy: cancelled" lazy_cancelled;
       case "lazy: raises" lazy_raises;
+      case "table: grows" table_grows;
+      case "table: updates" (steps 1_500 (fun () -> table_updated none));
+      case "table: tasks" (tasks 400 table_updated);
     ]
