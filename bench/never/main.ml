@@ -110,6 +110,7 @@ let children =
   let run_job job how seconds = Job.run job how ~seconds in
   let tiny caller iterations rounds = Loops.tiny caller ~iterations ~rounds in
   let sweep body microseconds rounds = Loops.sweep body ~microseconds ~rounds in
+  let wait wait rounds = Waits.run wait ~rounds in
   let idle seconds = Idle.cpu_of_pool ~seconds in
   let await seconds = Idle.cpu_of_await ~seconds in
   let region after times = Idle.first_region ~after ~times in
@@ -118,6 +119,7 @@ let children =
     child "job" Term.(const run_job $ word 0 jobs $ word 1 how $ word 2 Arg.float);
     child "tiny" Term.(const tiny $ word 0 (Arg.enum Loops.callers) $ word 1 int $ word 2 int);
     child "sweep" Term.(const sweep $ word 0 (Arg.enum Loops.bodies) $ word 1 int $ word 2 int);
+    child "wait" Term.(const wait $ word 0 (Arg.enum Waits.waits) $ word 1 int);
     child "phase" Term.(const Idle.phase $ word 0 (Arg.enum Phase.all));
     child "idle-cpu" Term.(const idle $ word 0 Arg.float);
     child "await-cpu" Term.(const await $ word 0 Arg.float);

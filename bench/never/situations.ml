@@ -196,6 +196,22 @@ let sweep =
     rows = (fun options -> product (rows options) Loops.bodies [ 1; 2; 5; 10; 20; 50; 100 ]);
   }
 
+(* ---- All CPUs ---- *)
+
+(* On two CPUs half of the sequential time is possible. *)
+let all_cpus =
+  let situation = "all-cpus" in
+  let least = 1. /. float_of_int (Int.min 2 (Muster.Cpu.available ())) in
+  let rows options (wait, _) =
+    loops options ~situation ~program:wait ~detail:"" [ "wait"; wait ] (fun subject against ->
+        (Row.Ratio { subject; against }, At_most (1.1 *. least)))
+  in
+  {
+    name = situation;
+    doc = "tasks beside a main program that waits in some way";
+    rows = (fun options -> List.concat_map (rows options) Waits.waits);
+  }
+
 (* ---- What an idle pool costs ---- *)
 
 let after_parallel =
@@ -279,6 +295,7 @@ let all =
     changing;
     tiny;
     sweep;
+    all_cpus;
     after_parallel;
     idle_cpu;
     await_cpu;
