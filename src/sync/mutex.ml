@@ -41,12 +41,12 @@ let unlock t = unlock_of "unlock" t
 
 (* {2 Lock} *)
 
-let try_as t me = Permits.try_take t 1 ~me
+let try_as t me = replace t unlocked (held me) || Permits.try_take t 1 ~me
 
 let[@inline never] contend fn t me =
   if (Atomic.get t).Permits.holder = me then
     invalid_arg (misuse fn "already locked by this task or thread");
-  if not (try_as t me) then Permits.wait_and_take t 1 ~me ~wait:Waiter.wait
+  if not (Permits.try_take t 1 ~me) then Permits.wait_and_take t 1 ~me ~wait:Waiter.wait
 
 let[@inline] lock_of fn t =
   let me = Fiber.number () in
