@@ -43,9 +43,12 @@ let cases n =
     case "iter, 20 ns" "List.iter" note
       (fun () -> Parallel.iter (fun x -> ignore (body x)) l)
       (fun () -> List.iter (fun x -> ignore (body x)) l);
-    case "fold" "fold_left" Case.Note
+    case "fold" "fold_left" (Case.Slower 1.1)
       (fun () -> Parallel.fold plus 0 l)
       (fun () -> List.fold_left plus 0 l);
+    Case.make "seq, fold" n ~against:"fold_left" (Case.Slower 1.1)
+      ~ours:(fun () -> Muster.Seq.fold plus 0 (Seq.init n Fun.id))
+      ~theirs:(fun () -> Seq.fold_left plus 0 (Seq.init n Fun.id));
     case "for_all" "List.for_all" note
       (fun () -> Parallel.for_all is_natural l)
       (fun () -> List.for_all is_natural l);

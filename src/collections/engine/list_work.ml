@@ -244,29 +244,32 @@ let mem y l = Option.is_some (search (Machine.code_of seek_equal) seek_equal y l
 
 (* {2 Reductions} *)
 
-(* A leaf is folded as the stdlib folds a list: [acc] is its value so far, and [more] elements
-   belong to it. *)
+(* Three elements a turn: [acc] is a leaf's value so far, and [more] elements belong to it. *)
 let rec leaf op acc l more =
-  match l with x :: l when more > 0 -> leaf op (op acc x) l (more - 1) | l -> (acc, l)
-
-let rec leaves op p nodes at l n =
   match l with
-  | x :: l when n > 0 ->
-    let value, l = leaf op x l (Tally.run - 1) in
-    nodes := Tally.push op at 0 value !nodes;
-    leaves op p nodes (at + 1) l (n - Tally.run)
-  | l -> ( match ended p l n with 0 -> () | n -> leaves op p nodes at l n)
+  | x1 :: x2 :: x3 :: l when more >= 3 -> leaf op (op (op (op acc x1) x2) x3) l (more - 3)
+  | x :: l when more > 0 -> leaf op (op acc x) l (more - 1)
+  | l -> (acc, l)
 
 (* A piece that fails keeps its nodes: a combination left of it may be the first that fails. *)
 let tally op events (p : _ Walk.piece) =
-  let nodes = ref Tally.none in
-  match leaves op p nodes (p.start / Tally.run) p.rest p.left with
-  | () -> !nodes
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    Leftmost.note events p.start (Walk.Failed failure);
-    Walk.reach p [] 0;
-    Tally.failed failure !nodes
+  let add nodes at x l =
+    let value, l = leaf op x l (Tally.run - 1) in
+    (Tally.push op at 0 value nodes, l)
+  in
+  let rec go nodes at l n =
+    match l with
+    | x :: l when n > 0 -> (
+      match add nodes at x l with
+      | nodes, l -> go nodes (at + 1) l (n - Tally.run)
+      | exception exn ->
+        let failure = Outcome.caught exn in
+        Leftmost.note events p.start (Walk.Failed failure);
+        Walk.reach p [] 0;
+        Tally.failed failure nodes)
+    | l -> ( match ended p l n with 0 -> nodes | n -> go nodes at l n)
+  in
+  go Tally.none (p.start / Tally.run) p.rest p.left
 
 let tallies first code op events l =
   let work p = tally op events p in
