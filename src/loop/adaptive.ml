@@ -26,7 +26,9 @@ let[@inline never] falls_quiet () =
     Place.is_quiet ()
   end
 
-let[@inline] begins_quietly () = Place.is_quiet () || falls_quiet ()
+let begins_quietly code =
+  (Place.is_quiet () || falls_quiet ())
+  && Site.estimate (Site.cost code) Tuning.quiet_chunk < Tuning.min_shared
 
 (* Both branches of a fork look at this first, and then whether the deque has an entry. *)
 let is_saturated () =

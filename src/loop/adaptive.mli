@@ -20,8 +20,9 @@ val length : int -> int -> int
     look at that word ([Place.is_quiet]) and at no clock, as a fork does. So a loop below a loop
     that was handed out costs what its plain twin costs. *)
 
-val begins_quietly : unit -> bool
-(** For a loop that begins. A checkpoint, if this worker has offered something. *)
+val begins_quietly : int -> bool
+(** For a loop that begins: not if its iterations, by their code, are remembered as dear. A
+    checkpoint, if this worker has offered something. *)
 
 (** {2 Decisions} *)
 

@@ -44,7 +44,7 @@ let sweep_measured ?grain ~tried code lo hi body =
     if finished < n then shared ?grain code (lo + finished) hi body else !found
 
 let sweep ?grain ?(tried = max_int) code lo hi body =
-  if not (Adaptive.begins_quietly ()) then sweep_measured ?grain ~tried code lo hi body
+  if not (Adaptive.begins_quietly code) then sweep_measured ?grain ~tried code lo hi body
   else
     match quietly body lo (up_to Tuning.max_unmeasured lo hi) with
     | None, last when last < hi -> sweep_measured ?grain ~tried code (last + 1) hi body

@@ -219,6 +219,7 @@ let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   if start > finish then init
   else
     let per_leaf, last = cut ?grain start finish in
-    if per_leaf = 1 && last < Tuning.max_unmeasured && Adaptive.begins_quietly () then
+    let is_few = per_leaf = 1 && last < Tuning.max_unmeasured in
+    if is_few && Adaptive.begins_quietly (Machine.code_of f) then
       quietly start last combine f (f start) (height last 0 - 1)
     else run (job_of ~per_leaf ~last start finish combine f)

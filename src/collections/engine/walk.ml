@@ -226,7 +226,7 @@ let is_shared_at_once job from =
      && Adaptive.is_shared_at_once job.code ~n:(count_up_to (few + 1) job.source from)
 
 let run first job from =
-  if Adaptive.begins_quietly () then
+  if Adaptive.begins_quietly job.code then
     in_place job from first (whole job.unit Tuning.quiet_chunk) (more_quietly job)
   else if is_shared_at_once job from then shared job from first
   else in_place job from first job.unit (trial job)
