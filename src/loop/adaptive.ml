@@ -111,7 +111,6 @@ let pays_after t ~took ~iterations =
     false
   end
 
-(* Chunks that took so little are never worth it, which most are. *)
 let pays t k =
   let now = Machine.ticks () in
   let iterations = k - t.seen and took = Int.max 0 (now - t.at - Site.clock) in

@@ -21,8 +21,7 @@ val length : int -> int -> int
     that was handed out costs what its plain twin costs. *)
 
 val begins_quietly : int -> bool
-(** For a loop that begins: not if its iterations, by their code, are remembered as dear. A
-    checkpoint, if this worker has offered something. *)
+(** By the code of iterations that are not remembered as dear. It may be a checkpoint. *)
 
 (** {2 Decisions} *)
 

@@ -252,7 +252,7 @@ let shares_what_has_become_long ?(cheap = 0) what ~alone ~iterations loop =
   let rec is_shared_within tries =
     tries > 0 && (is_shared_now () || is_shared_within (tries - 1))
   in
-  check_bool (what ^ " is shared at once") true (is_shared_within (if flipped then 20 else 1))
+  check_bool (what ^ " is shared at once") true (is_shared_within (if flipped then 20 else 3))
 
 let shares_a_long_second_half what loop =
   let half = 50 in

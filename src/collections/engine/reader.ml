@@ -70,7 +70,6 @@ let rec in_place_from c trial s start k n =
       in_place_from c trial s start (k + n) (Walk.whole c.unit (Adaptive.next trial))
     end
 
-(* Nobody counts how many elements there are. *)
 let rec in_place c s start =
   match in_place_from c (Adaptive.start c.code ~n:max_int) s start 0 c.unit with
   | None -> ()

@@ -198,7 +198,6 @@ let more_in_place job trial p =
       give p (whole job.unit (Adaptive.next trial))
     end
 
-(* Nobody counts how many elements there are. *)
 let trial ?seen job = more_in_place job (Adaptive.start ?seen job.code ~n:max_int)
 
 let more_quietly job p =
