@@ -151,8 +151,9 @@ let await t promise =
     let w = Place.current () in
     if not (may_run_here t w home) then Task.await promise
     else begin
-      Muster_core.Publish.leave_entry w;
-      match Promise.run promise with
+      let state = Promise.run promise in
+      Muster_core.Deque.retire (Fiber.place_after w).deque (Promise.any promise);
+      match state with
       | Ready _ | Running _ -> Task.await promise
       | (Returned _ | Raised _) as state -> Promise.value state
     end)

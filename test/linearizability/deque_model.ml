@@ -71,9 +71,11 @@ struct
   let init_state = { live = []; count = 0; settled = false }
   let most = 16
 
+  let is_live entry = not (Atomic.get entry.claimed)
+
   let init_sut () =
     let entry id = { id; claimed = Atomic.make false; stolen = Atomic.make false } in
-    let deque = Deque.create ~capacity:Kind.capacity (entry (-1)) in
+    let deque = Deque.create ~capacity:Kind.capacity ~is_live (entry (-1)) in
     { deque; entries = Array.init most entry; pushed = 0 }
 
   let cleanup _ = ()
@@ -126,7 +128,7 @@ struct
     | Sweep -> Res (unit, Deque.sweep d.deque)
     | Size -> Res (int, Deque.size d.deque)
     | Steal -> Res (option int, next_claimed steal d.deque)
-    | Oldest -> Res (int, (Deque.oldest_such (fun _ -> true) d.deque).id)
+    | Oldest -> Res (int, (Deque.oldest_such is_live d.deque).id)
     | Is_empty -> Res (bool, Deque.is_empty d.deque)
     | Settle -> Res (unit, ())
 

@@ -282,7 +282,8 @@ module Deque_roles = struct
   let shrink_cmd = QCheck.Shrink.nil
   let first = QCheck.Gen.(list_size (int_bound 4) gen_cmd)
   let entry value = { value; claimed = Atomic.make false }
-  let init () = Deque.create ~capacity:16 (entry (-1))
+  let is_live { claimed; _ } = not (Atomic.get claimed)
+  let init () = Deque.create ~capacity:16 ~is_live (entry (-1))
   let cleanup _ = ()
 
   let rec claim_next take d =

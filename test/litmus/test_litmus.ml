@@ -102,7 +102,7 @@ let parking_sb () =
 
 let parking_sb_deque () =
   let open Core.Deque in
-  let deque = create ~capacity:4 (-1) in
+  let deque = create ~capacity:4 ~is_live:(fun _ -> true) (-1) in
   publish_and_announce ~push:(push deque)
     ~is_empty:(fun () -> is_empty deque)
     ~pop:(fun () -> pop deque)
@@ -122,7 +122,7 @@ let through_inbox () =
 
 let through_deque () =
   let nothing = ref (-1) in
-  let deque = Core.Deque.create ~capacity:4 nothing and got = ref nothing in
+  let deque = Core.Deque.create ~capacity:4 ~is_live:(fun _ -> true) nothing and got = ref nothing in
   let push round =
     let entry = ref 0 in
     entry := round;

@@ -2,13 +2,13 @@
    history leads to. An entry may reach the owner and one thief, as a claim decides between
    them; it must reach somebody, and no two thieves. *)
 
-type op = Push | Pop | Drop | Sweep | Steal
+type op = Push | Pop | Drop | Retire | Steal
 
 let letter = function
   | Push -> "u"
   | Pop -> "o"
   | Drop -> "d"
-  | Sweep -> "w"
+  | Retire -> "r"
   | Steal -> "s"
 
 let spell ops = String.concat "" (List.map letter ops)
@@ -19,6 +19,7 @@ type t = {
   deque : int Deque.t;
   mutable pushed : int;
   mutable popped : int list;
+  mutable retired : int list;  (** run in place *)
   stolen : int list array;  (** by thief; the last one is history *)
 }
 
@@ -26,18 +27,29 @@ let steal t thief =
   let x = Deque.steal t.deque in
   if x <> nothing then t.stolen.(thief) <- x :: t.stolen.(thief)
 
+let is_left t x = not (List.mem x t.popped || List.mem x t.retired)
+
 let pop t =
   let x = Deque.pop t.deque in
-  if x <> nothing then t.popped <- x :: t.popped;
+  if x <> nothing && not (List.mem x t.retired) then t.popped <- x :: t.popped;
   x <> nothing
 
 (* A party that drops an entry has it in hand: see Fork.take_back. *)
 let drop t =
   let x = t.pushed - 1 in
-  if x >= 0 && not (List.mem x t.popped) then begin
+  if x >= 0 && is_left t x then begin
     Deque.drop t.deque x;
     t.popped <- x :: t.popped
   end
+
+(* Its oldest entry is run in place, as [await] does; then the owner looks for others. *)
+let retire t =
+  (match List.find_opt (is_left t) (List.init t.pushed Fun.id) with
+  | Some x ->
+    t.retired <- x :: t.retired;
+    Deque.retire t.deque x
+  | None -> ());
+  Deque.look t.deque
 
 let perform t = function
   | Push ->
@@ -45,12 +57,14 @@ let perform t = function
     Deque.push t.deque (t.pushed - 1)
   | Pop -> ignore (pop t)
   | Drop -> drop t
-  | Sweep -> Deque.sweep t.deque
+  | Retire -> retire t
   | Steal -> steal t (Array.length t.stolen - 1)
 
 let after ~capacity ~thieves history =
-  let deque = Deque.create ~capacity nothing in
-  let t = { deque; pushed = 0; popped = []; stolen = Array.make (thieves + 1) [] } in
+  let in_hand = ref (fun _ -> false) in
+  let deque = Deque.create ~capacity ~is_live:(fun x -> not (!in_hand x)) nothing in
+  let t = { deque; pushed = 0; popped = []; retired = []; stolen = Array.make (thieves + 1) [] } in
+  in_hand := (fun x -> not (is_left t x));
   List.iter (perform t) history;
   t
 
@@ -73,7 +87,7 @@ let shape_faults { deque; _ } =
       ("spare slots below 0", spare < 0);
       ("more than a round", not fits);
       ("an entry outside", fits && holds_outside deque);
-      ("a ring of another order", 1 lsl Deque.order (Atomic.get deque.ends) <> capacity);
+      ("another ring than the owner's", Atomic.get deque.slots != deque.own.ring);
       ("live entries hidden from thieves", Deque.size deque > 0 && Deque.is_empty deque);
     ]
 
@@ -83,7 +97,7 @@ let entry_faults t =
   let fault x =
     Model.faults
       [
-        (Printf.sprintf "entry %d lost" x, times x stolen + times x t.popped = 0);
+        (Printf.sprintf "entry %d lost" x, times x stolen + times x t.popped + times x t.retired = 0);
         (Printf.sprintf "entry %d stolen twice" x, times x stolen > 1);
         (Printf.sprintf "entry %d popped twice" x, times x t.popped > 1);
       ]
@@ -145,7 +159,7 @@ let histories ~capacity ~length =
   Atomic.apart (fun () -> List.filter is_new all)
 
 let models ~capacity ~history ~script ~thieves =
-  let scripts = Model.words [ Push; Pop; Drop; Sweep ] script in
+  let scripts = Model.words [ Push; Pop; Drop; Retire ] script in
   List.concat_map
     (fun history -> List.map (fun script -> model ~capacity ~history ~script ~thieves) scripts)
     (histories ~capacity ~length:history)

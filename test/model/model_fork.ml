@@ -44,7 +44,7 @@ let verdict t () =
 let model ~capacity ~forks ~thieves =
   let tasks = List.fold_left ( + ) 0 forks in
   let start () =
-    let deque = Deque.create ~capacity nothing in
+    let deque = Deque.create ~capacity ~is_live:Promise.is_ready nothing in
     let t = { deque; runs = Array.make tasks 0; joined = [] } in
     let fork_from task depth =
       fork t depth task;

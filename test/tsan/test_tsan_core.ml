@@ -11,6 +11,8 @@ type entry = { mutable payload : int; taken : bool Atomic.t }
 
 let nothing = { payload = -1; taken = Atomic.make true }
 let entry () = { payload = 0; taken = Atomic.make false }
+let is_live entry = not (Atomic.get entry.taken)
+let create ~capacity = Deque.create ~capacity ~is_live nothing
 
 let receive total entry =
   if entry != nothing && not (Atomic.exchange entry.taken true) then total := !total + entry.payload
@@ -20,10 +22,10 @@ let sum = Array.fold_left (fun n r -> n + !r) 0
 
 (* [width] entries a round: pushed by the owner, who then pops, and stolen by two. *)
 let deque_shares ~capacity ~width () =
-  let deque = ref (Deque.create ~capacity nothing) in
+  let deque = ref (create ~capacity) in
   let entries = ref [||] and got = counters 3 in
   let before _ =
-    deque := Deque.create ~capacity nothing;
+    deque := create ~capacity;
     entries := Array.init width (fun _ -> entry ());
     Array.iter (fun r -> r := 0) got
   in
@@ -54,7 +56,7 @@ let deque_shares ~capacity ~width () =
 
 (* Push over what was popped and may be stolen at the same moment. *)
 let deque_replaces () =
-  let deque = Deque.create ~capacity:4 nothing in
+  let deque = create ~capacity:4 in
   let got = counters 2 in
   let owner _ =
     for i = 1 to 4 do
@@ -74,7 +76,7 @@ let deque_replaces () =
   check "each entry once" (sum got = 10 * times 10_000)
 
 let deque_looked_at () =
-  let deque = Deque.create ~capacity:1 nothing in
+  let deque = create ~capacity:1 in
   let owner _ =
     Deque.push deque (entry ());
     Deque.push deque (entry ());

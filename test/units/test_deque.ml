@@ -6,9 +6,10 @@ open Muster_core
 
 (* {2 Every sequence}
 
-   The model: live entries, the oldest first. *)
+   The model: live entries, the oldest first. An entry whose task was run in place is dead; the deque
+   drops it at once only at its ends. *)
 
-type op = Push | Pop | Drop_newest | Drop_oldest | Sweep | Steal | Move_in
+type op = Push | Pop | Drop_newest | Drop_oldest | Sweep | Steal | Move_in | Retire of int
 type model = { live : int list; pushed : int }
 
 let nothing = -1
@@ -21,7 +22,22 @@ let pop m = if m.live = [] then (nothing, m) else (last m.live, take_newest m)
 let drop m x = if m.live <> [] && last m.live = x then take_newest m else m
 let steal m = match m.live with x :: live -> (x, { m with live }) | [] -> (nothing, m)
 
-let step deque m op =
+type sut = { deque : int Deque.t; dead : bool array }
+
+let rec next_live dead take deque =
+  let x = take deque in
+  if x <> nothing && dead.(x) then next_live dead take deque else x
+
+(* The nth oldest is run in place. *)
+let retire { deque; dead } m n =
+  match List.nth_opt m.live n with
+  | None -> m
+  | Some x ->
+    dead.(x) <- true;
+    Deque.retire deque x;
+    { m with live = List.filter (( <> ) x) m.live }
+
+let step ({ deque; dead } as sut) m op =
   let same what (expected, m) actual =
     check_int what expected actual;
     m
@@ -30,7 +46,7 @@ let step deque m op =
   | Push ->
     Deque.push deque m.pushed;
     push m
-  | Pop -> same "pop" (pop m) (Deque.pop deque)
+  | Pop -> same "pop" (pop m) (next_live dead Deque.pop deque)
   | Drop_newest ->
     Deque.drop deque (newest m);
     drop m (newest m)
@@ -40,26 +56,29 @@ let step deque m op =
   | Sweep ->
     Deque.sweep deque;
     m
-  | Steal -> same "steal" (steal m) (Deque.steal deque)
+  | Steal -> same "steal" (steal m) (next_live dead Deque.steal deque)
   | Move_in ->
     Deque.move_in deque;
     m
+  | Retire n -> retire sut m n
 
-let step_and_look deque m op =
-  let m = step deque m op in
-  check_int "size" (List.length m.live) (Deque.size deque);
-  check_bool "is_empty" (m.live = []) (Deque.is_empty deque);
+let step_and_look ({ deque; dead } as sut) m op =
+  let m = step sut m op in
+  let live = List.length m.live and size = Deque.size deque in
+  check_bool "size" true (if Array.mem true dead then size >= live else size = live);
+  check_bool "is_empty" (size = 0) (Deque.is_empty deque);
   check_int "oldest" (match m.live with x :: _ -> x | [] -> nothing)
-    (Deque.oldest_such (fun _ -> true) deque);
-  let is_odd x = x land 1 = 1 in
+    (Deque.oldest_such (fun x -> List.mem x m.live) deque);
+  let is_odd x = x land 1 = 1 && List.mem x m.live in
   let oldest_odd = Option.value (List.find_opt is_odd m.live) ~default:nothing in
   check_int "oldest of some kind" oldest_odd (Deque.oldest_such is_odd deque);
   m
 
 let follow ~capacity ops =
-  let deque = Deque.create ~capacity nothing in
+  let dead = Array.make (List.length ops) false in
+  let deque = Deque.create ~capacity ~is_live:(fun x -> not dead.(x)) nothing in
   let empty = { live = []; pushed = 0 } in
-  ignore (List.fold_left (step_and_look deque) empty ops)
+  ignore (List.fold_left (step_and_look { deque; dead }) empty ops)
 
 let every_sequence ~capacity () =
   let length = 7 in
@@ -73,8 +92,13 @@ let every_long_sequence ~capacity () = each_word [ Push; Pop; Steal ] ~length:11
 let every_sequence_with_moves ~capacity () =
   each_word [ Push; Pop; Steal; Move_in ] ~length:7 (follow ~capacity)
 
+let every_sequence_in_place ~capacity () =
+  each_word [ Push; Pop; Steal; Retire 0; Retire 1 ] ~length:8 (follow ~capacity)
+
+let always _ = true
+
 let grows_far () =
-  let deque = Deque.create ~capacity:1 nothing in
+  let deque = Deque.create ~capacity:1 ~is_live:always nothing in
   for i = 0 to 9_999 do
     Deque.push deque i
   done;
@@ -87,7 +111,7 @@ let grows_far () =
 
 let swept_entries_can_be_collected () =
   let nothing = ref 0 in
-  let deque = Deque.create ~capacity:4 nothing in
+  let deque = Deque.create ~capacity:4 ~is_live:always nothing in
   let kept = Weak.create 3 in
   let fill i =
     let entry = ref i in
@@ -102,6 +126,40 @@ let swept_entries_can_be_collected () =
   Gc.full_major ();
   List.iter (fun i -> check_bool "collected" false (Weak.check kept i)) [ 0; 1; 2 ];
   check_int "size" 0 (Deque.size deque)
+
+(* A burst, then a window of 4 below a task that nobody awaits: in both orders. *)
+let keeps_little () =
+  let with_order next =
+    let dead = Array.make 60_000 false in
+    let deque = Deque.create ~capacity:8 ~is_live:(fun x -> not dead.(x)) nothing in
+    let pushed = ref 0 and window = ref [] in
+    let push () =
+      Deque.push deque !pushed;
+      window := !window @ [ !pushed ];
+      incr pushed
+    in
+    let retire () =
+      let x = next !window in
+      dead.(x) <- true;
+      Deque.retire deque x;
+      window := List.filter (( <> ) x) !window
+    in
+    for _ = 1 to 1_000 do
+      push ()
+    done;
+    while !window <> [] do
+      retire ()
+    done;
+    Deque.push deque !pushed;
+    incr pushed;
+    while !pushed < 60_000 do
+      push ();
+      if List.length !window > 4 then retire ()
+    done;
+    check_bool "few entries" true (Deque.size deque <= 64);
+    check_bool "a narrow ring" true (Deque.room deque <= 64)
+  in
+  List.iter with_order [ List.hd; last ]
 
 (* {2 Interrupted}
 
@@ -121,6 +179,7 @@ let handle t = function
   | Drop_newest | Drop_oldest -> ()
   | Sweep -> Deque.sweep t.grown
   | Move_in -> Deque.move_in t.grown
+  | Retire _ -> ()
 
 (* Calls [f] at the [n]th allocation of [work]; whether there were so many. *)
 let at_allocation n f work =
@@ -142,7 +201,7 @@ let at_allocation n f work =
 let interrupted ~capacity () =
   let run ops =
     let rec at n =
-      let t = { grown = Deque.create ~capacity nothing; next = 0; got = [] } in
+      let t = { grown = Deque.create ~capacity ~is_live:always nothing; next = 0; got = [] } in
       for _ = 1 to capacity do
         handle t Push
       done;
@@ -204,7 +263,8 @@ let thief { deque; over; _ } =
 
 let fight random ~capacity ~limit _ =
   let entries = Array.init (1 + Random.State.int random 40) (fun _ -> entry ()) in
-  let deque = Deque.create ~capacity none in
+  let is_live x = not (Atomic.get x.claimed) in
+  let deque = Deque.create ~capacity ~is_live none in
   let state = { deque; entries; over = Atomic.make false } in
   { state; left = owner random ~limit; right = thief }
 
@@ -232,11 +292,14 @@ let () =
         @ per_capacity "every sequence of 11 pushes and takes" (fun n ->
               every_long_sequence ~capacity:n)
         @ per_capacity "every sequence with moves to a larger ring" (fun n ->
-              every_sequence_with_moves ~capacity:n) );
+              every_sequence_with_moves ~capacity:n)
+        @ per_capacity "every sequence with tasks run in place" (fun n ->
+              every_sequence_in_place ~capacity:n) );
       ( "limits",
         [
           case "a deque grows to 10,000 entries" grows_far;
           case "swept entries can be collected" swept_entries_can_be_collected;
+          case "a deque keeps few stale entries, and a narrow ring" keeps_little;
         ] );
       ( "interrupted as it grows",
         per_capacity "a growth is interrupted by 4 operations" (fun n -> interrupted ~capacity:n) );

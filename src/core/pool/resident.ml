@@ -97,7 +97,6 @@ let rec lock_mailbox (w : P.t) =
 let prepare_to_leave (w : P.t) =
   lock_mailbox w;
   note_leave w;
-  Deque.sweep w.deque;
   P.publish_counts w
 
 (* Once: nothing here allocates or polls. Thread identities are used again, so the slot is free

@@ -3,9 +3,11 @@
 
 type 'a t
 
-val create : capacity:int -> 'a -> 'a t
-(** [create ~capacity empty] begins with [capacity] slots, a power of 2. [empty] is never pushed: it
-    stands for "nothing" in results (compared physically), so that none allocates. *)
+val create : capacity:int -> is_live:('a -> bool) -> 'a -> 'a t
+(** [create ~capacity ~is_live empty] begins with [capacity] slots, a power of 2. [empty] is never
+    pushed: it stands for "nothing" in results (compared physically), so that none allocates. An
+    entry that is not live counts no more, and never will. [is_live] allocates nothing and has no
+    loop. *)
 
 (** {2 Owner only} *)
 
@@ -16,7 +18,7 @@ val push : 'a t -> 'a -> unit
 (** Puts an entry at the bottom. Its thief sees the owner's earlier writes. *)
 
 val pop : 'a t -> 'a
-(** Takes the newest entry back: two loads and a plain store. *)
+(** Takes the newest entry back, without a fence. *)
 
 val peek : 'a t -> 'a
 (** The newest entry. *)
@@ -24,14 +26,21 @@ val peek : 'a t -> 'a
 val drop : 'a t -> 'a -> unit
 (** Pops that entry if it is the newest. *)
 
-val drop_stale : 'a t -> is_live:('a -> bool) -> unit
-(** Pops the newest entries until one is live. [is_live] allocates nothing and has no loop. *)
+val trim : 'a t -> unit
+(** Drops entries at both ends until one is live. *)
 
-val size : 'a t -> int
-(** Counts stale entries, and for a moment some that thieves have taken. *)
+val room : 'a t -> int
+(** The number of slots. *)
 
 val sweep : 'a t -> unit
 (** Lets the collector have the popped entries. *)
+
+val retire : 'a t -> 'a -> unit
+(** {!trim}, where an entry may have become stale. If there is none at the ends, it may lie between
+    live ones, from where it goes after some more of these calls, or pushes. *)
+
+val size : 'a t -> int
+(** Counts stale entries, and for a moment some that thieves have taken. *)
 
 (** {2 Anyone} *)
 

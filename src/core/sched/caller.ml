@@ -122,8 +122,7 @@ let as_host w f =
 
 (* The tasks that are left are for residents; where there can be none, the caller does them. *)
 let rec finish_up (w : P.t) =
-  Publish.drop_stale w.deque;
-  Deque.sweep w.deque;
+  Deque.trim w.deque;
   let pool = w.pool in
   if Atomic.get pool.residents = 0 && something_is_left pool then begin
     Sleep.ask_for_one pool;
@@ -136,7 +135,6 @@ let rec finish_up (w : P.t) =
 (* May be done twice. *)
 let pack_up { w; outer; shown; _ } () =
   Run.serve w;
-  Deque.sweep w.deque;
   P.publish_counts w;
   if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.settings.minor_heap;
   go_back w ~shown ~outer

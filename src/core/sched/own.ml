@@ -13,7 +13,6 @@ type t = {
   idle : fiber;
   mutable in_share : bool;
   mutable filling : bool;
-  mutable stale : bool;
   mutable bored : bool;
   mutable task : Promise.any;
   mutable records : bool;
@@ -44,7 +43,6 @@ let make home victim =
       idle;
       in_share = false;
       filling = true;
-      stale = false;
       bored = false;
       task = none;
       records = false;
@@ -58,7 +56,6 @@ let make home victim =
 let[@inline] run t fiber = t.fiber <- fiber
 let[@inline] set_in_share t yes = t.in_share <- yes
 let[@inline] set_filling t yes = t.filling <- yes
-let[@inline] set_stale t yes = t.stale <- yes
 let set_bored t yes = t.bored <- yes
 
 let[@inline] found t task ~records =

@@ -17,7 +17,6 @@ type t = private {
   idle : fiber;  (** runs here between two others *)
   mutable in_share : bool;  (** runs the job that its mailbox shows *)
   mutable filling : bool;  (** hands out tasks until the deque has [Place.high] *)
-  mutable stale : bool;  (** may have left entries of tasks that it ran in place *)
   mutable bored : bool;  (** has slept for as long as an idle worker stays *)
   mutable task : Promise.any;  (** taken out of a deque or the inbox, and perhaps not begun *)
   mutable records : bool;  (** backtraces: the thread that handed the task out *)
@@ -40,7 +39,6 @@ val make : Promise.home -> int -> t
 val run : t -> fiber -> unit
 val set_in_share : t -> bool -> unit
 val set_filling : t -> bool -> unit
-val set_stale : t -> bool -> unit
 val set_bored : t -> bool -> unit
 val found : t -> Promise.any -> records:bool -> unit
 

@@ -38,7 +38,7 @@ let make (pool : pool) index : t =
       resident;
       owner = Compat.padded (Atomic.make 0);
       pool;
-      deque = Deque.create ~capacity:8 none;
+      deque = Deque.create ~capacity:8 ~is_live:Promise.is_ready none;
       mailbox = Mailbox.create ~is_open:(not resident);
       on_domain = Atomic.make true;
       dormant = Atomic.make false;

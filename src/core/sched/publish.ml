@@ -45,30 +45,6 @@ let wants_tasks (w : P.t) =
   (hush w ~few:P.low;
    false)
 
-(* {2 Entries of tasks that were awaited} *)
-
-let drop_stale deque = Deque.drop_stale deque ~is_live:Promise.is_ready
-let[@inline] leave_entry (w : P.t) = Own.set_stale w.own true
-
-let[@inline] forget_stale (w : P.t) =
-  Own.set_stale w.own false;
-  drop_stale w.deque
-
-(* Workers that awaited tasks of this deque leave entries behind without a word: hence the look
-   when it is long, too. One fork in eight does, spread by Fibonacci hashing (Knuth, The Art of
-   Computer Programming, volume 3, 6.4): a program that forks in groups might look at the wrong
-   moment each time. *)
-let[@inline] is_sampled forks = (forks * 0x1E3779B97F4A7C15) lsr 60 = 0
-
-(* A popped entry stays in its slot, and its result in memory, until something is pushed there. *)
-let forks_to_a_sweep = 1024
-
-let[@inline] prepare_to_push (w : P.t) =
-  Counts.add_fork w.own.counts;
-  let { Counts.forks; _ } = w.own.counts in
-  if w.own.stale || (is_sampled forks && Deque.size w.deque >= P.high) then forget_stale w;
-  if forks land (forks_to_a_sweep - 1) = 0 then Deque.sweep w.deque
-
 (* {2 Tasks} *)
 
 let publish_backtrace flag =
@@ -77,7 +53,7 @@ let publish_backtrace flag =
 
 let offer (w : P.t) ~wake task =
   publish_backtrace w.backtrace;
-  prepare_to_push w;
+  Counts.add_fork w.own.counts;
   Deque.push w.deque task;
   if w.own.filling && Deque.size w.deque >= P.high then hush w ~few:P.low;
   if wake then Sleep.wake_for_work w.pool

@@ -36,12 +36,6 @@ val send : Place.pool -> Promise.any -> unit
 val submit : Place.pool -> Promise.any -> unit
 (** To the deque of the calling thread if it is a worker of that pool, else to the inbox. *)
 
-val leave_entry : Place.t -> unit
-(** By the owner: it runs a task in place, whose entry stays in its deque until it pushes again. *)
-
-val drop_stale : Promise.any Deque.t -> unit
-(** By the owner: lets go of the newest entries whose tasks have begun or ended. *)
-
 (** {2 Leaving and closing} *)
 
 val announce_leave : Place.pool -> unit

@@ -168,10 +168,12 @@ let in_fiber_of call p = Compat.match_with run_task p (handler_noting (fun it ->
 let on_top (w : P.t) p =
   refuse_endless w;
   let before = w.own.fiber in
-  Publish.leave_entry w;
   Fiber.put w (Fiber.make w p before.home);
   match in_fiber p with
-  | () -> Fiber.put (Fiber.place_after w) before
+  | () ->
+    let w = Fiber.place_after w in
+    Fiber.put w before;
+    Deque.retire w.deque p
   | exception exn ->
     Fiber.put (Fiber.place_after w) before;
     raise exn

@@ -1,0 +1,134 @@
+(* What has ended does not stay in memory: each call that starts, waits or registers something, many
+   times in one long-lived task, scope and pool. Eight of them are open at a time. *)
+
+open Harness
+open Muster
+
+(* [start] begins one, [finish] ends it. On one worker, where nothing depends on chance, it is done
+   100,000 times, or [times] if it is slow; on two a tenth as often. *)
+type 'a kind = { times : int; start : unit -> 'a; finish : 'a -> unit }
+type case = Case : string * (Task.scope -> Pool.t -> 'a kind) -> case
+
+type order = Oldest | Newest | Random
+
+let open_at_once = 8
+let orders = [ ("oldest first", Oldest); ("newest first", Newest); ("random", Random) ]
+
+(* Below the newest ones the oldest stay open for ever. *)
+let next order random i =
+  match order with
+  | Oldest -> i land (open_at_once - 1)
+  | Newest -> if i < open_at_once then i else open_at_once - 1
+  | Random -> Random.State.int random open_at_once
+
+let live_words () =
+  Gc.full_major ();
+  (Gc.stat ()).live_words
+
+(* The words by which the second half of the calls has added to what is live. *)
+let growth { times; start; finish } order =
+  let slots = Stdlib.Array.make open_at_once None and random = Random.State.make [| times |] in
+  let step i =
+    let at = next order random i in
+    Option.iter finish slots.(at);
+    slots.(at) <- Some (start ())
+  in
+  let half from =
+    for i = from to from + (times / 2) - 1 do
+      step i
+    done;
+    live_words ()
+  in
+  let before = half 0 in
+  let after = half (times / 2) in
+  Stdlib.Array.iter (Option.iter finish) slots;
+  after - before
+
+(* {2 The kinds} *)
+
+let many = 100_000
+let result () = Bytes.create 100
+let await t = ignore (Task.await t)
+let await_or_not t = try await t with Task.Cancelled | Exit -> ()
+
+let cancel t =
+  Task.cancel t;
+  await_or_not t
+
+let kind ?(times = many) start finish = { times; start; finish }
+let beside call _ pool = kind (fun () -> call pool; Task.async result) await
+
+let scope_cancelled _ _ =
+  kind
+    (fun () ->
+      let started = ref None in
+      (try
+         Task.scope (fun s ->
+             started := Some (Task.fork s result);
+             Task.cancel_scope s)
+       with Task.Cancelled -> ());
+      Option.get !started)
+    await_or_not
+
+let never_sent _ _ =
+  let c : unit Chan.t = Chan.unbounded () in
+  kind (fun () -> Task.async (fun () -> Chan.recv c)) cancel
+
+let waits _ _ =
+  let c : unit Chan.t = Chan.unbounded () and d = Chan.unbounded () in
+  kind
+    (fun () -> Chan.send d (result ()))
+    (fun () -> ignore (Chan.select [ Chan.recv_case c (fun () -> Bytes.empty); Chan.recv_case d Fun.id ]))
+
+let cases =
+  [
+    Case ("async", fun _ _ -> kind (fun () -> Task.async result) await);
+    Case ("async, cancelled", fun _ _ -> kind (fun () -> Task.async result) cancel);
+    Case ("async that fails", fun _ _ -> kind (fun () -> Task.async (fun () -> raise Exit)) await_or_not);
+    Case ("fork", fun s _ -> kind (fun () -> Task.fork s result) await);
+    Case ("fork, cancelled", fun s _ -> kind (fun () -> Task.fork s result) cancel);
+    Case ("both", beside (fun _ -> ignore (both result result)));
+    Case ("parallel_for", beside (fun _ -> parallel_for ~start:1 ~finish:4 ignore));
+    Case ("Team.for_n", beside (fun pool -> Team.for_n pool 4 (fun ~worker:_ _ -> ())));
+    Case ("scope", fun _ _ -> kind (fun () -> Task.scope (fun s -> Task.fork s result)) await);
+    Case ("scope, cancelled", scope_cancelled);
+    Case ("all", fun _ _ -> kind (fun () -> Task.all [ result; result ]) ignore);
+    Case ("first", fun _ _ -> kind (fun () -> Task.first [ result; result ]) ignore);
+    Case ("with_deadline", fun _ _ ->
+      kind (fun () -> Task.with_deadline 100. (fun () -> Task.async result)) await);
+    Case ("on_cancel", fun _ _ ->
+      kind (fun () -> Task.async (fun () -> Task.on_cancel ignore; result ())) await);
+    Case ("recv, cancelled", never_sent);
+    Case ("select", waits);
+    Case ("blocking", fun _ _ -> kind ~times:2_000 (fun () -> Task.blocking result) ignore);
+    Case ("Pool.create", fun _ _ ->
+      kind ~times:200 (fun () -> Pool.create ~domains:1 ()) Pool.close);
+  ]
+
+(* Half a word for each of many calls. Other workers' entries go within some hundred pushes. *)
+let most times = Int.max 8_000 (times / 4)
+
+let is_flat domains (Case (_, make)) order () =
+  let pool = Pool.create ~domains () in
+  let measure s =
+    let kind = make s pool in
+    let kind = { kind with times = kind.times / if domains = 1 then 1 else 10 } in
+    let words = growth kind order in
+    check_bool (Printf.sprintf "%d words more" words) true (words < most kind.times)
+  in
+  Fun.protect
+    ~finally:(fun () -> Pool.close pool)
+    (fun () ->
+      Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.scope measure))))
+
+let () =
+  let of_case (Case (name, _) as it) =
+    List.concat_map
+      (fun domains ->
+        List.map
+          (fun (how, order) ->
+            case (Printf.sprintf "%s, %s, %d workers" name how domains) (is_flat domains it order))
+          orders)
+      [ 1; 2 ]
+  in
+  Alcotest.run "memory" [ ("what has ended goes", List.concat_map of_case cases) ]
