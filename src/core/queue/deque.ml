@@ -21,8 +21,8 @@
    - The owner stores ends that it has computed from those it read; thieves may have moved [top]
      meanwhile. That brings back indices whose slots are empty, or about to be emptied. A thief that
      steals there finds nothing and goes on.
-   - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it popped,
-     or one that it has seen empty. A thief that comes late to it gets the new entry, out of turn.
+   - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it
+     popped, or one that it has seen empty. A late thief gets the new entry there, out of turn.
    - The owner may show another ring ([rebuild]). It has the old one's slots that hold live entries,
      in their order, and empty ones. Entries that thieves are about to take are among them, and
      within the new ends. So a thief may use any ring that it reads after it has changed the word:
@@ -30,13 +30,11 @@
      ends after that has changed nothing, as the new ends come over them.
    - Ends that come back to values that a thief has read (ABA) are as good as those: they hold now.
 
-   Nothing ended stays. An entry whose task has begun is not live any more. The owner drops that of a
-   task which it has run in place at once, if it is at an end of the deque ([retire]). It looks for
-   entries between live ones, and empties their slots, after [patience] pushes and one more for each
-   live entry, or when it has left half as many in place. A full ring gives way to one that has the
-   live entries alone. It is twice as long if they fill more than half of it, and half as long if
-   they have been less than an eighth for some looks: [peak] decays slowly, lest each burst of tasks
-   pays for a ring.
+   Nothing ended stays. An entry whose task has begun is not live any more. The owner drops that of
+   a task which it has run in place, if it is at an end ([retire]). It empties the slots between live
+   ones after [patience] pushes and one more for each live entry, or when it has left half as many.
+   A full ring gives way to one with the live entries alone: a longer one if they fill half of it, a
+   shorter one if there were few at many looks. ([peak] decays slowly, lest each burst pays.)
 
    Order. The slot is written before the ends, and the ends are read before the slot: a party that
    gets an entry sees what the owner did before the push. [push] stores the ends by an atomic write,
@@ -88,7 +86,19 @@ let least_stale = 8
 
 let create ~capacity ~is_live empty =
   let ring = Array.init capacity (fun _ -> Atomic.make empty) in
-  let own = { ring; mask = capacity - 1; spare = 0; stale = 0; most_stale = least_stale; peak = 0; turns = 0; due = patience; narrowest = capacity } in
+  let own =
+    {
+      ring;
+      mask = capacity - 1;
+      spare = 0;
+      stale = 0;
+      most_stale = least_stale;
+      peak = 0;
+      turns = 0;
+      due = patience;
+      narrowest = capacity;
+    }
+  in
   let ends = Compat.padded (Atomic.make 0) in
   { empty; is_live; slots = Atomic.make ring; ends; own = Compat.padded own }
 
