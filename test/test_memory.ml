@@ -78,13 +78,16 @@ let waits _ _ =
   let c : unit Chan.t = Chan.unbounded () and d = Chan.unbounded () in
   kind
     (fun () -> Chan.send d (result ()))
-    (fun () -> ignore (Chan.select [ Chan.recv_case c (fun () -> Bytes.empty); Chan.recv_case d Fun.id ]))
+    (fun () ->
+      let nothing () = Bytes.empty in
+      ignore (Chan.select [ Chan.recv_case c nothing; Chan.recv_case d Fun.id ]))
 
 let cases =
   [
     Case ("async", fun _ _ -> kind (fun () -> Task.async result) await);
     Case ("async, cancelled", fun _ _ -> kind (fun () -> Task.async result) cancel);
-    Case ("async that fails", fun _ _ -> kind (fun () -> Task.async (fun () -> raise Exit)) await_or_not);
+    Case ("async that fails", fun _ _ ->
+      kind (fun () -> Task.async (fun () -> raise Exit)) await_or_not);
     Case ("fork", fun s _ -> kind (fun () -> Task.fork s result) await);
     Case ("fork, cancelled", fun s _ -> kind (fun () -> Task.fork s result) cancel);
     Case ("both", beside (fun _ -> ignore (both result result)));

@@ -6,35 +6,28 @@
    be stale anyway, and knows by itself whether it counts (Promise.claim). Their tags against words
    that come back (ABA) are not needed: a thief looks for the slot after it has changed the word.
 
-   - [ends] is one word of two fields: [top], the index of the oldest entry modulo 2^28, and [size],
-     the number of entries from there to the bottom.
+   - [ends] is one word: [top], the index of the oldest entry modulo 2^28, and [size], the number of
+     entries from there to the bottom.
    - [slots] is a ring. Slot [i land (length - 1)] holds the entry of index [i], or [empty]. Only
      the owner fills a slot. A thief that has moved [top] beyond index [i] takes the content of its
      slot by exchange.
    - [spare] slots from the bottom on, [most_spare] at most, hold popped entries, or nothing: the
-     owner may overwrite them without a look, and empties those beyond.
-   - What is in [own] is the owner's alone. Words that thieves read at every look must not share a
-     cache line with it.
+     owner may overwrite them without a look. [own] is the owner's alone: words that thieves read at
+     every look must not share a cache line with it.
 
    No entry is lost. Until it is popped, or a thief has moved [top] beyond its index, it is in its
-   slot and its index within the ends. That thief has yet to look into the slot, or has the entry.
-   - The owner stores ends that it has computed from those it read; thieves may have moved [top]
-     meanwhile. That brings back indices whose slots are empty, or about to be emptied. A thief that
-     steals there finds nothing and goes on.
-   - Nobody overwrites an entry that a thief is about to take. The owner fills a slot where it
-     popped, or one that it has seen empty. A late thief gets the new entry there, out of turn.
-   - The owner may show another ring ([rebuild]). It has the old one's slots that hold live entries,
-     in their order, and empty ones. Entries that thieves are about to take are among them, and
-     within the new ends. So a thief may use any ring that it reads after it has changed the word:
-     it gets some entry out of turn, or none. The ring is shown first. A thief that changes the old
-     ends after that has changed nothing, as the new ends come over them.
-   - Ends that come back to values that a thief has read (ABA) are as good as those: they hold now.
+   slot and its index within the ends. That thief has yet to look into a slot, or has the entry.
+   - The owner's ends may bring back indices whose slots thieves have emptied, or are about to.
+   - The owner fills a slot where it popped, or one that it has seen empty. A late thief gets the
+     new entry there, out of turn.
+   - The owner may show another ring ([rebuild]): the old one's slots with live entries, those of
+     late thieves first, then empty ones. So a thief may use any ring that it reads after it has
+     changed the word. The ring comes before its ends, which undo what thieves do to the old ends.
 
-   Nothing ended stays. An entry whose task has begun is not live any more. The owner drops that of
-   a task which it has run in place, if it is at an end ([retire]). It empties the slots between live
-   ones after [patience] pushes and one more for each live entry, or when it has left half as many.
-   A full ring gives way to one with the live entries alone: a longer one if they fill half of it, a
-   shorter one if there were few at many looks. ([peak] decays slowly, lest each burst pays.)
+   Nothing ended stays. An entry whose task has begun is not live. The owner drops that of a task
+   which it has run in place, if it is at an end ([retire]). It empties the slots between live ones
+   after [patience] pushes and one more for each live entry, or when it has left half as many. A
+   wide ring becomes narrower when there were few at many looks: [peak] decays slowly.
 
    Order. The slot is written before the ends, and the ends are read before the slot: a party that
    gets an entry sees what the owner did before the push. [push] stores the ends by an atomic write,
@@ -47,12 +40,7 @@
 type 'a ring = 'a Atomic.t array
 
 type 'a t = {
-  empty : 'a;
-  is_live : 'a -> bool;
-  slots : 'a ring Atomic.t;
-  ends : int Atomic.t;
-  own : 'a own;
-}
+  empty : 'a; is_live : 'a -> bool; slots : 'a ring Atomic.t; ends : int Atomic.t; own : 'a own }
 
 and 'a own = {
   mutable ring : 'a ring;  (** the one that [slots] shows to thieves *)
@@ -87,17 +75,8 @@ let least_stale = 8
 let create ~capacity ~is_live empty =
   let ring = Array.init capacity (fun _ -> Atomic.make empty) in
   let own =
-    {
-      ring;
-      mask = capacity - 1;
-      spare = 0;
-      stale = 0;
-      most_stale = least_stale;
-      peak = 0;
-      turns = 0;
-      due = patience;
-      narrowest = capacity;
-    }
+    { ring; mask = capacity - 1; spare = 0; stale = 0; most_stale = least_stale; peak = 0; turns = 0;
+      due = patience; narrowest = capacity }
   in
   let ends = Compat.padded (Atomic.make 0) in
   { empty; is_live; slots = Atomic.make ring; ends; own = Compat.padded own }
@@ -105,28 +84,17 @@ let create ~capacity ~is_live empty =
 let[@inline] slot ring i = Compat.atomic_at ring (i land (Array.length ring - 1))
 let[@inline] own_slot own i = Compat.atomic_at own.ring (i land own.mask)
 let[@inline] size d = size_of (Atomic.get d.ends)
-let room d = d.own.mask + 1
 
 (* Empties the slot if its entry is not live. *)
 let[@inline] holds_live d slot =
   let x = Atomic.get slot in
   x != d.empty
-  && (d.is_live x
-     ||
-     (Compat.store slot d.empty;
-      false))
+  && (d.is_live x || (Compat.store slot d.empty; false))
 
-(* A longer one for the next pushes, or one that is half as long. *)
 let fitting own ~live length =
   if live > length / 2 then 2 * length
   else if live < length / 8 && length > 4 * own.narrowest then length / 2
   else length
-
-let resized d slots length =
-  let more = length - Array.length slots in
-  if length > field then raise Out_of_memory;
-  if more <= 0 then Array.sub slots 0 length
-  else Array.append slots (Array.init more (fun _ -> Atomic.make d.empty))
 
 (* Lets the collector have the popped entries. *)
 let rec sweep d =
@@ -137,41 +105,33 @@ let rec sweep d =
     sweep d
   end
 
-(* The slots of late thieves, which are those beyond the bottom, come first. A handler that
-   interrupts this may push, pop, or show another ring itself: [due], [spare] and [turns] tell. Then
-   this ring is left to the collector. *)
+(* A handler that interrupts this may push, pop, or show another ring: [turns] (as [due] is 0) and
+   [spare] tell. Then this ring is left to the collector. *)
 let rebuild ?(least = 0) d =
   sweep d;
   let own = d.own in
   let old = own.ring and turns = own.turns and due = own.due and e = Atomic.get d.ends in
-  let length = Array.length old in
-  let slots = Array.copy old and live = ref 0 and free = ref length in
   own.due <- 0;
-  for i = 0 to length - 1 do
-    let slot = slot old (bottom e + i) in
-    if holds_live d slot then begin
-      slots.(!live) <- slot;
-      incr live
-    end
-    else begin
-      decr free;
-      slots.(!free) <- slot
-    end
-  done;
-  let ring = resized d slots (Int.max least (fitting own ~live:(Int.max own.peak !live) length)) in
+  let n = Array.length old in
+  let slots = List.init n (fun i -> slot old (bottom e + i)) in
+  let filled, free = List.partition (holds_live d) slots in
+  let live = List.length filled in
+  let length = Int.max least (fitting own ~live:(Int.max own.peak live) n) in
+  if length > field then raise Out_of_memory;
+  let more = List.init (Int.max 0 (length - n)) (fun _ -> Atomic.make d.empty) in
+  let ring = Array.sub (Array.of_list (filled @ free @ more)) 0 length in
   if own.ring == old && own.turns = turns && own.spare = 0 then begin
     own.due <- due;
     own.ring <- ring;
-    own.mask <- Array.length ring - 1;
+    own.mask <- length - 1;
     Atomic.set d.slots ring;
-    Atomic.set d.ends (!live * one_entry)
+    Atomic.set d.ends (live * one_entry)
   end
 
 let move_in d =
   let least = 2 * d.own.narrowest in
   if Array.length d.own.ring < least then rebuild ~least d
 
-(* The slots of the last entries that were popped keep these: they are written over more cheaply. *)
 let[@inline] without_newest d e =
   let own = d.own in
   if own.spare < most_spare then own.spare <- own.spare + 1
@@ -180,27 +140,22 @@ let[@inline] without_newest d e =
 
 let[@inline] counts d x = x != d.empty && d.is_live x
 
-let rec trim_newest d =
-  let e = Atomic.get d.ends in
-  if size_of e > 0 && not (counts d (Atomic.get (own_slot d.own (bottom e - 1)))) then begin
-    without_newest d e;
-    trim_newest d
-  end
-
 let[@inline] drop_oldest d e =
   Compat.store (own_slot d.own (top e)) d.empty;
   Compat.store_int d.ends (without_oldest e)
 
-let rec trim_oldest d =
-  let e = Atomic.get d.ends in
-  if size_of e > 0 && not (counts d (Atomic.get (own_slot d.own (top e)))) then begin
-    drop_oldest d e;
-    trim_oldest d
-  end
+let[@inline] newest d e = Atomic.get (own_slot d.own (bottom e - 1))
+let[@inline] oldest d e = Atomic.get (own_slot d.own (top e))
 
-let trim d =
-  trim_newest d;
-  trim_oldest d
+let rec trim d =
+  let e = Atomic.get d.ends in
+  if size_of e > 0 then
+    if not (counts d (newest d e)) then (
+      without_newest d e;
+      trim d)
+    else if not (counts d (oldest d e)) then (
+      drop_oldest d e;
+      trim d)
 
 let rec oldest_from d ring is_it i left =
   if left = 0 then d.empty
@@ -216,9 +171,7 @@ let oldest_such is_it d =
 (* The number of live entries. *)
 let rec clear_stale d i left ~live =
   if left = 0 then live
-  else
-    let live = live + Bool.to_int (holds_live d (own_slot d.own i)) in
-    clear_stale d (i + 1) (left - 1) ~live
+  else clear_stale d (i + 1) (left - 1) ~live:(live + Bool.to_int (holds_live d (own_slot d.own i)))
 
 let look d =
   let own = d.own in
@@ -230,7 +183,7 @@ let look d =
   own.stale <- 0;
   own.most_stale <- least_stale + (live / 2);
   own.due <- patience + live;
-  if fitting own ~live:own.peak (room d) < room d then rebuild d
+  if fitting own ~live:own.peak (own.mask + 1) <= own.mask then rebuild d
 
 let[@inline never] trim_more d =
   let before = size d in
@@ -239,22 +192,19 @@ let[@inline never] trim_more d =
 
 let retire d x =
   let own = d.own and e = Atomic.get d.ends in
-  let is_newest = size_of e > 0 && Atomic.get (own_slot own (bottom e - 1)) == x in
-  if is_newest || (size_of e > 0 && Atomic.get (own_slot own (top e)) == x) then begin
+  let is_newest = size_of e > 0 && newest d e == x in
+  if is_newest || (size_of e > 0 && oldest d e == x) then begin
     if is_newest then without_newest d e else drop_oldest d e;
     if own.stale > 0 then trim_more d
   end
-  else begin
-    own.stale <- own.stale + 1;
-    if own.stale > own.most_stale then look d
-  end
+  else if own.stale < own.most_stale then own.stale <- own.stale + 1
+  else look d
 
 let rec push d x =
   let own = d.own and e = Atomic.get d.ends in
   let slot = own_slot own (bottom e) in
-  if
-    own.due > 0 && (own.spare > 0 || (size_of e <= own.mask && Atomic.get slot == d.empty))
-  then begin
+  let is_free = own.spare > 0 || (size_of e <= own.mask && Atomic.get slot == d.empty) in
+  if own.due > 0 && is_free then begin
     own.due <- own.due - 1;
     own.spare <- Int.max 0 (own.spare - 1);
     Compat.store slot x;
@@ -268,21 +218,21 @@ let rec push d x =
 
 let[@inline] peek d =
   let e = Atomic.get d.ends in
-  if size_of e = 0 then d.empty else Atomic.get (own_slot d.own (bottom e - 1))
+  if size_of e = 0 then d.empty else newest d e
 
 (* A thief that came late may have taken the newest entry and left others below it. *)
 let rec pop d =
   let e = Atomic.get d.ends in
   if size_of e = 0 then d.empty
   else begin
-    let x = Atomic.get (own_slot d.own (bottom e - 1)) in
+    let x = newest d e in
     without_newest d e;
     if x != d.empty then x else pop d
   end
 
 let[@inline] drop d x =
   let e = Atomic.get d.ends in
-  if size_of e > 0 && Atomic.get (own_slot d.own (bottom e - 1)) == x then without_newest d e
+  if size_of e > 0 && newest d e == x then without_newest d e
 
 (* {2 The thieves' end} *)
 

@@ -29,9 +29,6 @@ val drop : 'a t -> 'a -> unit
 val trim : 'a t -> unit
 (** Drops entries at both ends until one is live. *)
 
-val room : 'a t -> int
-(** The number of slots. *)
-
 val sweep : 'a t -> unit
 (** Lets the collector have the popped entries. *)
 
