@@ -75,8 +75,8 @@ let least_stale = 8
 let create ~capacity ~is_live empty =
   let ring = Array.init capacity (fun _ -> Atomic.make empty) in
   let own =
-    { ring; mask = capacity - 1; spare = 0; stale = 0; most_stale = least_stale; peak = 0; turns = 0;
-      due = patience; narrowest = capacity }
+    { ring; mask = capacity - 1; spare = 0; stale = 0; most_stale = least_stale; peak = 0;
+      turns = 0; due = patience; narrowest = capacity }
   in
   let ends = Compat.padded (Atomic.make 0) in
   { empty; is_live; slots = Atomic.make ring; ends; own = Compat.padded own }
