@@ -401,7 +401,8 @@ module Task : sig
       waits, and in code that cannot be suspended. Outside all pools it is [Thread.yield ()].
 
       {b Raises} as {!check}.
-      {b Cost}: about 0.4 us where a task waits, else 5 ns. *)
+      {b Cost}: about 0.4 us where a task waits, else 5 ns.
+      {b Order}: none. *)
 
   val on_cancel : (unit -> unit) -> unit
   (** [on_cancel hook] calls [hook] when the running task, or the innermost scope, is cancelled

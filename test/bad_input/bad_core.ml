@@ -238,6 +238,7 @@ let tasks =
         fine "Task.cancel, of a task of a closed pool" () (fun () ->
             Task.cancel (in_pool (fun _ -> Task.async ignore)));
         fine "Task.check, outside a task" () Task.check;
+        fine "Task.yield, outside a task" () Task.yield;
         fine "Task.on_cancel, outside a task" () (fun () -> Task.on_cancel ignore);
         fine "Task.blocking, outside a task" 1 (fun () -> Task.blocking (fun () -> 1));
         invalid "Task.any []" (fun () -> Task.any []) "Task.any: empty list";
