@@ -200,7 +200,7 @@ let remembered () =
   Muster.Pool.run pool (fun () ->
       let each name f =
         let words = words f /. float calls in
-        if words > 64. then failf "%s: %.0f words" name words
+        if words > 100. then failf "%s: %.0f words" name words
       in
       each "List.fold" (fun () -> Muster.List.fold (fun a b -> a + b) 0 [ 1; 2 ]);
       each "List.reduce" (fun () -> Muster.List.reduce (fun a b -> a lxor b) [ 1; 2; 3 ]);

@@ -84,7 +84,7 @@ let staff (pool : t) ~size ~cpus =
    them all; and for as many residents as its tasks may count on. *)
 let count_regulars ~size ~wanted ~promised ~oversubscribe =
   let most = if oversubscribe then size else Int.min wanted (Int.max size Load.online) in
-  Int.min (1 + Int.max most promised) (Machine.runtime_limit ())
+  1 + Int.min (Int.max most promised) (Machine.runtime_limit () - 1)
 
 let () = Sleep.help := { hire = Resident.hire_one; watch = Watchdog.start }
 
