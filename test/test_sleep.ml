@@ -122,6 +122,8 @@ let closing_waits () =
 let interrupted wait () =
   let released = Atomic.make 0 in
   let interrupt () =
+    (* Else the exception may be this thread's own. *)
+    ignore (Thread.sigmask SIG_BLOCK [ Sys.sigint ]);
     Thread.delay 0.05;
     Unix.kill (Unix.getpid ()) Sys.sigint
   in

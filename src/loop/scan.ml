@@ -21,16 +21,7 @@ let carry op totals b =
   | Some before, Some total -> totals.(b) <- Some (op before total)
   | _ -> assert false
 
-(* An operation that is not known to be short is a checkpoint: else a cancelled task would go on to
-   the end of the block. *)
-let checked_if_long cost op =
-  if cost <> Site.unknown && Site.estimate cost Site.sample < Tuning.chunk then op
-  else fun x y ->
-    Fiber.check ();
-    op x y
-
 let in_many code n ~total ~scan op =
-  let op = checked_if_long (Site.cost code) op in
   let size = ((n - 1) / Tuning.blocks) + 1 in
   let last = (n - 1) / size in
   let of_block f b = f (b * size) (Int.min n ((b + 1) * size) - 1) in
@@ -51,6 +42,14 @@ let in_many code n ~total ~scan op =
   done;
   tell_again ();
   each_block code size (last_known ()) scan_block
+
+(* An operation that is not known to be short is a checkpoint: else a cancelled task would go on to
+   the end of the block. *)
+let checked_if_long cost op =
+  if cost <> Site.unknown && Site.estimate cost Site.sample < Tuning.chunk then op
+  else fun x y ->
+    Fiber.check ();
+    op x y
 
 let in_one code n ~scan op =
   let cost = Site.cost code in
