@@ -137,15 +137,55 @@ let cancels_what_it_waits_for pool =
   let is_interrupted (name, wait) =
     catching_break (fun () ->
         let sender = Thread.create interrupt () in
-        check_raises name Sys.Break (fun () -> Pool.run pool wait);
-        Thread.join sender)
+        check_raises name Sys.Break wait;
+        Thread.join sender;
+        (* It is raised once. *)
+        Pool.run pool (fun () -> Task.await (Task.async Domain.cpu_relax));
+        Thread.delay 0.001)
   in
-  List.iter is_interrupted
+  let blocks () = Task.blocking (fun () -> Unix.sleepf 1.) in
+  let indices = List.init 40 Fun.id and wait _ = never () in
+  let waits =
     [
       ("scope", fun () -> Task.scope (fun s -> ignore (Task.fork s never)));
-      ("all", fun () -> ignore (Task.all [ never; never ]));
+      ("scope within a loop", fun () ->
+        Muster.parallel_for ~start:1 ~finish:8 (fun _ -> Task.scope (fun _ -> never ())));
+      ("all", fun () -> ignore (Task.all [ never; blocks ]));
       ("first", fun () -> Task.first [ never; never ]);
-    ];
+      ("both", fun () -> ignore (Muster.both never never));
+      ("right of both", fun () -> ignore (Muster.both ignore never));
+      ("for", fun () -> Muster.parallel_for ~start:1 ~finish:8 wait);
+      ("reduce", fun () ->
+        Muster.parallel_reduce ~start:1 ~finish:8 ~combine:Fun.const ~init:() wait);
+      ("for within a scope", fun () ->
+        Task.scope (fun _ -> Muster.parallel_for ~start:1 ~finish:8 wait));
+      ("both within a scope", fun () -> Task.scope (fun _ -> ignore (Muster.both never never)));
+      ("List.iter", fun () -> Muster.List.iter wait indices);
+      ("Array.iter", fun () -> Muster.Array.iter wait (Array.of_list indices));
+    ] [@@ocamlformat "disable"]
+  in
+  List.iter (fun (name, wait) -> is_interrupted (name, fun () -> Pool.run pool wait)) waits;
+  List.iter (fun (name, wait) -> is_interrupted (name ^ ", from outside", wait)) waits;
+  is_usable pool
+
+(* Code that handles Ctrl-C goes on as before, and may be interrupted again. *)
+let handled_within pool =
+  let never () = Muster.Latch.await (Muster.Latch.create 1) in
+  let interrupt () =
+    ignore (Thread.sigmask SIG_BLOCK [ Sys.sigint ]);
+    Unix.sleepf 0.05;
+    Unix.kill (Unix.getpid ()) Sys.sigint
+  in
+  let handles _ =
+    let sender = Thread.create interrupt () in
+    (match Muster.both never never with
+    | (), () -> failwith "not interrupted"
+    | exception Sys.Break -> ());
+    check_int "goes on" 610 (fib 15);
+    ignore (Task.all [ ignore; Task.check ]);
+    Thread.join sender
+  in
+  catching_break (fun () -> Pool.run pool (fun () -> List.iter handles [ 1; 2; 3 ]));
   is_usable pool
 
 (* The caller's share ends at once, so that it waits when the interrupt comes. *)
@@ -437,6 +477,7 @@ let () =
           case "Ctrl-C while a caller awaits a task that fails later" interrupted_await;
           case "Ctrl-C cancels the tasks that the caller waits for"
             (on_each_count cancels_what_it_waits_for);
+          case "code that handles Ctrl-C goes on" (on_each_count handled_within);
           case "Ctrl-C while a cancelled scope waits for its tasks"
             (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
           case "Ctrl-C while a worker looks for work" strikes_at_rest;

@@ -27,7 +27,10 @@ type guess = {
   whole : bool;  (** a part of a coarse loop that was handed out, and has not begun *)
 }
 
-let fail job lo exn = Leftmost.note job.first lo (Error (Outcome.caught exn))
+let fail job lo exn =
+  let failure = Fiber.caught exn in
+  let index = if failure.exn == Sys.Break then min_int else lo in
+  Leftmost.note job.first index (Error failure)
 
 (* No other chunk has an index between its bounds, so its first one tells which event is
    leftmost. *)
@@ -154,7 +157,7 @@ let share ~code ~grain body first lo hi =
   let job = { body; first; code; grain; spent = Atomic.make 0; swept = Atomic.make 0 } in
   let cost = Site.cost code in
   let sweep_all () = sweep job { cost; last = 0; whole = false } lo hi in
-  Muster_core.Pool.with_current ~in_place:sweep_all (fun w ->
+  Muster_core.Pool.with_branches ~in_place:sweep_all (fun w ->
       wake_for_row w (Site.estimate cost (span lo hi + 1));
       sweep_all ();
       let iterations = Atomic.get job.swept in

@@ -90,20 +90,17 @@ let sleep seconds =
    It is a part of nothing, as is a fiber that has been told (Fiber). Afterwards the fiber gets its
    part back, on any worker. *)
 
-let restore before () = Option.iter (fun w -> Fiber.become w before) (Fiber.here ())
-
 let protect f =
   match Fiber.here () with
   | None -> f ()
   | Some w ->
     let before = Fiber.part w in
-    let put_back () = Outcome.firmly restore before () in
     let run () =
       let tasks = Fiber.home_of w.pool Alone before.tasks.locals in
       Fiber.become w { before with of_ = Place.uncancelled; tasks };
       f ()
     in
-    Outcome.finally put_back () run
+    Outcome.finally (Fiber.put_back before) () run
 
 let bracket ~acquire ~release use =
   let r = acquire () in

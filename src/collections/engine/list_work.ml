@@ -4,7 +4,6 @@
 module Fiber = Muster_core.Fiber
 module Leftmost = Muster_core.Leftmost
 module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
 module L = Stdlib.List
 
 let rec skip n l = match l with _ :: l when n > 0 -> skip (n - 1) l | l -> l
@@ -263,7 +262,7 @@ let tally op events (p : _ Walk.piece) =
       match add nodes at x l with
       | nodes, l -> go nodes (at + 1) l (n - Tally.run)
       | exception exn ->
-        let failure = Outcome.caught exn in
+        let failure = Fiber.caught exn in
         Leftmost.note events p.start (Walk.Failed failure);
         Walk.reach p [] 0;
         Tally.failed failure nodes)

@@ -49,7 +49,7 @@ let rec log2_from l n = if n <= 1 then l else log2_from (l + 1) (n lsr 1)
 let comparisons n = n * Int.max 1 (log2_from 0 n)
 let[@inline] target job flip = if flip then job.scratch else job.own
 let[@inline] stopped job index = Leftmost.stops job.failures index
-let note job hi exn = Leftmost.note job.failures (hi - 1) (Outcome.caught exn)
+let note job hi exn = Leftmost.note job.failures (hi - 1) (Fiber.caught exn)
 let move src from dst at count = if src != dst && count > 0 then Array.blit src from dst at count
 
 (* {2 Insertion} *)
@@ -233,7 +233,7 @@ let alone ?trial cmp own =
 let shared cmp own =
   let job = make_job cmp own ~grain:(grain_for (Site.cost (Machine.code_of cmp))) in
   let run () = measured node job (all own) in
-  raising job (fun () -> Pool.with_current ~in_place:run (fun _ -> run ()))
+  raising job (fun () -> Pool.with_branches ~in_place:run (fun _ -> run ()))
 
 let sort cmp own =
   let n = comparisons (Array.length own) and code = Machine.code_of cmp in

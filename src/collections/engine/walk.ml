@@ -102,7 +102,7 @@ let run_piece job b c =
   if not (Leftmost.stops job.events start) then begin
     let since = Machine.ticks () in
     (try b.results.(c) <- Some (job.work (piece start b.from.(c) b.each no_more))
-     with exn -> Leftmost.note job.events start (Failed (Outcome.caught exn)));
+     with exn -> Leftmost.note job.events start (Failed (Fiber.caught exn)));
     ignore (Atomic.fetch_and_add b.spent (Machine.ticks () - since));
     ignore (Atomic.fetch_and_add b.ran 1)
   end
@@ -170,7 +170,7 @@ let shared_by_all job from first =
 
 let shared job from first =
   let go () = shared_by_all job from first in
-  Pool.with_current ~in_place:go (fun _ -> go ())
+  Pool.with_branches ~in_place:go (fun _ -> go ())
 
 (* {2 In place} *)
 

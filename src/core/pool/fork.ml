@@ -19,7 +19,7 @@ let rec spin_done p turns =
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
    run beside its own children: it is kept until they have ended, and [struck] may stop
    them. A second one ends the wait. *)
-let wait_done ?(struck = ignore) p =
+let wait_done ?(struck = Fiber.stop_branches) p =
   match if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait p with
   | () -> ()
   | exception exn ->
@@ -59,7 +59,7 @@ let both_offered w ~wake f g =
     let b = join p g in
     (a, b)
   | exception exn ->
-    let failure = Outcome.caught exn in
+    let failure = Fiber.caught exn in
     Outcome.firmly abandon p ();
     Fiber.rethrow failure
 
@@ -69,7 +69,7 @@ let in_place f g =
   (a, b)
 
 let both_slow f g =
-  Pool.with_current
+  Pool.with_branches
     ~in_place:(fun () -> in_place f g)
     (fun w ->
       Run.serve w;

@@ -208,6 +208,8 @@ let rec with_current ~in_place f =
     let if_closed () = with_current ~in_place f in
     Caller.with_worker ~if_closed "Pool.run" (current ()) ~in_place f
 
+let with_branches ~in_place f = with_current ~in_place (fun w -> Fiber.in_call w f)
+
 let run pool f =
   if Caller.inside pool then f ()
   else Caller.with_worker "Pool.run" pool ~in_place:f (fun _ -> f ())

@@ -45,6 +45,9 @@ val with_current : in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
 (** Calls the function with the thread's place in the current pool, or [in_place] where all places
     are taken. *)
 
+val with_branches : in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
+(** The same for code that forks (Fiber.in_call). *)
+
 (** {2 Closing} *)
 
 val close : t -> unit

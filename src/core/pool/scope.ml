@@ -85,13 +85,11 @@ let outcome s result =
 let inside s w f =
   let before = Fiber.part w in
   let mine = Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false } in
-  let restore before () = Option.iter (fun w -> Fiber.become w before) (Fiber.here ()) in
-  let put_back () = Outcome.firmly restore before () in
   let wait_for_all () =
     end_one s.promise s.pending;
     Fork.wait_done ~struck:(fun () -> stop s) s.promise
   in
-  let end_it () = Outcome.finally put_back () wait_for_all in
+  let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all in
   let run () =
     try
       Fiber.become w mine;

@@ -8,8 +8,8 @@
    between two fibers runs [own.idle], which is a part of nothing.
 
    [context] is the promise of the task that the fiber belongs to, or of the innermost scope
-   around it; [home] is what tasks get that it starts. A branch of [both], or of a loop, has
-   those of the code that forked it.
+   or call around it; [home] is what tasks get that it starts. A branch of [both], or of a loop,
+   has those of the code that forked it.
 
    Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up, so
    that a fork which looks at nothing but its worker's first word looks at the context too. At a
@@ -157,10 +157,9 @@ let become w { of_; tasks; met_checkpoint } =
     heed w
   end
 
-let to_tell_again () =
-  let before = Option.map part (here ()) in
-  let put_back w = Option.iter (become w) before in
-  fun () -> Option.iter put_back (here ())
+let restore before () = Option.iter (fun w -> become w before) (here ())
+let put_back before () = Outcome.firmly restore before ()
+let to_tell_again () = Option.fold (here ()) ~none:ignore ~some:(fun w -> restore (part w))
 
 (* The exception of a loop's body comes before a cancellation that was told between its calls, here
    or to another worker: that is told again, at the next checkpoint. *)
@@ -194,17 +193,6 @@ let within (w : P.t) ~number ~part_of =
   in
   { fiber with number }
 
-let carry (w : P.t) f =
-  let { context; home; _ } : t = w.own.fiber in
-  if context == P.uncancelled && home == w.pool.home then f
-  else fun x ->
-    (match here () with
-    | Some w ->
-      become w { of_ = context; tasks = home_in w.pool home; met_checkpoint = false };
-      check_at w
-    | None -> ());
-    f x
-
 (* {2 Stopping} *)
 
 let note_stops () = P.attend P.stops true
@@ -222,6 +210,47 @@ let stop p = stop_each [ p ]
 let expect_deadline () =
   note_stops ();
   call_all_up ()
+
+(* {2 Branches of a caller's code}
+
+   Code that is a part of nothing is a part of its own call while it runs branches. So Ctrl-C, in
+   whichever of them it strikes, stops all that wait or have yet to begin; and then it is raised.
+   Branches directly within a scope are a part of that: it is stopped. *)
+
+let stop_branches () =
+  match here () with
+  | Some w when context w != P.uncancelled ->
+    stop (context w);
+    shield w
+  | Some _ | None -> ()
+
+let caught exn =
+  let failure = Outcome.caught exn in
+  if failure.exn == Sys.Break then stop_branches ();
+  failure
+
+let in_call w f =
+  if context w != P.uncancelled then f w
+  else begin
+    let own = Promise.started Promise.nowhere and before = part w in
+    let go () =
+      become w { before with of_ = Promise.any own };
+      f w
+    in
+    try Outcome.finally (put_back before) () go
+    with Promise.Cancelled when Promise.(is_marked (state own)) -> raise Sys.Break
+  end
+
+let carry (w : P.t) f =
+  let { context; home; _ } : t = w.own.fiber in
+  if context == P.uncancelled && home == w.pool.home then f
+  else fun x ->
+    (match here () with
+    | Some w ->
+      become w { of_ = context; tasks = home_in w.pool home; met_checkpoint = false };
+      check_at w
+    | None -> ());
+    try f x with exn -> Outcome.raise (caught exn)
 
 (* {2 Numbers}
 

@@ -45,6 +45,18 @@ type part = { of_ : Promise.any; tasks : Promise.home; met_checkpoint : bool }
 val part : Place.t -> part
 val become : Place.t -> part -> unit
 
+val put_back : part -> unit -> unit
+(** {!become}, wherever the fiber is by now, and whatever strikes. *)
+
+val in_call : Place.t -> (Place.t -> 'a) -> 'a
+(** [in_call w f] is [f w], which may run branches. Ctrl-C in one of them stops the others. *)
+
+val stop_branches : unit -> unit
+(** Stops the branches beside this one, as an exception struck here. *)
+
+val caught : exn -> Outcome.failure
+(** As [Outcome.caught], of a branch: Ctrl-C stops the others. *)
+
 (** {2 Checkpoints} *)
 
 val check : unit -> unit
