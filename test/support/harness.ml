@@ -225,16 +225,19 @@ let shares_what_has_become_long ?(cheap = 0) what ~alone ~iterations loop =
   let here = Array.make iterations (-1) in
   (* A worker that leaves and comes back has another domain. *)
   let is_shared () = Array.exists (fun d -> d <> -1 && d <> here.(0)) here in
-  let rec wait until =
-    (* The check: where the numbers flip, nobody else would ask for another worker. *)
+  let note i = here.(i) <- (Domain.self () :> int) in
+  (* The check: where the numbers flip, nobody else would ask for another worker. It also gives way
+     to an iteration that was offered, and goes on where a worker takes it from there. *)
+  let rec wait i until =
     Muster.Task.check ();
+    note i;
     if Unix.gettimeofday () > until then Atomic.incr given_up
-    else if not (is_shared ()) then wait until
+    else if not (is_shared ()) then wait i until
   in
   let body i =
     if Atomic.get is_long then begin
-      here.(i) <- (Domain.self () :> int);
-      if i >= alone then wait (Unix.gettimeofday () +. patience)
+      note i;
+      if i >= alone then wait i (Unix.gettimeofday () +. patience)
       else if i >= cheap then burn 0.001
     end
   in
