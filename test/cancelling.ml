@@ -6,9 +6,16 @@ module List = Stdlib.List
 
 exception Failed of int
 
+let case name f = case ~seconds:30 name f
 let in_pool = run_on
 let sizes = [ 1; 2; 3; 8 ]
 let on_all f () = List.iter (fun domains -> in_pool domains f) sizes
+
+(* Outside all pools, and in small ones. *)
+let everywhere f () =
+  f ();
+  List.iter (fun domains -> in_pool domains f) [ 1; 2; 3 ]
+
 let is_cancelled f = match f () with _ -> false | exception Task.Cancelled -> true
 let check_cancelled what f = check_bool what true (is_cancelled f)
 

@@ -7,7 +7,6 @@ module List = Stdlib.List
 module Array = Stdlib.Array
 module Seq = Stdlib.Seq
 
-let case name f = case ~seconds:30 name f
 let nap () = Task.blocking (fun () -> Unix.sleepf 0.002)
 let forever () = Latch.await (Latch.create 1)
 
@@ -57,7 +56,6 @@ let in_order () =
     check_int "sum" (2 * List.fold_left ( + ) 0 squares) (Atomic.get sum)
   in
   List.iter check [ 1; 2; 3; 8; 99; 100; 101; max_int / 2 ]
-
 
 let nothing_to_do () =
   let never _ = failf "called" in

@@ -5,11 +5,6 @@ open Muster
 open Cancelling
 module List = Stdlib.List
 
-let case name f = case ~seconds:30 name f
-let everywhere f () =
-  f ();
-  List.iter (fun domains -> in_pool domains f) [ 1; 2; 3 ]
-
 (* A resource, and the steps that were done with it. *)
 let steps () =
   let done_ = ref [] in

@@ -5,8 +5,6 @@ open Muster
 open Cancelling
 module List = Stdlib.List
 
-let case name f = case ~seconds:30 name f
-
 let wakes_who_waits () =
   in_pool 3 (fun () ->
       let go = Atomic.make false and began = Atomic.make false in

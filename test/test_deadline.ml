@@ -5,8 +5,6 @@ open Muster
 open Cancelling
 module List = Stdlib.List
 
-let case name f = case ~seconds:30 name f
-
 let deadline_passes () =
   on_all
     (fun () ->

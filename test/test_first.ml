@@ -5,8 +5,6 @@ open Muster
 open Cancelling
 module List = Stdlib.List
 
-let case name f = case ~seconds:30 name f
-
 let first_cancels_losers () =
   in_pool 2 (fun () ->
       let began = Atomic.make false in

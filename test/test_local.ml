@@ -6,11 +6,6 @@ open Cancelling
 module List = Stdlib.List
 module Array = Stdlib.Array
 
-let case name f = case ~seconds:30 name f
-let everywhere f () =
-  f ();
-  List.iter (fun domains -> in_pool domains f) [ 1; 2; 3 ]
-
 let l = Task.local 0
 let text = Task.local "none"
 let get () = Task.get_local l

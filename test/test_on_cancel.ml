@@ -5,8 +5,6 @@ open Muster
 open Cancelling
 module List = Stdlib.List
 
-let case name f = case ~seconds:30 name f
-
 let hooks () =
   let fired = Atomic.make 0 in
   in_pool 2 (fun () ->

@@ -5,11 +5,6 @@ open Muster
 open Cancelling
 module List = Stdlib.List
 
-let case name f = case ~seconds:30 name f
-let everywhere f () =
-  f ();
-  List.iter (fun domains -> in_pool domains f) [ 1; 2; 3 ]
-
 (* What a case has left behind would be done in the next one. *)
 let no_timer_is_left () = check_bool "a timer is left" false (Muster_core.Timer.are_set ())
 let at_least seconds f =

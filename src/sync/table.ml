@@ -1,5 +1,5 @@
-(* A hash table whose lookups take no lock: with a mutex for each of 64 parts they take twice as
-   long.
+(* A hash table whose lookups take no lock: with a mutex for each of 64 parts a sequential program
+   that looks up memoized positions takes 1.6 times as long.
 
    A key's hash chooses a shard, and in the shard's array a slot. A slot is one atomic with an
    immutable chain of entries, changed as a whole by compare-and-set.
