@@ -1,14 +1,16 @@
 module Pool = Muster.Pool
 
-let warm_muster ?oversubscribe ~domains f =
-  Pool.with_ ~name:"bench" ~domains ?oversubscribe (fun pool ->
-      Muster.Team.broadcast pool ignore;
-      f pool)
+let name = "bench"
 
-let muster ?oversubscribe ~domains f =
-  warm_muster ?oversubscribe ~domains (fun pool -> Pool.run pool (fun () -> f pool))
+let warmed f pool =
+  Muster.Team.broadcast pool ignore;
+  f pool
 
-let muster_outside ~domains f = warm_muster ~domains f
+let muster ?oversubscribe ~domains f = Pool.with_ ~name ~domains ?oversubscribe (warmed f)
+
+let muster_outside ~domains f =
+  let pool = Pool.create ~name ~domains () in
+  Fun.protect ~finally:(fun () -> Pool.close pool) (fun () -> warmed f pool)
 
 (* Domainslib has no call that reaches every domain; a long loop does. *)
 let warm pool = Rival.parallel_for pool ~start:1 ~finish:10_000 ignore

@@ -26,7 +26,7 @@ let rows n =
   let row ?agree label shows count =
     Example.row ?agree label ~shows ~show:string_of_int
       ~sequential:(fun () -> sequential n)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> count n))
+      ~parallel:(fun _ -> count n)
   in
   [
     row "plain ref" ~agree:lost_some

@@ -93,7 +93,7 @@ let rows_of columns =
          1.3 to 1.6 on 2 domains."
       ~show:(Printf.sprintf "Grundy number %d")
       ~sequential:(fun () -> sequential b)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel b));
+      ~parallel:(fun _ -> parallel b);
   ]
 
 let example =

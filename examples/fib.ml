@@ -35,7 +35,7 @@ let rows cutoff n =
   [
     Example.row label ~shows ~show:string_of_int
       ~sequential:(fun () -> sequential n)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> fib n));
+      ~parallel:(fun _ -> fib n);
   ]
 
 let example =

@@ -15,7 +15,7 @@ let rows n =
         "One fork of two equal halves: close to twice as fast on two domains or more."
       ~show
       ~sequential:(fun () -> sequential n)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel n));
+      ~parallel:(fun _ -> parallel n);
   ]
 
 let example =

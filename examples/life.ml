@@ -67,7 +67,7 @@ let rows iterations size =
       ~shows:"Each generation is one loop over the rows, with no grain to choose."
       ~show:(fun board -> Printf.sprintf "%d alive" (population board))
       ~sequential:(fun () -> sequential ~iterations board)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel ~iterations board));
+      ~parallel:(fun _ -> parallel ~iterations board);
   ]
 
 let example =

@@ -65,7 +65,7 @@ let rows n =
         "Tasks share one reporter behind a mutex: no line is torn, and the work runs in parallel."
       ~show
       ~sequential:(fun () -> lines_of (sequential n))
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> lines_of (parallel n)));
+      ~parallel:(fun _ -> lines_of (parallel n));
   ]
 
 let example =

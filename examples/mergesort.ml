@@ -86,7 +86,7 @@ let rows size =
       ~shows:"Both the halves and their merges fork; there is no cut-off for forks."
       ~show:(fun a -> Printf.sprintf "median %d" a.(size / 2))
       ~sequential:(fun () -> sorted sequential input)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> sorted parallel mine));
+      ~parallel:(fun _ -> sorted parallel mine);
   ]
 
 let example =

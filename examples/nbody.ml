@@ -90,7 +90,7 @@ let rows iterations size =
     Example.row label ~shows
       ~show:(fun bodies -> Printf.sprintf "kinetic energy %.12g" (energy bodies))
       ~sequential:(fun () -> advanced (sequential ~pull ~iterations))
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> advanced (parallel ~pull ~iterations)))
+      ~parallel:(fun _ -> advanced (parallel ~pull ~iterations))
   in
   [
     row "false sharing"

@@ -66,8 +66,7 @@ let search results =
 let row label ~shows ~window blocks consume =
   Example.row label ~shows ~show:Fun.id
     ~sequential:(fun () -> consume (Seq.map compress blocks))
-    ~parallel:(fun pool ->
-      Muster.Pool.run pool (fun () -> Task.with_map ~window compress blocks consume))
+    ~parallel:(fun _ -> Task.with_map ~window compress blocks consume)
 
 let rows window n =
   [

@@ -50,7 +50,7 @@ let rows n =
          locks and a task. The line shows that nobody starves or deadlocks."
       ~show:string_of_int
       ~sequential:(fun () -> sequential n)
-      ~parallel:(fun pool -> Pool.run pool (fun () -> parallel n));
+      ~parallel:(fun _ -> parallel n);
   ]
 
 let example =

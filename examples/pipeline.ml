@@ -58,8 +58,7 @@ let stage input primes =
 let deal stages primes =
   List.init stages (fun i -> List.filteri (fun k _ -> k mod stages = i) primes)
 
-let parallel ~stages pool n =
-  Muster.Pool.run pool @@ fun () ->
+let parallel ~stages n =
   let source = Chan.bounded 4 in
   let last = List.fold_left stage source (deal stages (small_primes n)) in
   let feed () =
@@ -78,7 +77,7 @@ let rows stages n =
          less than the number of domains."
       ~show:string_of_int
       ~sequential:(fun () -> sequential n)
-      ~parallel:(fun pool -> parallel ~stages pool n);
+      ~parallel:(fun _ -> parallel ~stages n);
   ]
 
 let example =

@@ -53,7 +53,7 @@ let rows seed paths =
          nearly the number of domains."
       ~show:(Printf.sprintf "%.17g")
       ~sequential:(fun () -> sequential ~seed paths)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel ~seed paths));
+      ~parallel:(fun _ -> parallel ~seed paths);
   ]
 
 let example =

@@ -52,7 +52,7 @@ let rows n =
          domains."
       ~show:(Printf.sprintf "%.9f")
       ~sequential:(fun () -> sequential n)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel n));
+      ~parallel:(fun _ -> parallel n);
   ]
 
 let example =

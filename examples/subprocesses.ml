@@ -27,8 +27,7 @@ let run ~seconds command =
     kill pid;
     raise exn
 
-let run_all ~limit ~seconds pool commands =
-  Muster.Pool.run pool (fun () -> Task.map ~max:limit (run ~seconds) commands)
+let run_all ~limit ~seconds = Task.map ~max:limit (run ~seconds)
 
 (* {2 What they run} *)
 
@@ -58,7 +57,7 @@ let show outcomes =
 let row label ~shows ~limit ~seconds commands =
   Example.row label ~shows ~show
     ~sequential:(fun () -> one_after_the_other ~seconds commands)
-    ~parallel:(fun pool -> run_all ~limit ~seconds pool commands)
+    ~parallel:(fun _ -> run_all ~limit ~seconds commands)
 
 let rows limit n =
   [
@@ -72,8 +71,8 @@ let rows limit n =
       ~shows:"Ctrl-C after 0.1 s kills all processes that run. No gain in time is expected."
       ~sequential:(fun () ->
         interrupted (fun () -> one_after_the_other ~seconds:60. (List.init n endless)))
-      ~parallel:(fun pool ->
-        interrupted (fun () -> run_all ~limit ~seconds:60. pool (List.init n endless)));
+      ~parallel:(fun _ ->
+        interrupted (fun () -> run_all ~limit ~seconds:60. (List.init n endless)));
   ]
 
 let example =

@@ -50,7 +50,7 @@ let rows n =
          line shows that no element is lost."
       ~show:string_of_int
       ~sequential:(fun () -> sequential n)
-      ~parallel:(fun pool -> Muster.Pool.run pool (fun () -> parallel n));
+      ~parallel:(fun _ -> parallel n);
   ]
 
 let example =

@@ -619,9 +619,17 @@ module Pool : sig
       {b Order}: all that the pool's tasks did happens before the return. *)
 
   val with_ : ?name:string -> ?domains:int -> ?oversubscribe:bool -> (t -> 'a) -> 'a
-  (** [with_ f] is [f pool] for a new pool, which is closed afterwards, whatever happens.
+  (** [with_ f] is [run pool (fun () -> f pool)] for a new pool. That is closed afterwards, whatever
+      happens, when the tasks that [f] left behind have ended. For a function outside the pool take
+      {!create} and {!close}.
 
-      {b Order}: as {!close}. *)
+      {[
+        let size_here () = Muster.Pool.(size (current ()))
+        let () = assert (Muster.Pool.with_ ~domains:1 (fun _ -> size_here ()) = 1)
+      ]}
+
+      {b Raises} what [f] raises, and as {!create}. [f] must not {!close} the pool.
+      {b Order}: as {!run} and {!close}. *)
 
   val default : unit -> t
   (** [default ()] is the pool that serves where no other is current. It need not be closed: a

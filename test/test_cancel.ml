@@ -404,27 +404,26 @@ let chain_of_scopes () =
    it must not go on to the other's. *)
 let told_in_a_chunk () =
   Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
-      Pool.run pool (fun () ->
-          let began = Atomic.make false and cancelled = Atomic.make false in
-          let ended = Atomic.make false and calls = Atomic.make 0 in
-          let body ~worker:_ _ =
-            Atomic.incr calls;
-            Atomic.set began true;
-            until cancelled;
-            Task.check ()
-          in
-          let work () =
-            Fun.protect
-              (fun () -> Team.for_n_dynamic pool 10_000 body)
-              ~finally:(fun () -> Atomic.set ended true)
-          in
-          let t = Task.async work in
-          until began;
-          Task.cancel t;
-          Atomic.set cancelled true;
-          until ended;
-          check_cancelled "await" (fun () -> Task.await t);
-          check_int "calls" 1 (Atomic.get calls)))
+      let began = Atomic.make false and cancelled = Atomic.make false in
+      let ended = Atomic.make false and calls = Atomic.make 0 in
+      let body ~worker:_ _ =
+        Atomic.incr calls;
+        Atomic.set began true;
+        until cancelled;
+        Task.check ()
+      in
+      let work () =
+        Fun.protect
+          (fun () -> Team.for_n_dynamic pool 10_000 body)
+          ~finally:(fun () -> Atomic.set ended true)
+      in
+      let t = Task.async work in
+      until began;
+      Task.cancel t;
+      Atomic.set cancelled true;
+      until ended;
+      check_cancelled "await" (fun () -> Task.await t);
+      check_int "calls" 1 (Atomic.get calls))
 
 (* {2 What another task was told, or has got}
 

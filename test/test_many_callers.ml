@@ -274,7 +274,7 @@ let cancelled () =
 (* The innermost counts, though the thread works in another one, too, which storage does not show. *)
 let innermost () =
   crowded 1 (fun pool _ ->
-      Pool.with_ ~name:"home" ~domains:1 (fun home ->
+      outside ~name:"home" ~domains:1 (fun home ->
           let entered = Atomic.make false and leave = Atomic.make false in
           let shown () =
             Pool.run home (fun () ->
@@ -365,7 +365,7 @@ let long_loops pool =
 (* Another thread of the domain, whose place storage shows, may leave its pool at any point of our way in. *)
 let storage_is_given_back () =
   crowded 1 (fun pool _ ->
-      Pool.with_ ~domains:1 (fun home ->
+      outside ~domains:1 (fun home ->
           let leaves_at k =
             let entered = Atomic.make false and leave = Atomic.make false in
             let other =

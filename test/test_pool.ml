@@ -44,7 +44,7 @@ let gc_set () =
     ~finally:(fun () -> Gc.set before)
     (fun () ->
       let chosen = (Gc.get ()).minor_heap_size in
-      Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
+      with_domains 2 (fun pool ->
           wait_until (fun () -> List.mem chosen (Pool.stats pool).minor_heap_words)))
 
 (* Workers size their heaps a moment after they begin. [Gc.set] takes all settings at once: done by a
@@ -52,7 +52,7 @@ let gc_set () =
 let gc_set_beside_workers () =
   let before = Gc.get () in
   let set_beside i =
-    Pool.with_ ~domains:3 ~oversubscribe:true @@ fun _ ->
+    with_domains 3 @@ fun _ ->
     burn (float (i mod 300) *. 1e-6);
     let stack_limit = before.stack_limit - i in
     Gc.set { (Gc.get ()) with stack_limit };
@@ -188,7 +188,7 @@ let default_size_by_the_program () =
 
 let current_pool () =
   check_bool "outside" true (Pool.equal (Pool.current ()) (Pool.default ()));
-  Pool.with_ ~domains:2 ~oversubscribe:true @@ fun pool ->
+  with_domains 2 @@ fun pool ->
   let is_current () = Pool.equal pool (Pool.current ()) in
   check_bool "beside it" false (is_current ());
   check_bool "within" true (Pool.run pool is_current);
@@ -432,7 +432,7 @@ let close_beside_threads () =
 
 (* Its pool stays its current one. *)
 let thread_left_behind () =
-  Pool.with_ ~name:"theirs" ~domains:2 ~oversubscribe:true @@ fun pool ->
+  outside ~name:"theirs" ~domains:2 ~oversubscribe:true @@ fun pool ->
   let where () = (Option.get (Muster_core.Place.owned_place ())).pool.name in
   second_thread_within pool ~first_leaves:true
     ~ready:(fun () -> true)
@@ -464,8 +464,8 @@ let outside_beside_another () =
 
 (* More threads than either pool has places for; each acts on its own. *)
 let crowds_of_two_pools () =
-  Pool.with_ ~name:"a" ~domains:3 ~oversubscribe:true @@ fun a ->
-  Pool.with_ ~name:"b" ~domains:3 ~oversubscribe:true @@ fun b ->
+  outside ~name:"a" ~domains:3 ~oversubscribe:true @@ fun a ->
+  outside ~name:"b" ~domains:3 ~oversubscribe:true @@ fun b ->
   let n = 16 in
   let entered = Atomic.make 0 and left = Atomic.make 0 in
   let wait_for count =
@@ -545,7 +545,7 @@ let flips_at_random =
 (* Figures of the machine are the machine's; these hold on any, where nothing flips them. *)
 let stats_agree () =
   if not flips_at_random then (
-    Pool.with_ ~name:"told" ~domains:3 ~oversubscribe:true @@ fun pool ->
+    outside ~name:"told" ~domains:3 ~oversubscribe:true @@ fun pool ->
     Muster.Team.broadcast pool (fun _ ->
         for _ = 1 to 3 do
           Gc.minor ()
@@ -577,7 +577,7 @@ let stats_of_one_name () =
 (* Idle domains end, and the pool says why. *)
 (* Tasks that were awaited leave entries behind, for which nobody has to come. *)
 let stats_of_one_worker () =
-  Pool.with_ ~domains:1 (fun pool ->
+  outside ~domains:1 (fun pool ->
       for _ = 1 to 100 do
         Pool.run pool (fun () ->
             let tasks = List.init 3 (fun i -> Muster.Task.async (fun () -> i)) in

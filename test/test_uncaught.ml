@@ -260,7 +260,7 @@ let its_waiter_is_cancelled () =
         Task.cancel waiter);
     match Task.await waiter with () -> () | exception Task.Cancelled -> ()
   in
-  let in_pool () = Pool.with_ ~domains:1 (fun pool -> Pool.run pool (fun () -> body pool)) in
+  let in_pool () = Pool.with_ ~domains:1 body in
   let reports = with_reports in_pool in
   check_bool "reported once" true (reports = [ Boom 1 ])
 

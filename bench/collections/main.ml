@@ -23,7 +23,7 @@ let time_long options f =
 let in_pool options f =
   Muster.Pool.with_ ~domains:options.domains (fun pool ->
       Muster.Team.broadcast pool ignore;
-      Muster.Pool.run pool f)
+      f ())
 
 let settings = Gc.get ()
 

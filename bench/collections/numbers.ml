@@ -83,7 +83,7 @@ let matrix n =
 
 (* {2 Cases} *)
 
-let on_one_domain f () = Muster.Pool.with_ ~domains:1 (fun pool -> Muster.Pool.run pool f)
+let on_one_domain f () = Muster.Pool.with_ ~domains:1 (fun _ -> f ())
 
 let sums n =
   let a = floats n and b = floats n in

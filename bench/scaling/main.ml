@@ -10,7 +10,6 @@ let time (shape : Shapes.t) ~oversubscribe = function
   | 0 -> Clock.time shape.sequential
   | domains ->
     Muster.Pool.with_ ~domains ~oversubscribe @@ fun pool ->
-    Muster.Pool.run pool @@ fun () ->
     shape.parallel pool;
     Clock.time (fun () -> shape.parallel pool)
 

@@ -53,8 +53,7 @@ let locks = [ mutex; semaphore; stdlib ]
 let names = List.map (fun make -> (make ()).name) locks
 
 let measure ~repeat shape ~calls =
-  Muster.Pool.with_ ~domains:shape.domains ~oversubscribe:true @@ fun pool ->
-  Muster.Pool.run pool @@ fun () ->
+  Muster.Pool.with_ ~domains:shape.domains ~oversubscribe:true @@ fun _ ->
   let time ~round:_ make =
     Clock.time (fun () -> run shape (make ()) ~calls) /. float (calls * shape.tasks)
   in

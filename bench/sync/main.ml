@@ -29,8 +29,8 @@ let uncontended ~repeat ~calls =
   in
   let outside = show "outside all pools" (rows ()) in
   let inside =
-    Muster.Pool.with_ ~domains:2 (fun pool ->
-        show "in a task" (Muster.Pool.run pool (fun () -> Muster.Task.(await (async rows)))))
+    Muster.Pool.with_ ~domains:2 (fun _ ->
+        show "in a task" Muster.Task.(await (async rows)))
   in
   outside && inside
 

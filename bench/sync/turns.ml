@@ -94,8 +94,7 @@ let row ~repeat ~turns (shape, run) (name, ours, other) =
   | _ -> assert false
 
 let rows ~repeat ~turns ~domains =
-  Muster.Pool.with_ ~domains ~oversubscribe:true @@ fun pool ->
-  Muster.Pool.run pool @@ fun () ->
+  Muster.Pool.with_ ~domains ~oversubscribe:true @@ fun _ ->
   List.concat_map
     (fun pair -> List.map (fun shape -> row ~repeat ~turns shape pair) (shapes ~domains))
     pairs

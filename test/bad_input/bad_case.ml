@@ -30,4 +30,4 @@ let in_thread f =
   Thread.join (Thread.create run ());
   match Option.get !result with Ok v -> v | Error exn -> raise exn
 
-let in_pool f = Muster.Pool.with_ ~domains:1 (fun pool -> Muster.Pool.run pool (fun () -> f pool))
+let in_pool f = Muster.Pool.with_ ~domains:1 f

@@ -16,8 +16,7 @@ let closed =
 let closed () = Lazy.force closed
 let finished () = in_pool (fun _ -> Task.scope Fun.id)
 
-let close_within () =
-  Pool.with_ ~name:"open" ~domains:1 (fun pool -> Pool.run pool (fun () -> Pool.close pool))
+let close_within () = Pool.with_ ~name:"open" ~domains:1 Pool.close
 
 let with_pool f = Pool.with_ ~domains:1 f
 

@@ -12,7 +12,11 @@ let work () =
   assert (Atomic.get sum = 500_500)
 
 let works pool = assert (Pool.run pool (fun () -> Fib.by_forks 15) = 610)
-let with_pool domains f = Pool.with_ ~domains ~oversubscribe:true f
+
+(* [f] runs outside it. *)
+let with_pool domains f =
+  let pool = Pool.create ~domains ~oversubscribe:true () in
+  Fun.protect ~finally:(fun () -> Pool.close pool) (fun () -> f pool)
 
 let until flag =
   while not (Atomic.get flag) do

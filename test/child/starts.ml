@@ -117,8 +117,7 @@ let blocking_leaves_nothing () =
         Atomic.set peak (max (Atomic.get peak) (threads ())))
   in
   for _ = 1 to 2 do
-    Pool.with_ ~domains:1 (fun pool ->
-        Pool.run pool (fun () -> ignore (Task.all (List.init 30 (fun _ -> call)))));
+    Pool.with_ ~domains:1 (fun _ -> ignore (Task.all (List.init 30 (fun _ -> call))));
     assert (threads () = 0 || Atomic.get peak > 30);
     while threads () > 3 do
       Unix.sleepf 0.01
@@ -127,7 +126,7 @@ let blocking_leaves_nothing () =
 
 (* Asks for more domains than the runtime can give. *)
 let ask_too_many () =
-  Pool.with_ ~domains:200 ~oversubscribe:true @@ fun pool ->
+  with_pool 200 @@ fun pool ->
   let seen = Array.init (Pool.size pool) (fun _ -> Atomic.make 0) in
   Muster.Team.broadcast pool (fun worker -> Atomic.incr seen.(worker));
   assert (Array.for_all (fun count -> Atomic.get count = 1) seen);
@@ -168,7 +167,7 @@ let work_on_one_thread () =
            work ();
            42))
   in
-  Pool.with_ ~domains:3 ~oversubscribe:true (fun pool ->
+  with_pool 3 (fun pool ->
       assert (Pool.run pool task = 42);
       assert (Pool.run pool (fun () -> Task.blocking task) = 42);
       assert (blocked () = before);

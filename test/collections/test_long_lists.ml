@@ -6,7 +6,7 @@ module Theirs = Stdlib.List
 module Site = Muster_loop.Site
 
 let on_domains domains f =
-  Muster.Pool.with_ ~domains ~oversubscribe:true (fun pool -> Muster.Pool.run pool f)
+  Muster.Pool.with_ ~domains ~oversubscribe:true (fun _ -> f ())
 
 let input n = Theirs.init n (fun i -> i * 7919 land 0xFFFFF)
 let even x = x land 1 = 0

@@ -351,7 +351,7 @@ let immediates_among_blocks () =
   in
   List.iter
     (fun domains ->
-      Muster.Pool.with_ ~domains ~oversubscribe:true (fun pool -> Muster.Pool.run pool check))
+      Muster.Pool.with_ ~domains ~oversubscribe:true (fun _ -> check ()))
     [ 1; 2; 3 ]
 
 (* What was a little too long for its caller alone stays with it when it has become a little shorter. *)

@@ -64,7 +64,7 @@ let work_for seconds =
   work_until (fun () -> Unix.gettimeofday () > stop)
 
 let threads () = Array.length (Sys.readdir "/proc/self/task")
-let fixed n f = Pool.with_ ~domains:n ~oversubscribe:true f
+let fixed n f = with_domains n f
 
 (* {1 The budget} *)
 
@@ -138,7 +138,7 @@ let gives_domains_back () =
   needs_proc ();
   attempt @@ fun () ->
   let before = threads () in
-  Pool.with_ ~name:"idle" ~domains:3 ~oversubscribe:true @@ fun pool ->
+  outside ~name:"idle" ~domains:3 ~oversubscribe:true @@ fun pool ->
   Pool.run pool (fun () -> work_for 0.02);
   check_within 2. "gone" (fun () -> residents pool = 0 && threads () <= before);
   is_usable pool
@@ -223,8 +223,8 @@ let two_pools_at_once () =
   needs_two_cpus ();
   attempt @@ fun () ->
   let available = Muster.Cpu.available () in
-  Pool.with_ @@ fun one ->
-  Pool.with_ @@ fun two ->
+  outside @@ fun one ->
+  outside @@ fun two ->
   let stop = Atomic.make false in
   let work pool () = Pool.run pool (fun () -> work_until (fun () -> Atomic.get stop)) in
   let callers = List.map (fun pool -> Domain.spawn (work pool)) [ one; two ] in
@@ -268,7 +268,6 @@ let makes_room_for_a_neighbour () =
   skip_unless (Load.runnable () <> None) "the machine's load cannot be seen";
   attempt ~times:5 @@ fun () ->
   Pool.with_ @@ fun pool ->
-  Pool.run pool @@ fun () ->
   let full = Pool.size pool - 1 in
   work_until_within 2. "all at work" (fun () -> allowed pool = full && residents pool = full);
   let ended = (Pool.stats pool).domains_ended in
@@ -299,7 +298,7 @@ let follows_affinity step () =
   let first = List.hd (String.split_on_char ',' (List.hd (String.split_on_char '-' all))) in
   skip_unless (Sys.getenv_opt "MUSTER_DOMAINS" = None) "MUSTER_DOMAINS is set";
   skip_unless (bind all) "there is no taskset";
-  Pool.with_ @@ fun pool ->
+  outside @@ fun pool ->
   let full = Pool.size pool in
   Fun.protect
     ~finally:(fun () -> ignore (bind all))
@@ -424,7 +423,6 @@ let is_taken_back step () =
   skip_unless (Load.runnable () <> None) "it takes Linux's /proc";
   attempt @@ fun () ->
   Pool.with_ ~domains:2 @@ fun pool ->
-  Pool.run pool @@ fun () ->
   Atomic.set Load.governor { Muster_core.Governor.start with lent = Load.cpus () - 1 };
   Load.share_out ();
   check_int "allowed" 0 (allowed pool);
@@ -440,8 +438,8 @@ let is_taken_back step () =
 let resident_calls_another_pool () =
   needs_two_cpus ();
   attempt @@ fun () ->
-  Pool.with_ ~domains:2 @@ fun outer ->
-  Pool.with_ ~domains:2 @@ fun inner ->
+  outside ~domains:2 @@ fun outer ->
+  outside ~domains:2 @@ fun inner ->
   Pool.run outer @@ fun () ->
   let wait_for_another () =
     let latch = Muster.Latch.create 1 in
@@ -474,7 +472,7 @@ let resident_calls_another_pool () =
 let other_caller_leaves step () =
   needs_two_cpus ();
   attempt @@ fun () ->
-  Pool.with_ ~domains:2 @@ fun pool ->
+  outside ~domains:2 @@ fun pool ->
   let go = Atomic.make false in
   let work_on until =
     while not (until ()) do

@@ -230,7 +230,7 @@ let others_come_back pool =
 (* A pool entered from a scheduler that runs in a task of the same pool. *)
 let nested_in_others pool =
   Pool.run pool (fun () ->
-      Pool.with_ ~domains:1 (fun inner ->
+      outside ~domains:1 (fun inner ->
           under_scheduler (fun asked ->
               Pool.run inner (fun () ->
                   check_bool "ours in another pool" false (asks asked);
@@ -272,13 +272,12 @@ let blocking_calls_have_their_own pool =
 (* Each in a pool of one worker, for whose task it waits, while others are in theirs. *)
 let blocking_calls_enter_pools pool =
   let enter () =
-    Pool.with_ ~domains:1 @@ fun inner ->
-    Pool.run inner (fun () ->
-        let loc = Loc.make 0 in
-        let opener = Task.async (fun () -> Loc.set loc 1) in
-        Unix.sleepf 0.002;
-        wait_for loc 1;
-        Task.await opener)
+    Pool.with_ ~domains:1 @@ fun _ ->
+    let loc = Loc.make 0 in
+    let opener = Task.async (fun () -> Loc.set loc 1) in
+    Unix.sleepf 0.002;
+    wait_for loc 1;
+    Task.await opener
   in
   let rounds () =
     for _ = 1 to 10 do

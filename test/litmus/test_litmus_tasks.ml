@@ -315,11 +315,10 @@ let uncaught () =
         cells.(k) <- round;
         raise (Failed (ref k))
       in
-      Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
-          Pool.run pool (fun () ->
-              for k = 0 to group - 1 do
-                ignore (Task.async (fail k))
-              done));
+      Pool.with_ ~domains:2 ~oversubscribe:true (fun _ ->
+          for k = 0 to group - 1 do
+            ignore (Task.async (fail k))
+          done);
       check "reported, so done" (Array.for_all (fun cell -> cell = round) seen))
 
 (* {2 Pools} *)

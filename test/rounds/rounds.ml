@@ -90,10 +90,13 @@ let pauses n =
   done
 
 let loiter round = pauses (round land 63)
-let with_pool domains f () = Pool.with_ ~domains ~oversubscribe:true f
 
-let in_task ?group domains n f =
-  with_pool domains (fun pool -> Pool.run pool (fun () -> repeat ?group n f))
+let with_pool domains f () =
+  let pool = Pool.create ~domains ~oversubscribe:true () in
+  Fun.protect ~finally:(fun () -> Pool.close pool) (fun () -> f pool)
+
+let in_task ?group domains n f () =
+  Pool.with_ ~domains ~oversubscribe:true (fun _ -> repeat ?group n f)
 
 (* {2 The program} *)
 

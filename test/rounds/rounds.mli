@@ -38,7 +38,8 @@ val repeat : ?group:int -> int -> (int -> unit) -> unit
     [group] rounds, there are as many fewer calls. *)
 
 val with_pool : int -> (Muster.Pool.t -> unit) -> unit -> unit
-(** [with_pool domains f] is a case: [f] with a pool of so many workers, whatever the machine has. *)
+(** [with_pool domains f] is a case: [f] outside a pool of so many workers, whatever the machine
+    has. *)
 
 val in_task : ?group:int -> int -> int -> (int -> unit) -> unit -> unit
 (** [in_task domains n f] is a case: [repeat n f] as one task of such a pool, so that most forks find

@@ -12,7 +12,12 @@ let guard ~seconds name f =
   Fun.protect ~finally:(fun () -> set_guard 0 "") f
 
 let case ?(seconds = 60) name f = Alcotest.test_case name `Quick (fun () -> guard ~seconds name f)
-let with_domains domains f = Pool.with_ ~domains ~oversubscribe:true f
+
+let outside ?name ?domains ?oversubscribe f =
+  let pool = Pool.create ?name ?domains ?oversubscribe () in
+  Fun.protect ~finally:(fun () -> Pool.close pool) (fun () -> f pool)
+
+let with_domains domains f = outside ~domains ~oversubscribe:true f
 let run_on domains f = with_domains domains (fun pool -> Pool.run pool f)
 
 let weighted generators =

@@ -30,8 +30,12 @@ external set_guard : int -> string -> unit = "muster_test_guard"
 
 (** {1 Pools and callers} *)
 
+val outside :
+  ?name:string -> ?domains:int -> ?oversubscribe:bool -> (Muster.Pool.t -> 'a) -> 'a
+(** [Pool.with_] whose function runs outside the new pool. *)
+
 val with_domains : int -> (Muster.Pool.t -> 'a) -> 'a
-(** A pool of exactly that many domains, whatever the machine has. *)
+(** {!outside} a pool of exactly that many domains, whatever the machine has. *)
 
 val run_on : int -> (unit -> 'a) -> 'a
 (** [run_on n f] runs [f] as a task of a fresh pool of [n] domains. *)

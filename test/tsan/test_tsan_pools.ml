@@ -23,8 +23,7 @@ let opened_and_closed () =
 (* The first pools of the process: this case comes first. *)
 let opened_at_once () =
   let use _ =
-    Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
-        check "fib" (Pool.run pool (fun () -> fib 5) = 5))
+    Pool.with_ ~domains:2 ~oversubscribe:true (fun _ -> check "fib" (fib 5 = 5))
   in
   race 40 [ use; use; use ]
 
@@ -85,7 +84,7 @@ let crowd pool =
 
 (* Each pool's tasks use the other. *)
 let two_pools first =
-  Pool.with_ ~domains:2 ~oversubscribe:true @@ fun second ->
+  Fun.flip (with_pool 2) () @@ fun second ->
   let cells = [| 0; 0 |] in
   let across i here there _ =
     let task () =
@@ -127,7 +126,9 @@ let ending pool =
 
 module Core = Muster_core
 
-let with_core_pool f () = Core.Pool.with_ ~domains:2 ~oversubscribe:true f
+let with_core_pool f () =
+  let pool = Core.Pool.create ~domains:2 ~oversubscribe:true () in
+  Fun.protect ~finally:(fun () -> Core.Pool.close pool) (fun () -> f pool)
 
 exception Struck of int ref
 
@@ -160,7 +161,7 @@ let refused_and_needed pool =
 
 (* Pools that do not insist share one budget, which callers change. *)
 let budget () =
-  let use _ = Pool.with_ ~domains:2 (fun pool -> ignore (Pool.run pool (fun () -> fib 12))) in
+  let use _ = Pool.with_ ~domains:2 (fun _ -> ignore (fib 12)) in
   race 20 [ use; use ]
 
 let mixed pool =

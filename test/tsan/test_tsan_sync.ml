@@ -65,11 +65,10 @@ let numbered () =
       Mutex.protect own ignore;
       Latch.count_down latch
     in
-    Muster.Pool.with_ ~domains:1 (fun pool ->
-        Muster.Pool.run pool (fun () ->
-            let task = Task.async body in
-            Latch.await latch;
-            Task.await task))
+    Muster.Pool.with_ ~domains:1 (fun _ ->
+        let task = Task.async body in
+        Latch.await latch;
+        Task.await task)
   in
   race 60 [ party; party; party ]
 

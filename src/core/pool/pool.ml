@@ -217,6 +217,6 @@ let run pool f =
 let with_ ?name ?domains ?oversubscribe f =
   check_create "Pool.with_" ~domains ~minor_heap_words:None;
   let pool = create ?name ?domains ?oversubscribe () in
-  Outcome.finally close pool (fun () -> f pool)
+  Outcome.finally close pool (fun () -> run pool (fun () -> f pool))
 
 include Stats
