@@ -71,10 +71,65 @@ let parallel_scan = Muster_collections.Array.scan
 let parallel_find = Muster_loop.Loop.parallel_find
 let random_state ~seed i = Random.State.make [| seed; i |]
 
-module Array = Muster_collections.Array
-module Floatarray = Muster_collections.Floatarray
-module Bigarray = Muster_collections.Bigarray
-module Bytes = Muster_collections.Bytes
-module String = Muster_collections.String
-module List = Muster_collections.List
-module Seq = Muster_collections.Seq
+module Parallel = struct
+  module Array = Muster_collections.Array
+  module Floatarray = Muster_collections.Floatarray
+  module Bigarray = Muster_collections.Bigarray
+  module Bytes = Muster_collections.Bytes
+  module String = Muster_collections.String
+  module List = Muster_collections.List
+  module Seq = Muster_collections.Seq
+end
+
+(* The paths of old. [open Muster] brings them, too, and must not change what a program's
+   [List.iter] does: the stdlib's functions come last, and win. *)
+
+module Array = struct
+  include Parallel.Array
+
+  include (
+    Stdlib.Array :
+      module type of Stdlib.Array
+        with type 'a t := 'a array
+         and module Floatarray := Stdlib.Array.Floatarray)
+end
+
+module Bytes = struct
+  include Parallel.Bytes
+  include (Stdlib.Bytes : module type of Stdlib.Bytes with type t := bytes)
+end
+
+module String = struct
+  include Parallel.String
+  include (Stdlib.String : module type of Stdlib.String with type t := string)
+end
+
+module List = struct
+  include Parallel.List
+  include (Stdlib.List : module type of Stdlib.List with type 'a t := 'a list)
+end
+
+module Seq = struct
+  include Parallel.Seq
+
+  include (
+    Stdlib.Seq :
+      module type of Stdlib.Seq
+        with type 'a t := 'a Stdlib.Seq.t
+         and type 'a node := 'a Stdlib.Seq.node)
+end
+
+module Bigarray = struct
+  include Parallel.Bigarray
+
+  module Array1 = struct
+    include Parallel.Bigarray.Array1
+
+    include (
+      Stdlib.Bigarray.Array1 :
+        module type of Stdlib.Bigarray.Array1
+          with type ('a, 'b, 'c) t := ('a, 'b, 'c) Stdlib.Bigarray.Array1.t)
+  end
+end
+
+module Floatarray = Parallel.Floatarray

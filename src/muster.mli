@@ -12,6 +12,11 @@
 
     {2:rules What holds everywhere}
 
+    {b Open.} [open Muster] leaves the stdlib's [List], [Array] and their like as they are. It does
+    bring [Mutex], [Condition], [Semaphore] and [Lazy], whose types are others than the stdlib's.
+    {!Parallel} has collections with the stdlib's names and types. Open it only where the functions
+    that you pass may run in any order.
+
     {b Pool.} Every call acts on the {e current} pool: that of the running task, else that of the
     calling thread's innermost {!Pool.run}, else the default pool. The default pool starts on first
     use. {!Team}'s functions take their pool as an argument.
@@ -766,17 +771,39 @@ module Cpu : sig
       {b Order}: none. *)
 end
 
-(** {1 Collections}
+(** {1 Collections} *)
 
-    The stdlib's, run in parallel where it pays. A program moves over by [module Array =
-    Muster.Array].
+(** The stdlib's collections, run in parallel where it pays. A program moves over by one line:
+    [module Array = Muster.Parallel.Array]. Open [Muster.Parallel] only where all calls may run in
+    parallel: see {!Array.shared}. *)
+module Parallel : sig
+  module Array = Muster_collections.Array
+  module Floatarray = Muster_collections.Floatarray
+  module Bigarray = Muster_collections.Bigarray
+  module Bytes = Muster_collections.Bytes
+  module String = Muster_collections.String
+  module List = Muster_collections.List
+  module Seq = Muster_collections.Seq
+end
 
-    {b Order}: see {!Array.shared}. *)
+(** {2 Paths of old}
 
-module Array = Muster_collections.Array
-module Floatarray = Muster_collections.Floatarray
-module Bigarray = Muster_collections.Bigarray
-module Bytes = Muster_collections.Bytes
-module String = Muster_collections.String
-module List = Muster_collections.List
-module Seq = Muster_collections.Seq
+    The collections were here before they moved to {!Parallel}. Functions that the stdlib has are
+    now the stdlib's own, so [open Muster] does not change what a program's [List.iter] does. The
+    next version drops these paths. *)
+
+module Array : module type of Parallel.Array
+module Bytes : module type of Parallel.Bytes
+module String : module type of Parallel.String
+module List : module type of Parallel.List
+module Seq : module type of Parallel.Seq
+
+module Bigarray : sig
+  include module type of struct
+    include Stdlib.Bigarray
+  end
+
+  module Array1 : module type of Parallel.Bigarray.Array1
+end
+
+module Floatarray = Parallel.Floatarray [@@deprecated "It is Muster.Parallel.Floatarray."]

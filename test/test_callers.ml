@@ -58,9 +58,9 @@ let parallel_reduce =
       let body i = by_index f g i in
       Muster.parallel_reduce ~grain:1 ~start:0 ~finish:1 ~combine:(fun () () -> ()) ~init:() body)
 
-let list_iter = two_branches (fun f g -> Muster.List.iter (by_index f g) [ 0; 1 ])
+let list_iter = two_branches (fun f g -> Muster.Parallel.List.iter (by_index f g) [ 0; 1 ])
 let broadcast wait = Muster.Team.broadcast (Muster.Pool.default ()) (fun i -> if i = 0 then wait ())
-let map = two_branches (fun f g -> ignore (Muster.Array.map (by_index f g) [| 0; 1 |]))
+let map = two_branches (fun f g -> ignore (Muster.Parallel.Array.map (by_index f g) [| 0; 1 |]))
 let all = two_branches (fun f g -> ignore (Task.all [ f; g ]))
 let first wait = Task.first [ wait; (fun () -> until (Atomic.make false)) ]
 

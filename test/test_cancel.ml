@@ -523,9 +523,9 @@ let short_loops () =
   in
   let collections n =
     [
-      ("an array's scan", fun () -> ignore (Muster.Array.scan ( + ) (Array.sub array 0 n)));
-      ("a sum", fun () -> ignore (Muster.Array.sum (Array.make n 0.)));
-      ("a list's scan", fun () -> ignore (Muster.List.scan ( + ) (List.init n Fun.id)));
+      ("an array's scan", fun () -> ignore (Muster.Parallel.Array.scan ( + ) (Array.sub array 0 n)));
+      ("a sum", fun () -> ignore (Muster.Parallel.Array.sum (Array.make n 0.)));
+      ("a list's scan", fun () -> ignore (Muster.Parallel.List.scan ( + ) (List.init n Fun.id)));
     ]
   in
   let check n (name, loop) =

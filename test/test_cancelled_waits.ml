@@ -290,9 +290,9 @@ let slowly reduce look =
 let slow_reductions =
   [
     ("a scan", slowly (fun op -> ignore (Muster.parallel_scan op elements)));
-    ("a list's scan", slowly (fun op -> ignore (Muster.List.scan op list)));
-    ("a list's fold", slowly (fun op -> ignore (Muster.List.fold op 0 list)));
-    ("a sequence's fold", slowly (fun op -> ignore (Muster.Seq.fold op 0 (List.to_seq list))));
+    ("a list's scan", slowly (fun op -> ignore (Muster.Parallel.List.scan op list)));
+    ("a list's fold", slowly (fun op -> ignore (Muster.Parallel.List.fold op 0 list)));
+    ("a sequence's fold", slowly (fun op -> ignore (Muster.Parallel.Seq.fold op 0 (List.to_seq list))));
   ]
 
 let failing_reductions =
@@ -335,14 +335,14 @@ let waiting_calls =
       wait ();
       Int.compare x y
     in
-    Muster.Array.sort cmp (Array.copy halves)
+    Muster.Parallel.Array.sort cmp (Array.copy halves)
   in
   let reading at wait =
     let force x =
       if x = at then wait ();
       x
     in
-    Muster.Seq.(iter (fun _ -> wait ()) (map force (List.to_seq list)))
+    Muster.Parallel.Seq.(iter (fun _ -> wait ()) (map force (List.to_seq list)))
   in
   List.map waiting slow_reductions
   @ [

@@ -263,7 +263,7 @@ let busy_ways =
           step ();
           Int.compare a b
         in
-        Muster.Array.sort compare (Array.init 3_000 (fun i -> i * 7919 mod 3001)) );
+        Muster.Parallel.Array.sort compare (Array.init 3_000 (fun i -> i * 7919 mod 3001)) );
   ]
 
 let deadlines_of_the_busy =

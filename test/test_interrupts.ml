@@ -160,8 +160,8 @@ let cancels_what_it_waits_for pool =
       ("for within a scope", fun () ->
         Task.scope (fun _ -> Muster.parallel_for ~start:1 ~finish:8 wait));
       ("both within a scope", fun () -> Task.scope (fun _ -> ignore (Muster.both never never)));
-      ("List.iter", fun () -> Muster.List.iter wait indices);
-      ("Array.iter", fun () -> Muster.Array.iter wait (Array.of_list indices));
+      ("List.iter", fun () -> Muster.Parallel.List.iter wait indices);
+      ("Array.iter", fun () -> Muster.Parallel.Array.iter wait (Array.of_list indices));
     ] [@@ocamlformat "disable"]
   in
   List.iter (fun (name, wait) -> is_interrupted (name, fun () -> Pool.run pool wait)) waits;

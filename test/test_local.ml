@@ -69,7 +69,7 @@ let starts =
           if get () <> 1 then Atomic.set least (get ()));
       Atomic.get least);
     ("a collection", fun () ->
-      let a = Muster.Array.map (fun _ -> burn 2e-5; get ()) (Array.make 64 0) in
+      let a = Muster.Parallel.Array.map (fun _ -> burn 2e-5; get ()) (Array.make 64 0) in
       Array.fold_left min 1 a);
     ("another pool", fun () -> with_domains 2 (fun pool -> Pool.run pool get));
     ("another pool's task", fun () ->

@@ -147,7 +147,7 @@ exception Over of (int * int) * (int * int)
 
 let scans () =
   let of_list scan op a = Array.of_list (scan op (Array.to_list a)) in
-  [ Muster.parallel_scan; Muster.Array.scan; of_list Muster.List.scan ]
+  [ Muster.parallel_scan; Muster.Parallel.Array.scan; of_list Muster.Parallel.List.scan ]
 
 let some_steps =
   let open QCheck.Gen in
@@ -513,8 +513,8 @@ let all_begin_at_once () =
         Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
     check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (nothing f)));
     check "for, in parts" (for_range ~start ~finish);
-    check "Array.iter" (fun f -> Muster.Array.iter f (Array.of_list indices));
-    check "List.iter" (fun f -> Muster.List.iter f indices);
+    check "Array.iter" (fun f -> Muster.Parallel.Array.iter f (Array.of_list indices));
+    check "List.iter" (fun f -> Muster.Parallel.List.iter f indices);
     check "Task.all" (fun f -> ignore (Muster.Task.all (List.map (fun i () -> f i) indices)))
   end
 
@@ -559,7 +559,7 @@ let queens_agree () =
   in
   let counts =
     (fun f -> Muster.parallel_reduce ~start:0 ~finish ~combine:( + ) ~init:0 f)
-    :: (fun f -> total (Muster.List.map f columns))
+    :: (fun f -> total (Muster.Parallel.List.map f columns))
     :: List.map by_loop (loops_of n)
   in
   let check count =

@@ -88,7 +88,7 @@ let loops () =
   let scanned = Muster.parallel_scan ( + ) a in
   check_int "scan" (2999 * 1500) scanned.(2999);
   check_equal "map" (Array.map succ a)
-    (Muster.Array.map
+    (Muster.Parallel.Array.map
        (fun x ->
          burn 1e-6;
          x + 1)

@@ -1,4 +1,4 @@
-(* Muster.Array against Stdlib.Array; where that lacks an operation, against the shortest way to
+(* Muster.Parallel.Array against Stdlib.Array; where that lacks an operation, against the shortest way to
    write it with the stdlib, and for comparison against the loop that one would write by hand. *)
 
 module Ours = Muster_collections.Array

@@ -1,4 +1,4 @@
-(* Muster.List against Stdlib.List; a scan against [fold_left_map]. *)
+(* Muster.Parallel.List against Stdlib.List; a scan against [fold_left_map]. *)
 
 module Parallel = Muster_collections.List
 
@@ -47,7 +47,7 @@ let cases n =
       (fun () -> Parallel.fold plus 0 l)
       (fun () -> List.fold_left plus 0 l);
     Case.make "seq, fold" n ~against:"fold_left" (Case.Slower 1.1)
-      ~ours:(fun () -> Muster.Seq.fold plus 0 (Seq.init n Fun.id))
+      ~ours:(fun () -> Muster.Parallel.Seq.fold plus 0 (Seq.init n Fun.id))
       ~theirs:(fun () -> Seq.fold_left plus 0 (Seq.init n Fun.id));
     case "for_all" "List.for_all" note
       (fun () -> Parallel.for_all is_natural l)

@@ -3,7 +3,7 @@
 
 module F = Float.Array
 module A1 = Bigarray.Array1
-module Ours = Muster.Floatarray
+module Ours = Muster.Parallel.Floatarray
 
 let floats n = F.init n (fun i -> float_of_int ((i * 7919) land 1023) /. 1024.)
 

@@ -97,18 +97,18 @@ let collections n =
     a
   in
   [
-    values "Array.map, 20 ns" (fun () -> Array.map step ints) (fun () -> Muster.Array.map step ints);
+    values "Array.map, 20 ns" (fun () -> Array.map step ints) (fun () -> Muster.Parallel.Array.map step ints);
     values "Array.init, boxed"
       (fun () -> Array.init n Option.some)
-      (fun () -> Muster.Array.init n Option.some);
+      (fun () -> Muster.Parallel.Array.init n Option.some);
     values "Array.scan"
       (fun () -> snd (Array.fold_left_map (fun acc x -> (acc + x, acc + x)) 0 ints))
-      (fun () -> Muster.Array.scan ( + ) ints);
-    values "Array.stable_sort" (sorted Array.stable_sort) (sorted Muster.Array.stable_sort);
-    values "List.map, 20 ns" (fun () -> List.map step list) (fun () -> Muster.List.map step list);
+      (fun () -> Muster.Parallel.Array.scan ( + ) ints);
+    values "Array.stable_sort" (sorted Array.stable_sort) (sorted Muster.Parallel.Array.stable_sort);
+    values "List.map, 20 ns" (fun () -> List.map step list) (fun () -> Muster.Parallel.List.map step list);
     values "List.sort"
       (fun () -> List.sort Int.compare list)
-      (fun () -> Muster.List.sort Int.compare list);
+      (fun () -> Muster.Parallel.List.sort Int.compare list);
   ]
 
 let fine ~quick =

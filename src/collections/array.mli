@@ -1,7 +1,7 @@
 (** The stdlib's arrays, run in parallel where it pays. A program moves over by one line:
 
     {[
-      module Array = Muster.Array
+      module Array = Muster.Parallel.Array
 
       let squares = Array.map (fun x -> x * x) [| 1; 2; 3 |]
       let () = assert (squares = [| 1; 4; 9 |])

@@ -8,7 +8,7 @@ module Numeric = Muster_collections_engine.Numeric
 module Pieces = Muster_collections_engine.Pieces
 include Stdlib.Array
 
-let name = "Array"
+let name = "Parallel.Array"
 
 external source : 'a array -> 'a array = "%identity"
 external target : 'a array -> 'a array = "%identity"
@@ -108,7 +108,7 @@ let min_max a = Numeric.extremes Heap (floats a) (length a)
 
 let dot a b =
   let n = length a and m = length b in
-  if n <> m then Loop.invalid "Array.dot" "lengths = %d and %d differ" n m;
+  if n <> m then Loop.invalid (name ^ ".dot") "lengths = %d and %d differ" n m;
   Numeric.dot Heap (floats a) (floats b) n
 
 (* {2 Sorting} *)

@@ -17,7 +17,7 @@ module A = Stdlib.Array
 module List = Stdlib.List
 include Stdlib.Bigarray.Array1
 
-let name = "Bigarray.Array1"
+let name = "Parallel.Bigarray.Array1"
 
 (* {2 Views} *)
 

@@ -11,7 +11,7 @@ include Stdlib.Float.Array
 module A = Stdlib.Array
 module List = Stdlib.List
 
-let name = "Floatarray"
+let name = "Parallel.Floatarray"
 
 external source : t -> t = "%identity"
 external target : t -> t = "%identity"
@@ -69,7 +69,7 @@ let min_max a = Numeric.extremes Heap a (length a)
 
 let dot a b =
   let n = length a and m = length b in
-  if n <> m then Loop.invalid "Floatarray.dot" "lengths = %d and %d differ" n m;
+  if n <> m then Loop.invalid (name ^ ".dot") "lengths = %d and %d differ" n m;
   Numeric.dot Heap a b n
 
 (* {2 Results of any length} *)

@@ -171,6 +171,6 @@ let group_by key = function
     A.to_list (Array.map elements (Array.group_by key (A.of_list l)))
 
 let histogram ~bins f l =
-  let t = Groups.tables "List" ~bins in
+  let t = Groups.tables "Parallel.List" ~bins in
   if not (is_empty l) then ignore Work.(run 0 (code f) (histogram t) f l);
   Groups.total t

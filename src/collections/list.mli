@@ -1,7 +1,7 @@
 (** The stdlib's lists, run in parallel where it pays. A program moves over by one line:
 
     {[
-      module List = Muster.List
+      module List = Muster.Parallel.List
 
       let () = assert (List.map (fun x -> x * x) [ 1; 2; 3 ] = [ 1; 4; 9 ])
       let () = assert (List.fold ( + ) 0 (List.init 1000 Fun.id) = 499_500)

@@ -76,7 +76,7 @@ let min cmp s = reduce_by (Machine.code_of cmp) (Leaves.least cmp) s
 let max cmp s = reduce_by (Machine.code_of cmp) (Leaves.greatest cmp) s
 
 let histogram ~bins f s =
-  let t = Groups.tables "Seq" ~bins and code = Machine.code_of f in
+  let t = Groups.tables "Parallel.Seq" ~bins and code = Machine.code_of f in
   let add table (s, n) = iter_some (fun x -> Groups.add t table (f x)) s n in
   let in_place _ s n = Groups.with_table t add (s, n) in
   let block _ l = ignore (Work.run 0 code (Work.histogram t) f l) in

@@ -2,7 +2,7 @@
 
     {[
       let squares = Seq.map (fun x -> x * x) (Seq.init 1000 Fun.id)
-      let () = assert (Muster.Seq.fold ( + ) 0 squares = 332_833_500)
+      let () = assert (Muster.Parallel.Seq.fold ( + ) 0 squares = 332_833_500)
     ]}
 
     Functions that make a sequence ([map], [filter], …) are the stdlib's own: they are lazy, and

@@ -2,13 +2,13 @@
    stdlib's, which is asked for it. *)
 
 open Bad_case
-module A = Muster.Array
-module F = Muster.Floatarray
-module B = Muster.Bytes
-module S = Muster.String
-module L = Muster.List
-module Q = Muster.Seq
-module G = Muster.Bigarray.Array1
+module A = Muster.Parallel.Array
+module F = Muster.Parallel.Floatarray
+module B = Muster.Parallel.Bytes
+module S = Muster.Parallel.String
+module L = Muster.Parallel.List
+module Q = Muster.Parallel.Seq
+module G = Muster.Parallel.Bigarray.Array1
 module Std = Stdlib
 
 let two = [| 1; 2 |]
@@ -70,42 +70,42 @@ let array_lengths_differ =
     let bad call a b = as_stdlib's (fn ^ call) (fun () -> stdlib's a b) (fun () -> ours a b) in
     [ bad " f, lengths 2 and 3" two three; bad " f, lengths 0 and 3" [||] three ]
   in
-  rows "Array.map2" (Std.Array.map2 ( + )) (A.map2 ( + ))
-  @ rows "Array.combine" Std.Array.combine A.combine
-  @ rows "Array.iter2" (Std.Array.iter2 (fun _ _ -> ())) (A.iter2 (fun _ _ -> ()))
-  @ rows "Array.exists2" (Std.Array.exists2 ( = )) (A.exists2 ( = ))
-  @ rows "Array.for_all2" (Std.Array.for_all2 ( = )) (A.for_all2 ( = ))
+  rows "Parallel.Array.map2" (Std.Array.map2 ( + )) (A.map2 ( + ))
+  @ rows "Parallel.Array.combine" Std.Array.combine A.combine
+  @ rows "Parallel.Array.iter2" (Std.Array.iter2 (fun _ _ -> ())) (A.iter2 (fun _ _ -> ()))
+  @ rows "Parallel.Array.exists2" (Std.Array.exists2 ( = )) (A.exists2 ( = ))
+  @ rows "Parallel.Array.for_all2" (Std.Array.for_all2 ( = )) (A.for_all2 ( = ))
 
 let arrays =
   {
-    title = "Array";
+    title = "Parallel.Array";
     rows =
-      lengths "Array.init" (fun n -> Std.Array.init n Fun.id) (fun n -> A.init n Fun.id)
+      lengths "Parallel.Array.init" (fun n -> Std.Array.init n Fun.id) (fun n -> A.init n Fun.id)
       @ [
-          as_stdlib's "Array.init Sys.max_array_length"
+          as_stdlib's "Parallel.Array.init Sys.max_array_length"
             (fun () -> Std.Array.init Sys.max_array_length Fun.id)
             (fun () -> A.init Sys.max_array_length Fun.id);
         ]
       @ array_lengths_differ
-      @ bins "Array.histogram" (fun bins bin -> A.histogram ~bins (fun _ -> bin) three)
+      @ bins "Parallel.Array.histogram" (fun bins bin -> A.histogram ~bins (fun _ -> bin) three)
       @ [
-          by_functions "Array.group_by" (fun () -> ignore (A.group_by function_key three));
-          invalid "Array.dot, lengths 2 and 0"
+          by_functions "Parallel.Array.group_by" (fun () -> ignore (A.group_by function_key three));
+          invalid "Parallel.Array.dot, lengths 2 and 0"
             (fun () -> ignore (A.dot [| 1.; 2. |] [||]))
-            "Array.dot: lengths = 2 and 0 differ";
-          of_empty "Array.reduce" (fun () -> A.reduce ( + ) [||]);
-          of_empty "Array.min" (fun () -> A.min compare [||]);
-          of_empty "Array.max" (fun () -> A.max compare [||]);
-          fine "Array.dot, of nothing" 0. (fun () -> A.dot [||] [||]);
-          fine "Array.scan, of nothing" [||] (fun () -> A.scan ( + ) [||]);
-          fine "Array.histogram ~bins:0, of nothing" [||] (fun () -> A.histogram ~bins:0 zero [||]);
+            "Parallel.Array.dot: lengths = 2 and 0 differ";
+          of_empty "Parallel.Array.reduce" (fun () -> A.reduce ( + ) [||]);
+          of_empty "Parallel.Array.min" (fun () -> A.min compare [||]);
+          of_empty "Parallel.Array.max" (fun () -> A.max compare [||]);
+          fine "Parallel.Array.dot, of nothing" 0. (fun () -> A.dot [||] [||]);
+          fine "Parallel.Array.scan, of nothing" [||] (fun () -> A.scan ( + ) [||]);
+          fine "Parallel.Array.histogram ~bins:0, of nothing" [||] (fun () -> A.histogram ~bins:0 zero [||]);
         ]
-      @ numbers "Array."
+      @ numbers "Parallel.Array."
           ~sum:(fun () -> A.sum [||])
           ~mean:(fun () -> A.mean [||])
           ~extremes:(fun () -> A.min_max [||]);
     harmless =
-      harmless "Array"
+      harmless "Parallel.Array"
         "map mapi map_inplace mapi_inplace split iter iteri fold count exists for_all mem memq \
          find_opt find_index find_map find_mapi filter partition filter_map concat_map sort \
          stable_sort fast_sort sort_uniq";
@@ -118,30 +118,30 @@ let floatarrays =
   in
   let nothing = F.create 0 and none _ _ = () in
   {
-    title = "Floatarray";
+    title = "Parallel.Floatarray";
     rows =
-      lengths "Floatarray.init" (fun n -> Std.Float.Array.init n float) (fun n -> F.init n float)
+      lengths "Parallel.Floatarray.init" (fun n -> Std.Float.Array.init n float) (fun n -> F.init n float)
       @ [
-          differ "Floatarray.map2" (Std.Float.Array.map2 ( +. )) (F.map2 ( +. ));
-          differ "Floatarray.iter2" (Std.Float.Array.iter2 none) (F.iter2 none);
+          differ "Parallel.Floatarray.map2" (Std.Float.Array.map2 ( +. )) (F.map2 ( +. ));
+          differ "Parallel.Floatarray.iter2" (Std.Float.Array.iter2 none) (F.iter2 none);
         ]
-      @ bins "Floatarray.histogram" (fun bins bin -> F.histogram ~bins (fun _ -> bin) f3)
+      @ bins "Parallel.Floatarray.histogram" (fun bins bin -> F.histogram ~bins (fun _ -> bin) f3)
       @ [
-          by_functions "Floatarray.group_by" (fun () -> ignore (F.group_by function_key f3));
-          invalid "Floatarray.dot, lengths 2 and 3"
+          by_functions "Parallel.Floatarray.group_by" (fun () -> ignore (F.group_by function_key f3));
+          invalid "Parallel.Floatarray.dot, lengths 2 and 3"
             (fun () -> ignore (F.dot f2 f3))
-            "Floatarray.dot: lengths = 2 and 3 differ";
-          of_empty "Floatarray.reduce" (fun () -> F.reduce ( +. ) nothing);
-          of_empty "Floatarray.min" (fun () -> F.min compare nothing);
-          of_empty "Floatarray.max" (fun () -> F.max compare nothing);
-          fine "Floatarray.scan, of nothing" 0 (fun () -> F.length (F.scan ( +. ) nothing));
+            "Parallel.Floatarray.dot: lengths = 2 and 3 differ";
+          of_empty "Parallel.Floatarray.reduce" (fun () -> F.reduce ( +. ) nothing);
+          of_empty "Parallel.Floatarray.min" (fun () -> F.min compare nothing);
+          of_empty "Parallel.Floatarray.max" (fun () -> F.max compare nothing);
+          fine "Parallel.Floatarray.scan, of nothing" 0 (fun () -> F.length (F.scan ( +. ) nothing));
         ]
-      @ numbers "Floatarray."
+      @ numbers "Parallel.Floatarray."
           ~sum:(fun () -> F.sum nothing)
           ~mean:(fun () -> F.mean nothing)
           ~extremes:(fun () -> F.min_max nothing);
     harmless =
-      harmless "Floatarray"
+      harmless "Parallel.Floatarray"
         "map mapi map_inplace mapi_inplace map_to_array map_from_array iter iteri fold count \
          exists for_all mem mem_ieee find_opt find_index find_map find_mapi filter partition \
          filter_map concat_map sort stable_sort fast_sort sort_uniq";
@@ -152,7 +152,7 @@ let floatarrays =
 let bigarrays =
   let of_list l = G.of_array Int C_layout (Std.Array.of_list l) in
   let init n = G.init Int C_layout n Fun.id in
-  let fn = "Bigarray.Array1." in
+  let fn = "Parallel.Bigarray.Array1." in
   let of_empty name f = of_empty (fn ^ name) (fun () -> f (of_list [])) in
   let no_floats = G.create Float32 Fortran_layout 0 in
   let other name f =
@@ -174,7 +174,7 @@ let bigarrays =
         invalid
           (fn ^ "map2 f, dimensions 2 and 3")
           (fun () -> ignore (G.map2 ( + ) (of_list [ 1; 2 ]) (of_list [ 1; 2; 3 ])))
-          "Bigarray.Array1.map2: dimensions = 2 and 3 differ";
+          "Parallel.Bigarray.Array1.map2: dimensions = 2 and 3 differ";
       ]
       @ bins (fn ^ "histogram") (fun bins bin ->
           G.histogram ~bins (fun _ -> bin) (of_list [ 1; 2 ]))
@@ -188,7 +188,7 @@ let bigarrays =
           invalid
             (fn ^ "dot, dimensions 2 and 3")
             (fun () -> ignore (G.dot (of_list [ 1; 2 ]) (of_list [ 1; 2; 3 ])))
-            "Bigarray.Array1.dot: dimensions = 2 and 3 differ";
+            "Parallel.Bigarray.Array1.dot: dimensions = 2 and 3 differ";
           other "sum" (fun a -> ignore (G.sum a));
           other "dot" (fun a -> ignore (G.dot a a));
           other "mean" (fun a -> ignore (G.mean a));
@@ -199,7 +199,7 @@ let bigarrays =
           ~mean:(fun () -> G.mean no_floats)
           ~extremes:(fun () -> G.min_max no_floats);
     harmless =
-      harmless "Bigarray.Array1"
+      harmless "Parallel.Bigarray.Array1"
         "of_array map map_to mapi map_inplace map_to_array iter iteri fold count exists for_all \
          mem find_opt find_index find_map find_mapi filter partition filter_map concat_map sort \
          stable_sort sort_uniq";
@@ -212,43 +212,43 @@ let char i = Char.chr (i land 127)
 let bytes =
   let abc = B.of_string "abc" in
   {
-    title = "Bytes";
+    title = "Parallel.Bytes";
     rows =
-      lengths "Bytes.init" (fun n -> Std.Bytes.init n char) (fun n -> B.init n char)
+      lengths "Parallel.Bytes.init" (fun n -> Std.Bytes.init n char) (fun n -> B.init n char)
       @ [
-          as_stdlib's "Bytes.index b c, where there is none"
+          as_stdlib's "Parallel.Bytes.index b c, where there is none"
             (fun () -> Std.Bytes.index abc 'd')
             (fun () -> B.index abc 'd');
         ];
-    harmless = harmless "Bytes" "map mapi iter iteri exists for_all contains index_opt";
+    harmless = harmless "Parallel.Bytes" "map mapi iter iteri exists for_all contains index_opt";
   }
 
 let strings =
   {
-    title = "String";
+    title = "Parallel.String";
     rows =
-      lengths "String.init" (fun n -> Std.String.init n char) (fun n -> S.init n char)
+      lengths "Parallel.String.init" (fun n -> Std.String.init n char) (fun n -> S.init n char)
       @ [
-          as_stdlib's "String.index s c, where there is none"
+          as_stdlib's "Parallel.String.index s c, where there is none"
             (fun () -> Std.String.index "abc" 'd')
             (fun () -> S.index "abc" 'd');
         ];
-    harmless = harmless "String" "map mapi iter iteri exists for_all contains index_opt";
+    harmless = harmless "Parallel.String" "map mapi iter iteri exists for_all contains index_opt";
   }
 
 (* {2 Lists and sequences} *)
 
 let lists =
-  let init n = as_stdlib's (Printf.sprintf "List.init (%d)" n) in
+  let init n = as_stdlib's (Printf.sprintf "Parallel.List.init (%d)" n) in
   let differ a b =
     as_stdlib's
-      (Printf.sprintf "List.map2 f, lengths %d and %d" (Std.List.length a) (Std.List.length b))
+      (Printf.sprintf "Parallel.List.map2 f, lengths %d and %d" (Std.List.length a) (Std.List.length b))
       (fun () -> Std.List.map2 ( + ) a b)
       (fun () -> L.map2 ( + ) a b)
   in
-  let of_empty name f = of_empty ("List." ^ name) (fun () -> f []) in
+  let of_empty name f = of_empty ("Parallel.List." ^ name) (fun () -> f []) in
   {
-    title = "List";
+    title = "Parallel.List";
     rows =
       Std.List.map
         (fun n -> init n (fun () -> Std.List.init n Fun.id) (fun () -> L.init n Fun.id))
@@ -256,20 +256,20 @@ let lists =
       @ [
           differ [] [ 1; 2 ];
           differ [ 1; 2 ] [ 1; 2; 3 ];
-          as_stdlib's "List.find, where there is none"
+          as_stdlib's "Parallel.List.find, where there is none"
             (fun () -> Std.List.find (( = ) 4) [ 1; 2; 3 ])
             (fun () -> L.find (( = ) 4) [ 1; 2; 3 ]);
         ]
-      @ bins "List.histogram" (fun bins bin -> L.histogram ~bins (fun _ -> bin) [ 1; 2 ])
+      @ bins "Parallel.List.histogram" (fun bins bin -> L.histogram ~bins (fun _ -> bin) [ 1; 2 ])
       @ [
-          by_functions "List.group_by" (fun () -> ignore (L.group_by function_key [ 1; 2 ]));
+          by_functions "Parallel.List.group_by" (fun () -> ignore (L.group_by function_key [ 1; 2 ]));
           of_empty "reduce" (L.reduce ( + ));
           of_empty "min" (L.min compare);
           of_empty "max" (L.max compare);
-          fine "List.scan, of nothing" [] (fun () -> L.scan ( + ) []);
+          fine "Parallel.List.scan, of nothing" [] (fun () -> L.scan ( + ) []);
         ];
     harmless =
-      harmless "List"
+      harmless "Parallel.List"
         "map mapi filter find_all filteri filter_map concat_map partition iter iteri fold count \
          find_opt find_index find_map find_mapi exists for_all mem memq sort stable_sort fast_sort \
          sort_uniq";
@@ -277,18 +277,18 @@ let lists =
 
 let seqs =
   let some = Std.List.to_seq [ 1; 2 ] in
-  let of_empty name f = of_empty ("Seq." ^ name) (fun () -> f Q.empty) in
+  let of_empty name f = of_empty ("Parallel.Seq." ^ name) (fun () -> f Q.empty) in
   {
-    title = "Seq";
+    title = "Parallel.Seq";
     rows =
-      bins "Seq.histogram" (fun bins bin -> Q.histogram ~bins (fun _ -> bin) some)
+      bins "Parallel.Seq.histogram" (fun bins bin -> Q.histogram ~bins (fun _ -> bin) some)
       @ [
-          by_functions "Seq.group_by" (fun () -> Q.iter ignore (Q.group_by function_key some));
+          by_functions "Parallel.Seq.group_by" (fun () -> Q.iter ignore (Q.group_by function_key some));
           of_empty "reduce" (Q.reduce ( + ));
           of_empty "min" (Q.min compare);
           of_empty "max" (Q.max compare);
         ];
-    harmless = harmless "Seq" "iter iteri fold count find_opt mem sort stable_sort sort_uniq";
+    harmless = harmless "Parallel.Seq" "iter iteri fold count find_opt mem sort stable_sort sort_uniq";
   }
 
 let tables = [ arrays; floatarrays; bigarrays; bytes; strings; lists; seqs ]

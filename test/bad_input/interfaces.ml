@@ -25,7 +25,8 @@ let rec values ~aliases prefix path =
       let inner, rest = until_end [] rest in
       let deeper = prefix ^ name_after "module " line ^ "." in
       walk prefix (walk deeper found inner) rest
-    | line :: rest when starts "module " line -> walk prefix (alias prefix line @ found) rest
+    | line :: rest when starts "module " line || starts "  module " line ->
+      walk prefix (alias prefix (String.trim line) @ found) rest
     | _ :: rest -> walk prefix found rest
   and alias prefix line =
     match String.split_on_char ' ' line with

@@ -22,7 +22,7 @@ let sum_of_pairs l = List.fold_left (fun sum x -> sum + (x * 11) + x) 0 l
 let find_mapi f l = List.find_map (fun (i, x) -> f i x) (List.mapi (fun i x -> (i, x)) l)
 
 let lists n =
-  let module L = Muster.List in
+  let module L = Muster.Parallel.List in
   let l = values n in
   let even i x = (i + x) land 1 = 0 in
   check_equal "init" l (L.init n (fun i -> i * 37 mod 11));
@@ -42,7 +42,7 @@ let lists n =
     [ 0; 4; 12 ]
 
 let arrays n =
-  let module A = Muster.Array in
+  let module A = Muster.Parallel.Array in
   let l = values n in
   let a = Array.of_list l in
   let changed f =
@@ -69,7 +69,7 @@ let arrays n =
     [ 0; 4; 12 ]
 
 let floatarrays n =
-  let module F = Muster.Floatarray in
+  let module F = Muster.Parallel.Floatarray in
   let l = values n in
   let a = F.of_list (List.map float_of_int l) in
   let ints a = List.map int_of_float (F.to_list a) in
@@ -102,8 +102,8 @@ let floatarrays n =
   check_equal "mem_ieee nan" false (F.mem_ieee nan (F.make n nan))
 
 let characters n =
-  let module B = Muster.Bytes in
-  let module S = Muster.String in
+  let module B = Muster.Parallel.Bytes in
+  let module S = Muster.Parallel.String in
   let s = String.init n (fun i -> Char.chr (97 + (i * 37 mod 11))) in
   let b = Bytes.of_string s in
   let next c = Char.chr (Char.code c + 1) and of_even c = Char.code c land 1 = 0 in
@@ -137,7 +137,7 @@ let characters n =
     [ 'a'; 'e'; 'z' ]
 
 let bigarrays n =
-  let module G = Muster.Bigarray.Array1 in
+  let module G = Muster.Parallel.Bigarray.Array1 in
   let l = values n in
   let list a = List.init (G.dim a) (fun i -> G.get a (i + 1)) in
   let of_list l = G.of_array Int Fortran_layout (Array.of_list l) in
@@ -161,7 +161,7 @@ let bigarrays n =
     [ 0; 4; 12 ]
 
 let sequences n =
-  let module S = Muster.Seq in
+  let module S = Muster.Parallel.Seq in
   let l = values n in
   let s = List.to_seq l in
   let seen = Array.make n (-1) in

@@ -1,8 +1,8 @@
-(* Muster.Array against the stdlib: immediate, boxed and unboxed elements. *)
+(* Muster.Parallel.Array against the stdlib: immediate, boxed and unboxed elements. *)
 
 open Harness
 open Collection_inputs.Inputs
-module A = Muster.Array
+module A = Muster.Parallel.Array
 
 (* Elements that stand for numbers: results are compared as they are. *)
 type 'x elements = { of_int : int -> 'x; to_int : 'x -> int }

@@ -1,11 +1,11 @@
 (* What the collections promise beside their results: who is called, when, and what it costs. *)
 
 open Harness
-module A = Muster.Array
-module F = Muster.Floatarray
-module B = Muster.Bytes
-module S = Muster.String
-module G = Muster.Bigarray.Array1
+module A = Muster.Parallel.Array
+module F = Muster.Parallel.Floatarray
+module B = Muster.Parallel.Bytes
+module S = Muster.Parallel.String
+module G = Muster.Parallel.Bigarray.Array1
 
 (* {2 Work that pays is shared} *)
 
@@ -195,8 +195,8 @@ let cancels_what_has_become_long () =
   let sort sort () = ignore (sort cmp (Array.copy keys)) in
   check "sort" ~most:120 (sort A.sort);
   check "sort_uniq" ~most:120 (sort A.sort_uniq);
-  check "List.sort" ~most:120 (fun () -> ignore (Muster.List.sort cmp l));
-  check "List.sort_uniq" ~most:120 (fun () -> ignore (Muster.List.sort_uniq cmp l));
+  check "List.sort" ~most:120 (fun () -> ignore (Muster.Parallel.List.sort cmp l));
+  check "List.sort_uniq" ~most:120 (fun () -> ignore (Muster.Parallel.List.sort_uniq cmp l));
   let fcmp x y =
     called ();
     Float.compare x y
@@ -220,11 +220,11 @@ let cancels_short_scans () =
   in
   let keys = Array.init 300 Fun.id in
   let after_one = op ( + ) in
-  ignore (Muster.List.scan after_one [ 1 ]);
+  ignore (Muster.Parallel.List.scan after_one [ 1 ]);
   check "List.scan, after a scan of one" (fun () ->
-      ignore (Muster.List.scan after_one (Array.to_list keys)));
+      ignore (Muster.Parallel.List.scan after_one (Array.to_list keys)));
   check "Array.scan" (fun () -> ignore (A.scan (op ( + )) keys));
-  check "List.scan" (fun () -> ignore (Muster.List.scan (op ( + )) (Array.to_list keys)));
+  check "List.scan" (fun () -> ignore (Muster.Parallel.List.scan (op ( + )) (Array.to_list keys)));
   check "Floatarray.scan" (fun () -> ignore (F.scan (op ( +. )) (F.init 300 float_of_int)))
 
 (* {2 The same bits} *)
@@ -299,11 +299,11 @@ let no_memory () =
 
 let own_errors () =
   let histogram bins bin () = ignore (A.histogram ~bins (fun _ -> bin) a) in
-  let module_ = "Muster.Array.histogram" in
+  let module_ = "Muster.Parallel.Array.histogram" in
   check_invalid ~mentions:[ module_; "bin = 3"; "bins = 3" ] "too large" (histogram 3 3);
   check_invalid ~mentions:[ module_; "bin = -1" ] "negative" (histogram 3 (-1));
   check_invalid ~mentions:[ module_; "bins = -2" ] "bins" (histogram (-2) 0);
-  check_invalid ~mentions:[ "Muster.Bigarray.Array1.map2"; "differ" ] "Bigarray.map2" (fun () ->
+  check_invalid ~mentions:[ "Muster.Parallel.Bigarray.Array1.map2"; "differ" ] "Bigarray.map2" (fun () ->
       G.map2 max bigarray (G.sub bigarray 1 2))
 
 let () =

@@ -28,7 +28,7 @@ let twice x = [| x; x |]
 let twice_list x = [ x; x ]
 
 let arrays =
-  let module A = Muster.Array in
+  let module A = Muster.Parallel.Array in
   let inputs = [| [||]; [| 7 |] |] in
   let input n = inputs.(n) in
   let each name ours theirs = no_more name (fun n -> ours (input n)) (fun n -> theirs (input n)) in
@@ -68,7 +68,7 @@ let arrays =
   ]
 
 let floats =
-  let module F = Muster.Floatarray in
+  let module F = Muster.Parallel.Floatarray in
   let module S = Stdlib.Float.Array in
   let inputs = [| S.create 0; S.make 1 7. |] in
   let each name ours theirs =
@@ -100,12 +100,12 @@ let no_boxes () =
     if allocated > float (500 * calls) then
       failf "%s of 1,000: %.0f words in %d calls" name allocated calls
   in
-  check "mem" Muster.Floatarray.mem;
-  check "mem_ieee" Muster.Floatarray.mem_ieee
+  check "mem" Muster.Parallel.Floatarray.mem;
+  check "mem_ieee" Muster.Parallel.Floatarray.mem_ieee
 
 let characters =
-  let module B = Muster.Bytes in
-  let module T = Muster.String in
+  let module B = Muster.Parallel.Bytes in
+  let module T = Muster.Parallel.String in
   let bytes n = Bytes.make n 'x' and texts = [| ""; "x" |] in
   let inputs = [| bytes 0; bytes 1 |] in
   let up = Char.uppercase_ascii and p c = c = 'x' in
@@ -136,7 +136,7 @@ let characters =
   ]
 
 let bigarrays =
-  let module G = Muster.Bigarray.Array1 in
+  let module G = Muster.Parallel.Bigarray.Array1 in
   let open Bigarray in
   [
     no_more "Bigarray.init"
@@ -202,9 +202,9 @@ let remembered () =
         let words = words f /. float calls in
         if words > 100. then failf "%s: %.0f words" name words
       in
-      each "List.fold" (fun () -> Muster.List.fold (fun a b -> a + b) 0 [ 1; 2 ]);
-      each "List.reduce" (fun () -> Muster.List.reduce (fun a b -> a lxor b) [ 1; 2; 3 ]);
-      each "List.min" (fun () -> Muster.List.min (fun a b -> Int.compare b a) [ 1; 2 ]))
+      each "List.fold" (fun () -> Muster.Parallel.List.fold (fun a b -> a + b) 0 [ 1; 2 ]);
+      each "List.reduce" (fun () -> Muster.Parallel.List.reduce (fun a b -> a lxor b) [ 1; 2; 3 ]);
+      each "List.min" (fun () -> Muster.Parallel.List.min (fun a b -> Int.compare b a) [ 1; 2 ]))
 
 (* {2 Programs that move over} *)
 
@@ -217,13 +217,13 @@ module type Of_the_stdlib = sig
 end
 
 (* Each has all that the stdlib's has, at the same types. *)
-module Here : Of_the_stdlib = Muster
+module Here : Of_the_stdlib = Muster.Parallel
 
 module Moved = struct
-  module Array = Muster.Array
-  module Bytes = Muster.Bytes
-  module String = Muster.String
-  module Bigarray = Muster.Bigarray
+  module Array = Muster.Parallel.Array
+  module Bytes = Muster.Parallel.Bytes
+  module String = Muster.Parallel.String
+  module Bigarray = Muster.Parallel.Bigarray
 
   let reversed (a : 'a Stdlib.Array.t) : 'a Array.t =
     let n = Array.length a in

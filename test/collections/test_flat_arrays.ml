@@ -202,7 +202,7 @@ end
 module Floats =
   Laws
     (struct
-      include Muster.Floatarray
+      include Muster.Parallel.Floatarray
 
       type elt = float
 
@@ -228,7 +228,7 @@ module type Kind = sig
 end
 
 module Of_kind (K : Kind) = struct
-  include Muster.Bigarray.Array1
+  include Muster.Parallel.Bigarray.Array1
   include K
 
   type t = (elt, repr, layout) Bigarray.Array1.t

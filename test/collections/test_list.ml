@@ -1,8 +1,8 @@
-(* Muster.List against Stdlib.List. *)
+(* Muster.Parallel.List against Stdlib.List. *)
 
 open Harness
 open Laws
-module Ours = Muster.List
+module Ours = Muster.Parallel.List
 module Theirs = Stdlib.List
 
 let even c x =
@@ -203,7 +203,7 @@ let different_lengths () =
 
 let bad_arguments () =
   check_raises "init" (Invalid_argument "List.init") (fun () -> Ours.init (-1) Fun.id);
-  let mentions what = [ "Muster.List.histogram"; what ] in
+  let mentions what = [ "Muster.Parallel.List.histogram"; what ] in
   let refuses what f = check_invalid ~mentions:(mentions what) "histogram" f in
   refuses "bins = -1" (fun () -> Ours.histogram ~bins:(-1) Fun.id []);
   refuses "bins = 3" (fun () -> Ours.histogram ~bins:3 Fun.id [ 0; 1; 2; 3 ]);
@@ -428,7 +428,7 @@ let cancelled () =
              tick ();
              compare b a)
            l));
-  check "Seq.iter" (fun tick -> Muster.Seq.iter (fun _ -> tick ()) (Theirs.to_seq l))
+  check "Seq.iter" (fun tick -> Muster.Parallel.Seq.iter (fun _ -> tick ()) (Theirs.to_seq l))
 
 let () =
   Alcotest.run "list"

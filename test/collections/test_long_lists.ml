@@ -1,7 +1,7 @@
 (* Lists that go to the major heap at once (Chain), lists of lengths around those at which work
    in place is given more (Walk), and what is so short that it is not always timed (Site.is_trusted). *)
 
-module Ours = Muster.List
+module Ours = Muster.Parallel.List
 module Theirs = Stdlib.List
 module Site = Muster_loop.Site
 
@@ -70,7 +70,7 @@ let all_lengths domains () =
 let scans domains () =
   let prefixes n =
     let floats = Theirs.map (fun x -> 1. /. float_of_int (x + 1)) (input n) in
-    let array = Muster.Array.scan ( +. ) (Array.of_list floats) in
+    let array = Muster.Parallel.Array.scan ( +. ) (Array.of_list floats) in
     if Ours.scan ( +. ) floats <> Array.to_list array then Alcotest.failf "floats, %d" n;
     let last _ y = y in
     if Ours.scan last (input n) <> input n then Alcotest.failf "last elements, %d" n
@@ -93,7 +93,7 @@ let failing_scans domains () =
       if ((x * 31) + (y * 17) + salt) land (rarely - 1) = 0 then raise (Odd (x, y))
       else (x + y) land 0xFFFF
     in
-    let expected = outcome (fun () -> Array.to_list (Muster.Array.scan op (Array.of_list l))) in
+    let expected = outcome (fun () -> Array.to_list (Muster.Parallel.Array.scan op (Array.of_list l))) in
     let is_as_expected what cost =
       Site.remember (Muster_core.Machine.code_of op) cost;
       if outcome (fun () -> Ours.scan op l) <> expected then Alcotest.failf "%s, %d elements" what n
@@ -164,11 +164,11 @@ let grown_slow () =
   let l = input 100 in
   let a = Array.of_list l in
   noticed "a list" (fun body -> Ours.iter body l);
-  noticed "an array" (fun body -> Muster.Array.iter body a);
+  noticed "an array" (fun body -> Muster.Parallel.Array.iter body a);
   noticed "a loop" (fun body -> Muster.parallel_for ~start:0 ~finish:99 body);
   (* A worker that has offered enough, as the only one always has, runs 16 iterations unmeasured. *)
   noticed "a loop of few" (fun body -> Muster.parallel_for ~start:0 ~finish:31 body);
-  noticed "an array of few" (fun body -> Muster.Array.iter body (Array.sub a 0 32))
+  noticed "an array of few" (fun body -> Muster.Parallel.Array.iter body (Array.sub a 0 32))
 
 (* Nobody else is there to share with, and yet the next call should know that it is short. *)
 let alone_and_known () =
@@ -183,7 +183,7 @@ let alone_and_known () =
   let l = input 5 in
   on_domains 1 (fun () ->
       known "a list" (fun body -> Ours.iter body l);
-      known "a sequence" (fun body -> Muster.Seq.iter body (Theirs.to_seq l)))
+      known "a sequence" (fun body -> Muster.Parallel.Seq.iter body (Theirs.to_seq l)))
 
 let () =
   let case name f = Alcotest.test_case name `Quick f in

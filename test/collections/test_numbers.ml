@@ -1,9 +1,9 @@
 (* Sums, products, means and extremes of numbers, against exact arithmetic. *)
 
 open Harness
-module A = Muster.Array
-module F = Muster.Floatarray
-module G = Muster.Bigarray.Array1
+module A = Muster.Parallel.Array
+module F = Muster.Parallel.Floatarray
+module G = Muster.Parallel.Bigarray.Array1
 module Pool = Muster.Pool
 
 (* {2 Exact sums}

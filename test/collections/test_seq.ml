@@ -1,8 +1,8 @@
-(* Muster.Seq against Stdlib.Seq. *)
+(* Muster.Parallel.Seq against Stdlib.Seq. *)
 
 open Harness
 open Laws
-module Ours = Muster.Seq
+module Ours = Muster.Parallel.Seq
 module Theirs = Stdlib.Seq
 
 let seq c = List.to_seq c.elements
@@ -114,7 +114,7 @@ let laws_of_sorting =
     Law
       ( "group_by",
         (fun c -> List.map (fun (k, s) -> (k, listed s)) (listed (Ours.group_by (bin c) (seq c)))),
-        fun c -> Muster.List.group_by (bin c) c.elements );
+        fun c -> Muster.Parallel.List.group_by (bin c) c.elements );
     Law
       ( "find_opt",
         (fun c -> Ours.find_opt (even c) (seq c)),
@@ -208,7 +208,7 @@ let stays_lazy () =
   check_equal "find_index" (Some 0) (Ours.find_index (slow_is 5) (only 5))
 
 let bad_arguments () =
-  let refuses what f = check_invalid ~mentions:[ "Muster.Seq.histogram"; what ] "histogram" f in
+  let refuses what f = check_invalid ~mentions:[ "Muster.Parallel.Seq.histogram"; what ] "histogram" f in
   refuses "bins = -1" (fun () -> Ours.histogram ~bins:(-1) Fun.id Theirs.empty);
   refuses "bins = 3" (fun () -> Ours.histogram ~bins:3 Fun.id (Theirs.ints 0))
 
@@ -216,7 +216,7 @@ let bad_arguments () =
 let same_bits () =
   let check n =
     let floats = List.init n (fun i -> 1. /. float (1 + (i * 7919 mod 1009))) in
-    let expected = Muster.List.fold ( +. ) 0. floats in
+    let expected = Muster.Parallel.List.fold ( +. ) 0. floats in
     let fast () = Ours.fold ( +. ) 0. (List.to_seq floats) in
     let slow () =
       Ours.fold

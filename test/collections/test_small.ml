@@ -152,7 +152,7 @@ end
 
 module Of_array = struct
   include Ints
-  include Muster.Array
+  include Muster.Parallel.Array
 
   type t = int array
 
@@ -162,7 +162,7 @@ end
 
 module Of_list = struct
   include Ints
-  include Muster.List
+  include Muster.Parallel.List
 
   type t = int list
 
@@ -174,7 +174,7 @@ module Of_list = struct
 end
 
 module Of_floats = struct
-  include Muster.Floatarray
+  include Muster.Parallel.Floatarray
 
   type elt = float
 
@@ -194,10 +194,10 @@ module type Kind = sig
 end
 
 module Of_kind (K : Kind) = struct
-  include Muster.Bigarray.Array1
+  include Muster.Parallel.Bigarray.Array1
   include K
 
-  type t = (elt, repr, Bigarray.c_layout) Muster.Bigarray.Array1.t
+  type t = (elt, repr, Bigarray.c_layout) Muster.Parallel.Bigarray.Array1.t
 
   let of_list l : t = of_array kind C_layout (Array.of_list l)
   let to_list (a : t) = List.init (dim a) (get a)

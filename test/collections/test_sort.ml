@@ -3,7 +3,7 @@
 open Harness
 open Muster_core
 open Muster_loop
-module Ours = Muster.Array
+module Ours = Muster.Parallel.Array
 module Theirs = Stdlib.Array
 
 exception Boom of int
@@ -282,7 +282,7 @@ let number_of_calls () =
 let short_ones () =
   let l = List.init 10 (fun i -> i * i mod 3) in
   let theirs = counted List.sort_uniq Int.compare l in
-  let tries = List.init 50 (fun _ -> counted Muster.List.sort_uniq Int.compare l) in
+  let tries = List.init 50 (fun _ -> counted Muster.Parallel.List.sort_uniq Int.compare l) in
   if Sys.ocaml_release.minor >= 4 && not (List.mem theirs tries) then
     failf "%d calls, where the stdlib's makes %d" (List.hd (List.rev tries)) theirs
 

@@ -3,7 +3,7 @@
 
 module Pool = Muster.Pool
 open Rounds
-module A1 = Muster.Bigarray.Array1
+module A1 = Muster.Parallel.Bigarray.Array1
 
 (* As few as are shared now and then, since the rounds are to be many. *)
 let n = 32
@@ -49,15 +49,15 @@ let sum_list = List.fold_left (fun sum block -> sum + !block) 0
 
 (* Operands are blocks as well, and were made before they are combined. *)
 let add a b = ref (!a + !b)
-let array_map block = sum (Muster.Array.map block indices)
-let array_init block = sum (Muster.Array.init n block)
-let array_filter block = sum (Muster.Array.filter_map (fun i -> Some (block i)) indices)
-let array_concat block = sum (Muster.Array.concat_map (fun i -> [| block i |]) indices)
-let array_fold block = !(Muster.Array.fold add (ref 0) (Muster.Array.map block indices))
+let array_map block = sum (Muster.Parallel.Array.map block indices)
+let array_init block = sum (Muster.Parallel.Array.init n block)
+let array_filter block = sum (Muster.Parallel.Array.filter_map (fun i -> Some (block i)) indices)
+let array_concat block = sum (Muster.Parallel.Array.concat_map (fun i -> [| block i |]) indices)
+let array_fold block = !(Muster.Parallel.Array.fold add (ref 0) (Muster.Parallel.Array.map block indices))
 
 let array_groups block =
   let groups =
-    Muster.Array.group_by
+    Muster.Parallel.Array.group_by
       (fun i ->
         touch i;
         i land 3)
@@ -65,9 +65,9 @@ let array_groups block =
   in
   Array.fold_left (fun n (_, group) -> n + sum (Array.map block group)) 0 groups
 
-let list_map block = sum_list (Muster.List.map block list)
-let list_filter block = sum_list (Muster.List.filter_map (fun i -> Some (block i)) list)
-let list_fold block = !(Muster.List.fold add (ref 0) (Muster.List.map block list))
+let list_map block = sum_list (Muster.Parallel.List.map block list)
+let list_filter block = sum_list (Muster.Parallel.List.filter_map (fun i -> Some (block i)) list)
+let list_fold block = !(Muster.Parallel.List.fold add (ref 0) (Muster.Parallel.List.map block list))
 
 (* What happened when an element was forced is seen by its call. *)
 let seq_iter () =
@@ -77,7 +77,7 @@ let seq_iter () =
     i
   in
   let seq = Seq.map element (Seq.init n Fun.id) in
-  Muster.Seq.iter
+  Muster.Parallel.Seq.iter
     (fun i ->
       check "forced before" (forced.(i) = !given);
       touch i)
@@ -85,7 +85,7 @@ let seq_iter () =
 
 let seq_count () =
   ignore
-    (Muster.Seq.count
+    (Muster.Parallel.Seq.count
        (fun i ->
          touch i;
          true)
@@ -98,7 +98,7 @@ let sort =
       Array.iteri (fun i key -> key := i * (1 + (2 * round)) mod 499) keys;
       let by_key a b = Int.compare !a !b in
       let a = Array.copy keys in
-      Muster.Array.sort by_key a;
+      Muster.Parallel.Array.sort by_key a;
       let in_order = ref true in
       for i = 1 to 499 do
         in_order := !in_order && by_key a.(i - 1) a.(i) <= 0
@@ -109,7 +109,7 @@ let search =
   in_task 2 750 (fun round ->
       given := round;
       let found =
-        Muster.Array.find_map (fun i ->
+        Muster.Parallel.Array.find_map (fun i ->
             touch i;
             if i = n - 1 then Some (ref round) else None)
       in
@@ -145,7 +145,7 @@ let raises =
         touch i;
         if i = n - 1 then raise (Failed (ref round))
       in
-      match Muster.Array.iter f indices with
+      match Muster.Parallel.Array.iter f indices with
       | () -> check "raises" false
       | exception Failed content -> check "raised, so done" (!content = round && all_are round))
 
@@ -327,24 +327,24 @@ let () =
   insist_on 3;
   main
     [
-      case "array: iter" (operation (fun () -> Muster.Array.iter touch indices));
-      case "array: map_inplace" (operation (fun () -> Muster.Array.map_inplace touched indices));
+      case "array: iter" (operation (fun () -> Muster.Parallel.Array.iter touch indices));
+      case "array: map_inplace" (operation (fun () -> Muster.Parallel.Array.map_inplace touched indices));
       case "array: map" (makes array_map);
       case "array: init" (makes array_init);
       case "array: filter_map" (makes array_filter);
       case "array: concat_map" (makes array_concat);
       case "array: fold" (makes array_fold);
-      case "array: scan" (prefixes Muster.Array.scan);
+      case "array: scan" (prefixes Muster.Parallel.Array.scan);
       case "array: group_by" (makes array_groups);
       case "array: sort" sort;
       case "array: find_map" search;
       case "array: raises" raises;
       case "floatarray: iter"
-        (operation (fun () -> Muster.Floatarray.iter (fun x -> touch (Float.to_int x)) floats));
-      case "bytes: iter" (operation (fun () -> Muster.Bytes.iter of_char bytes));
-      case "string: iter" (operation (fun () -> Muster.String.iter of_char (Bytes.to_string bytes)));
+        (operation (fun () -> Muster.Parallel.Floatarray.iter (fun x -> touch (Float.to_int x)) floats));
+      case "bytes: iter" (operation (fun () -> Muster.Parallel.Bytes.iter of_char bytes));
+      case "string: iter" (operation (fun () -> Muster.Parallel.String.iter of_char (Bytes.to_string bytes)));
       case "bigarray: iter" (operation (fun () -> A1.iter touch bigs));
-      case "list: iter" (operation (fun () -> Muster.List.iter touch list));
+      case "list: iter" (operation (fun () -> Muster.Parallel.List.iter touch list));
       case "list: map" (makes list_map);
       case "list: filter_map" (makes list_filter);
       case "list: fold" (makes list_fold);

@@ -40,21 +40,21 @@ let rec count name =
 let on_arrays (call : Graph.collection) a =
   let is_odd x = x land 1 = 1 in
   match call with
-  | Map -> Muster.Array.map (Worth.mix 5) a
+  | Map -> Muster.Parallel.Array.map (Worth.mix 5) a
   | Sort ->
-    Muster.Array.sort compare a;
+    Muster.Parallel.Array.sort compare a;
     a
-  | Filter -> Muster.Array.filter is_odd a
-  | Fold -> [| Muster.Array.fold ( + ) 0 a |]
-  | On_list -> Array.of_list (Muster.List.map (Worth.mix 5) (Array.to_list a))
+  | Filter -> Muster.Parallel.Array.filter is_odd a
+  | Fold -> [| Muster.Parallel.Array.fold ( + ) 0 a |]
+  | On_list -> Array.of_list (Muster.Parallel.List.map (Worth.mix 5) (Array.to_list a))
   | On_seq ->
     let mapped = Array.make (Array.length a) 0 in
-    Muster.Seq.iteri (fun i x -> mapped.(i) <- Worth.mix 5 x) (Array.to_seq a);
+    Muster.Parallel.Seq.iteri (fun i x -> mapped.(i) <- Worth.mix 5 x) (Array.to_seq a);
     mapped
   | On_bytes ->
-    let letters = Muster.Bytes.init (Array.length a) (fun i -> Worth.letter a.(i)) in
+    let letters = Muster.Parallel.Bytes.init (Array.length a) (fun i -> Worth.letter a.(i)) in
     let codes = Array.make (Array.length a) 0 in
-    Muster.Bytes.iteri (fun i c -> codes.(i) <- Char.code c) letters;
+    Muster.Parallel.Bytes.iteri (fun i c -> codes.(i) <- Char.code c) letters;
     codes
 
 module Parallel (P : POOLS) : Worth.RUNNER = struct

@@ -1,6 +1,6 @@
 (* That the library is all that a program has to name: here, what others use is not to be seen. *)
 
-module Array = Muster.Array
+module Array = Muster.Parallel.Array
 
 let channels () =
   let channel : int Muster.Chan.t = Muster.Chan.bounded 1 in
@@ -15,7 +15,7 @@ let locks () =
 let collections () =
   let sum = Array.fold ( + ) 0 (Array.init 10 Fun.id) in
   Alcotest.(check int) "sum" 45 sum;
-  Alcotest.(check (list int)) "list" [ 2; 3 ] (Muster.List.map succ [ 1; 2 ])
+  Alcotest.(check (list int)) "list" [ 2; 3 ] (Muster.Parallel.List.map succ [ 1; 2 ])
 
 let pools () =
   let size = Muster.Pool.with_ ~domains:1 (fun pool -> (Muster.Pool.stats pool).size) in

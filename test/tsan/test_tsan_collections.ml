@@ -2,9 +2,9 @@
    lists that several workers write. Functions are slow enough for that. *)
 
 open Rounds
-module A = Muster.Array
-module L = Muster.List
-module A1 = Muster.Bigarray.Array1
+module A = Muster.Parallel.Array
+module L = Muster.Parallel.List
+module A1 = Muster.Parallel.Bigarray.Array1
 
 let n = 128
 
@@ -140,21 +140,21 @@ let groups =
 
 let flat_ones =
   in_pool 60 (fun _ ->
-      let floats = Muster.Floatarray.init n (fun i -> Float.of_int (slow i)) in
+      let floats = Muster.Parallel.Floatarray.init n (fun i -> Float.of_int (slow i)) in
       let twice =
-        Muster.Floatarray.map
+        Muster.Parallel.Floatarray.map
           (fun x ->
             pauses 40;
             2. *. x)
           floats
       in
-      check "floats" (Muster.Floatarray.fold ( +. ) 0. twice = Float.of_int (2 * of_0_to n));
-      let bytes = Muster.Bytes.init n (fun i -> Char.chr (slow i)) in
+      check "floats" (Muster.Parallel.Floatarray.fold ( +. ) 0. twice = Float.of_int (2 * of_0_to n));
+      let bytes = Muster.Parallel.Bytes.init n (fun i -> Char.chr (slow i)) in
       let up c =
         pauses 40;
         Char.chr (Char.code c lxor 1)
       in
-      check "bytes" (Bytes.get (Muster.Bytes.map up bytes) 0 = '\001');
+      check "bytes" (Bytes.get (Muster.Parallel.Bytes.map up bytes) 0 = '\001');
       let bigs = A1.init Bigarray.int Bigarray.c_layout n slow in
       check "bigs" (A1.fold ( + ) 0 (A1.map slow bigs) = of_0_to n))
 
@@ -192,7 +192,7 @@ let sequences =
         ref i
       in
       let seq = Seq.map element (Seq.init (4 * n) Fun.id) in
-      Muster.Seq.iter
+      Muster.Parallel.Seq.iter
         (fun b ->
           pauses 40;
           cells.(!b) <- round + !b)
@@ -200,7 +200,7 @@ let sequences =
       check "each forced once" (!forced = 4 * n);
       check "each called" (Array.for_all Fun.id (Array.mapi (fun i c -> c = round + i) cells));
       let add a b = ref (!a + !b) in
-      check "fold" (!(Muster.Seq.fold add (ref 0) seq) = of_0_to (4 * n)))
+      check "fold" (!(Muster.Parallel.Seq.fold add (ref 0) seq) = of_0_to (4 * n)))
 
 (* {2 Several callers} *)
 

@@ -61,7 +61,7 @@ let parts =
         Muster.parallel_reduce_range ~start:0 ~finish ~combine ~init:(ref 0) part
       in
       check "all" (!total = 20_000);
-      check "the sum" (Muster.Array.sum cells = 20_000. *. float_of_int (round + 1)))
+      check "the sum" (Muster.Parallel.Array.sum cells = 20_000. *. float_of_int (round + 1)))
 
 let find_and_scan =
   let cells = Array.make 64 0 in
