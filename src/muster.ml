@@ -64,6 +64,8 @@ let name_of = function
 let () = Printexc.register_printer name_of
 let both = Muster_core.Fork.both
 let parallel_for = Muster_loop.Loop.parallel_for
+let parallel_for2 = Muster_loop.Loop.parallel_for2
+let parallel_for_init = Muster_loop.Loop.parallel_for_init
 let parallel_reduce = Muster_loop.Reduce.parallel_reduce
 let parallel_for_range = Muster_loop.Parts.parallel_for_range
 let parallel_reduce_range = Muster_loop.Parts.parallel_reduce_range
@@ -120,7 +122,7 @@ module Seq = struct
 end
 
 module Bigarray = struct
-  include Parallel.Bigarray
+  include Stdlib.Bigarray
 
   module Array1 = struct
     include Parallel.Bigarray.Array1

@@ -79,6 +79,12 @@ let steps =
     ( "part of a range",
       fun () ->
         parallel_for_range ~grain:1000 ~start:1 ~finish:max_int (fun ~start:_ ~finish:_ -> ()) );
+    ( "chunk of pairs",
+      fun () -> parallel_for2 ~start:(1, 1) ~finish:(1 lsl 40, 100) (fun _ _ -> ()) );
+    ( "chunk with a state",
+      fun () ->
+        parallel_for_init ~start:1 ~finish:max_int ~init:ignore (fun () _ ->
+            ignore (Sys.opaque_identity 1)) );
     ("chunk of a search", fun () -> ignore (parallel_find ~start:1 ~finish:max_int (fun _ -> None)));
     ("all", fun () -> ignore (Task.all [ ignore; ignore ]));
     ("first", fun () -> ignore (Task.first [ ignore; ignore ]));
@@ -515,6 +521,9 @@ let short_loops () =
       ("find", fun () -> ignore (parallel_find ~start:1 ~finish:n (fun _ -> None)));
       ( "for, in parts",
         fun () -> parallel_for_range ~start:1 ~finish:n (fun ~start:_ ~finish:_ -> ()) );
+      ("for, of pairs", fun () -> parallel_for2 ~start:(1, 1) ~finish:(1, n) (fun _ _ -> ()));
+      ( "for, with a state",
+        fun () -> parallel_for_init ~start:1 ~finish:n ~init:ignore (fun () _ -> ()) );
       ("scan", fun () -> ignore (parallel_scan ( + ) (Array.sub array 0 n)));
       ("for_n", fun () -> Team.for_n other n (fun ~worker:_ _ -> ()));
       ("for_n_dynamic", fun () -> Team.for_n_dynamic other n (fun ~worker:_ _ -> ()));

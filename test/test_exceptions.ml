@@ -40,6 +40,12 @@ let ways_of_tasks =
       fun () ->
         let part ~start ~finish = if start <= 57 && 57 <= finish then raise_here 57 in
         Muster.parallel_for_range ~start:0 ~finish:99 part );
+    ( "for, of pairs",
+      fun () ->
+        Muster.parallel_for2 ~start:(0, 0) ~finish:(9, 9) (fun i j -> fail_at 57 ((10 * i) + j)) );
+    ( "for, with a state",
+      fun () ->
+        Muster.parallel_for_init ~start:0 ~finish:99 ~init:ignore (fun () i -> fail_at 57 i) );
     ( "combine of parts",
       fun () ->
         let combine a b = fails_through 0 (a * b) + a + b in

@@ -21,6 +21,14 @@ let all_of combine f ~start ~finish =
 
 let for_range ?grain ~start ~finish f = Muster.parallel_for_range ?grain ~start ~finish (each f)
 
+let for_init ?grain ~start ~finish f =
+  Muster.parallel_for_init ?grain ~start ~finish ~init:ignore (fun () i -> f i)
+
+let for2 f n =
+  let half = n / 2 in
+  Muster.parallel_for2 ~start:(0, 0) ~finish:(1, half - 1) (fun i j -> f ((i * half) + j));
+  if n land 1 = 1 then f (n - 1)
+
 let reduce_range ?grain ~start ~finish ~combine ~init f =
   Muster.parallel_reduce_range ?grain ~start ~finish ~combine ~init (all_of combine f)
 
@@ -190,6 +198,7 @@ let properties domains =
   [
     property ~domains "for" any_range (for_agrees Muster.parallel_for);
     property ~domains "for, in parts" any_range (for_agrees for_range);
+    property ~domains "for, with a state" any_range (for_agrees for_init);
     property ~domains "reduce" any_range reduce_agrees;
     property ~domains "find" any_range find_agrees;
     property ~domains "scan" some_strings scan_agrees;
@@ -302,6 +311,9 @@ let each_of_range name start finish expected =
   Atomic.set seen [];
   for_range ~start ~finish see;
   check_equal (name ^ ", in parts") expected (List.sort compare (Atomic.get seen));
+  Atomic.set seen [];
+  for_init ~start ~finish see;
+  check_equal (name ^ ", with a state") expected (List.sort compare (Atomic.get seen));
   let collected = reduce_range ~start ~finish ~combine:( @ ) ~init:[] one in
   check_equal (name ^ ", reduce in parts") expected collected;
   let is_last i = if i = finish then Some i else None in
@@ -411,6 +423,9 @@ let bad_grain () =
     refuses "parallel_find" (fun () -> Muster.parallel_find ~grain ~start ~finish (fun _ -> None));
     refuses "parallel_for" (fun () -> Muster.parallel_for ~grain ~start:1 ~finish:0 ignore);
     refuses "parallel_for_range" (fun () -> for_range ~grain ~start ~finish ignore);
+    refuses "parallel_for_init" (fun () -> for_init ~grain ~start ~finish ignore);
+    refuses "parallel_for2" (fun () ->
+        Muster.parallel_for2 ~grain ~start:(0, 0) ~finish:(-1, 9) (fun _ _ -> ()));
     refuses "parallel_reduce_range" (fun () ->
         reduce_range ~grain ~start:1 ~finish:0 ~combine:( + ) ~init:0 Fun.id)
   in
@@ -469,6 +484,8 @@ let loops_of ?(pool = Pool.default ()) n =
     ("reduce", fun f -> parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
     ("find", fun f -> ignore (parallel_find ~start ~finish (nothing f)));
     ("for, in parts", fun f -> for_range ~start ~finish f);
+    ("for, with a state", fun f -> for_init ~start ~finish f);
+    ("for, of pairs", fun f -> for2 f n);
     ("Array.iter", fun f -> Array.iter f array);
     ("Array.map", fun f -> ignore (Array.map (with_value f) array));
     ("Array.find_map", fun f -> ignore (Array.find_map (nothing f) array));
@@ -513,6 +530,8 @@ let all_begin_at_once () =
         Muster.parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);
     check "find" (fun f -> ignore (Muster.parallel_find ~start ~finish (nothing f)));
     check "for, in parts" (for_range ~start ~finish);
+    check "for, with a state" (for_init ~start ~finish);
+    check "for, of pairs" (fun f -> for2 f workers);
     check "Array.iter" (fun f -> Muster.Parallel.Array.iter f (Array.of_list indices));
     check "List.iter" (fun f -> Muster.Parallel.List.iter f indices);
     check "Task.all" (fun f -> ignore (Muster.Task.all (List.map (fun i () -> f i) indices)))

@@ -7,6 +7,8 @@
 
    A function [f_chunk f s lo hi] sweeps a chunk (Chunks): [f] is the user's. *)
 
+module States = Muster_loop.States
+
 let code = Machine.code_of
 let[@inline] run chunk f a = Chunks.run (code f) (length a) chunk f (source a)
 let[@inline] search chunk f a = Chunks.search (code f) (length a) chunk f (source a)
@@ -22,6 +24,19 @@ let map_chunk f s r lo hi =
   done
 
 let map f a = build a (length a) map_one map_chunk f (source a)
+let map_init_one f (s, states) i = States.use states (fun state -> f state (read s i))
+
+let map_init_chunk f (s, states) r lo hi =
+  if lo <= hi then
+    States.use states (fun state ->
+        for i = lo to hi do
+          write r i (f state (read s i))
+        done)
+
+let map_init ~init f a =
+  if length a = 0 then map (fun _ -> assert false) a
+  else build a (length a) map_init_one map_init_chunk f (source a, States.create init)
+
 let mapi_one f s i = f i (read s i)
 
 let mapi_chunk f s r lo hi =

@@ -4,7 +4,9 @@
    the element [i] of [a]; [of_pieces] and [joined], which make one of arrays and of its like;
    [copy]; [sort]; and [name], for errors. *)
 
+module Reduce = Muster_loop.Reduce
 module Scan = Muster_loop.Scan
+module Tuning = Muster_loop.Tuning
 module Groups = Muster_collections_engine.Groups
 module Leaves = Muster_collections_engine.Leaves
 module Select = Muster_collections_engine.Select
@@ -25,10 +27,24 @@ let fold_chunk op s lo hi = fold_from op (read s lo) s (lo + 1) hi
 
 let fold op init a =
   let n = length a and s = source a in
-  if n <= Muster_loop.Tuning.shortest_leaf then fold_from op init s 0 (n - 1)
+  if n <= Tuning.shortest_leaf then fold_from op init s 0 (n - 1)
   else
     let leaf lo hi = if lo = 0 then fold_from op init s lo hi else fold_chunk op s lo hi in
     Leaves.reduce ~code:(code op) n leaf op
+
+let fold_parts ~init ~add ~combine a =
+  let n = length a and s = source a in
+  let part lo hi = fold_from add (init ()) s lo hi in
+  if n = 0 then init () else Leaves.reduce ~most:Tuning.most_parts ~code:(code add) n part combine
+
+(* Each element may be a job of its own, as in a loop. *)
+let map_reduce ~combine ~init f a =
+  let n = length a and s = source a in
+  let value i =
+    let v = f (read s i) in
+    if i = 0 then combine init v else v
+  in
+  if n = 0 then init else Reduce.indices (code f) 0 (n - 1) combine value
 
 let reduce_by code op a =
   let s = source a in

@@ -103,6 +103,7 @@ external flat : float array -> Stdlib.Float.Array.t = "%identity"
 let is_flat = Stdlib.Obj.(tag (repr [| 0. |]) = double_array_tag)
 let floats a = if is_flat then flat a else Stdlib.Float.Array.map_from_array Fun.id a
 let sum a = Numeric.sum Heap (floats a) (length a)
+let sum_ints a = Numeric.sum_tagged a (length a)
 let mean a = Numeric.mean Heap (floats a) (length a)
 let min_max a = Numeric.extremes Heap (floats a) (length a)
 

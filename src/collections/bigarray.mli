@@ -1,4 +1,4 @@
-(** The stdlib's [Bigarray], with an {!Array1} that runs in parallel where it pays. *)
+(** The stdlib's [Bigarray], with an {!Array1} and an {!Array2} that run in parallel where it pays. *)
 
 include module type of struct
   include Stdlib.Bigarray
@@ -6,3 +6,6 @@ end
 
 module Array1 = Bigvector
 (** {!Array} for bigarrays of one dimension. {!Array.shared} holds here, too. *)
+
+module Array2 = Bigmatrix
+(** Elements and rows of bigarrays of two dimensions. *)

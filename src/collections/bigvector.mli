@@ -20,6 +20,7 @@ val map_to : ('d, 'e) B.kind -> ('a -> 'd) -> ('a, 'b, 'c) t -> ('d, 'e, 'c) t
 (** [map_to kind f a] is [map f a] as an array of another kind. *)
 
 val mapi : (int -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
+val map_init : init:(unit -> 's) -> ('s -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
 
 val map2 : ('a -> 'd -> 'a) -> ('a, 'b, 'c) t -> ('d, 'e, 'f) t -> ('a, 'b, 'c) t
 (** [map2 f a b] has the kind and layout of [a].
@@ -40,6 +41,17 @@ val iteri : (int -> 'a -> unit) -> ('a, 'b, 'c) t -> unit
 
 val fold : ('a -> 'a -> 'a) -> 'a -> ('a, 'b, 'c) t -> 'a
 (** [fold op init a] combines [init] and all elements, in this order, by an associative [op]. *)
+
+val fold_parts :
+  init:(unit -> 'd) ->
+  add:('d -> 'a -> 'd) ->
+  combine:('d -> 'd -> 'd) ->
+  ('a, 'b, 'c) t ->
+  'd
+(** [fold_parts ~init ~add ~combine a] folds to another type, by parts: see {!Array.fold_parts}. *)
+
+val map_reduce : combine:('d -> 'd -> 'd) -> init:'d -> ('a -> 'd) -> ('a, 'b, 'c) t -> 'd
+(** [map_reduce ~combine ~init f a] combines [init] and the values of [f], in this order. *)
 
 val reduce : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> 'a option
 (** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)

@@ -2,13 +2,14 @@
 
    Which element an address holds is known where kind and layout are: elsewhere every access is a
    call of C. So each operation asks for both once, and takes functions that read and write
-   elements of that kind. The layout is no matter: a view of the array counts from 0. *)
+   elements of that kind (Access). The layout is no matter: a view of the array counts from 0. *)
 
 [@@@warning "-unused-value-declaration"]
 
 module Machine = Muster_core.Machine
 module Chunks = Muster_loop.Chunks
 module Loop = Muster_loop.Loop
+module Access = Muster_collections_engine.Access
 module Fresh = Muster_collections_engine.Fresh
 module Merge_sort = Muster_collections_engine.Merge_sort
 module Numeric = Muster_collections_engine.Numeric
@@ -21,45 +22,13 @@ let name = "Parallel.Bigarray.Array1"
 
 (* {2 Views} *)
 
-type ('a, 'b) view = ('a, 'b, Stdlib.Bigarray.c_layout) t
+type ('a, 'b) view = ('a, 'b) Access.view
 
 let view a : _ view = change_layout a Stdlib.Bigarray.c_layout
 
-let getter : type a b. (a, b) view -> int -> a =
- fun a ->
-  match kind a with
-  | Float32 -> fun i -> unsafe_get a i
-  | Float64 -> fun i -> unsafe_get a i
-  | Int8_signed -> fun i -> unsafe_get a i
-  | Int8_unsigned -> fun i -> unsafe_get a i
-  | Int16_signed -> fun i -> unsafe_get a i
-  | Int16_unsigned -> fun i -> unsafe_get a i
-  | Int32 -> fun i -> unsafe_get a i
-  | Int64 -> fun i -> unsafe_get a i
-  | Int -> fun i -> unsafe_get a i
-  | Nativeint -> fun i -> unsafe_get a i
-  | Char -> fun i -> unsafe_get a i
-  | _ -> fun i -> unsafe_get a i
-
-let setter : type a b. (a, b) view -> int -> a -> unit =
- fun a ->
-  match kind a with
-  | Float32 -> fun i v -> unsafe_set a i v
-  | Float64 -> fun i v -> unsafe_set a i v
-  | Int8_signed -> fun i v -> unsafe_set a i v
-  | Int8_unsigned -> fun i v -> unsafe_set a i v
-  | Int16_signed -> fun i v -> unsafe_set a i v
-  | Int16_unsigned -> fun i v -> unsafe_set a i v
-  | Int32 -> fun i v -> unsafe_set a i v
-  | Int64 -> fun i v -> unsafe_set a i v
-  | Int -> fun i v -> unsafe_set a i v
-  | Nativeint -> fun i v -> unsafe_set a i v
-  | Char -> fun i v -> unsafe_set a i v
-  | _ -> fun i v -> unsafe_set a i v
-
 let length = dim
-let source a = getter (view a)
-let target a = setter (view a)
+let source a = Access.getter (view a)
+let target a = Access.setter (view a)
 let[@inline] read get i = get i
 let[@inline] write set i v = set i v
 let[@inline] rewrite set i v = set i v

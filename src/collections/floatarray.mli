@@ -10,6 +10,7 @@ end
 val init : int -> (int -> float) -> t
 val map : (float -> float) -> t -> t
 val mapi : (int -> float -> float) -> t -> t
+val map_init : init:(unit -> 's) -> ('s -> float -> float) -> t -> t
 val map2 : (float -> float -> float) -> t -> t -> t
 val map_inplace : (float -> float) -> t -> unit
 val mapi_inplace : (int -> float -> float) -> t -> unit
@@ -30,6 +31,13 @@ val iter2 : (float -> float -> unit) -> t -> t -> unit
 val fold : (float -> float -> float) -> float -> t -> float
 (** [fold op init a] is [fold_left op init a] for an associative [op]. It passes floats in boxes: to
     sum them take {!sum}, or [Muster.parallel_reduce_range]. *)
+
+val fold_parts :
+  init:(unit -> 'b) -> add:('b -> float -> 'b) -> combine:('b -> 'b -> 'b) -> t -> 'b
+(** [fold_parts ~init ~add ~combine a] folds to another type, by parts: see {!Array.fold_parts}. *)
+
+val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> (float -> 'b) -> t -> 'b
+(** [map_reduce ~combine ~init f a] combines [init] and the values of [f], in this order. *)
 
 val reduce : (float -> float -> float) -> t -> float option
 (** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)

@@ -5,12 +5,14 @@ module Compat = Muster_core.Compat
 module Machine = Muster_core.Machine
 module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
+module States = Muster_loop.States
 module Tuning = Muster_loop.Tuning
 module Chain = Muster_collections_engine.Chain
 module Groups = Muster_collections_engine.Groups
 module Leaves = Muster_collections_engine.Leaves
 module Work = Muster_collections_engine.List_work
 module Merge_sort = Muster_collections_engine.Merge_sort
+module Tally = Muster_collections_engine.Tally
 module A = Stdlib.Array
 module L = Stdlib.List
 include Stdlib.List
@@ -24,6 +26,13 @@ let[@inline] made few work f = function
   | l -> Work.make (code f) work f l
 
 let map f l = made L.map Work.map f l
+let map_init ~init f = function
+  | [] -> []
+  | l ->
+    let states = States.create init in
+    let work f p = States.use states (fun state -> Work.map (f state) p) in
+    Work.make (code f) work f l
+
 let mapi f l = made L.mapi Work.mapi f l
 let filter f l = made L.filter Work.filter f l
 let find_all = filter
@@ -101,7 +110,7 @@ let mem x = function ([] | [ _ ]) as l -> L.mem x l | l -> Work.mem x l
 let reduce_by code op = function
   | [] -> None
   | [ x ] -> Some x
-  | l -> Work.reduce code op l
+  | l -> Work.reduce code (Tally.of_operation op) l
 
 let reduce op l = reduce_by (code op) op l
 let min cmp l = reduce_by (code cmp) (Leaves.least cmp) l
@@ -111,6 +120,24 @@ let fold op init = function
   | [] -> init
   | [ x ] -> op init x
   | l -> Option.get (reduce op (init :: l))
+
+(* As many parts as of an array, or half as many: their length is a power of 2. *)
+let fold_parts ~init ~add ~combine l =
+  let n = L.length l in
+  let rec run_from run = if run * Tuning.most_parts < n then run_from (2 * run) else run in
+  let fold = Tally.in_parts ~run:(run_from Tuning.shortest_leaf) ~init ~add ~combine in
+  match l with [] -> init () | l -> Option.get (Work.reduce (code add) fold l)
+
+(* Of a few elements each may be a job of its own. *)
+let map_reduce ~combine ~init f l =
+  let run = if L.compare_length_with l Tuning.leaves <= 0 then 1 else Tally.run in
+  match l with
+  | [] -> init
+  | l -> Option.get (Work.reduce (code f) (Tally.mapping ~run ~combine ~init f) l)
+
+(* A sum of [-0.] is 0., as of arrays. *)
+let sum l = match reduce ( +. ) l with Some sum -> sum +. 0. | None -> 0.
+let sum_ints l = Option.value (reduce ( + ) l) ~default:0
 
 (* {2 By way of arrays} *)
 

@@ -29,6 +29,11 @@ val init : int -> (int -> 'a) -> 'a list
 val map : ('a -> 'b) -> 'a list -> 'b list
 val mapi : (int -> 'a -> 'b) -> 'a list -> 'b list
 
+val map_init : init:(unit -> 's) -> ('s -> 'a -> 'b) -> 'a list -> 'b list
+(** [map_init ~init f l] calls [f s x] with a state [s] that no other call has meanwhile. See
+    [Array.map_init]. *)
+
+
 val map2 : ('a -> 'b -> 'c) -> 'a list -> 'b list -> 'c list
 (** {b Raises} [Invalid_argument] if the lengths differ, after the calls for all pairs. *)
 
@@ -59,8 +64,28 @@ val fold : ('a -> 'a -> 'a) -> 'a -> 'a list -> 'a
     length alone, so a sum of floats has the same bits on any number of domains. [fold_left] and
     [fold_right] are the stdlib's, and sequential. *)
 
+val fold_parts :
+  init:(unit -> 'b) -> add:('b -> 'a -> 'b) -> combine:('b -> 'b -> 'b) -> 'a list -> 'b
+(** [fold_parts ~init ~add ~combine l] folds to another type. It makes an accumulator by [init] for
+    each part of the list, [add]s the elements to it, and [combine]s neighbours. [add] and [combine]
+    may change their left argument and return it. There are up to 64 parts, of 32 elements or more.
+
+    {b Cost}: the list is walked once more, to count. *)
+
+val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> ('a -> 'b) -> 'a list -> 'b
+(** [map_reduce ~combine ~init f l] is [fold combine init (map f l)], without that list. Of up to
+    512 elements each may be a job of its own.
+
+    {b Cost}: up to 20 ns more than the calls, for each element of such a list. *)
+
 val reduce : ('a -> 'a -> 'a) -> 'a list -> 'a option
 (** [reduce op l] is [fold] without [init]; [None] for the empty list. *)
+
+val sum : float list -> float
+(** [sum l] is the sum of floats. Its error is at most (16 + log2 n) u s, as that of [Array.sum]. *)
+
+val sum_ints : int list -> int
+(** [sum_ints l] is the sum of ints. It wraps around. *)
 
 val count : ('a -> bool) -> 'a list -> int
 (** [count p l] is the number of elements that satisfy [p]. *)

@@ -7,6 +7,7 @@ module Work = Muster_collections_engine.List_work
 module Reader = Muster_collections_engine.Reader
 module Tally = Muster_collections_engine.Tally
 module Machine = Muster_core.Machine
+module Tuning = Muster_loop.Tuning
 module L = Stdlib.List
 include Stdlib.Seq
 
@@ -53,25 +54,37 @@ let rec leaf op acc s more =
   if more = 0 then (acc, Some s)
   else match s () with Nil -> (acc, None) | Cons (x, s) -> leaf op (op acc x) s (more - 1)
 
-let rec leaves op nodes at last s =
+let rec leaves (fold : _ Tally.fold) nodes at last s =
   if at = last then Some s
   else
     match s () with
     | Nil -> None
     | Cons (x, s) -> (
-      let value, rest = leaf op x s (Tally.run - 1) in
-      nodes := Tally.push op at 0 value !nodes;
-      match rest with None -> None | Some s -> leaves op nodes (at + 1) last s)
+      let value, rest = leaf fold.add (fold.first at x) s (fold.run - 1) in
+      nodes := Tally.push fold.combine at 0 value !nodes;
+      match rest with None -> None | Some s -> leaves fold nodes (at + 1) last s)
 
-let reduce_by code op s =
-  let nodes = ref Tally.none in
-  let in_place start s n = leaves op nodes (start / Tally.run) ((start + n) / Tally.run) s in
-  let block start l = nodes := Work.append start code op !nodes l in
-  Reader.run { code; unit = Tally.run; in_place; block } s;
-  Tally.total op !nodes
+let fold_by code (fold : _ Tally.fold) s =
+  let nodes = ref Tally.none and unit = fold.run in
+  let in_place start s n = leaves fold nodes (start / unit) ((start + n) / unit) s in
+  let block start l = nodes := Work.append start code fold !nodes l in
+  Reader.run { code; unit; in_place; block } s;
+  Tally.total fold.combine !nodes
+
+let reduce_by code op s = fold_by code (Tally.of_operation op) s
+
+let fold_parts ~init ~add ~combine s =
+  let fold = Tally.in_parts ~run:Tuning.seq_part ~init ~add ~combine in
+  match fold_by (Machine.code_of add) fold s with Some v -> v | None -> init ()
+
+let map_reduce ~combine ~init f s =
+  let fold = Tally.mapping ~run:Tuning.seq_run ~combine ~init f in
+  Option.value (fold_by (Machine.code_of f) fold s) ~default:init
 
 let fold op init s = Option.get (reduce_by (Machine.code_of op) op (cons init s))
 let reduce op s = reduce_by (Machine.code_of op) op s
+let sum s = match reduce ( +. ) s with Some sum -> sum +. 0. | None -> 0.
+let sum_ints s = Option.value (reduce ( + ) s) ~default:0
 let min cmp s = reduce_by (Machine.code_of cmp) (Leaves.least cmp) s
 let max cmp s = reduce_by (Machine.code_of cmp) (Leaves.greatest cmp) s
 

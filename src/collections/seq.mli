@@ -38,6 +38,17 @@ val fold : ('a -> 'a -> 'a) -> 'a -> 'a t -> 'a
 (** [fold op init s] is [List.fold op init] of the elements, with the same bracketing. [fold_left]
     is the stdlib's, and sequential. *)
 
+val fold_parts :
+  init:(unit -> 'b) -> add:('b -> 'a -> 'b) -> combine:('b -> 'b -> 'b) -> 'a t -> 'b
+(** As [List.fold_parts]. Parts have 256 elements, as nobody knows how many there are. *)
+
+val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> ('a -> 'b) -> 'a t -> 'b
+(** As [List.map_reduce]. Four elements are one job. *)
+
+val sum : float t -> float
+(** As [List.sum]. *)
+
+val sum_ints : int t -> int
 val reduce : ('a -> 'a -> 'a) -> 'a t -> 'a option
 val count : ('a -> bool) -> 'a t -> int
 val min : ('a -> 'a -> int) -> 'a t -> 'a option

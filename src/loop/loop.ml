@@ -74,6 +74,54 @@ let parallel_for ?grain ~start ~finish f =
   Fiber.check ();
   if start <= finish then ignore (sweep ?grain (Machine.code_of f) start finish (each f))
 
+let parallel_for_init ?grain ~start ~finish ~init f =
+  check_grain "parallel_for_init" grain;
+  Fiber.check ();
+  if start <= finish then begin
+    let states = States.create init in
+    let each_with lo hi state =
+      for i = lo to hi do
+        f state i
+      done
+    in
+    let body lo hi =
+      States.use states (each_with lo hi);
+      None
+    in
+    ignore (sweep ?grain (Machine.code_of f) start finish body)
+  end
+
+(* {2 Two dimensions}
+
+   The pairs are numbered row by row, from 0: so a chunk is a part of a row, or several rows, and
+   the leftmost event is that of the sequential loops. *)
+
+let pairs f (top, left) width lo hi =
+  let rec rows i from n =
+    let some = Int.min n (width - from) in
+    for j = left + from to left + from + some - 1 do
+      f i j
+    done;
+    if some < n then rows (i + 1) 0 (n - some)
+  in
+  rows (top + (lo / width)) (lo mod width) (hi - lo + 1);
+  None
+
+let parallel_for2 ?grain ~start ~finish f =
+  check_grain "parallel_for2" grain;
+  Fiber.check ();
+  let (top, left), (bottom, right) = (start, finish) in
+  if top <= bottom && left <= right then begin
+    let height = Adaptive.length top bottom and width = Adaptive.length left right in
+    (* More pairs than can be numbered: nobody sweeps them all, but one may fail. *)
+    if height >= max_int / width then
+      parallel_for ~start:top ~finish:bottom (fun i ->
+          parallel_for ?grain ~start:left ~finish:right (f i))
+    else
+      let body lo hi = pairs f start width lo hi in
+      ignore (sweep ?grain (Machine.code_of f) 0 ((height * width) - 1) body)
+  end
+
 (* {2 find} *)
 
 let rec first_from f j hi =

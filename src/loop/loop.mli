@@ -1,12 +1,23 @@
-(** [parallel_for] and [parallel_find], and the parts of them that other loops use. *)
+(** The loops of single indices, and the parts of them that other loops use. *)
 
 val parallel_for : ?grain:int -> start:int -> finish:int -> (int -> unit) -> unit
+
+val parallel_for_init :
+  ?grain:int -> start:int -> finish:int -> init:(unit -> 's) -> ('s -> int -> unit) -> unit
+
+val parallel_for2 :
+  ?grain:int -> start:int * int -> finish:int * int -> (int -> int -> unit) -> unit
+
 val parallel_find : ?grain:int -> start:int -> finish:int -> (int -> 'a option) -> 'a option
 
 (** {2 For other loops} *)
 
 val invalid : string -> ('a, unit, string, 'b) format4 -> 'a
 (** [invalid fn format …] raises [Invalid_argument] in the name of [Muster.fn]. *)
+
+val pairs : (int -> int -> unit) -> int * int -> int -> int -> int -> 'a option
+(** [pairs f (top, left) width lo hi] calls [f] for the pairs with the numbers [lo] to [hi]. They are
+    numbered row by row, from [(top, left)] on; a row has [width]. The result is [None]. *)
 
 val check_grain : string -> int option -> unit
 

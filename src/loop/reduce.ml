@@ -188,8 +188,9 @@ let rec short_ones f combine lo hi =
     let left = short_ones f combine lo m in
     combine left (short_ones f combine (m + 1) hi)
 
-let job_of ~per_leaf ~last start finish combine f =
-  let code = Machine.code_of f and failures = Leftmost.create () in
+(* [code] is that of the user's function. *)
+let job_of (code, start, finish) ~per_leaf ~last combine f =
+  let failures = Leftmost.create () in
   let bounds i =
     let lo = start + (i * per_leaf) in
     (lo, if Adaptive.span lo finish < per_leaf then finish else lo + per_leaf - 1)
@@ -203,23 +204,24 @@ let job_of ~per_leaf ~last start finish combine f =
   { code; per_leaf; last; leaf; plain; combine; failures }
 
 (* Below a loop that was handed out (Adaptive): [along], which looks at a word alone. *)
-let rec quietly start last combine f value j =
+let rec quietly ((code, start) as site) last combine f value j =
   let m = last lsr (j + 1) in
   if j < 0 then value
   else if Place.is_quiet () then
     let right = short_ones f combine (start + m + 1) (start + (last lsr j)) in
-    quietly start last combine f (combine value right) (j - 1)
+    quietly site last combine f (combine value right) (j - 1)
   else
-    let t = job_of ~per_leaf:1 ~last start (start + last) combine f in
+    let t = job_of (code, start, start + last) ~per_leaf:1 ~last combine f in
     along_from t (begin_trial t ~seen:(m + 1) ~last) value m j
+
+let indices ?grain code start finish combine f =
+  let per_leaf, last = cut ?grain start finish in
+  let is_few = per_leaf = 1 && last < Tuning.max_unmeasured in
+  if is_few && Adaptive.begins_quietly code then
+    quietly (code, start) last combine f (f start) (height last 0 - 1)
+  else run (job_of (code, start, finish) ~per_leaf ~last combine f)
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   Loop.check_grain "parallel_reduce" grain;
   Fiber.check ();
-  if start > finish then init
-  else
-    let per_leaf, last = cut ?grain start finish in
-    let is_few = per_leaf = 1 && last < Tuning.max_unmeasured in
-    if is_few && Adaptive.begins_quietly (Machine.code_of f) then
-      quietly start last combine f (f start) (height last 0 - 1)
-    else run (job_of ~per_leaf ~last start finish combine f)
+  if start > finish then init else indices ?grain (Machine.code_of f) start finish combine f

@@ -12,5 +12,9 @@ val over :
 (** [over ~code ~per_leaf ~last leaf combine] combines leaves [0] to [last] that are a tight loop
     each, about [per_leaf] iterations of the user's function, whose code is [code]. *)
 
+val indices : ?grain:int -> int -> int -> int -> ('a -> 'a -> 'a) -> (int -> 'a) -> 'a
+(** [indices code start finish combine f] is {!parallel_reduce} of a range that is not empty; costs
+    are remembered under [code]. *)
+
 val cut : ?grain:int -> int -> int -> int * int
 (** [cut ?grain start finish]: the length of the leaves, and the index of the last. *)

@@ -104,6 +104,18 @@ val shortest_leaf : int
 (** Elements of a leaf of a fold, at least: it is a loop, and a branch of the tree costs as much as
     some turns of it. *)
 
+val most_parts : int
+(** The parts of a fold with an accumulator for each: it may be a table, and to combine two may cost
+    as much as to fill one. *)
+
+val seq_part : int
+(** The elements of such a part of a sequence, whose length nobody knows: a block of it has 2 to 16
+    parts. *)
+
+val seq_run : int
+(** The elements of a sequence whose values are combined one after the other: each may be a job, and
+    a branch of the tree costs as much as some turns of a loop. *)
+
 val insertion : int
 (** Ranges of this length are sorted by insertion; runs of this length are merged without a cut. *)
 

@@ -9,6 +9,7 @@ module S = Muster.Parallel.String
 module L = Muster.Parallel.List
 module Q = Muster.Parallel.Seq
 module G = Muster.Parallel.Bigarray.Array1
+module G2 = Muster.Parallel.Bigarray.Array2
 module Std = Stdlib
 
 let two = [| 1; 2 |]
@@ -97,6 +98,11 @@ let arrays =
           of_empty "Parallel.Array.min" (fun () -> A.min compare [||]);
           of_empty "Parallel.Array.max" (fun () -> A.max compare [||]);
           fine "Parallel.Array.dot, of nothing" 0. (fun () -> A.dot [||] [||]);
+          fine "Parallel.Array.sum_ints, of nothing" 0 (fun () -> A.sum_ints [||]);
+          fine "Parallel.Array.fold_parts, of nothing" 7 (fun () ->
+              A.fold_parts ~init:(fun () -> 7) ~add:( + ) ~combine:( + ) [||]);
+          fine "Parallel.Array.map_reduce, of nothing" 7 (fun () ->
+              A.map_reduce ~combine:( + ) ~init:7 Fun.id [||]);
           fine "Parallel.Array.scan, of nothing" [||] (fun () -> A.scan ( + ) [||]);
           fine "Parallel.Array.histogram ~bins:0, of nothing" [||] (fun () -> A.histogram ~bins:0 zero [||]);
         ]
@@ -106,7 +112,7 @@ let arrays =
           ~extremes:(fun () -> A.min_max [||]);
     harmless =
       harmless "Parallel.Array"
-        "map mapi map_inplace mapi_inplace split iter iteri fold count exists for_all mem memq \
+        "map_init map mapi map_inplace mapi_inplace split iter iteri fold count exists for_all mem memq \
          find_opt find_index find_map find_mapi filter partition filter_map concat_map sort \
          stable_sort fast_sort sort_uniq";
   }
@@ -142,7 +148,7 @@ let floatarrays =
           ~extremes:(fun () -> F.min_max nothing);
     harmless =
       harmless "Parallel.Floatarray"
-        "map mapi map_inplace mapi_inplace map_to_array map_from_array iter iteri fold count \
+        "fold_parts map_reduce map_init map mapi map_inplace mapi_inplace map_to_array map_from_array iter iteri fold count \
          exists for_all mem mem_ieee find_opt find_index find_map find_mapi filter partition \
          filter_map concat_map sort stable_sort fast_sort sort_uniq";
   }
@@ -154,6 +160,8 @@ let bigarrays =
   let init n = G.init Int C_layout n Fun.id in
   let fn = "Parallel.Bigarray.Array1." in
   let of_empty name f = of_empty (fn ^ name) (fun () -> f (of_list [])) in
+  let matrix m n = G2.init Int C_layout m n (fun _ -> raise Exit) in
+  let plain m n = Std.Bigarray.(Array2.init Int C_layout m n (fun _ -> raise Exit)) in
   let no_floats = G.create Float32 Fortran_layout 0 in
   let other name f =
     invalid
@@ -194,13 +202,24 @@ let bigarrays =
           other "mean" (fun a -> ignore (G.mean a));
           other "min_max" (fun a -> ignore (G.min_max a));
         ]
+      @ Std.List.map
+          (fun (m, n) ->
+            as_stdlib's
+              (Printf.sprintf "Parallel.Bigarray.Array2.init kind layout (%d) (%d)" m n)
+              (fun () -> plain m n)
+              (fun () -> matrix m n))
+          [ (-1, 2); (2, -1); (min_int, 0); (max_int, 2) ]
+      @ [
+          fine "Parallel.Bigarray.Array2.init kind layout 0 2" 2 (fun () -> G2.dim2 (matrix 0 2));
+        ]
       @ numbers fn
           ~sum:(fun () -> G.sum no_floats)
           ~mean:(fun () -> G.mean no_floats)
           ~extremes:(fun () -> G.min_max no_floats);
     harmless =
-      harmless "Parallel.Bigarray.Array1"
-        "of_array map map_to mapi map_inplace map_to_array iter iteri fold count exists for_all \
+      harmless "Parallel.Bigarray.Array2" "iteri_rows mapi_rows"
+      @ harmless "Parallel.Bigarray.Array1"
+        "fold_parts map_reduce map_init of_array map map_to mapi map_inplace map_to_array iter iteri fold count exists for_all \
          mem find_opt find_index find_map find_mapi filter partition filter_map concat_map sort \
          stable_sort sort_uniq";
   }
@@ -267,10 +286,16 @@ let lists =
           of_empty "min" (L.min compare);
           of_empty "max" (L.max compare);
           fine "Parallel.List.scan, of nothing" [] (fun () -> L.scan ( + ) []);
+          fine "Parallel.List.sum, of nothing" 0. (fun () -> L.sum []);
+          fine "Parallel.List.sum_ints, of nothing" 0 (fun () -> L.sum_ints []);
+          fine "Parallel.List.fold_parts, of nothing" 7 (fun () ->
+              L.fold_parts ~init:(fun () -> 7) ~add:( + ) ~combine:( + ) []);
+          fine "Parallel.List.map_reduce, of nothing" 7 (fun () ->
+              L.map_reduce ~combine:( + ) ~init:7 Fun.id []);
         ];
     harmless =
       harmless "Parallel.List"
-        "map mapi filter find_all filteri filter_map concat_map partition iter iteri fold count \
+        "map_init map mapi filter find_all filteri filter_map concat_map partition iter iteri fold count \
          find_opt find_index find_map find_mapi exists for_all mem memq sort stable_sort fast_sort \
          sort_uniq";
   }
@@ -287,6 +312,12 @@ let seqs =
           of_empty "reduce" (Q.reduce ( + ));
           of_empty "min" (Q.min compare);
           of_empty "max" (Q.max compare);
+          fine "Parallel.Seq.sum, of nothing" 0. (fun () -> Q.sum Q.empty);
+          fine "Parallel.Seq.sum_ints, of nothing" 0 (fun () -> Q.sum_ints Q.empty);
+          fine "Parallel.Seq.fold_parts, of nothing" 7 (fun () ->
+              Q.fold_parts ~init:(fun () -> 7) ~add:( + ) ~combine:( + ) Q.empty);
+          fine "Parallel.Seq.map_reduce, of nothing" 7 (fun () ->
+              Q.map_reduce ~combine:( + ) ~init:7 Fun.id Q.empty);
         ];
     harmless = harmless "Parallel.Seq" "iter iteri fold count find_opt mem sort stable_sort sort_uniq";
   }

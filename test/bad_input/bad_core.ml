@@ -66,6 +66,13 @@ let grains =
     (fun grain ->
       [
         bad "parallel_for" (fun grain -> Muster.parallel_for ~grain ~start:0 ~finish:9 ignore) grain;
+        bad "parallel_for2"
+          (fun grain -> Muster.parallel_for2 ~grain ~start:(0, 0) ~finish:(9, 9) (fun _ _ -> ()))
+          grain;
+        bad "parallel_for_init"
+          (fun grain ->
+            Muster.parallel_for_init ~grain ~start:0 ~finish:9 ~init:ignore (fun () _ -> ()))
+          grain;
         bad "parallel_reduce" (fun grain -> ignore (sum ~grain 0 9)) grain;
         bad "parallel_find" (fun grain -> ignore (find ~grain 0 9)) grain;
         bad "parallel_for_range"
@@ -94,6 +101,12 @@ let ranges =
     none_called "parallel_for ~start:max_int ~finish:min_int" (for_ max_int min_int);
     fine "parallel_for ~start:(max_int - 1) ~finish:max_int" 2 (last_two (max_int - 1) max_int);
     fine "parallel_for ~start:min_int ~finish:(min_int + 1)" 2 (last_two min_int (min_int + 1));
+    fine "parallel_for2 ~start:(0, 1) ~finish:(9, 0)" () (fun () ->
+        Muster.parallel_for2 ~start:(0, 1) ~finish:(9, 0) (fun _ -> raise Exit));
+    fine "parallel_for2 ~start:(1, 0) ~finish:(0, 9)" () (fun () ->
+        Muster.parallel_for2 ~start:(1, 0) ~finish:(0, 9) (fun _ -> raise Exit));
+    fine "parallel_for_init ~start:1 ~finish:0" () (fun () ->
+        Muster.parallel_for_init ~start:1 ~finish:0 ~init:(fun () -> raise Exit) (fun () -> ignore));
     fine "parallel_reduce ~start:1 ~finish:0" 0 (fun () -> sum 1 0);
     fine "parallel_reduce ~grain:max_int" 45 (fun () -> sum ~grain:max_int 0 9);
     fine "parallel_for_range ~start:1 ~finish:0" () (fun () ->

@@ -101,6 +101,59 @@ let floatarrays n =
     [ 0; 4; 12 ];
   check_equal "mem_ieee nan" false (F.mem_ieee nan (F.make n nan))
 
+(* Rows and elements of both layouts, and what raises. *)
+let matrices n =
+  let module M = Muster.Parallel.Bigarray.Array2 in
+  let check_layout : type c. c Bigarray.layout -> int -> unit =
+   fun layout m ->
+    let f i j = if i = 5 && j >= 2 then raise (Boom ((100 * i) + j)) else (100 * i) + j in
+    let cells init = outcome (fun () -> init Bigarray.int layout m n f) in
+    check_equal "init" (cells Bigarray.Array2.init) (cells M.init)
+  in
+  let check m =
+    check_layout Bigarray.c_layout m;
+    check_layout Bigarray.fortran_layout m;
+    let a = M.init Float64 C_layout m n (fun i j -> float_of_int ((n * i) + j)) in
+    let sum i row =
+      let sum = ref (float_of_int i) in
+      for j = 0 to n - 1 do
+        sum := !sum +. row.{j}
+      done;
+      !sum
+    in
+    let sums = Array.init m (fun i ->
+          let row = Bigarray.Array1.init Float64 C_layout n (fun j -> a.{i, j}) in
+          sum i row)
+    in
+    check_equal "mapi_rows" sums (M.mapi_rows sum a);
+    M.iteri_rows (fun i row -> Bigarray.Array1.fill row (float_of_int i)) a;
+    for i = 0 to m - 1 do
+      for j = 0 to n - 1 do
+        check_equal "iteri_rows" (float_of_int i) a.{i, j}
+      done
+    done;
+    let fail i _ = if i >= 3 then raise (Boom i) in
+    let expected = if m > 3 then Error (Boom 3) else Ok () in
+    check_equal "iteri_rows, raises" expected (outcome (fun () -> M.iteri_rows fail a))
+  in
+  List.iter check [ 0; 1; 2; 7; 40 ]
+
+(* All slices of an array share one count of those who have its memory: else it is freed twice. *)
+let fresh_matrices () =
+  let module M = Muster.Parallel.Bigarray.Array2 in
+  for round = 1 to 3_000 do
+    let a = Bigarray.Array2.create Int C_layout 4 8 in
+    M.iteri_rows
+      (fun i row ->
+        if round land 1 = 0 then Unix.sleepf 0.000_01;
+        Bigarray.Array1.fill row (round + i))
+      a;
+    for i = 0 to 3 do
+      check_int "written" (round + i) a.{i, 7}
+    done;
+    if round land 255 = 0 then Gc.full_major ()
+  done
+
 let characters n =
   let module B = Muster.Parallel.Bytes in
   let module S = Muster.Parallel.String in
@@ -192,6 +245,8 @@ let cases =
     of_each "List" lists;
     of_each "Array" arrays;
     of_each "Floatarray" floatarrays;
+    of_each "Bigarray.Array2" matrices;
+    case "rows of new arrays" (fun () -> run_on 3 fresh_matrices);
     of_each "Bytes and String" characters;
     case "long Bytes and String" (fun () -> run_on 2 (fun () -> characters 5_000));
     of_each "Bigarray, from 1" bigarrays;

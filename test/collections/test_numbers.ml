@@ -4,6 +4,8 @@ open Harness
 module A = Muster.Parallel.Array
 module F = Muster.Parallel.Floatarray
 module G = Muster.Parallel.Bigarray.Array1
+module L = Muster.Parallel.List
+module S = Muster.Parallel.Seq
 module Pool = Muster.Pool
 
 (* {2 Exact sums}
@@ -79,6 +81,8 @@ let sums_are_near () =
   let n = Array.length a in
   let near = near name ~roundings:16. ~magnitude:(magnitude a) n (exact_sum a) in
   near (A.sum a);
+  near (L.sum (Array.to_list a));
+  near (S.sum (Array.to_seq a));
   Option.iter (fun mean -> check_equal (name ^ ", mean") (A.sum a /. float_of_int n) mean) (A.mean a);
   check_bool (name ^ ", mean of none") (n = 0) (A.mean a = None)
 
@@ -114,7 +118,9 @@ let all a b =
     ]
   in
   List.iter (check_equal "in arrays of each kind" (List.hd doubles)) doubles;
+  let by_hand = (bits (L.sum (Array.to_list a)), bits (S.sum (Array.to_seq a))) in
   ( List.hd doubles,
+    by_hand,
     (bits (G.sum s), bits (G.dot s t), Option.map bits (G.mean s), pair_bits (G.min_max s)) )
 
 let same_bits () =
@@ -142,6 +148,10 @@ let ints_wrap_around () =
     let v = ints a and w = of_array Bigarray.int Bigarray.c_layout b in
     let name = Printf.sprintf "%d ints" n in
     check_int (name ^ ", sum") (Array.fold_left ( + ) 0 a) (G.sum v);
+    let sum = G.sum v in
+    check_int (name ^ ", an array's sum") sum (A.sum_ints a);
+    check_int (name ^ ", a list's sum") sum (L.sum_ints (Array.to_list a));
+    check_int (name ^ ", a sequence's sum") sum (S.sum_ints (Array.to_seq a));
     check_int (name ^ ", dot") (Array.fold_left ( + ) 0 (Array.map2 ( * ) a b)) (G.dot v w);
     let extremes =
       if n = 0 then None
@@ -202,6 +212,8 @@ let sums_of_specials () =
       check_bool (name ^ what) true same
     in
     same "" (A.sum a);
+    same ", list" (L.sum (Array.to_list a));
+    same ", seq" (S.sum (Array.to_seq a));
     same ", 32 bits" (G.sum (float32 a));
     same ", dot" (A.dot a (Array.make (Array.length a) 1.))
   in

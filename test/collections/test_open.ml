@@ -26,6 +26,7 @@ let functions_are_the_stdlib's () =
   same "List.sort" List.sort Stdlib.List.sort;
   same "Array.map" Array.map Stdlib.Array.map;
   same "Array.stable_sort" Array.stable_sort Stdlib.Array.stable_sort;
+  same "Bigarray.Array2.init" Bigarray.Array2.init Stdlib.Bigarray.Array2.init;
   same "Seq.fold_left" Seq.fold_left Stdlib.Seq.fold_left;
   same "String.map" String.map Stdlib.String.map;
   same "Bytes.iter" Bytes.iter Stdlib.Bytes.iter

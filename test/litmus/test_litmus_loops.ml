@@ -223,6 +223,25 @@ let scan_raises =
       | _ -> check "raises" false
       | exception Failed content -> check "raised, so done" (!content = round && !begun = round))
 
+(* {2 States}
+
+   A state is written plainly by one call after another, and read after the loop. *)
+
+let states =
+  let made = Atomic.make [] in
+  let rec init () =
+    let state = ref 0 and old = Atomic.get made in
+    if Atomic.compare_and_set made old (state :: old) then state else init ()
+  in
+  in_task 2 750 (fun round ->
+      given := round;
+      Atomic.set made [];
+      Muster.parallel_for_init ~grain:1 ~start:0 ~finish:(n - 1) ~init (fun state i ->
+          touch i;
+          incr state);
+      let calls = List.fold_left (fun sum state -> sum + !state) 0 (Atomic.get made) in
+      check "returned, so done" (calls = n && all_are round))
+
 (* {2 C kernels} *)
 
 let kernel loop ~long times =
@@ -353,6 +372,7 @@ let () =
       case "loop: for, in parts" (operation for_range);
       case "loop: for, in parts, raises" (loop_raises range_raises);
       case "loop: reduce, in parts" (makes reduce_range);
+      case "loop: for, with states" states;
       case "loop: scan" (prefixes Muster.parallel_scan);
       case "loop: find" find;
       case "loop: for, raises" (loop_raises for_raises);

@@ -1,7 +1,6 @@
 (* Elements by key, and how many of each. *)
 
 module Machine = Muster_core.Machine
-module Place = Muster_core.Place
 module Chunks = Muster_loop.Chunks
 module Loop = Muster_loop.Loop
 module Reduce = Muster_loop.Reduce
@@ -96,17 +95,11 @@ let by keys gather =
   let groups = if Array.length keys = 0 then [||] else indices keys in
   Fresh.build (Machine.code_of gather) (Array.length groups) group_of put_groups gather groups
 
-(* {2 Histograms}
+(* {2 Histograms} *)
 
-   A chunk counts in a table that nobody else uses meanwhile: one that another chunk is done
-   with, else a new one. So there are as many tables as chunks run at once. *)
+module States = Muster_loop.States
 
-type tables = { name : string; bins : int; idle : int array list Atomic.t }
-
-let rec take t =
-  match Atomic.get t.idle with
-  | [] -> Array.make t.bins 0
-  | table :: rest as seen -> if Atomic.compare_and_set t.idle seen rest then table else take t
+type tables = { name : string; bins : int; tables : int array States.t }
 
 let[@inline never] out_of_range t bin =
   Loop.invalid (t.name ^ ".histogram") "bin = %d is not less than bins = %d, or negative" bin t.bins
@@ -119,16 +112,12 @@ let tables name ~bins =
   let refuse why = Loop.invalid (name ^ ".histogram") "bins = %d is %s" bins why in
   if bins < 0 then refuse "negative";
   if bins > Sys.max_array_length then refuse "more than Sys.max_array_length";
-  { name; bins; idle = Atomic.make [] }
+  { name; bins; tables = States.create (fun () -> Array.make bins 0) }
 
-let with_table t count x =
-  let table = take t in
-  let made = count table x in
-  Place.change t.idle (List.cons table);
-  made
+let with_table t count x = States.use t.tables (fun table -> count table x)
 
 let total t =
-  match Atomic.get t.idle with
+  match States.idle t.tables with
   | [] -> Array.make t.bins 0
   | sum :: others ->
     let join table = Array.iteri (fun bin count -> sum.(bin) <- sum.(bin) + count) table in

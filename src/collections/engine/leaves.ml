@@ -6,10 +6,10 @@ module Tuning = Muster_loop.Tuning
 module Array = Stdlib.Array
 
 (* Of [n] elements, at least 1: [leaf lo hi] reduces these. *)
-let reduce ~code n leaf op =
+let reduce ?(most = Tuning.leaves) ~code n leaf op =
   if n <= Tuning.shortest_leaf then leaf 0 (n - 1)
   else
-    let size = Int.max Tuning.shortest_leaf (((n - 1) / Tuning.leaves) + 1) in
+    let size = Int.max Tuning.shortest_leaf (((n - 1) / most) + 1) in
     let last = (n - 1) / size in
     let leaf b = leaf (b * size) (Int.min n ((b + 1) * size) - 1) in
     Reduce.over ~code ~per_leaf:size ~last leaf op

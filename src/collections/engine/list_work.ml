@@ -251,16 +251,16 @@ let rec leaf op acc l more =
   | l -> (acc, l)
 
 (* A piece that fails keeps its nodes: a combination left of it may be the first that fails. *)
-let tally op events (p : _ Walk.piece) =
+let tally (fold : _ Tally.fold) events (p : _ Walk.piece) =
   let add nodes at x l =
-    let value, l = leaf op x l (Tally.run - 1) in
-    (Tally.push op at 0 value nodes, l)
+    let value, l = leaf fold.add (fold.first at x) l (fold.run - 1) in
+    (Tally.push fold.combine at 0 value nodes, l)
   in
   let rec go nodes at l n =
     match l with
     | x :: l when n > 0 -> (
       match add nodes at x l with
-      | nodes, l -> go nodes (at + 1) l (n - Tally.run)
+      | nodes, l -> go nodes (at + 1) l (n - fold.run)
       | exception exn ->
         let failure = Fiber.caught exn in
         Leftmost.note events p.start (Walk.Failed failure);
@@ -268,21 +268,22 @@ let tally op events (p : _ Walk.piece) =
         Tally.failed failure nodes)
     | l -> ( match ended p l n with 0 -> nodes | n -> go nodes at l n)
   in
-  go Tally.none (p.start / Tally.run) p.rest p.left
+  go Tally.none (p.start / fold.run) p.rest p.left
 
-let tallies first code op events l =
-  let work p = tally op events p in
-  fst Walk.(run first { source; work; code; unit = Tally.run; events; keeps = true } l)
+let tallies first code (fold : _ Tally.fold) events l =
+  let work p = tally fold events p in
+  fst Walk.(run first { source; work; code; unit = fold.run; events; keeps = true } l)
 
-let reduce code op l = Tally.value op (tallies 0 code op (Leftmost.create ()) l)
+let reduce code (fold : _ Tally.fold) l =
+  Tally.value fold.combine (tallies 0 code fold (Leftmost.create ()) l)
 
 (* Where a piece was told of a cancellation, the caller is told again: it puts the pieces together
    by the user's function, which may wait. *)
-let append first code op nodes l =
+let append first code (fold : _ Tally.fold) nodes l =
   let tell_again = Fiber.to_tell_again () and events = Leftmost.create () in
-  let made = tallies first code op events l in
+  let made = tallies first code fold events l in
   if Option.is_some (Leftmost.index events) then tell_again ();
-  L.fold_left (Tally.append op) nodes made
+  L.fold_left (Tally.append fold.combine) nodes made
 
 (* {2 Prefixes} *)
 

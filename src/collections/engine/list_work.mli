@@ -53,10 +53,11 @@ val mem : 'a -> 'a list -> bool
 
 (** {2 Reductions and prefixes} *)
 
-val reduce : int -> ('a -> 'a -> 'a) -> 'a list -> 'a option
+val reduce : int -> ('a, 'v) Tally.fold -> 'a list -> 'v option
 
-val append : int -> int -> ('a -> 'a -> 'a) -> 'a Tally.nodes -> 'a list -> 'a Tally.nodes
-(** [append first code op nodes l], for sequences: [nodes] are those of the elements before [l]. *)
+val append : int -> int -> ('a, 'v) Tally.fold -> 'v Tally.nodes -> 'a list -> 'v Tally.nodes
+(** [append first code fold nodes l], for sequences: [nodes] are those of the elements before
+    [l]. *)
 
 val prefixes : ('a -> 'a -> 'a) -> 'a list -> 'a list
 (** In place. *)

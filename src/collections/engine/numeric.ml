@@ -20,6 +20,7 @@ external dot_part : 'v -> 'w -> kind -> int -> int -> (float[@unboxed])
 [@@noalloc]
 
 external sum_ints_part : 'v -> int -> int -> int = "muster_sum_ints" [@@noalloc]
+external sum_tagged_part : int array -> int -> int -> int = "muster_sum_tagged" [@@noalloc]
 external dot_ints_part : 'v -> 'w -> int -> int -> int = "muster_dot_ints" [@@noalloc]
 
 external extremes_part : 'v -> kind -> int -> int -> Float.Array.t -> unit = "muster_extremes"
@@ -41,6 +42,7 @@ let[@inline] over me n leaf combine =
 let rec sum kind v n = over sum n (fun from count -> sum_part v kind from count) ( +. )
 let rec dot kind v w n = over dot n (fun from count -> dot_part v w kind from count) ( +. )
 let rec sum_ints v n = over sum_ints n (fun from count -> sum_ints_part v from count) ( + )
+let rec sum_tagged v n = over sum_tagged n (fun from count -> sum_tagged_part v from count) ( + )
 let rec dot_ints v w n = over dot_ints n (fun from count -> dot_ints_part v w from count) ( + )
 let mean kind v n = if n = 0 then None else Some (sum kind v n /. float_of_int n)
 

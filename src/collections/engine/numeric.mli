@@ -28,5 +28,8 @@ val extremes : kind -> 'v -> int -> (float * float) option
     Of a bigarray, wrapping around. *)
 
 val sum_ints : 'v -> int -> int
+val sum_tagged : int array -> int -> int
+(** Of OCaml's ints, wrapping around. *)
+
 val dot_ints : 'v -> 'w -> int -> int
 val extremes_of_ints : 'v -> int -> (int * int) option

@@ -11,7 +11,7 @@ module Site = Muster_loop.Site
 module Tuning = Muster_loop.Tuning
 
 (* Elements. The first block has two leaves of reductions. *)
-let first_block = 2 * Tally.run
+let first_block unit = 2 * Int.max unit Tally.run
 
 type 'a consumer = {
   code : int;
@@ -73,7 +73,7 @@ let rec in_place_from c trial s start k n =
 let rec in_place c s start =
   match in_place_from c (Adaptive.start c.code ~n:max_int) s start 0 c.unit with
   | None -> ()
-  | Some (s, start) -> go_on c s start first_block
+  | Some (s, start) -> go_on c s start (first_block c.unit)
 
 and go_on c s start size =
   if is_dear c then
@@ -83,4 +83,4 @@ and go_on c s start size =
 
 let run c s =
   Fiber.check ();
-  go_on c s 0 first_block
+  go_on c s 0 (first_block c.unit)

@@ -1,6 +1,6 @@
 (* Reductions of elements that come piece by piece, whose bracketing depends on the length alone.
 
-   Runs of [run] elements are combined from left to right and are the leaves of a binary tree that
+   Runs of equal length are combined from left to right and are the leaves of a binary tree that
    grows as a binary counter does: two neighbours of one rank become one of the next, if the left
    one's position is even at that rank; at the end what is left is combined from the right. So a
    piece may begin at any leaf: it combines what it has both sides of, and the rest is done when
@@ -10,6 +10,25 @@ module Fiber = Muster_core.Fiber
 module Outcome = Muster_core.Outcome
 
 let run = 16
+
+type ('a, 'v) fold = {
+  run : int;
+  first : int -> 'a -> 'v;
+  add : 'v -> 'a -> 'v;
+  combine : 'v -> 'v -> 'v;
+}
+
+let of_operation op = { run; first = (fun _ x -> x); add = op; combine = op }
+
+let mapping ~run ~combine ~init f =
+  let first at x =
+    let v = f x in
+    if at = 0 then combine init v else v
+  in
+  { run; first; add = (fun acc x -> combine acc (f x)); combine }
+
+let in_parts ~run ~init ~add ~combine =
+  { run; first = (fun _ x -> add (init ()) x); add; combine }
 
 (* The last one first; where a piece has failed, that it did so comes last. *)
 type 'a nodes =

@@ -2,7 +2,28 @@
     alone. *)
 
 val run : int
-(** The elements of a leaf, all but the last. *)
+(** The elements of a leaf of most reductions, all but the last. *)
+
+type ('a, 'v) fold = private {
+  run : int;  (** the elements of a leaf, a power of 2 *)
+  first : int -> 'a -> 'v;  (** a leaf begins with it; its index comes first *)
+  add : 'v -> 'a -> 'v;
+  combine : 'v -> 'v -> 'v;
+}
+(** How elements are combined. *)
+
+val of_operation : ('a -> 'a -> 'a) -> ('a, 'a) fold
+
+val mapping : run:int -> combine:('v -> 'v -> 'v) -> init:'v -> ('a -> 'v) -> ('a, 'v) fold
+(** Of the values of a function; [init] is the leftmost operand. *)
+
+val in_parts :
+  run:int ->
+  init:(unit -> 'v) ->
+  add:('v -> 'a -> 'v) ->
+  combine:('v -> 'v -> 'v) ->
+  ('a, 'v) fold
+(** Each leaf is a part, with an accumulator of its own. *)
 
 type 'a nodes
 (** The nodes of the tree so far, of all pieces or of one. *)
