@@ -10,6 +10,8 @@ let small =
     ("fib_twice", [ "--size=20" ]);
     ("spectral_norm", [ "--size=100" ]);
     ("life", [ "--size=64"; "--iterations=20" ]);
+    ("stencil", [ "--size=64"; "--iterations=20" ]);
+    ("stencil", [ "--size=1"; "--iterations=2" ]);
     ("nbody", [ "--size=50"; "--iterations=10" ]);
     ("fork_union_nbody", [ "--size=32"; "--iterations=50" ]);
     ("c_nbody", [ "--size=32"; "--iterations=50" ]);

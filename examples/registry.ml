@@ -4,6 +4,7 @@ let all =
     Fib_twice.example;
     Spectral_norm.example;
     Life.example;
+    Stencil.example;
     Nbody.example;
     Fork_union_nbody.example;
     C_nbody.example;

@@ -1,4 +1,5 @@
-(** The stdlib's [Bigarray], with an {!Array1} and an {!Array2} that run in parallel where it pays. *)
+(** The stdlib's [Bigarray], with an {!Array1} and an {!Array2} that run in parallel where it
+    pays. *)
 
 include module type of struct
   include Stdlib.Bigarray

@@ -16,8 +16,8 @@ val invalid : string -> ('a, unit, string, 'b) format4 -> 'a
 (** [invalid fn format …] raises [Invalid_argument] in the name of [Muster.fn]. *)
 
 val pairs : (int -> int -> unit) -> int * int -> int -> int -> int -> 'a option
-(** [pairs f (top, left) width lo hi] calls [f] for the pairs with the numbers [lo] to [hi]. They are
-    numbered row by row, from [(top, left)] on; a row has [width]. The result is [None]. *)
+(** [pairs f (top, left) width lo hi] calls [f] for the pairs with the numbers [lo] to [hi]. They
+    are numbered row by row, from [(top, left)] on; a row has [width]. The result is [None]. *)
 
 val check_grain : string -> int option -> unit
 
