@@ -1,5 +1,4 @@
-(* Turns at a lock that all want: some 40 ns outside, and an operation of a [Hashtbl] inside, done by
-   a loop, by a task for each worker, or by a recursion of [both]. *)
+(* Turns at a lock that all want: some 40 ns outside, and an operation of a [Hashtbl] inside. *)
 
 type lock = { read : (unit -> unit) -> unit; write : (unit -> unit) -> unit; writes_every : int }
 
@@ -28,30 +27,7 @@ let rwlock ~writes_every () =
   let l = Muster.Rwlock.create () in
   { read = Muster.Rwlock.protect_read l; write = Muster.Rwlock.protect_write l; writes_every }
 
-(* {2 Shapes} *)
-
-let rec halves lo hi f =
-  if hi - lo <= 1 then f lo
-  else
-    let mid = (lo + hi) / 2 in
-    ignore (Muster.both (fun () -> halves lo mid f) (fun () -> halves mid hi f))
-
-let by_tasks ~domains n f =
-  let share k () =
-    for i = 0 to (n / domains) - 1 do
-      f (k + (domains * i))
-    done
-  in
-  ignore (Muster.Task.all (List.init domains share))
-
-let shapes ~domains =
-  [
-    ("loop", fun n f -> Muster.parallel_for ~start:0 ~finish:(n - 1) f);
-    ("tasks", by_tasks ~domains);
-    ("both", fun n f -> halves 0 n f);
-  ]
-
-(* {2 Rows} *)
+(* {2 Turns} *)
 
 let keys = 1024
 
@@ -63,38 +39,32 @@ let turn lock table i =
   if i mod lock.writes_every = 0 then lock.write (fun () -> Hashtbl.replace table key i)
   else lock.read (fun () -> ignore (Sys.opaque_identity (Hashtbl.find_opt table key)))
 
-let time ~turns run make =
+let contender run make ~domains ~turns =
   let table = Hashtbl.create keys and lock = make () in
   for key = 0 to keys - 1 do
     Hashtbl.replace table key key
   done;
-  Clock.time (fun () -> run turns (turn lock table)) /. float turns
+  fun () -> run ~domains turns (turn lock table)
 
-(** The most that ours may take, in times of the stdlib's. *)
-let limit = 3.
+(** A read-mostly lock is to be no slower than a mutex; a tenth is what two runs differ by. *)
+let no_slower = 1.1
 
-(* A name, the contender, and what it is measured by. *)
 let pairs =
-  [
-    ("Mutex", mutex, stdlib_mutex);
-    ("Semaphore of 1", semaphore, stdlib_semaphore);
-    ("Rwlock, 1 write in 256", rwlock ~writes_every:256, stdlib_mutex);
-    ("the same beside Muster.Mutex", rwlock ~writes_every:256, mutex);
-    ("Rwlock, all writes", rwlock ~writes_every:1, stdlib_mutex);
-  ]
+  Program.
+    [
+      ("Mutex", mutex, stdlib_mutex, three);
+      ("Semaphore of 1", semaphore, stdlib_semaphore, three);
+      ("Rwlock, 1 write in 256", rwlock ~writes_every:256, stdlib_mutex, three);
+      ("Rwlock, beside Muster.Mutex", rwlock ~writes_every:256, mutex, no_slower);
+      ("Rwlock, all writes", rwlock ~writes_every:1, stdlib_mutex, three);
+    ]
 
-let header = [ ""; "shape"; "Muster"; "beside it"; "ratio"; "" ]
-
-let row ~repeat ~turns (shape, run) (name, ours, other) =
-  match Measure.in_turn ~repeat (fun ~round:_ -> time ~turns run) [ ours; other ] with
-  | [ (_, o); (_, s) ] ->
-    let ratio = Measure.median_ratio o s and show it = Clock.show (Measure.median it) in
-    let verdict = if ratio <= limit then "pass" else "FAIL" in
-    [ name; shape; show o; show s; Printf.sprintf "%.2f" ratio; verdict ]
-  | _ -> assert false
-
-let rows ~repeat ~turns ~domains =
-  Muster.Pool.with_ ~domains ~oversubscribe:true @@ fun _ ->
-  List.concat_map
-    (fun pair -> List.map (fun shape -> row ~repeat ~turns shape pair) (shapes ~domains))
-    pairs
+let all =
+  let of_pair (name, ours, other, limit) =
+    let of_shape (shape, run) =
+      let ours = contender run ours and beside = contender run other in
+      { Program.name; shape; turns = 100_000; ours; beside; limit }
+    in
+    List.map of_shape Shapes.all
+  in
+  List.concat_map of_pair pairs
