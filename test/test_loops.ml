@@ -589,6 +589,24 @@ let queens_agree () =
   List.iter check counts
 
 (* A grain says which parts are not cut; a deadline is heard inside of one. *)
+(* An iteration that waits for a lock is as long as one that computes. *)
+let one_long_of_many () =
+  with_domains 2 @@ fun pool ->
+  let work ~long i =
+    for _ = 1 to 20 do
+      ignore (Sys.opaque_identity (ref i))
+    done;
+    if i = long then Unix.sleepf 0.02
+  in
+  let forks long =
+    let before = (Pool.stats pool).forks in
+    Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:50_000 (work ~long));
+    (Pool.stats pool).forks - before
+  in
+  ignore (forks 0);
+  let forks = forks 1_000 in
+  check_bool (Printf.sprintf "%d forks" forks) true (forks < 5_000)
+
 let deadline_within_a_grain () =
   let start = 1 and finish = 10_000 in
   let check what loop =
@@ -642,6 +660,7 @@ let () =
           case ~seconds:20 "a second half that became long is shared" long_second_half;
           case ~seconds:20 "dear iterations begin at once" all_begin_at_once;
           case ~seconds:60 "loops in iterations of a loop are shared" inner_loops_are_shared;
+          case "one long iteration makes no forks of the others" one_long_of_many;
           case "loops in a recursion" (on_some_counts queens_agree);
           case "a deadline is heard within a grain" (on_some_counts deadline_within_a_grain);
           case "a grain below 1 is refused" bad_grain;

@@ -18,7 +18,11 @@ let span = Adaptive.span
 
 (* Of one fiber's chunks. Two workers that add to the job's after each chunk take its cache line
    from each other, and its neighbours in memory: that was 2 to 3 % of an n-body. *)
-type tally = { mutable ticks : int; mutable iterations : int }
+type tally = {
+  mutable ticks : int;
+  mutable iterations : int;
+  latest : int Atomic.t;  (** the cost of the chunk before; a thief of a half reads it, too *)
+}
 
 (* The state of one loop's chunks. *)
 type guess = {
@@ -46,8 +50,12 @@ let measured job mine lo hi =
   let ticks = Machine.ticks () - since and iterations = span lo hi + 1 in
   mine.ticks <- mine.ticks + ticks;
   mine.iterations <- mine.iterations + iterations;
-  if Site.cost job.code = Site.unknown then Site.learn job.code ~ticks ~iterations
-  else Site.cost_of ~ticks ~iterations
+  let cost =
+    if Site.cost job.code = Site.unknown then Site.learn job.code ~ticks ~iterations
+    else Site.cost_of ~ticks ~iterations
+  in
+  Atomic.set mine.latest cost;
+  cost
 
 let next_chunk { cost; last; _ } =
   let fitting = Site.fitting Tuning.chunk cost in
@@ -74,8 +82,8 @@ let is_worth_waking rest cost ~whole =
 let remind (w : Place.t) rest = if rest >= Tuning.min_waking then Sleep.wake_for_work w.pool
 
 let rec sweep job guess lo hi =
-  let mine = { ticks = 0; iterations = 0 } in
   let cost = if guess.cost = Site.unknown then Site.cost job.code else guess.cost in
+  let mine = { ticks = 0; iterations = 0; latest = Atomic.make cost } in
   sweep_on job mine { guess with cost } lo hi;
   ignore (Atomic.fetch_and_add job.spent mine.ticks);
   ignore (Atomic.fetch_and_add job.swept mine.iterations)
@@ -102,7 +110,9 @@ and sweep_at job mine w guess lo hi =
     end
   end
 
-(* Coarse iterations are all handed out before the first begins. *)
+(* Coarse iterations are all handed out before the first begins. But they may have turned cheap when
+   the right half begins: if one iteration of many waited for a lock, the rest was cut into forks of
+   one iteration each. *)
 and split job mine w guess lo hi =
   let mid = lo + (span lo hi / 2) and { cost; whole; _ } = guess in
   let rest = Site.estimate cost (span lo hi + 1) in
@@ -112,7 +122,7 @@ and split job mine w guess lo hi =
       split job mine w guess lo mid
     else step job mine guess lo mid
   in
-  let right () = sweep job guess (mid + 1) hi in
+  let right () = sweep job { guess with cost = Atomic.get mine.latest } (mid + 1) hi in
   ignore (Muster_core.Fork.both_offered w ~wake:(is_worth_waking rest cost ~whole) left right)
 
 (* One chunk, then the rest. *)

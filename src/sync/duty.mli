@@ -22,3 +22,6 @@ val fulfil : 's Atomic.t -> 's t ref -> unit
 
 val step : 's Atomic.t -> ('s -> 's * 's t) -> unit
 (** A {!Step} and all that follows from it. *)
+
+val stay_away : unit -> unit
+(** For a party whose compare-and-set has failed, before it tries again: it is the other's turn. *)

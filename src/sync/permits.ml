@@ -109,7 +109,11 @@ let rec take t n ~me ~woken =
   && (not (is_first s.line))
   &&
   let line = if woken then no_longer_woken n s.line else s.line in
-  Atomic.compare_and_set t s { free = s.free - n; holder = me; line } || take t n ~me ~woken
+  (Atomic.compare_and_set t s { free = s.free - n; holder = me; line }
+  || begin
+    Duty.stay_away ();
+    take t n ~me ~woken
+  end)
 
 let try_take t n ~me = take t n ~me ~woken:false
 
