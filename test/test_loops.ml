@@ -479,6 +479,7 @@ let loops_of ?(pool = Pool.default ()) n =
   in
   let dynamic f = Muster.Team.for_n_dynamic pool n (fun ~worker:_ i -> f i) in
   let open Muster in
+  let open Parallel in
   [
     ("for", fun f -> parallel_for ~start ~finish f);
     ("reduce", fun f -> parallel_reduce ~start ~finish ~combine:(fun () () -> ()) ~init:() f);

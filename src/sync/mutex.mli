@@ -11,8 +11,8 @@
     that another worker runs is a task of its own. It should unlock the locks that it takes. See
     [doc/limits.md], "Who holds a lock".
 
-    {b Fairness}: waiters are woken in turn. A newcomer may take a free lock before a woken waiter,
-    which is passed over once at most: if it finds the lock taken, it gets it at the next [unlock].
+    {b Fairness}: waiters are woken in turn. A newcomer may take a free lock before a woken waiter.
+    If that one finds it taken, it gets it at the next [unlock]. So it is passed over once at most.
     {b Cost}: uncontended, [lock] and [unlock] together 20 to 40 ns, and 4 words. *)
 
 type t

@@ -4,9 +4,9 @@
     A reader must not lock again, for reading or for writing: with a writer waiting in between, it
     would wait for itself. This is not detected, since the lock only counts its readers.
 
-    {b Fairness}: waiters are woken in turn. A newcomer may enter before a woken waiter, which is
-    passed over once at most: if it cannot enter, it goes before all that come later. So neither
-    readers nor writers starve.
+    {b Fairness}: waiters are woken in turn. A newcomer may enter before a woken waiter. If
+    that one cannot enter then, it goes before all that come later. So each waiter is passed over
+    once at most, and neither readers nor writers starve.
     {b Cost}: uncontended, a pair of calls about 30 ns. *)
 
 type t
