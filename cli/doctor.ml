@@ -18,7 +18,7 @@ let man =
       "It also says what a pool can see of the machine's other work, how many CPUs it would use \
        beside it now, what becomes of minor heaps and of idle workers, and what the pool decided \
        during a short trial, each with the reason. Muster.Pool.stats tells a program the same of \
-       its own pools.";
+       its own pools, and with MUSTER_STATS=1 any program prints it at its end.";
     `P "It changes nothing, and exits with 0 whether or not it warns.";
   ]
 

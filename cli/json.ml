@@ -61,10 +61,22 @@ let sight (sight : Facts.sight) =
 let decision { Muster.Pool.seconds_ago; what; why } =
   `Assoc [ ("seconds_ago", `Float seconds_ago); ("what", `String what); ("why", `String why) ]
 
+let worker (w : Muster.Pool.worker) =
+  `Assoc
+    [
+      ("worker", `Int w.worker);
+      ("is_caller", `Bool w.is_caller);
+      ("ran", `Int w.ran);
+      ("stole", `Int w.stole);
+      ("busy_seconds", `Float w.busy_seconds);
+      ("idle_seconds", `Float w.idle_seconds);
+    ]
+
 let trial (stats : Muster.Pool.stats) =
   `Assoc
     [
       ("workers", `Int stats.workers);
+      ("each_worker", `List (List.map worker stats.each_worker));
       ("allowed", `Int stats.allowed);
       ("cpus", `Int stats.cpus);
       ("cpus_yielded", `Int stats.cpus_yielded);

@@ -711,7 +711,25 @@ module Pool : sig
   }
   (** A decision of the pool, and its reason. *)
 
+  type worker = {
+    worker : int;  (** its number; those of callers are 0, and above the domains' *)
+    is_caller : bool;  (** a thread of the program's, or one after the other *)
+    ran : int;  (** tasks *)
+    stole : int;  (** tasks *)
+    busy_seconds : float;  (** while it ran tasks, or was blocked in one *)
+    idle_seconds : float;  (** while it looked for tasks, or slept *)
+  }
+  (** A worker, from the first time that it came. Neither time goes on while it is away. *)
+
+  type wait = {
+    call : string;  (** such as ["Mutex.lock"] *)
+    times : int;
+    total_seconds : float;  (** all tasks together *)
+  }
+  (** How often and how long tasks were suspended in calls of Muster. *)
+
   type stats = {
+    seconds : float;  (** since the pool's creation; of a {!diff}, between the two *)
     size : int;  (** {!val-size} *)
     tasks : int;  (** tasks that a worker took from a queue *)
     forks : int;  (** tasks offered to other workers *)
@@ -719,6 +737,7 @@ module Pool : sig
     parks : int;  (** times that a worker went to sleep *)
     regions : int;  (** {!Team} calls *)
     workers : int;  (** workers present now, the caller's place included *)
+    each_worker : worker list;  (** that ever came, by their numbers *)
     allowed : int;  (** workers that may take work now, the caller included *)
     cpus : int;  (** {!Cpu.available}, read at most once a second *)
     cpus_yielded : int;  (** CPUs of these that the pool leaves to other processes now *)
@@ -727,9 +746,10 @@ module Pool : sig
     domains_ended : int;
     waits : int;  (** times that a worker waited 1 ms or more for a CPU *)
     waited_seconds : float;  (** the time of these waits, all workers together *)
+    task_waits : wait list;  (** of tasks that have gone on; calls that never waited are left out *)
     minor_collections : int;  (** counted once for each domain that took part *)
     minor_gc_seconds : float;  (** time of copying in these, without the domains' waits *)
-    decisions : decision list;  (** the last ones, 32 at most, newest last *)
+    decisions : decision list;  (** the last 8 of each kind, newest last *)
   }
   (** Counts are since the pool's creation. *)
 
@@ -739,6 +759,26 @@ module Pool : sig
 
       {b Cost}: some microseconds.
       {b Domains}: any, also of a closed pool.
+      {b Order}: none. *)
+
+  val diff : since:stats -> stats -> stats
+  (** [diff ~since:before now] has the counts and times of [now] less those of [before], which is of
+      the same pool. Its decisions are those made in between. All that tells of one moment, such as
+      [workers], is as in [now].
+
+      {[
+        let cost pool f =
+          let before = Muster.Pool.stats pool in
+          Muster.Pool.run pool f;
+          Muster.Pool.(Format.eprintf "%a@." pp_stats (diff ~since:before (stats pool)))
+      ]}
+
+      {b Order}: none. *)
+
+  val pp_stats : Format.formatter -> stats -> unit
+  (** [pp_stats ppf s] prints [s] in some lines, for people. With [MUSTER_STATS=1] each pool that
+      did something is printed so on [stderr], when it closes or the program ends.
+
       {b Order}: none. *)
 end
 

@@ -327,7 +327,7 @@ let as_who_has_counted_is_told () =
     strike ();
     raise_notrace Task.Cancelled
   in
-  match Muster_core.Waiter.wait_or_leave register ~leave:(fun () -> true) with
+  match Muster_core.(Waiter.wait_or_leave (Event.make "a test")) register ~leave:(fun () -> true) with
   | () ->
     let left = !looks in
     looks := 0;

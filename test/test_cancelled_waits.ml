@@ -57,7 +57,7 @@ let value_is_kept () =
    be in a meeting of a [Barrier]: by a deadline, too, for it was not told. *)
 let value_is_kept_of_who_counts () =
   let come _ =
-    Muster_core.Waiter.wait_or_leave ignore ~leave:(fun () -> true);
+    Muster_core.(Waiter.wait_or_leave (Event.make "a test")) ignore ~leave:(fun () -> true);
     42
   in
   let come_and_go_on c =

@@ -1,5 +1,6 @@
 (* A call that blocks: the crew makes it, the task waits (Waiter) and its worker goes on. *)
 
+module Event = Muster_core.Event
 module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Place = Muster_core.Place
@@ -23,6 +24,7 @@ let outcome ~caller f =
     if by_crew then Machine.block_signals ();
     Some (Error (Outcome.caught exn))
 
+let event = Event.make "Task.blocking"
 let by_crew f =
   let backtrace = Machine.backtrace_status () and caller = Machine.thread_id () in
   let result = ref None in
@@ -35,7 +37,7 @@ let by_crew f =
         Machine.record_backtrace backtrace;
         Outcome.firmly tell (outcome ~caller f) ())
   in
-  Waiter.wait register;
+  Waiter.wait event register;
   (* Written before the grant, which happens before this. *)
   match Option.get !result with
   | Ok v -> v

@@ -12,6 +12,7 @@
    Each waiter asks later which of the two it was, so [Met] has the list. A waiter that leaves stays
    in the queue, whose pushes sweep. At rest the meeting is empty. *)
 
+module Event = Muster_core.Event
 module Waiter = Muster_core.Waiter
 
 type state =
@@ -76,7 +77,8 @@ let rec leave meeting w =
     let state = if count = 1 then nobody else Open { count = count - 1; here } in
     if Atomic.compare_and_set meeting seen state then false else leave meeting w
 
+let event = Event.make "Barrier.await"
 let await t =
   let joined = ref None in
   let leave () = match !joined with Some (meeting, w) -> leave meeting w | None -> false in
-  Waiter.wait_or_leave (come t joined) ~leave
+  Waiter.wait_or_leave event (come t joined) ~leave

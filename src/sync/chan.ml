@@ -1,3 +1,4 @@
+module Event = Muster_core.Event
 module Task = Muster_core.Task
 module Waiter = Muster_core.Waiter
 
@@ -27,31 +28,33 @@ let try_recv c =
 (* Waits in line; the entry's cell, if a partner has accepted it. [None]: the step would succeed
    now, so it did not get in line, and tries again. (It does not take the message here: a
    cancellation before the wait returns would lose it.) *)
-let wait c make =
+let wait event c make =
   let lined_up = ref None in
-  Waiter.wait (fun w ->
+  Waiter.wait event (fun w ->
       let entry, cell = make (Offer.of_race (Offer.race ()) 0 w) in
       let in_line = Some cell in
       if Port.line_up c [ entry ] then lined_up := in_line else ignore (Waiter.grant w));
   !lined_up
 
+let sending = Event.make "Chan.send"
 let rec send c message =
   Task.check ();
   match Port.send c message with
   | Sent -> ()
   | Refused -> raise Closed
   | Full -> (
-    match wait c (fun offer -> Port.to_send offer message) with
+    match wait sending c (fun offer -> Port.to_send offer message) with
     | None -> send c message
     | Some sent -> if !sent = Refused then raise Closed)
 
+let receiving = Event.make "Chan.recv"
 let rec recv_opt c =
   Task.check ();
   match Port.receive c with
   | Message message -> Some message
   | Drained -> None
   | Nothing -> (
-    match wait c Port.to_receive with
+    match wait receiving c Port.to_receive with
     | None -> recv_opt c
     | Some { contents = Message message } -> Some message
     | Some { contents = Drained | Nothing } -> None)

@@ -5,6 +5,7 @@
 
    At rest the queue is empty, or holds dead waiters. *)
 
+module Event = Muster_core.Event
 module Outcome = Muster_core.Outcome
 module Waiter = Muster_core.Waiter
 
@@ -27,6 +28,7 @@ let broadcast t = if has_waiters t then Duty.step t waking_all
 
 let retake m () = if not (Mutex.is_mine m) then Mutex.relock m
 
+let event = Event.make "Condition.wait"
 let wait t m =
   if not (Mutex.is_mine m) then
     invalid_arg "Muster.Condition.wait: the mutex is not locked by this task or thread";
@@ -36,7 +38,7 @@ let wait t m =
   in
   (* One thunk for both, since an asynchronous exception may be delivered between them. *)
   let wait_and_retake () =
-    Waiter.wait register;
+    Waiter.wait event register;
     Mutex.relock m
   in
   Outcome.on_failure wait_and_retake (fun _ -> Outcome.firmly retake m ())

@@ -2,6 +2,7 @@
    while the count is above 0. The call that takes it to 0 takes all waiters out in the same step,
    and grants them. Dead waiters (of cancelled tasks) need no care. At rest it is [opened]. *)
 
+module Event = Muster_core.Event
 module Waiter = Muster_core.Waiter
 
 type state = { left : int; waiters : Waiter.t Fifo.t }
@@ -28,4 +29,5 @@ let join t waiter =
       ({ seen with waiters }, Done))
 
 let count t = (Atomic.get t).left
-let await t = if count t > 0 then Waiter.wait (join t)
+let event = Event.make "Latch.await"
+let await t = if count t > 0 then Waiter.wait event (join t)

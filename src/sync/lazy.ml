@@ -12,6 +12,7 @@
 
    At rest it is Pending, Value or Failed. *)
 
+module Event = Muster_core.Event
 module Outcome = Muster_core.Outcome
 module Fiber = Muster_core.Fiber
 module Waiter = Muster_core.Waiter
@@ -61,6 +62,7 @@ let join t waiter =
       (Running { r with waiters }, Done)
     | (Pending _ | Value _ | Failed _) as seen -> (seen, Duty.grants [ waiter ]))
 
+let event = Event.make "Lazy.force"
 let rec force_slow t =
   match Atomic.get t with
   | Value v -> v
@@ -71,7 +73,7 @@ let rec force_slow t =
     if Atomic.compare_and_set t seen running then compute t f ~was_cancelled else force_slow t
   | Running { fiber; _ } when fiber = Fiber.number () -> raise Undefined
   | Running _ ->
-    Waiter.wait (join t);
+    Waiter.wait event (join t);
     force_slow t
 
 let[@inline] force t = match Atomic.get t with Value v -> v | _ -> force_slow t

@@ -1,8 +1,10 @@
 (* One permit (Permits), with the holder's name. Nobody but the holder unlocks it. *)
 
+module Event = Muster_core.Event
 module Outcome = Muster_core.Outcome
 module Fiber = Muster_core.Fiber
 module Waiter = Muster_core.Waiter
+module Waiting = Muster_core.Waiting
 
 type t = Permits.t
 
@@ -41,12 +43,16 @@ let unlock t = unlock_of "unlock" t
 
 (* {2 Lock} *)
 
+let event = Event.make "Mutex.lock"
+let tell_holder t = Waiting.holder (Atomic.get t).Permits.holder
+let wait t register = Waiter.wait (Waiting.about event tell_holder t) register
+let wait_firmly t register = Waiter.wait_firmly (Waiting.about event tell_holder t) register
 let try_as t me = replace t unlocked (held me) || Permits.try_take t 1 ~me
 
 let[@inline never] contend fn t me =
   if (Atomic.get t).Permits.holder = me then
     invalid_arg (misuse fn "already locked by this task or thread");
-  if not (Permits.try_take t 1 ~me) then Permits.wait_and_take t 1 ~me ~wait:Waiter.wait
+  if not (Permits.try_take t 1 ~me) then Permits.wait_and_take t 1 ~me ~wait:(wait t)
 
 let[@inline] lock_of fn t =
   let me = Fiber.number () in
@@ -58,7 +64,7 @@ let try_lock t = try_as t (Fiber.number ())
 
 let relock t =
   let me = Fiber.number () in
-  if not (try_as t me) then Permits.wait_and_take t 1 ~me ~wait:Waiter.wait_firmly
+  if not (try_as t me) then Permits.wait_and_take t 1 ~me ~wait:(wait_firmly t)
 
 let unprotect t = unlock_of "protect" t
 

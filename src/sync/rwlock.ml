@@ -1,5 +1,6 @@
 (* A great number of permits (Permits). A reader takes one of them, a writer all, with its name. *)
 
+module Event = Muster_core.Event
 module Outcome = Muster_core.Outcome
 module Fiber = Muster_core.Fiber
 module Waiter = Muster_core.Waiter
@@ -21,11 +22,17 @@ let try_lock t ~writes =
 let try_lock_read t = try_lock t ~writes:false
 let try_lock_write t = try_lock t ~writes:true
 
+let reading = Event.make "Rwlock.lock_read"
+let writing = Event.make "Rwlock.lock_write"
+let wait_to_read register = Waiter.wait reading register
+let wait_to_write register = Waiter.wait writing register
+
 let wait fn t ~writes =
   let me = Fiber.number () in
   if (Atomic.get t).Permits.holder = me then
     invalid_arg (misuse fn "already locked for writing by this task or thread");
-  Permits.wait_and_take t (permits ~writes) ~me:(if writes then me else 0) ~wait:Waiter.wait
+  if writes then Permits.wait_and_take t all ~me ~wait:wait_to_write
+  else Permits.wait_and_take t 1 ~me:0 ~wait:wait_to_read
 
 let lock_of fn t ~writes =
   Waiter.need_not_wait ();

@@ -30,6 +30,7 @@
    A time limit is one more offer of the race, which a timer accepts. It is no line, and nobody
    withdraws for it. It is chosen only where no other case can be done. *)
 
+module Event = Muster_core.Event
 module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Task = Muster_core.Task
@@ -130,8 +131,9 @@ let grouped cases =
 (* The time limit's number in the race. *)
 let by_time = max_int
 
+let event = Event.make "Chan.select"
 let wait cases groups finishes race = function
-  | None -> Waiter.wait (line_up_all cases groups finishes race)
+  | None -> Waiter.wait event (line_up_all cases groups finishes race)
   | Some (at, _) ->
     let timer = ref None in
     let register waiter =
@@ -140,7 +142,7 @@ let wait cases groups finishes race = function
       line_up_all cases groups finishes race waiter
     in
     let forget () = Option.iter Timer.remove !timer in
-    Outcome.finally forget () (fun () -> Waiter.wait register)
+    Outcome.finally forget () (fun () -> Waiter.wait event register)
 
 let rec first_of cases limit =
   Task.check ();

@@ -1,5 +1,6 @@
 (* Permits without a name (Permits). *)
 
+module Event = Muster_core.Event
 module Outcome = Muster_core.Outcome
 module Waiter = Muster_core.Waiter
 
@@ -23,9 +24,12 @@ let release t =
 
 let try_acquire t = Permits.try_take t 1 ~me:0
 
+let event = Event.make "Semaphore.acquire"
+let wait register = Waiter.wait event register
+
 let acquire t =
   Waiter.need_not_wait ();
-  if not (try_acquire t) then Permits.wait_and_take t 1 ~me:0 ~wait:Waiter.wait
+  if not (try_acquire t) then Permits.wait_and_take t 1 ~me:0 ~wait
 
 let get_value t = (Atomic.get t).Permits.free
 

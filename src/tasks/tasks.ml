@@ -1,4 +1,5 @@
 module Cancellation = Muster_core.Cancellation
+module Event = Muster_core.Event
 module Fiber = Muster_core.Fiber
 module Outcome = Muster_core.Outcome
 module Place = Muster_core.Place
@@ -37,6 +38,7 @@ let home_of t =
   | Ready (_, home, _) | Running (home, _) -> Some (t, home)
   | Returned _ | Raised _ -> None
 
+let any_event = Event.make "Task.any"
 let wait_for_any ts =
   let wake waiter t () =
     if has_value t || List.for_all is_done ts then ignore (Waiter.grant waiter)
@@ -47,7 +49,7 @@ let wait_for_any ts =
   in
   let pending = List.filter_map home_of ts in
   let forgo _ = List.iter (fun (t, home) -> Promise.forgo t home) pending in
-  Outcome.on_failure (fun () -> Waiter.wait register) forgo
+  Outcome.on_failure (fun () -> Waiter.wait any_event register) forgo
 
 let refuse_own ts =
   let me = Fiber.get () in
@@ -73,6 +75,7 @@ let any ts =
 
 (* {2 Time} *)
 
+let time = Event.make "Task.sleep"
 let sleep seconds =
   if Float.is_nan seconds then invalid_arg "Muster.Task.sleep: seconds = nan is no time";
   if seconds <= 0. then Task.check ()
@@ -82,7 +85,7 @@ let sleep seconds =
       timer := Some (Timer.add at (fun () -> ignore (Waiter.grant waiter)))
     in
     let forget _ = Option.iter Timer.remove !timer in
-    Outcome.on_failure (fun () -> Waiter.wait register) forget
+    Outcome.on_failure (fun () -> Waiter.wait time register) forget
   end
 
 (* {2 Code that is not cancelled}

@@ -373,7 +373,7 @@ let pools =
               ignore (closed ());
               Pool.find "closed" = None);
         ];
-    harmless = [ "Pool.default"; "Pool.current"; "Pool.name"; "Pool.equal" ];
+    harmless = [ "Pool.default"; "Pool.current"; "Pool.name"; "Pool.equal"; "Pool.diff"; "Pool.pp_stats" ];
   }
 
 (* {2 Teams} *)

@@ -239,7 +239,7 @@ let rec grow pool depth =
 
 let domains_started () =
   List.fold_left
-    (fun n (pool : Muster_core.Place.pool) -> n + Atomic.get pool.residents + Atomic.get pool.ended)
+    (fun n (pool : Muster_core.Place.pool) -> n + Atomic.get pool.residents + Atomic.get pool.history.ended)
     0
     (Atomic.get Muster_core.Place.open_pools)
 

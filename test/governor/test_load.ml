@@ -4,6 +4,7 @@
 
 open Harness
 open Muster_core.Place
+module History = Muster_core.History
 module Load = Muster_core.Load
 module Heap = Muster_core.Heap
 module Pool = Muster.Pool
@@ -120,13 +121,13 @@ let fitting () =
 (* Of several domains. *)
 let newest_first () =
   let rec is_sorted = function
-    | (a : Load.decision) :: (b :: _ as older) -> a.at >= b.at && is_sorted older
+    | (a : History.decision) :: (b :: _ as older) -> a.at >= b.at && is_sorted older
     | _ -> true
   in
   let decide () =
     for i = 1 to 50_000 do
-      Load.decide "nothing" "a test";
-      if i land 7 = 0 && not (is_sorted (Atomic.get Load.decisions)) then failf "not in order"
+      Load.decide Cpus "nothing" "a test";
+      if i land 7 = 0 && not (is_sorted (Atomic.get Load.of_all)) then failf "not in order"
     done
   in
   let other = Domain.spawn decide in
@@ -260,8 +261,9 @@ let work_until_within seconds what condition =
   work_until (fun () -> condition () || Unix.gettimeofday () > stop);
   if not (condition ()) then failf "%s: not within %g s of work" what seconds
 
-let decided what =
-  List.exists (fun (d : Load.decision) -> contains d.why ~sub:what) (Atomic.get Load.decisions)
+let decided pool what =
+  let is_it (d : Pool.decision) = contains d.why ~sub:what in
+  List.exists is_it (Pool.stats pool).decisions
 
 let makes_room_for_a_neighbour () =
   needs_two_cpus ();
@@ -274,7 +276,7 @@ let makes_room_for_a_neighbour () =
   beside_a_neighbour (fun () ->
       work_until_within 2. "one leaves" (fun () ->
           allowed pool < full && (Pool.stats pool).domains_ended > ended);
-      check_bool "says why" true (decided "waited" || decided "no CPU");
+      check_bool "says why" true (decided pool "waited" || decided pool "no CPU");
       work_for 0.2);
   work_until_within 5. "is back" (fun () -> allowed pool = full && residents pool = full)
 

@@ -139,7 +139,7 @@ let through_deque () =
 let through_waiter () =
   let shown = Atomic.make None and data = ref 0 in
   let wait round =
-    Core.Waiter.wait (fun w -> Atomic.set shown (Some w));
+    Core.Waiter.wait (Core.Event.make "a test") (fun w -> Atomic.set shown (Some w));
     check "granted, so written" (!data = round)
   in
   let grant round =

@@ -55,16 +55,16 @@ let drop_kept () =
 
 let () = Atomic.at_start := drop_kept :: !Atomic.at_start
 
-let wait register =
+let wait _ register =
   let w = Atomic.make Idle in
   Effect.perform (Begin w);
   register w;
   Effect.perform (Wait w)
 
-let wait_or_leave register ~leave =
-  try wait register with exn -> if not (leave () && exn == Cancelled) then raise exn
+let wait_or_leave event register ~leave =
+  try wait event register with exn -> if not (leave () && exn == Cancelled) then raise exn
 
-let wait_firmly register =
+let wait_firmly _ register =
   let w = Atomic.make Idle in
   register w;
   Effect.perform (Wait w)

@@ -68,7 +68,7 @@ let stress r domains =
   let module Ours = Worth.Value (Runner) in
   call_from_everywhere r ~pool Ours.value;
   Domainslib.Task.teardown_pool ported;
-  let of_pool (p : Muster_core.Place.pool) = Atomic.get p.residents + Atomic.get p.ended in
+  let of_pool (p : Muster_core.Place.pool) = Atomic.get p.residents + Atomic.get p.history.ended in
   List.fold_left (fun sum p -> sum + of_pool p) 0 (Atomic.get Muster_core.Place.open_pools)
 
 (* {2 Summary} *)

@@ -280,7 +280,7 @@ let leftmost () =
 let waiter () =
   let shown = Atomic.make None and data = ref 0 in
   let wait round =
-    Waiter.wait (fun w -> Atomic.set shown (Some w));
+    Waiter.wait (Event.make "a test") (fun w -> Atomic.set shown (Some w));
     check "granted after" (!data = round)
   in
   let grant round =
@@ -296,7 +296,7 @@ let waiter_granted_twice () =
     Atomic.set shown None;
     Atomic.set grants 0
   in
-  let wait _ = Waiter.wait (fun w -> Atomic.set shown (Some w)) in
+  let wait _ = Waiter.wait (Event.make "a test") (fun w -> Atomic.set shown (Some w)) in
   let grant _ =
     relax_until (fun () -> Atomic.get shown <> None);
     let waiter = Option.get (Atomic.get shown) in

@@ -200,7 +200,7 @@ let handed_over pool =
   let shown = Atomic.make None and data = ref 0 in
   let wait round =
     Pool.run pool (fun () ->
-        Core.Waiter.wait (fun w -> Atomic.set shown (Some w));
+        Core.Waiter.wait (Core.Event.make "a test") (fun w -> Atomic.set shown (Some w));
         check "granted after" (!data = round))
   in
   let grant round =
@@ -215,7 +215,7 @@ let between_tasks =
       let shown = Atomic.make None and data = ref 0 in
       let waiting =
         Task.async (fun () ->
-            Core.Waiter.wait (fun w -> Atomic.set shown (Some w));
+            Core.Waiter.wait (Core.Event.make "a test") (fun w -> Atomic.set shown (Some w));
             !data)
       in
       relax_until ~turns:200 (fun () -> Atomic.get shown <> None);

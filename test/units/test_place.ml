@@ -153,7 +153,7 @@ let entries_are_forgotten ~by_owner ~at_once () =
    so it is not lost; and a cancellation is for one fiber alone, no other gets it instead. *)
 let cancelled_after_the_grant () =
   let wait_with_handler raised =
-    Waiter.wait (fun waiter ->
+    Waiter.wait (Event.make "a test") (fun waiter ->
         let strike () =
           ignore (Waiter.grant waiter);
           raise raised

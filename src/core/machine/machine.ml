@@ -139,6 +139,31 @@ end
 
 let sleep_ms ms = ignore (Sleeper.sleep (Sleeper.create ()) ms)
 
+(* {2 SIGQUIT}
+
+   Every thread of the program may be stuck where no handler runs. So a thread of its own comes back
+   to OCaml every [quit_ms], and takes no other signal. *)
+
+external end_by_quit : unit -> unit = "muster_end_by_quit"
+
+let quit_ms = 100
+
+let await_quit came f () =
+  ignore (Thread.sigmask SIG_UNBLOCK [ Sys.sigquit ]);
+  while not (Atomic.get came) do
+    sleep_ms quit_ms
+  done;
+  f ();
+  end_by_quit ()
+
+let on_quit f =
+  let came = Atomic.make false in
+  match Sys.signal Sys.sigquit (Signal_handle (fun _ -> Atomic.set came true)) with
+  (* A shell that runs a command in the background has it ignore the signal. *)
+  | Signal_default | Signal_ignore -> ignore (start_thread (await_quit came f))
+  | Signal_handle _ as other -> Sys.set_signal Sys.sigquit other
+  | exception (Invalid_argument _ | Sys_error _) -> () (* Windows has none. *)
+
 module Canary = struct
   type t
 

@@ -135,6 +135,10 @@ end
 
 val sleep_ms : int -> unit
 
+val on_quit : (unit -> unit) -> unit
+(** [on_quit f] has SIGQUIT call [f], by a thread of its own in the first domain, and then end the
+    process. Nothing is done where the program has a handler. *)
+
 (** Values that tell when they were collected: put one into the value in question. Neither weak
     pointers nor [Gc.finalise_last] will do: OCaml 5.4.1 loses count of both when domains end. *)
 module Canary : sig

@@ -39,6 +39,7 @@ value muster_yield(value unit) {
 
 /* {2 Signals of the calling thread}: Machine keeps masks in blocks of bytes. */
 #if defined(_WIN32)
+value muster_end_by_quit(value unit) { return Val_unit; }
 value muster_block_signals(value before) { return Val_unit; }
 value muster_set_signals(value mask) { return Val_unit; }
 value muster_pass_interrupt_on(value unit) { return Val_false; }
@@ -65,6 +66,13 @@ value muster_pass_interrupt_on(value unit) {
     return Val_false;
   muster_block_signals(Val_unit);
   return Val_bool(kill(getpid(), SIGINT) == 0);
+}
+
+/* By a thread that does not block the signal. */
+value muster_end_by_quit(value unit) {
+  signal(SIGQUIT, SIG_DFL);
+  kill(getpid(), SIGQUIT);
+  return Val_unit;
 }
 #endif
 

@@ -16,17 +16,19 @@ let rec spin_done p turns =
      (Domain.cpu_relax ();
       spin_done p (turns - 1))
 
+let event = Event.make "the end of a fork or a loop"
+
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
    run beside its own children: it is kept until they have ended, and [struck] may stop
    them. A second one ends the wait. *)
-let wait_done ?(struck = Fiber.stop_branches) p =
-  match if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait p with
+let wait_done ?(event = event) ?(struck = Fiber.stop_branches) p =
+  match if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait event p with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
     struck ();
     while not (Promise.is_done p) do
-      Caller.wait p
+      Caller.wait event p
     done;
     Outcome.raise failure
 

@@ -3,7 +3,7 @@
 val both : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
 (** See Muster. *)
 
-val wait_done : ?struck:(unit -> unit) -> 'a Promise.t -> unit
+val wait_done : ?event:Event.t -> ?struck:(unit -> unit) -> 'a Promise.t -> unit
 (** Waits until the promise is resolved. The first asynchronous exception is raised afterwards;
     [struck] is called when it comes, and may stop the task. A second one ends the wait. *)
 

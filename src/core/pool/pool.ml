@@ -46,7 +46,7 @@ let note_size (pool : t) ~least =
     | At_most n when n <= available -> asked n
     | At_most n -> if n = max_int then usable else asked n ^ ", " ^ usable
   in
-  Load.decide ~pool (Load.plural size "worker") why
+  Load.decide ~pool Workers (Load.plural size "worker") why
 
 let set_heap (pool : t) words =
   Heap.set words;
@@ -56,7 +56,7 @@ let set_heap (pool : t) words =
     else if pool.settings.minor_heap <> None then "the pool's creator has or wants so"
     else "several workers stop each other at every minor collection"
   in
-  Load.decide ~pool (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
+  Load.decide ~pool Heaps (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
 
 let hire_all (pool : t) ~size =
   let is_hired i = Resident.spawn pool (P.workers pool).(i) = Hired in
@@ -91,6 +91,7 @@ let () = Sleep.help := { hire = Resident.hire_one; watch = Watchdog.start }
 let make ~promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create "Pool.create" ~domains ~minor_heap_words;
   Machine.note_signals ();
+  Report.start ();
   Load.refresh_cpus (Machine.now ());
   Machine.look_up_every P.index_in_state Load.every;
   let cpus = Load.cpus () and number = Atomic.fetch_and_add pools_made 1 in
@@ -148,7 +149,8 @@ let close_and_wait (pool : P.pool) =
   Array.iter Resident.join (P.workers pool);
   P.change P.open_pools (List.filter (fun other -> other != pool));
   Load.note_shortage ();
-  Uncaught.flush ~owner:pool.home.owner ()
+  Uncaught.flush ~owner:pool.home.owner ();
+  Report.at_end pool
 
 (* A task that ends the program would wait for itself in a function of [at_exit]. *)
 let close_of fn (pool : P.pool) =

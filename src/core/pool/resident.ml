@@ -56,9 +56,9 @@ let serve (w : P.t) =
 
 let note_leave (w : P.t) =
   let what = "a domain ended" in
-  if w.own.bored then Load.decide ~pool:w.pool what "it had nothing to do for 150 ms"
+  if w.own.bored then Load.decide ~pool:w.pool Domains what "it had nothing to do for 150 ms"
   else if not (Atomic.get w.pool.closing) then
-    Load.decide ~pool:w.pool what "there is no CPU for it"
+    Load.decide ~pool:w.pool Domains what "there is no CPU for it"
 
 (* Work may have come after the leaver's last look, and its publisher may have counted on it. *)
 let call_another (pool : P.pool) =
@@ -97,12 +97,12 @@ let rec lock_mailbox (w : P.t) =
 let prepare_to_leave (w : P.t) =
   lock_mailbox w;
   note_leave w;
-  P.publish_counts w
+  P.note_leave w
 
 (* Once: nothing here allocates or polls. Thread identities are used again, so the slot is free
    before the domain ends. *)
 let let_go (w : P.t) =
-  ignore (Atomic.fetch_and_add w.pool.ended 1);
+  ignore (Atomic.fetch_and_add w.pool.history.ended 1);
   P.set_owner w 0;
   ignore (Atomic.fetch_and_add w.pool.residents (-1))
 
@@ -131,7 +131,7 @@ let take_leave (w : P.t) =
 let work_as_resident (w : P.t) =
   P.note_end ();
   Sleep.arrive w;
-  Cpu_wait.arrive w.own.cpu_wait (Machine.thread_id ());
+  P.note_arrival w (Machine.thread_id ());
   P.set_owner w (Machine.thread_id ());
   Compat.set P.here w;
   surely w move_in;
@@ -145,7 +145,7 @@ let work_as_resident (w : P.t) =
 
 let resident (w : P.t) call ~before () =
   if Atomic.exchange call false then work_as_resident w
-  else ignore (Atomic.fetch_and_add w.pool.ended 1);
+  else ignore (Atomic.fetch_and_add w.pool.history.ended 1);
   Option.iter join_domain before
 
 let start_domain (pool : P.pool) (w : P.t) call =
@@ -188,13 +188,14 @@ let hire_first pool ~upto =
 
 let note_hire pool =
   let needed = Sleep.still_needed pool > 0 in
-  Load.decide ~pool "a domain started"
+  Load.decide ~pool Domains "a domain started"
     (if needed then "a call waits for it" else "there is work, and a CPU for it")
 
 (* Told once for all refusals in a row. *)
 let note_refusal (pool : P.pool) =
   if Atomic.exchange pool.refused (Machine.now ()) = 0 then
-    Load.decide ~pool "no domain started" "OCaml has as many as it can, or the system has no thread"
+    Load.decide ~pool Domains "no domain started"
+      "OCaml has as many as it can, or the system has no thread"
 
 let hire_now (pool : P.pool) =
   Load.refresh_cpus (Machine.now ());

@@ -65,6 +65,7 @@ let make (w : P.t) =
     leave = Promise.attached_to (fun () -> end_one promise pending);
   }
 
+let event = Event.make "the end of a scope"
 let stop s = Fiber.stop s.promise
 
 (* An asynchronous exception that strikes here takes the failure's place, as in [Outcome.caught]. *)
@@ -87,7 +88,7 @@ let inside s w f =
   let mine = Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false } in
   let wait_for_all () =
     end_one s.promise s.pending;
-    Fork.wait_done ~struck:(fun () -> stop s) s.promise
+    Fork.wait_done ~event ~struck:(fun () -> stop s) s.promise
   in
   let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all in
   let run () =
@@ -139,7 +140,7 @@ let home_for s =
 
 (* Counted once it is there, so that an asynchronous exception does not come in between. *)
 let task s f =
-  let task = Promise.make_attached (home_for s) s.leave f in
+  let task = Promise.make_attached (Waiting.started (home_for s)) s.leave f in
   if not (count_one_more s.pending) then invalid_arg "Muster.Task.fork: the scope has ended";
   task
 

@@ -39,14 +39,15 @@ let offer (w : P.t) promise =
 
 let rec from_outside f =
   let pool = Pool.current () in
-  match send pool (Promise.make (Fiber.home_of pool Alone (Fiber.locals ())) f) with
+  let home = Waiting.started (Fiber.home_of pool Alone (Fiber.locals ())) in
+  match send pool (Promise.make home f) with
   | promise -> promise
   | exception Invalid_argument _ when Pool.current () != pool -> from_outside f
 
 (* Code in a pool may use it to the end: closing waits for it. *)
 let[@inline] async_at (w : P.t) f =
   Fiber.check_at w;
-  offer w (Promise.make (Fiber.home w) f)
+  offer w (Promise.make (Waiting.started (Fiber.home w)) f)
 
 let[@inline never] async f =
   Stack_room.reserve ();
@@ -56,15 +57,17 @@ let[@inline never] async f =
 
 (* {2 Await} *)
 
+let event = Event.make "Task.await"
+
 let wait_or_stop t =
-  Waiter.wait (fun waiter ->
+  Waiter.wait (Waiting.about event Waiting.task t) (fun waiter ->
       Promise.on_done t
         ~is_live:(fun () -> Waiter.is_waiting waiter)
         (fun () -> ignore (Waiter.grant waiter)))
 
 let wait t =
   let me = Fiber.get () in
-  if me == P.uncancelled then Caller.wait t
+  if me == P.uncancelled then Caller.wait (Waiting.about event Waiting.task t) t
   else if Cancellation.is_own_part (Promise.any t) me then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t

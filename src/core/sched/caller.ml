@@ -85,8 +85,7 @@ let come_in (w : P.t) ~outer ~number =
   let shown = show w in
   if Atomic.get w.away then Run.come_back w;
   Load.end_stand_in w.pool;
-  (* The last look's figures hold for the same thread only. *)
-  Cpu_wait.arrive w.own.cpu_wait (Atomic.get w.owner);
+  P.note_arrival w (Atomic.get w.owner);
   let fiber = Fiber.within w ~number ~part_of:outer in
   leave_for_another outer;
   Some { w; outer; shown; fiber }
@@ -135,7 +134,7 @@ let rec finish_up (w : P.t) =
 (* May be done twice. *)
 let pack_up { w; outer; shown; _ } () =
   Run.serve w;
-  P.publish_counts w;
+  P.note_leave w;
   if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.settings.minor_heap;
   go_back w ~shown ~outer
 
@@ -236,7 +235,7 @@ let refuse_or_send fn pool task =
       refuse_late fn pool;
       Publish.send pool task)
 
-let wait p = waiting_for p Worker.wait
+let wait event p = waiting_for p (Worker.wait event)
 
 (* The calling thread's place, if that is in this pool. *)
 let place_in pool =

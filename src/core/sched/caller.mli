@@ -47,7 +47,7 @@ val keeps_time : Place.pool -> bool
 
 (** {2 Waiting} *)
 
-val wait : _ Promise.t -> unit
+val wait : Event.t -> _ Promise.t -> unit
 (** Until the promise has a result. A task is suspended meanwhile; see {!Worker.wait}. *)
 
 val wait_as : Place.t -> _ Promise.t -> unit

@@ -19,11 +19,13 @@ let release trigger =
   | Waited waiter -> Outcome.firmly grant waiter ()
   | Fresh | Released -> ()
 
+let event = Event.make "an event of another library"
+
 let await trigger =
   let register waiter =
     if not (Atomic.compare_and_set trigger Fresh (Waited waiter)) then ignore (Waiter.grant waiter)
   in
-  if Atomic.get trigger != Released then Waiter.wait register
+  if Atomic.get trigger != Released then Waiter.wait event register
 
 let prepare () =
   let trigger = Atomic.make Fresh in

@@ -13,7 +13,7 @@
    move (Run.step_aside), else after the task. Its domain ends, since the machine would have to run
    a parked one at each minor collection. [Resident.hire_one] brings one back.
 
-   Any worker that looks writes [decisions], [governor] and [collection_rate], by compare-and-set of
+   Any worker that looks writes [of_all], [governor] and [collection_rate], by compare-and-set of
    the whole, and [allowed] and [size] of every pool, again if the facts have changed meanwhile. *)
 
 module P = Place
@@ -22,16 +22,15 @@ let every = Machine.ticks_of_us 2000
 
 (* {2 What was decided, and why} *)
 
-type decision = { at : int; pool : int option; what : string; why : string }
+(* Those that concern all pools. *)
+let of_all : History.decision list Atomic.t = Atomic.make []
 
-let kept = 32
-let decisions : decision list Atomic.t = Atomic.make []
+let decide ?pool kind what why =
+  let log = Option.fold pool ~none:of_all ~some:(fun (pool : P.pool) -> pool.history.log) in
+  P.change log (History.add kind what why)
 
-let decide ?pool what why =
-  let pool = Option.map (fun (pool : P.pool) -> pool.settings.number) pool in
-  (* The time is read with the others at hand, so that they are in its order. *)
-  P.change decisions (fun old ->
-      { at = Machine.now (); pool; what; why } :: List.filteri (fun i _ -> i < kept - 1) old)
+let decisions (pool : P.pool) =
+  History.merge (Atomic.get pool.history.log) (Atomic.get of_all)
 
 let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 
@@ -57,7 +56,8 @@ let () =
   let tell name = Printf.eprintf "Muster: %s=%S is ignored: it makes no sense\n%!" name in
   try
     (match (Cpu.report ()).override with Ignored value -> tell "MUSTER_DOMAINS" value | _ -> ());
-    Option.iter (tell "MUSTER_GOVERNOR") ignored_mode
+    Option.iter (tell "MUSTER_GOVERNOR") ignored_mode;
+    Option.iter (tell "MUSTER_STATS") Waiting.ignored
   with Sys_error _ -> ()
 
 let is_random = match mode with Random _ -> true | On | Off -> false
@@ -152,7 +152,7 @@ let refresh_cpus now =
   | Same -> ()
   | Changed { before; usable } ->
     List.iter resize (Atomic.get P.open_pools);
-    decide
+    decide Cpus
       (Printf.sprintf "use %s" (plural usable "CPU"))
       (Printf.sprintf "the process may use as many now, and might use %d before" before);
     share_out ()
@@ -175,7 +175,7 @@ let explain (before : Governor.t) (after : Governor.t) { Governor.runnable; ofte
         else if runnable <> None then "a CPU was free: " ^ load
         else "a trial, as no worker waited for some time: " ^ load )
   in
-  decide (Printf.sprintf "%s: use %d of %s" what (cpus - after.lent) (plural cpus "CPU")) why
+  decide Cpus (Printf.sprintf "%s: use %d of %s" what (cpus - after.lent) (plural cpus "CPU")) why
 
 let rec govern sample =
   let before = Atomic.get governor and cpus = cpus () in
@@ -231,7 +231,7 @@ let look_as_bound (w : P.t) =
   let is_notable = waited >= Governor.noticed in
   refresh_cpus now;
   fit_heap w;
-  if is_notable then Counts.add_wait w.own.counts waited;
+  if is_notable then Counts.add_cpu_wait w.own.counts ~ns:waited;
   let often_halted = often_halted () in
   if (often_halted && is_notable) || lent () > 0 || is_random then
     govern { now; waited; often_halted; runnable = runnable () };
@@ -244,6 +244,7 @@ let look (w : P.t) =
   Cpu_wait.look w.own.cpu_wait;
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then look_as_bound w;
+  Counts.turn_up w.own.counts;
   P.publish_counts w;
   List.iter (hire_for_what_waits ~most:P.allowed) (Atomic.get P.open_pools)
 

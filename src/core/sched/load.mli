@@ -1,17 +1,13 @@
 (** The load controller: how many residents each pool may have at the moment. *)
 
-type decision = {
-  at : int;  (** ns *)
-  pool : int option;  (** its number; all pools, if none *)
-  what : string;
-  why : string;
-}
+val decide : ?pool:Place.pool -> History.kind -> string -> string -> unit
+(** [decide kind what why] notes a decision, about one pool or about all. *)
 
-val decisions : decision list Atomic.t
-(** The last 32, the newest first. *)
+val decisions : Place.pool -> History.decision list
+(** The last of each kind that concern the pool, the newest first. *)
 
-val decide : ?pool:Place.pool -> string -> string -> unit
-(** [decide what why] notes a decision. *)
+val of_all : History.decision list Atomic.t
+(** Those that concern all pools. *)
 
 val plural : int -> string -> string
 (** [plural 2 "CPU"] is ["2 CPUs"]. *)

@@ -65,7 +65,7 @@ let blank ~name (settings : Slot.settings) : pool =
     parking = Parking.create settings.regulars;
     searching = Compat.padded (Atomic.make 0);
     residents = Atomic.make 0;
-    ended = Atomic.make 0;
+    history = History.make ();
     suspended = Compat.padded (Atomic.make 0);
     closing = Atomic.make false;
     inherited = Atomic.make false;
@@ -137,6 +137,16 @@ let[@inline] has_offered (w : t) = Deque.peek w.deque != none
 
 (* A copy that nobody changes. *)
 let publish_counts (w : t) = Atomic.set w.published (Counts.copy w.own.counts)
+
+(* The last look's figures hold for the same thread only. *)
+let note_arrival (w : t) thread =
+  Cpu_wait.arrive w.own.cpu_wait thread;
+  Counts.turn_busy w.own.counts
+
+(* May be done twice. *)
+let note_leave (w : t) =
+  Counts.leave w.own.counts;
+  publish_counts w
 
 let begun pool =
   let begun_by (w : t) =

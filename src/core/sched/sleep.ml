@@ -199,13 +199,16 @@ let take_left (w : P.t) =
 let end_sleep (w : P.t) =
   Parking.cancel w.pool.parking w.index;
   take_left w;
-  if Atomic.get w.dormant then Atomic.set w.dormant false
+  if Atomic.get w.dormant then Atomic.set w.dormant false;
+  Counts.turn_busy w.own.counts;
+  P.publish_counts w
 
 let arrive (w : P.t) = Own.set_bored w.own false
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park (w : P.t) ~announce ~found =
   Counts.add_park w.own.counts;
+  Counts.turn_idle w.own.counts;
   let disturbed = disturbance w in
   match
     announce ();
@@ -230,6 +233,12 @@ let announce_search (w : P.t) ~aside =
   end
   else Parking.announce w.pool.parking w.index
 
+let spin_idle (w : P.t) ~found pauses =
+  Counts.turn_idle w.own.counts;
+  let found = spin ~found pauses in
+  if found then Counts.turn_busy w.own.counts;
+  found
+
 (* An asynchronous exception strikes before the count or within [go]: nothing in between allocates,
    and [Atomic.incr] would look for signals. *)
 let search (w : P.t) ~pauses ~until ~soon ~found ~settle =
@@ -245,7 +254,7 @@ let search (w : P.t) ~pauses ~until ~soon ~found ~settle =
     stop ()
   in
   let go () =
-    if spin ~found:soon pauses then stop ()
+    if spin_idle w ~found:soon pauses then stop ()
     else begin
       park w ~announce:(announce (settle w)) ~found;
       if until () then pass_on w else wake_next w

@@ -38,7 +38,7 @@ and pool = {
   parking : Parking.t;
   searching : int Atomic.t;  (** workers between finding nothing and sleeping (Sleep) *)
   residents : int Atomic.t;  (** that are there (Resident) *)
-  ended : int Atomic.t;  (** domains (Resident) *)
+  history : History.t;
   suspended : int Atomic.t;  (** tasks that wait for something (Publish) *)
   closing : bool Atomic.t;  (** (Pool) *)
   inherited : bool Atomic.t;  (** backtraces: the setting of the last sender (Publish) *)

@@ -58,9 +58,9 @@ let until_over w go =
     else if failure.exn == Promise.Cancelled then tell_again ()
     else Worker.raise_later failure.exn
 
-let sleep w =
+let sleep event w =
   let arm wake = if not (Atomic.compare_and_set w.state Idle (Armed wake)) then wake () in
-  Worker.wait ~ready:(fun () -> not (is_pending w)) ~register:arm
+  Worker.wait event ~ready:(fun () -> not (is_pending w)) ~register:arm
 
 let heed_stop w =
   if w.context != Place.uncancelled then
@@ -73,27 +73,27 @@ let[@inline] need_not_wait () =
   Run.poll ();
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
-let wait_as context register =
+let wait_as event context register =
   let w = make context in
   until_over w (fun () ->
       register w;
       if is_pending w then heed_stop w;
-      if is_pending w then sleep w;
+      if is_pending w then sleep event w;
       if is_stopped w && not (is_dead w) then Cancellation.keep context);
   if is_dead w then Fiber.deliver_here ()
 
-let wait_firmly register = wait_as Place.uncancelled register
+let wait_firmly event register = wait_as event Place.uncancelled register
 
-let wait register =
+let wait event register =
   Fiber.check ();
-  wait_as (Fiber.get ()) register
+  wait_as event (Fiber.get ()) register
 
 (* Code that goes on though it was told is as code that was granted: its value counts, and it has
    met a checkpoint. *)
-let wait_or_leave register ~leave =
+let wait_or_leave event register ~leave =
   Fiber.check ();
   let tell_again = Fiber.to_tell_again () and context = Fiber.get () in
-  try wait_as context register
+  try wait_as event context register
   with exn ->
     let failure = Outcome.caught exn in
     if leave () && failure.exn == Promise.Cancelled then begin

@@ -4,18 +4,18 @@
 
 type t
 
-val wait : (t -> unit) -> unit
-(** [wait register] calls [register w], which puts [w] where the granting party will find it (or
-    grants it itself), and returns once [w] is granted. The task is suspended meanwhile; a thread
-    that is no worker blocks. A dead waiter may stay where it was put ({!is_waiting}).
+val wait : Event.t -> (t -> unit) -> unit
+(** [wait event register] calls [register w], which puts [w] where the granting party will find it
+    (or grants it itself), and returns once [w] is granted. The task is suspended meanwhile; a
+    thread that is no worker blocks. A dead waiter may stay where it was put ({!is_waiting}).
 
     {b Raises} what [register] raises; [Cancelled].
     {b Order}: everything before the grant happens before the return. *)
 
-val wait_firmly : (t -> unit) -> unit
+val wait_firmly : Event.t -> (t -> unit) -> unit
 (** The same, but cancellation does not end it. *)
 
-val wait_or_leave : (t -> unit) -> leave:(unit -> bool) -> unit
+val wait_or_leave : Event.t -> (t -> unit) -> leave:(unit -> bool) -> unit
 (** {!wait}. If an exception ends it, [leave ()] tells whether the event had come all the same, yet
     ungranted. Then a cancellation does not count: the task is told at its next checkpoint. *)
 

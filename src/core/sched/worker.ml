@@ -183,10 +183,20 @@ let try_suspend (w : P.t) register =
   | () -> true
   | exception Effect.Unhandled (Run.Suspend _) -> false
 
-let wait ~ready ~register =
-  Stack_room.reserve ();
-  match P.owned_place () with
+let wait_at place ~ready ~register =
+  match place with
   | None ->
     take_stray_outside ();
     block register
   | Some w -> if not (try_suspend w register) then help w ~ready ~register
+
+(* Counted where the code goes on; a wait of a thread outside is nobody's. *)
+let count_wait (event : Event.t) since =
+  Counts.end_wait (Fiber.place ()).own.counts event.call since
+
+let wait event ~ready ~register =
+  Stack_room.reserve ();
+  let place = P.owned_place () and since = Counts.begin_wait () in
+  if Waiting.is_on then Waiting.noted event place (fun () -> wait_at place ~ready ~register)
+  else wait_at place ~ready ~register;
+  if place <> None then count_wait event since

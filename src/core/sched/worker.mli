@@ -15,7 +15,7 @@ val pause : Place.t -> found:(unit -> bool) -> unit
 
 (** {2 The waiting door: every wait for a promise comes through here} *)
 
-val wait : ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
+val wait : Event.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
 (** Returns when [ready] holds, and looks after each call of the waker that it registers. A task is
     suspended meanwhile; other code of a worker runs tasks; any other thread sleeps. *)
 

@@ -99,6 +99,7 @@ let spawn ?(noted = ignore) f =
 
 (* No model has more threads than its processes. *)
 let start_thread _ = true
+let on_quit = ignore
 let free_stacks ~keep:_ = ()
 let at_domain_end _ () = ()
 

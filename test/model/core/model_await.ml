@@ -7,7 +7,7 @@ exception Other_failed
 
 type other = Ends | Fails | Waits_for_ever
 
-let run = function Ends -> () | Fails -> raise Other_failed | Waits_for_ever -> Waiter.wait ignore
+let run = function Ends -> () | Fails -> raise Other_failed | Waits_for_ever -> Waiter.wait (Event.make "a test") ignore
 
 (* A cancelled task has no value, whatever it returns. *)
 let is_right other ~cancelled = function

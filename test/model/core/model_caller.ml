@@ -51,7 +51,7 @@ let struck ~times =
     let pool = World.pool 2 ~calls:false in
     let call = Run.call (workers pool).(0) and heard = ref [] and told = ref [] in
     let body () =
-      try Waiter.wait_firmly ignore with Struck i -> heard := i :: !heard
+      try Waiter.wait_firmly (Event.make "a test") ignore with Struck i -> heard := i :: !heard
     in
     let p = Promise.(any (make nowhere body)) in
     let hosts w =
@@ -93,8 +93,8 @@ let call ?bound ~waits_on parties =
     in
     let result = ref None in
     let body _ =
-      Waiter.wait_firmly (Model_waiter.register t);
-      if waits_on then Waiter.wait_firmly ignore
+      Waiter.wait_firmly (Event.make "a test") (Model_waiter.register t);
+      if waits_on then Waiter.wait_firmly (Event.make "a test") ignore
     in
     let calls w =
       let fiber = Fiber.within w ~number:1 ~part_of:None in

@@ -51,9 +51,9 @@ let waits wait t = t.endings <- ending (fun () -> wait (register t)) :: t.ending
 
 (* A fiber that was told may wait once more, for something that is there, and is not told again. *)
 let waits_again t =
-  waits Waiter.wait t;
+  waits (Waiter.wait (Event.make "a test")) t;
   Atomic.set t.slot Event;
-  waits Waiter.wait t
+  waits (Waiter.wait (Event.make "a test")) t
 
 let helps t body =
   World.at t.pool 0 (fun w ->
@@ -119,7 +119,7 @@ let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(event
   in
   Model.make name start
 
-let once = waits Waiter.wait
+let once = waits (Waiter.wait (Event.make "a test"))
 
 (* Two stop it, and one of them grants afterwards: the other may still be on its way to the wait. *)
 let stopped_before (how, on_worker) =
@@ -139,7 +139,7 @@ let stopped_before (how, on_worker) =
   in
   Model.make (Printf.sprintf "waiter that %s, stopped by two before the grant" how) start
 
-let firmly = waits Waiter.wait_firmly
+let firmly = waits (Waiter.wait_firmly (Event.make "a test"))
 let is_interrupted () = Machine.(early := [ (0, Interrupt) ])
 
 let ways on_worker =

@@ -80,7 +80,7 @@ let helping name comes =
 (* {2 Its own caller} *)
 
 let no_caller t = Atomic.set (workers t.pool).(0).owner 0
-let waits_outside t () = Caller.wait t.task
+let waits_outside t () = Caller.wait (Event.make "a test") t.task
 
 let sends_and_waits t () =
   sends t ();

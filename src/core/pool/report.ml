@@ -1,0 +1,37 @@
+(* The reports on [stderr] where [MUSTER_STATS=1] is set. When a pool closes, or the program ends:
+   the figures of a pool that did something. At SIGQUIT: all waits, and the figures of the open
+   pools. *)
+
+let figures (pool : Place.pool) =
+  let stats = Stats.stats pool in
+  if not (Figures.is_used stats) then ""
+  else Format.asprintf "@[<v 2>Muster: pool %S@,%a@]\n" pool.name Figures.pp_stats stats
+
+(* A report is one write, which nothing comes between. *)
+let say text =
+  try
+    prerr_string text;
+    flush stderr
+  with Sys_error _ -> ()
+
+let at_end (pool : Place.pool) =
+  if Waiting.is_on && not (Atomic.exchange pool.history.told true) then say (figures pool)
+
+let at_quit () =
+  let waits = Waiting.report () in
+  let head = Printf.sprintf "Muster: %s\n" (Load.plural (List.length waits) "wait") in
+  let pools = List.rev_map figures (Atomic.get Place.open_pools) in
+  say (String.concat "" ((head :: List.map (Printf.sprintf "  %s\n") waits) @ pools))
+
+let watches = Atomic.make false
+
+let start () =
+  if Waiting.is_on && not (Atomic.exchange watches true) then Machine.on_quit at_quit
+
+let at_end_of_all () = List.iter at_end (List.rev (Atomic.get Place.open_pools))
+
+let () =
+  if Waiting.is_on then begin
+    Counts.start_timing ();
+    at_exit at_end_of_all
+  end

@@ -1,0 +1,125 @@
+(* All waits of the moment, for the report of a program that hangs (Report).
+
+   Only while [MUSTER_STATS] is set: then a task's home has the place at which it was started, among
+   the values that tasks inherit, and each wait has an entry in [all] from its beginning to its end.
+   A wait that has ended marks its entry, which goes when others come: so twice as many are kept as
+   wait, and some more. An entry keeps nothing of the task, but the lock or promise for which it
+   waits, until it goes. *)
+
+module P = Place
+
+let is_on, ignored =
+  match Sys.getenv_opt "MUSTER_STATS" with
+  | None | Some ("" | "0") -> (false, None)
+  | Some "1" -> (true, None)
+  | ignored -> (false, ignored)
+
+(* {2 Places in the program} *)
+
+(* A call of Muster's has its own functions below it: the user's comes after them. *)
+let depth = 24
+let here () = Printexc.get_callstack depth
+
+let is_own slot =
+  let starts name prefix = String.starts_with ~prefix name in
+  match Printexc.Slot.name slot with
+  | None -> true
+  | Some name -> List.exists (starts name) [ "Muster"; "Stdlib"; "CamlinternalLazy" ]
+
+let place backtrace =
+  let slots = Option.value (Printexc.backtrace_slots backtrace) ~default:[||] in
+  let users slot = if is_own slot then None else Printexc.Slot.location slot in
+  let text { Printexc.filename; line_number; _ } =
+    Printf.sprintf " at %s:%d" filename line_number
+  in
+  (* A call in tail position leaves no trace of its caller. *)
+  Option.fold (List.find_map users (Array.to_list slots)) ~none:"" ~some:text
+
+(* {2 Starts} *)
+
+let key : Printexc.raw_backtrace Type.Id.t = Type.Id.make ()
+
+let start_in (Promise.Local (id, v)) : Printexc.raw_backtrace option =
+  match Type.Id.provably_equal id key with Some Equal -> Some v | None -> None
+
+let[@inline never] marked (home : Promise.home) =
+  let { Promise.owner; unheard; lineage; of_scope; locals; _ } = home in
+  let others = List.filter (fun it -> start_in it = None) locals in
+  let locals = Promise.Local (key, here ()) :: others in
+  Promise.home ~lineage ~locals ~of_scope ~unheard owner
+
+let[@inline] started home = if is_on then marked home else home
+
+(* {2 Waits} *)
+
+type wait = {
+  event : Event.t;
+  pool : string option;
+  start : Printexc.raw_backtrace option;
+  from : Printexc.raw_backtrace;
+  since : int;
+  number : int;  (* as the holder of a lock (Fiber); 0: not drawn *)
+  over : bool Atomic.t;
+}
+
+(* Those that are over go when as many have come as were left the last time. *)
+type known = { waits : wait list; room : int }
+
+let all = Atomic.make { waits = []; room = 0 }
+let is_over wait = Atomic.get wait.over
+
+let add wait { waits; room } =
+  if room > 0 then { waits = wait :: waits; room = room - 1 }
+  else
+    let live = List.filter (fun wait -> not (is_over wait)) waits in
+    { waits = wait :: live; room = Int.max 8 (List.length live) }
+
+let kept () = List.length (Atomic.get all).waits
+
+let begin_wait event (by : P.t option) =
+  let start = Option.bind by (fun w -> List.find_map start_in w.own.fiber.home.locals) in
+  let number = match by with Some w -> w.own.fiber.number | None -> Machine.thread_id () in
+  let since = Machine.now () and over = Atomic.make false in
+  let pool = Option.map (fun (w : P.t) -> w.pool.name) by in
+  let wait = { event; pool; start; from = here (); since; number; over } in
+  P.change all (add wait);
+  wait
+
+let noted event by f =
+  if not is_on then f ()
+  else
+    let wait = begin_wait event by in
+    Outcome.finally (Atomic.set wait.over) true f
+
+(* {2 The report} *)
+
+let party { pool; start; number; _ } =
+  match (pool, start) with
+  | None, _ -> Printf.sprintf "thread %d, in no pool," number
+  | Some pool, None -> Printf.sprintf "a caller of pool %S" pool
+  | Some pool, Some start -> Printf.sprintf "a task of pool %S started%s" pool (place start)
+
+let waits () = List.filter (fun it -> not (is_over it)) (Atomic.get all).waits
+
+let holder number =
+  let is_it wait = number <> 0 && wait.number = number in
+  let tell it = ", held by " ^ party it ^ "," in
+  Option.fold (List.find_opt is_it (waits ())) ~none:"" ~some:tell
+
+let task p =
+  match Promise.state p with
+  | Ready (_, home, _) | Running (home, _) ->
+    let start = List.find_map start_in home.locals in
+    Option.fold start ~none:"" ~some:(fun start -> " of the task started" ^ place start)
+  | Returned _ | Raised _ -> ""
+
+let about event tell it = if is_on then Event.about event (fun () -> tell it) else event
+
+let tell now ({ event; from; since; _ } as wait) =
+  let seconds = float (now - since) /. 1e9 in
+  Printf.sprintf "%s waits for %s%s%s, for %.1f s" (party wait) event.call (event.about ())
+    (place from) seconds
+
+let report () =
+  let now = Machine.now () in
+  List.rev_map (tell now) (waits ())

@@ -1,0 +1,27 @@
+(** All waits of the moment, for the report of a program that hangs under [MUSTER_STATS=1]. *)
+
+val is_on : bool
+
+val ignored : string option
+(** The variable's value, if it makes no sense. *)
+
+val started : Promise.home -> Promise.home
+(** The home for a task that is started here: it remembers the place in the program. *)
+
+val noted : Event.t -> Place.t option -> (unit -> unit) -> unit
+(** [noted event w wait] is [wait ()], a wait of the code at that place, or of a thread outside. *)
+
+val about : Event.t -> ('a -> string) -> 'a -> Event.t
+(** [about event tell it] is the event, of which the report says [tell it], too. *)
+
+val task : _ Promise.t -> string
+(** The place at which the task was started. *)
+
+val holder : int -> string
+(** The party of that number (Fiber), if it waits itself. *)
+
+val kept : unit -> int
+(** Waits that it remembers, those among them that have ended. *)
+
+val report : unit -> string list
+(** A line for each wait that has not ended, the oldest first. *)
