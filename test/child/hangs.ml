@@ -42,20 +42,23 @@ let many () =
   let opens = Task.async in_scope (* opens a scope *) in
   [ opens; other; awaits; receives; waits ]
 
-(* All others wait when this has slept. *)
+(* So many waits are known, if any are. *)
+let say_when_all_wait n =
+  while Muster_core.Waiting.(is_on && List.length (report ()) < n) do
+    Unix.sleepf 0.01
+  done;
+  say "hangs"
+
 let hangs () =
   let tasks = many () in
   ignore (Thread.create never ());
-  Unix.sleepf 0.5;
-  let tells = Thread.create (fun () -> Unix.sleepf 0.3; say "hangs") () in
-  List.iter Task.await tasks;
-  Thread.join tells
+  ignore (Thread.create say_when_all_wait 9);
+  List.iter Task.await tasks
 
 (* The thread of the program is stuck in a wait of the stdlib's. *)
 let hangs_in_join () =
   let d = Domain.spawn (fun () -> Pool.run (Pool.default ()) never) in
-  Unix.sleepf 0.3;
-  say "hangs";
+  say_when_all_wait 1;
   Domain.join d
 
 let handles_quit () =
