@@ -50,26 +50,42 @@ let count f s =
   !total
 
 (* [acc] is the value so far of a leaf that lacks [more] elements. *)
-let rec leaf op acc s more =
-  if more = 0 then (acc, Some s)
-  else match s () with Nil -> (acc, None) | Cons (x, s) -> leaf op (op acc x) s (more - 1)
-
-let rec leaves (fold : _ Tally.fold) nodes at last s =
-  if at = last then Some s
-  else
+let rec leaf add acc s more =
+  match s () with
+  | Nil -> Tally.Last acc
+  | Cons (x, s) when more >= 2 -> (
+    let acc = add acc x in
     match s () with
-    | Nil -> None
-    | Cons (x, s) -> (
-      let value, rest = leaf fold.add (fold.first at x) s (fold.run - 1) in
-      nodes := Tally.push fold.combine at 0 value !nodes;
-      match rest with None -> None | Some s -> leaves fold nodes (at + 1) last s)
+    | Nil -> Tally.Last acc
+    | Cons (x, s) -> leaf add (add acc x) s (more - 2))
+  | Cons (x, s) -> if more = 0 then Tally.Leaf (acc, x, s) else leaf add (add acc x) s (more - 1)
 
-let fold_by code (fold : _ Tally.fold) s =
-  let nodes = ref Tally.none and unit = fold.run in
-  let in_place start s n = leaves fold nodes (start / unit) ((start + n) / unit) s in
+let rec leaves (fold : _ Tally.fold) nodes last x s =
+  let at = Tally.leaves !nodes in
+  let add value = nodes := Tally.push fold.combine at 0 value !nodes in
+  if at = last then Some (cons x s)
+  else
+    match leaf fold.add (fold.first at x) s (fold.run - 1) with
+    | Last value ->
+      add value;
+      None
+    | Leaf (value, x, s) ->
+      add value;
+      leaves fold nodes last x s
+
+let rest code (fold : _ Tally.fold) nodes x s =
+  let start = Tally.leaves nodes * fold.run and nodes = ref nodes and unit = fold.run in
+  let in_place start s n =
+    match s () with Nil -> None | Cons (x, s) -> leaves fold nodes ((start + n) / unit) x s
+  in
   let block start l = nodes := Work.append start code fold !nodes l in
-  Reader.run { code; unit; in_place; block } s;
-  Tally.total fold.combine !nodes
+  Reader.run ~start { code; unit; in_place; block } (cons x s);
+  !nodes
+
+let fold_by code fold s =
+  match s () with
+  | Nil -> None
+  | Cons (x, s) -> Some (Tally.reduce { leaf; rest } code fold x s)
 
 let reduce_by code op s = fold_by code (Tally.of_operation op) s
 

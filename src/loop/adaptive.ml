@@ -70,15 +70,17 @@ type trial = {
   mutable checked : int;  (** ticks at the last checkpoint *)
   mutable measured : int;  (** iterations whose time was measured ... *)
   mutable spent : int;  (** the ticks of these *)
+  mutable cost : int;  (** of an iteration, as in Site, when the others seemed worth sharing *)
 }
 
 let start ?(min_rest = Tuning.min_moved) ?(seen = 0) code ~n =
   Fiber.check ();
   let at = Machine.ticks () in
   let little = Int.min Tuning.between_looks (min_rest / (Tuning.max_extrapolation + 1)) in
-  { code; n; min_rest; little; chunk = 1; seen; at; checked = at; measured = 0; spent = 0 }
+  { code; n; min_rest; little; chunk = 1; seen; at; checked = at; measured = 0; spent = 0; cost = 0 }
 
 let next t = t.chunk
+let cost t = t.cost
 
 let finish t =
   if t.measured > 0 then
@@ -101,7 +103,7 @@ let[@inline] set_chunk t chunk =
 let pays_after t ~took ~iterations =
   let believed = Int.min (t.n - t.seen) (Tuning.max_extrapolation * iterations) in
   if bounded took * bounded believed >= t.min_rest * iterations && not (is_saturated ()) then begin
-    ignore (Site.learn t.code ~ticks:(took + Site.clock) ~iterations);
+    t.cost <- Site.learn t.code ~ticks:(took + Site.clock) ~iterations;
     true
   end
   else begin

@@ -54,6 +54,9 @@ val pays : trial -> int -> bool
 (** [pays t k], after [k] iterations in all, tells whether the others are worth sharing; their cost
     is remembered then. A checkpoint now and then, so it may raise. *)
 
+val cost : trial -> int
+(** What an iteration cost (Site) when {!pays} was last true. *)
+
 val next : trial -> int
 (** The iterations until {!pays} is to be called next. *)
 

@@ -129,11 +129,13 @@ val one_block : int
 
 (** {2 Lists} *)
 
-val walked : int
-(** To walk past so many elements takes so long, in ticks. A function that takes no longer gains
-    nothing from a second worker, which waits for the same cells. *)
-
 val walk : int
+(** The ticks of 16 elements (Site) up to which a function is left to the walk's caller: 5 ns each.
+    To walk past one takes 1 to 2 ns in caches. *)
+
+val walks : int
+(** So many times as long as the walk past an element, as measured, must a function take: to others
+    the cells come from this worker's cache, or from memory. *)
 
 val long_comparison : int
 (** A list whose first comparison takes longer is sorted as an array, which can be shared. *)

@@ -152,8 +152,7 @@ let bigarrays =
    Few as they are, and short as they have been. *)
 
 let become_long =
-  let alone = 1 in
-  let case_of name ~iterations loop =
+  let case_of ?(alone = 1) name ~iterations loop =
     case (Printf.sprintf "%s of %d" name iterations) (fun () ->
         with_domains 2 @@ fun pool ->
         Muster.Pool.run pool (fun () ->
@@ -192,7 +191,19 @@ let become_long =
         case "Seq.count" (fun f n -> ignore (Seq.count (keeping f) (Stdlib.List.to_seq (l n))));
       ]
   in
-  cases 10 @ cases 20
+  (* A leaf of a fold is never cut, and the second one tells what the others take. *)
+  let folds iterations =
+    let case name loop = case_of name ~alone:64 ~iterations loop in
+    let op f a b =
+      f b;
+      Int.max a b
+    in
+    [
+      case "List.fold" (fun f n -> ignore (Muster.Parallel.List.fold (op f) 0 (l n)));
+      case "Seq.fold" (fun f n -> ignore (Muster.Parallel.Seq.fold (op f) 0 (List.to_seq (l n))));
+    ]
+  in
+  cases 10 @ cases 20 @ folds 256
 
 (* What few elements took is remembered: else they would come as work for the whole pool, for ever. *)
 let remembered () =

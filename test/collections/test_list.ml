@@ -233,7 +233,7 @@ let same_bits () =
   in
   Theirs.iter check [ 2; 5; 100; 5_001; 20_000 ]
 
-(* Runs of 16 from left to right; two trees of one height become one; the others, from the right. *)
+(* Runs of 32 from left to right; two trees of one height become one; the others, from the right. *)
 let bracketed op l =
   let rec merge = function
     | (right, rank) :: (left, rank') :: trees when rank = rank' ->
@@ -247,7 +247,7 @@ let bracketed op l =
   let rec leaves trees = function
     | [] -> trees
     | x :: l ->
-      let value, l = leaf x 15 l in
+      let value, l = leaf x 31 l in
       leaves (merge ((value, 0) :: trees)) l
   in
   match leaves [] l with

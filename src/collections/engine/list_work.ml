@@ -243,39 +243,41 @@ let mem y l = Option.is_some (search (Machine.code_of seek_equal) seek_equal y l
 
 (* {2 Reductions} *)
 
-(* Three elements a turn: [acc] is a leaf's value so far, and [more] elements belong to it. *)
-let rec leaf op acc l more =
+(* Two elements a turn: [acc] is a leaf's value so far, and [more] elements belong to it. *)
+let rec leaf add acc l more =
   match l with
-  | x1 :: x2 :: x3 :: l when more >= 3 -> leaf op (op (op (op acc x1) x2) x3) l (more - 3)
-  | x :: l when more > 0 -> leaf op (op acc x) l (more - 1)
-  | l -> (acc, l)
+  | x1 :: x2 :: l when more >= 2 -> leaf add (add (add acc x1) x2) l (more - 2)
+  | x :: l when more > 0 -> leaf add (add acc x) l (more - 1)
+  | [] -> Tally.Last acc
+  | x :: l -> Tally.Leaf (acc, x, l)
 
 (* A piece that fails keeps its nodes: a combination left of it may be the first that fails. *)
 let tally (fold : _ Tally.fold) events (p : _ Walk.piece) =
-  let add nodes at x l =
-    let value, l = leaf fold.add (fold.first at x) l (fold.run - 1) in
-    (Tally.push fold.combine at 0 value nodes, l)
+  let nodes = ref Tally.none in
+  let add at value = nodes := Tally.push fold.combine at 0 value !nodes in
+  let rec go at x l n =
+    match leaf fold.add (fold.first at x) l (fold.run - 1) with
+    | Last value ->
+      add at value;
+      ignore (ended p [] (n - fold.run))
+    | Leaf (value, x, l) -> (
+      add at value;
+      if n > fold.run then go (at + 1) x l (n - fold.run)
+      else match ended p (x :: l) 0 with 0 -> () | n -> go (at + 1) x l n)
   in
-  let rec go nodes at l n =
-    match l with
-    | x :: l when n > 0 -> (
-      match add nodes at x l with
-      | nodes, l -> go nodes (at + 1) l (n - fold.run)
-      | exception exn ->
-        let failure = Fiber.caught exn in
-        Leftmost.note events p.start (Walk.Failed failure);
-        Walk.reach p [] 0;
-        Tally.failed failure nodes)
-    | l -> ( match ended p l n with 0 -> nodes | n -> go nodes at l n)
-  in
-  go Tally.none (p.start / fold.run) p.rest p.left
+  begin try
+    match p.rest with [] -> () | x :: l -> go (p.start / fold.run) x l p.left
+  with exn ->
+    let failure = Fiber.caught exn in
+    Leftmost.note events p.start (Walk.Failed failure);
+    Walk.reach p [] 0;
+    nodes := Tally.failed failure !nodes
+  end;
+  !nodes
 
 let tallies first code (fold : _ Tally.fold) events l =
   let work p = tally fold events p in
   fst Walk.(run first { source; work; code; unit = fold.run; events; keeps = true } l)
-
-let reduce code (fold : _ Tally.fold) l =
-  Tally.value fold.combine (tallies 0 code fold (Leftmost.create ()) l)
 
 (* Where a piece was told of a cancellation, the caller is told again: it puts the pieces together
    by the user's function, which may wait. *)
@@ -284,6 +286,13 @@ let append first code (fold : _ Tally.fold) nodes l =
   let made = tallies first code fold events l in
   if Option.is_some (Leftmost.index events) then tell_again ();
   L.fold_left (Tally.append fold.combine) nodes made
+
+let rest code (fold : _ Tally.fold) nodes x l =
+  append (Tally.leaves nodes * fold.run) code fold nodes (x :: l)
+
+let reduce code fold = function
+  | [] -> None
+  | x :: l -> Some (Tally.reduce { leaf; rest } code fold x l)
 
 (* {2 Prefixes} *)
 

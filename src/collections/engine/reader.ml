@@ -10,8 +10,8 @@ module Adaptive = Muster_loop.Adaptive
 module Site = Muster_loop.Site
 module Tuning = Muster_loop.Tuning
 
-(* Elements. The first block has two leaves of reductions. *)
-let first_block unit = 2 * Int.max unit Tally.run
+(* Elements: of a reduction, two leaves. *)
+let first_block unit = Int.max Tuning.shortest_leaf (2 * unit)
 
 type 'a consumer = {
   code : int;
@@ -81,6 +81,6 @@ and go_on c s start size =
     Option.iter (fun s -> go_on c s (start + size) (Int.min Tuning.longest_piece (2 * size))) next
   else in_place c s start
 
-let run c s =
+let run ?(start = 0) c s =
   Fiber.check ();
-  go_on c s 0 (first_block c.unit)
+  go_on c s start (first_block c.unit)

@@ -9,4 +9,5 @@ type 'a consumer = {
 (** [in_place start s n] consumes [n] elements, and is what comes after them unless that is the end.
     [block start l] consumes a block. [start] is the index of the first element. *)
 
-val run : 'a consumer -> 'a Stdlib.Seq.t -> unit
+val run : ?start:int -> 'a consumer -> 'a Stdlib.Seq.t -> unit
+(** [start] (default 0) is the index of the first element. *)

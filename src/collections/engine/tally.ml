@@ -7,9 +7,12 @@
    the pieces are put together, in the same tree. *)
 
 module Fiber = Muster_core.Fiber
+module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
+module Site = Muster_loop.Site
+module Tuning = Muster_loop.Tuning
 
-let run = 16
+let run = Tuning.shortest_leaf
 
 type ('a, 'v) fold = {
   run : int;
@@ -60,6 +63,50 @@ let total f = function
   | Node { value; before; _ } -> Some (total_with f value before)
   | Failed { failure; _ } -> Fiber.rethrow failure
 
-let value f = function
-  | [ nodes ] -> total f nodes
-  | pieces -> total f (Stdlib.List.fold_left (append f) Nothing pieces)
+(* {2 While leaves are cheap}
+
+   A leaf is never cut, so the first one is walked without a clock if it is remembered as cheap. So
+   are those behind it, with a look at the clock after 1, 2, 4, 8 … of them, until they last. *)
+
+type ('a, 'v, 's) leaf = Last of 'v | Leaf of 'v * 'a * 's
+
+type ('a, 'v, 's) walk = {
+  leaf : ('v -> 'a -> 'v) -> 'v -> 's -> int -> ('a, 'v, 's) leaf;
+  rest : int -> ('a, 'v) fold -> 'v nodes -> 'a -> 's -> 'v nodes;
+}
+
+let leaves = function Node { at; rank; _ } -> at + (1 lsl rank) | Nothing | Failed _ -> 0
+
+let lasts code since iterations =
+  let ticks = Machine.ticks () - since in
+  ticks >= Tuning.between_looks
+  && begin
+    Site.confirm code (Site.cost code) ~ticks ~iterations;
+    true
+  end
+
+let rest walk code fold nodes x s =
+  Option.get (total fold.combine (walk.rest code fold nodes x s))
+
+let cheap_leaves walk code fold nodes x s =
+  let since = Machine.ticks () in
+  let rec go nodes x s =
+    let at = leaves nodes in
+    if at land (at - 1) = 0 && at > 1 && lasts code since ((at - 1) * fold.run) then
+      rest walk code fold nodes x s
+    else
+      match walk.leaf fold.add (fold.first at x) s (fold.run - 1) with
+      | Last value -> total_with fold.combine value nodes
+      | Leaf (value, x, s) -> go (push fold.combine at 0 value nodes) x s
+  in
+  go nodes x s
+
+let reduce walk code fold x s =
+  Fiber.check ();
+  if Site.estimate (Site.cost code) fold.run >= Tuning.min_shared then
+    rest walk code fold none x s
+  else
+    match walk.leaf fold.add (fold.first 0 x) s (fold.run - 1) with
+    | Last value -> value
+    | Leaf (value, x, s) ->
+      cheap_leaves walk code fold (push fold.combine 0 0 value none) x s

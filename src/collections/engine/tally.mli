@@ -41,5 +41,22 @@ val append : ('a -> 'a -> 'a) -> 'a nodes -> 'a nodes -> 'a nodes
 
 val total : ('a -> 'a -> 'a) -> 'a nodes -> 'a option
 
-val value : ('a -> 'a -> 'a) -> 'a nodes list -> 'a option
-(** The value of pieces in order; raises the leftmost failure. *)
+val leaves : 'v nodes -> int
+(** The leaves before the next one. *)
+
+(** {2 Reductions} *)
+
+(** A leaf's value. Unless it is the last one, then come the next one's first element and the
+    elements after that. *)
+type ('a, 'v, 's) leaf = Last of 'v | Leaf of 'v * 'a * 's
+
+type ('a, 'v, 's) walk = {
+  leaf : ('v -> 'a -> 'v) -> 'v -> 's -> int -> ('a, 'v, 's) leaf;
+      (** [leaf add v s n] adds [n] elements of [s] to [v]. *)
+  rest : int -> ('a, 'v) fold -> 'v nodes -> 'a -> 's -> 'v nodes;
+      (** [rest code fold nodes x s] adds [x] and [s], where leaves are not cheap. *)
+}
+(** How to walk. *)
+
+val reduce : ('a, 'v, 's) walk -> int -> ('a, 'v) fold -> 'a -> 's -> 'v
+(** [reduce walk code fold x s] folds [x] and the elements of [s]. *)

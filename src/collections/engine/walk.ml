@@ -30,6 +30,7 @@ type 's piece = {
   mutable next : int;  (** the index of the element after the piece *)
   mutable more : 's piece -> int;  (** gives it more, or 0 *)
   mutable doubted : bool;  (** its last elements took long, perhaps by chance *)
+  mutable least : int;  (** the cost from which others may help, as far as it is known *)
 }
 
 type event = Found | Failed of Outcome.failure
@@ -47,7 +48,7 @@ type ('s, 'r) job = {
 let whole unit n = (n + unit - 1) land lnot (unit - 1)
 
 let piece start rest left more =
-  { start; rest; left; next = start + left; more; doubted = false }
+  { start; rest; left; next = start + left; more; doubted = false; least = Tuning.walk }
 
 let no_more _ = 0
 
@@ -174,13 +175,19 @@ let shared job from first =
 
 (* {2 In place} *)
 
-(* Two workers gain nothing from a function that takes no longer than to walk past an element; nor
-   where the end is near. *)
-let is_worth_sharing job p =
-  let cost = Site.cost job.code and w = Fiber.place () in
-  Site.estimate cost Tuning.walked > Tuning.walk
-  && (not (Place.owned w && Place.alone w))
-  && not (job.source.is_end (job.source.skip (Site.fitting Tuning.min_moved cost) p.rest))
+(* Two workers gain nothing from a function that takes no longer than to walk past an element, which
+   may be cheap or a miss of the cache; nor where the end is near. Whoever was told so asks again
+   when an element costs more. *)
+let is_worth_sharing job p cost =
+  let elements = Site.fitting Tuning.min_moved cost and since = Machine.ticks () in
+  let rest = job.source.skip elements p.rest in
+  let walk = Site.cost_of ~ticks:(Machine.ticks () - since) ~iterations:elements in
+  p.least <- (if job.source.is_end rest then 2 * cost else Tuning.walks * walk);
+  cost > p.least
+
+let is_alone () =
+  let w = Fiber.place () in
+  Place.owned w && Place.alone w
 
 (* A chunk of many may be long by chance, as its worker was interrupted: so [doubted], another one
    has to confirm it. *)
@@ -191,10 +198,12 @@ let more_in_place job trial p =
   end
   else
     let pays = Adaptive.pays trial (swept p) in
-    if pays && (p.doubted || Adaptive.next trial <= Site.sample) && is_worth_sharing job p then 0
+    let dear = pays && Adaptive.cost trial > p.least && not (is_alone ()) in
+    let sure = dear && (p.doubted || Adaptive.next trial <= Site.sample) in
+    if sure && is_worth_sharing job p (Adaptive.cost trial) then 0
     else begin
       if pays then Adaptive.checkpoint ();
-      p.doubted <- pays;
+      p.doubted <- dear;
       give p (whole job.unit (Adaptive.next trial))
     end
 

@@ -15,6 +15,7 @@ type 's piece = private {
   mutable next : int;
   mutable more : 's piece -> int;
   mutable doubted : bool;
+  mutable least : int;
 }
 (** A piece in work: [left] elements from [rest] on, or fewer if the source ends. *)
 
