@@ -76,13 +76,18 @@ type trial = {
 let start ?(min_rest = Tuning.min_moved) ?(seen = 0) code ~n =
   Fiber.check ();
   let at = Machine.ticks () in
+  let measured = 0 and spent = 0 and cost = 0 in
   let little = Int.min Tuning.between_looks (min_rest / (Tuning.max_extrapolation + 1)) in
-  { code; n; min_rest; little; chunk = 1; seen; at; checked = at; measured = 0; spent = 0; cost = 0 }
+  { code; n; min_rest; little; chunk = 1; seen; at; checked = at; measured; spent; cost }
 
 let next t = t.chunk
 let cost t = t.cost
 
-let finish t =
+let finish ?(all = 0) t =
+  if t.measured = 0 && all > t.seen then begin
+    t.measured <- all - t.seen;
+    t.spent <- Int.max 0 (Machine.ticks () - t.at - Site.clock)
+  end;
   if t.measured > 0 then
     Site.confirm t.code (Site.cost t.code) ~ticks:(t.spent + Site.clock) ~iterations:t.measured
 

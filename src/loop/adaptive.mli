@@ -55,13 +55,13 @@ val pays : trial -> int -> bool
     is remembered then. A checkpoint now and then, so it may raise. *)
 
 val cost : trial -> int
-(** What an iteration cost (Site) when {!pays} was last true. *)
+(** The cost of an iteration (Site) as measured when {!pays} was last true. *)
 
 val next : trial -> int
 (** The iterations until {!pays} is to be called next. *)
 
-val finish : trial -> unit
-(** Remembers what the iterations took that were measured. *)
+val finish : ?all:int -> trial -> unit
+(** Remembers what the iterations took that were measured; if none was, the time of [all]. *)
 
 (** {2 Checkpoints} *)
 

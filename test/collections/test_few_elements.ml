@@ -217,6 +217,14 @@ let remembered () =
       each "List.reduce" (fun () -> Muster.Parallel.List.reduce (fun a b -> a lxor b) [ 1; 2; 3 ]);
       each "List.min" (fun () -> Muster.Parallel.List.min (fun a b -> Int.compare b a) [ 1; 2 ]))
 
+(* A first leaf that is remembered as cheap is a plain walk: no piece, no clock, no trial. *)
+let first_leaf_is_plain () =
+  let plus = Sys.opaque_identity (fun a b -> a + b) and l = List.init 31 Fun.id in
+  run_on 2 (fun () ->
+      let sum () = Muster.Parallel.List.fold plus 0 l in
+      let least = List.fold_left Float.min infinity (List.init 5 (fun _ -> words sum)) in
+      if least > float (20 * calls) then failf "%.0f words in %d calls" least calls)
+
 (* {2 Programs that move over} *)
 
 module type Of_the_stdlib = sig
@@ -261,6 +269,10 @@ let () =
       ("Bytes and String", characters);
       ("Bigarray", bigarrays);
       ("have become long", become_long);
-      ("remembered", [ case "the cost of short lists is remembered" remembered ]);
+      ( "remembered",
+        [
+          case "the cost of short lists is remembered" remembered;
+          case "a fold's first leaf is a plain walk" first_leaf_is_plain;
+        ] );
       ("moving over", [ case "a program for the stdlib's modules runs with ours" moves_over ]);
     ]

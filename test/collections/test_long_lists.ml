@@ -185,26 +185,6 @@ let alone_and_known () =
       known "a list" (fun body -> Ours.iter body l);
       known "a sequence" (fun body -> Muster.Parallel.Seq.iter body (Theirs.to_seq l)))
 
-(* A cheap function gains nothing from others, who wait for the same cells. Each element may seem dear
-   for a moment, so the best of some calls counts. *)
-let cheap_stay_with_their_caller () =
-  Muster.Pool.with_ ~domains:2 ~oversubscribe:true (fun pool ->
-      Muster.Pool.run pool (fun () ->
-          let forks () = (Muster.Pool.stats pool).forks in
-          let check what l call =
-            let forks_of _ =
-              let before = forks () in
-              ignore (Sys.opaque_identity (call l));
-              forks () - before
-            in
-            let least = Theirs.fold_left Int.min max_int (Theirs.init 20 forks_of) in
-            Alcotest.(check int) (what ^ ": forks") 0 least
-          in
-          let l = Theirs.init 300_000 Fun.id in
-          check "fold" l (fun l -> Ours.fold ( + ) 0 l);
-          check "for_all" l (fun l -> Bool.to_int (Ours.for_all (fun x -> x >= 0) l));
-          check "Seq.fold" l (fun l -> Muster.Parallel.Seq.fold ( + ) 0 (Theirs.to_seq l))))
-
 let () =
   let case name f = Alcotest.test_case name `Quick f in
   Alcotest.run "long lists"
@@ -219,7 +199,6 @@ let () =
           case "scans that raise, 1 domain" (failing_scans 1);
           case "scans that raise, 3 domains" (failing_scans 3);
           case "long results survive collections" survive;
-          case "cheap functions stay with their caller" cheap_stay_with_their_caller;
           case "short-lived lists are not promoted" few_promoted;
           case "calls are shared once their function becomes slow" grown_slow;
           case "a pool of one remembers the cost of a function" alone_and_known;

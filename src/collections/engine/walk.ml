@@ -176,8 +176,8 @@ let shared job from first =
 (* {2 In place} *)
 
 (* Two workers gain nothing from a function that takes no longer than to walk past an element, which
-   may be cheap or a miss of the cache; nor where the end is near. Whoever was told so asks again
-   when an element costs more. *)
+   may be cheap or a miss of the cache; nor where the end is near. A caller that was told so asks
+   again when an element costs more. *)
 let is_worth_sharing job p cost =
   let elements = Site.fitting Tuning.min_moved cost and since = Machine.ticks () in
   let rest = job.source.skip elements p.rest in
@@ -193,7 +193,7 @@ let is_alone () =
    has to confirm it. *)
 let more_in_place job trial p =
   if job.source.is_end p.rest then begin
-    Adaptive.finish trial;
+    Adaptive.finish ~all:(swept p) trial;
     0
   end
   else
