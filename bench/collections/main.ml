@@ -92,7 +92,9 @@ let begins prefix case = String.starts_with ~prefix case.name
 let cases options =
   let large = if options.quick then 10_000 else Case.large in
   let all =
-    List.concat_map of_length [ large; Case.small ] @ Numbers.cases ~quick:options.quick
+    List.concat_map of_length [ large; Case.small ]
+    @ Numbers.cases ~quick:options.quick
+    @ Folds.cases ~quick:options.quick
   in
   let is_none prefix = not (List.exists (begins prefix) all) in
   let is_wanted case = options.only = [] || List.exists (fun it -> begins it case) options.only in

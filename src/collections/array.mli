@@ -116,7 +116,10 @@ val fold_parts :
     left argument and return it. For an empty array it is [init ()].
 
     There are up to 64 parts, of 32 elements or more. For few elements that take long use
-    {!map_reduce}. *)
+    {!map_reduce}.
+
+    {b Cost}: [init] and [combine] for each part, and as {!fold}.
+    {b Cancels}: between two parts. *)
 
 val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> ('a -> 'b) -> 'a array -> 'b
 (** [map_reduce ~combine ~init f a] is [fold combine init (map f a)], without that array. Each call

@@ -12,6 +12,7 @@ module Groups = Muster_collections_engine.Groups
 module Leaves = Muster_collections_engine.Leaves
 module Work = Muster_collections_engine.List_work
 module Merge_sort = Muster_collections_engine.Merge_sort
+module Sums = Muster_collections_engine.Sums
 module Tally = Muster_collections_engine.Tally
 module A = Stdlib.Array
 module L = Stdlib.List
@@ -135,9 +136,8 @@ let map_reduce ~combine ~init f l =
   | [] -> init
   | l -> Option.get (Work.reduce (code f) (Tally.mapping ~run ~combine ~init f) l)
 
-(* A sum of [-0.] is 0., as of arrays. *)
-let sum l = match reduce ( +. ) l with Some sum -> sum +. 0. | None -> 0.
-let sum_ints l = Option.value (reduce ( + ) l) ~default:0
+let sum = Sums.floats
+let sum_ints = Sums.ints
 
 (* {2 By way of arrays} *)
 

@@ -82,7 +82,9 @@ val reduce : ('a -> 'a -> 'a) -> 'a list -> 'a option
 (** [reduce op l] is [fold] without [init]; [None] for the empty list. *)
 
 val sum : float list -> float
-(** [sum l] is the sum of floats. Its error is at most (16 + log2 n) u s, as that of [Array.sum]. *)
+(** [sum l] is the sum of floats. Its error is at most (16 + log2 n) u s, as that of [Array.sum].
+
+    {b Cost}: as this and {!sum_ints} take no longer than the walk, the caller makes them alone. *)
 
 val sum_ints : int list -> int
 (** [sum_ints l] is the sum of ints. It wraps around. *)

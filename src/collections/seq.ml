@@ -5,6 +5,7 @@ module Groups = Muster_collections_engine.Groups
 module Leaves = Muster_collections_engine.Leaves
 module Work = Muster_collections_engine.List_work
 module Reader = Muster_collections_engine.Reader
+module Sums = Muster_collections_engine.Sums
 module Tally = Muster_collections_engine.Tally
 module Machine = Muster_core.Machine
 module Tuning = Muster_loop.Tuning
@@ -99,8 +100,8 @@ let map_reduce ~combine ~init f s =
 
 let fold op init s = Option.get (reduce_by (Machine.code_of op) op (cons init s))
 let reduce op s = reduce_by (Machine.code_of op) op s
-let sum s = match reduce ( +. ) s with Some sum -> sum +. 0. | None -> 0.
-let sum_ints s = Option.value (reduce ( + ) s) ~default:0
+let sum = Sums.seq_floats
+let sum_ints = Sums.seq_ints
 let min cmp s = reduce_by (Machine.code_of cmp) (Leaves.least cmp) s
 let max cmp s = reduce_by (Machine.code_of cmp) (Leaves.greatest cmp) s
 

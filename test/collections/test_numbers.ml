@@ -246,7 +246,17 @@ let is_cancelled () =
     A.sum a
   in
   check_raises "told" Muster.Task.Cancelled (fun () ->
-      run_on 2 (fun () -> ignore (Muster.Task.scope sums)))
+      run_on 2 (fun () -> ignore (Muster.Task.scope sums)));
+  (* Within a sum by the caller alone, too: nothing else would end this one. *)
+  let rec ones = 1. :: ones and ints = 1 :: ints in
+  let ends what sum =
+    check_raises what Muster.Task.Deadline_exceeded (fun () ->
+        run_on 2 (fun () -> Muster.Task.with_deadline 0.02 sum))
+  in
+  ends "a list" (fun () -> ignore (L.sum ones));
+  ends "a list of ints" (fun () -> ignore (L.sum_ints ints));
+  ends "a sequence" (fun () -> ignore (S.sum (Stdlib.Seq.repeat 1.)));
+  ends "a sequence of ints" (fun () -> ignore (S.sum_ints (Stdlib.Seq.repeat 1)))
 
 let () =
   Alcotest.run "numbers"

@@ -1,6 +1,6 @@
 type team = For_n | For_n_dynamic | For_slices | Broadcast
 type meeting = Mutex | Semaphore | Rwlock | Barrier | Latch | Condition | Lazy
-type collection = Map | Sort | Filter | Fold | On_list | On_seq | On_bytes
+type collection = Map | Sort | Filter | Fold | Parts | With_state | On_list | On_seq | On_bytes
 
 type fault =
   | Overflow
@@ -151,7 +151,7 @@ and leaves state rules fuel =
     let dear = if rules.compacts then [| Compact; Full_major |] else [| Finaliser; Full_major |] in
     Fault (pick state (if below state 6 = 0 then dear else cheap))
   | _ ->
-    let all = [| Map; Sort; Filter; Fold; On_list; On_seq; On_bytes |] in
+    let all = [| Map; Sort; Filter; Fold; Parts; With_state; On_list; On_seq; On_bytes |] in
     Collection (pick state all, below state (20 * fuel))
 
 let random state rules = graph state rules (1 + below state 400)
@@ -178,6 +178,8 @@ let collection_name = function
   | Sort -> "array sort"
   | Filter -> "array filter"
   | Fold -> "array fold"
+  | Parts -> "folds in parts"
+  | With_state -> "calls with a state"
   | On_list -> "list"
   | On_seq -> "seq"
   | On_bytes -> "bytes"

@@ -2,7 +2,7 @@
 
 type team = For_n | For_n_dynamic | For_slices | Broadcast
 type meeting = Mutex | Semaphore | Rwlock | Barrier | Latch | Condition | Lazy
-type collection = Map | Sort | Filter | Fold | On_list | On_seq | On_bytes
+type collection = Map | Sort | Filter | Fold | Parts | With_state | On_list | On_seq | On_bytes
 
 (** What goes wrong, within a task; it is caught there. *)
 type fault =

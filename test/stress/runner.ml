@@ -37,6 +37,35 @@ let rec count name =
     ignore (Atomic.compare_and_set counts known ((name, Atomic.make 0) :: known));
     count name
 
+(* The same sum by each; accumulators are changed. *)
+let sum_in_parts a =
+  let open Muster.Parallel in
+  let init () = ref 0 in
+  let add sum x =
+    sum := !sum + x;
+    sum
+  in
+  let combine sum other = add sum !other in
+  let sum = !(Array.fold_parts ~init ~add ~combine a) in
+  let listed = !(List.fold_parts ~init ~add ~combine (Array.to_list a)) in
+  let mapped = Seq.map_reduce ~combine:( + ) ~init:0 Fun.id (Array.to_seq a) in
+  if listed = sum && mapped = sum then sum else failwith "sums differ"
+
+let with_states a =
+  let module Parallel = Muster.Parallel in
+  let init () = ref 0 in
+  let mapped = Array.make (Array.length a) 0 in
+  let set state i =
+    state := Worth.mix 5 a.(i);
+    mapped.(i) <- !state
+  in
+  Muster.parallel_for_init ~start:0 ~finish:(Array.length a - 1) ~init set;
+  let map state x =
+    state := Worth.mix 5 x;
+    !state
+  in
+  if Parallel.Array.map_init ~init map a = mapped then mapped else failwith "states differ"
+
 let on_arrays (call : Graph.collection) a =
   let is_odd x = x land 1 = 1 in
   match call with
@@ -45,6 +74,8 @@ let on_arrays (call : Graph.collection) a =
     Muster.Parallel.Array.sort compare a;
     a
   | Filter -> Muster.Parallel.Array.filter is_odd a
+  | Parts -> [| sum_in_parts a |]
+  | With_state -> with_states a
   | Fold -> [| Muster.Parallel.Array.fold ( + ) 0 a |]
   | On_list -> Array.of_list (Muster.Parallel.List.map (Worth.mix 5) (Array.to_list a))
   | On_seq ->

@@ -190,12 +190,12 @@ module Sequential = struct
   let collection call a =
     let is_odd x = x land 1 = 1 in
     match call with
-    | Map | On_list | On_seq -> Array.map (mix 5) a
+    | Map | With_state | On_list | On_seq -> Array.map (mix 5) a
     | Sort ->
       Array.sort compare a;
       a
     | Filter -> Array.of_list (List.filter is_odd (Array.to_list a))
-    | Fold -> [| Array.fold_left ( + ) 0 a |]
+    | Fold | Parts -> [| Array.fold_left ( + ) 0 a |]
     | On_bytes -> Array.map (fun x -> Char.code (letter x)) a
 
   let hurried _ = ()

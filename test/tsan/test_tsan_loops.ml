@@ -77,6 +77,29 @@ let find_and_scan =
       let scanned = Muster.parallel_scan ( + ) (Array.make 2_000 round) in
       check "scanned" (scanned.(1_999) = 2_000 * round))
 
+(* Calls write their state plainly, one after another. *)
+let states =
+  let made = Atomic.make [] in
+  let rec init () =
+    let state = ref 0 and old = Atomic.get made in
+    if Atomic.compare_and_set made old (state :: old) then state else init ()
+  in
+  in_task 3 400 (fun _ ->
+      Atomic.set made [];
+      Muster.parallel_for_init ~grain:1 ~start:0 ~finish:63 ~init (fun state _ ->
+          pauses 16;
+          incr state);
+      let calls = List.fold_left (fun sum state -> sum + !state) 0 (Atomic.get made) in
+      check "all calls" (calls = 64))
+
+let pairs =
+  let cells = Array.make_matrix 8 8 0 in
+  in_task 3 400 (fun round ->
+      Muster.parallel_for2 ~grain:1 ~start:(0, 0) ~finish:(7, 7) (fun i j ->
+          pauses 16;
+          add cells.(i) j 1);
+      check "all cells" (Array.for_all (all_are (round + 1)) cells))
+
 exception Wrong of int ref
 
 let for_raises =
@@ -191,6 +214,8 @@ let () =
       case "loop: for in for" nested;
       case "loop: reduce" reduce;
       case "loop: parts, and their sum" parts;
+      case "loop: states" states;
+      case "loop: pairs" pairs;
       case "loop: find and scan" find_and_scan;
       case "loop: raises" for_raises;
       case "loop: three callers" (with_pool 2 loops_of_several_callers);

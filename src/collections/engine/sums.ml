@@ -1,0 +1,81 @@
+(* Sums of lists and sequences, by the caller alone: to add an element takes no longer than the walk
+   to it, for which a second worker would wait as well.
+
+   Floats are added in the runs of Tally, each in a variable of its own, unboxed; then by its
+   tree. *)
+
+module Fiber = Muster_core.Fiber
+module Adaptive = Muster_loop.Adaptive
+
+(* Elements of a list between two checkpoints: some microseconds. *)
+let stretch = 1024
+
+let rec ints_from sum l n =
+  match l with
+  | x :: l when n > 0 -> ints_from (sum + x) l (n - 1)
+  | [] -> sum
+  | l ->
+    Adaptive.checkpoint ();
+    ints_from sum l stretch
+
+let ints l =
+  Fiber.check ();
+  ints_from 0 l stretch
+
+let total nodes = Option.value (Tally.total ( +. ) nodes) ~default:0.
+
+let rec runs nodes at = function
+  | [] -> total nodes
+  | l ->
+    let sum = ref 0. and rest = ref l and n = ref Tally.run in
+    while !n > 0 do
+      match !rest with
+      | [] -> n := 0
+      | x :: l ->
+        sum := !sum +. x;
+        rest := l;
+        decr n
+    done;
+    if (at + 1) land ((stretch / Tally.run) - 1) = 0 then Adaptive.checkpoint ();
+    runs (Tally.push ( +. ) at 0 !sum nodes) (at + 1) !rest
+
+let floats l =
+  Fiber.check ();
+  runs Tally.none 0 l
+
+(* {2 Sequences}
+
+   To force an element may take long. *)
+
+let rec seq_ints_from sum s n =
+  match s () with
+  | Stdlib.Seq.Nil -> sum
+  | Cons (x, s) when n > 0 -> seq_ints_from (sum + x) s (n - 1)
+  | Cons (x, s) ->
+    Adaptive.checkpoint ();
+    seq_ints_from (sum + x) s Tally.run
+
+let seq_ints s =
+  Fiber.check ();
+  seq_ints_from 0 s Tally.run
+
+(* The last run may be empty, which adds nothing. *)
+let rec seq_runs nodes at s =
+  let sum = ref 0. and rest = ref s and n = ref Tally.run and is_over = ref false in
+  while !n > 0 do
+    match !rest () with
+    | Stdlib.Seq.Nil ->
+      is_over := true;
+      n := 0
+    | Cons (x, s) ->
+      sum := !sum +. x;
+      rest := s;
+      decr n
+  done;
+  Adaptive.checkpoint ();
+  let nodes = Tally.push ( +. ) at 0 !sum nodes in
+  if !is_over then total nodes else seq_runs nodes (at + 1) !rest
+
+let seq_floats s =
+  Fiber.check ();
+  seq_runs Tally.none 0 s
