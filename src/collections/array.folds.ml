@@ -35,7 +35,7 @@ let fold op init a =
 let fold_parts ~init ~add ~combine a =
   let n = length a and s = source a in
   let part lo hi = fold_from add (init ()) s lo hi in
-  if n = 0 then init () else Leaves.reduce ~most:Tuning.most_parts ~code:(code add) n part combine
+  if n = 0 then init () else Leaves.reduce ~most:Tuning.few_parts ~code:(code add) n part combine
 
 (* Each element may be a job of its own, as in a loop. *)
 let map_reduce ~combine ~init f a =

@@ -115,7 +115,7 @@ val fold_parts :
     elements from left to right. Then it [combine]s neighbours. [add] and [combine] may change their
     left argument and return it. For an empty array it is [init ()].
 
-    There are up to 64 parts, of 32 elements or more. For few elements that take long use
+    There are up to 32 parts, of 32 elements or more. For few elements that take long use
     {!map_reduce}.
 
     {b Cost}: [init] and [combine] for each part, and as {!fold}.

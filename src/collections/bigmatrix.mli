@@ -33,6 +33,9 @@ val init : ('a, 'b) B.kind -> 'c B.layout -> int -> int -> (int -> int -> 'a) ->
         blurred
     ]}
 
+    A function that has a name should say the type of its row, kind and layout too: else each access
+    is a call of C.
+
     {b Cost}: about 0.1 us for each row, beside the calls. *)
 
 val iteri_rows :

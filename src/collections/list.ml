@@ -125,7 +125,7 @@ let fold op init = function
 (* As many parts as of an array, or half as many: their length is a power of 2. *)
 let fold_parts ~init ~add ~combine l =
   let n = L.length l in
-  let rec run_from run = if run * Tuning.most_parts < n then run_from (2 * run) else run in
+  let rec run_from run = if run * Tuning.few_parts < n then run_from (2 * run) else run in
   let fold = Tally.in_parts ~run:(run_from Tuning.shortest_leaf) ~init ~add ~combine in
   match l with [] -> init () | l -> Option.get (Work.reduce (code add) fold l)
 

@@ -68,7 +68,7 @@ val fold_parts :
   init:(unit -> 'b) -> add:('b -> 'a -> 'b) -> combine:('b -> 'b -> 'b) -> 'a list -> 'b
 (** [fold_parts ~init ~add ~combine l] folds to another type. It makes an accumulator by [init] for
     each part of the list, [add]s the elements to it, and [combine]s neighbours. [add] and [combine]
-    may change their left argument and return it. There are up to 64 parts, of 32 elements or more.
+    may change their left argument and return it. There are up to 32 parts, of 32 elements or more.
 
     {b Cost}: the list is walked once more, to count. *)
 

@@ -28,7 +28,6 @@ let first_touch = 1 lsl 16
 let short_result = 1024
 let blocks = 64
 let shortest_leaf = 32
-let most_parts = 64
 let seq_part = 256
 let seq_run = 4
 let insertion = 8

@@ -67,7 +67,8 @@ val leaves : int
 
 val few_parts : int
 (** A short range of a loop over parts has so many, or one for each index: each may be a job of its
-    own, for 16 workers, say. *)
+    own, for 16 workers, say. A fold with an accumulator for each part has no more, since to combine
+    two tables may cost as much as to fill one. *)
 
 val shortest_part : int
 (** Parts grow to so many indices before their number does: a part costs 5 to 10 ns, an index of a
@@ -103,10 +104,6 @@ val blocks : int
 val shortest_leaf : int
 (** Elements of a leaf of a fold, at least: it is a loop, and a branch of the tree costs as much as
     some turns of it. *)
-
-val most_parts : int
-(** The parts of a fold with an accumulator for each: it may be a table, and to combine two may cost
-    as much as to fill one. *)
 
 val seq_part : int
 (** The elements of such a part of a sequence, whose length nobody knows: a block of it has 2 to 16

@@ -162,7 +162,7 @@ let parts =
   each @@ fun (module F : Folds) ->
   let counts () = List.map (count_parts (module F)) [ 0; 1; 32; 33; 1_000; 2_048; 2_049; 100_000 ] in
   let here = counts () in
-  if F.name <> "seq" then List.iter (fun n -> check_bool F.name true (n >= 1 && n <= 64)) here;
+  if F.name <> "seq" then List.iter (fun n -> check_bool F.name true (n >= 1 && n <= 32)) here;
   check_equal (F.name ^ ", one for few") [ 1; 1; 1 ] (List.filteri (fun i _ -> i < 3) here);
   List.iter (fun domains -> check_equal F.name here (run_on domains counts)) [ 1; 2; 3; 8 ]
 
