@@ -53,12 +53,16 @@ module Latch = Latch
 module Rwlock = Rwlock
 module Lazy = Lazy
 module Table = Table
+module Workers = Workers
 
 (* By the names that programs have for them. *)
 let name_of = function
   | Task.Cancelled -> Some "Muster.Task.Cancelled"
   | Task.Deadline_exceeded -> Some "Muster.Task.Deadline_exceeded"
   | Chan.Closed -> Some "Muster.Chan.Closed"
+  | Workers.Rejected Full -> Some "Muster.Workers.Rejected Full"
+  | Workers.Rejected Expired -> Some "Muster.Workers.Rejected Expired"
+  | Workers.Rejected Draining -> Some "Muster.Workers.Rejected Draining"
   | _ -> None
 
 let () = Printexc.register_printer name_of

@@ -840,6 +840,135 @@ module Lazy = Lazy
 
 module Table = Table
 
+(** {1 Services} *)
+
+(** Jobs for a service. At most so many run at a time, and the others wait in a bounded queue. Each
+    has a connection, a parser or a cache that no other job uses meanwhile.
+
+    {[
+      let solvers = Muster.Workers.create ~workers:2 (fun _ -> Buffer.create 1_000)
+
+      let answer n =
+        Muster.Workers.submit solvers (fun buffer ->
+            Buffer.clear buffer;
+            Buffer.add_string buffer (string_of_int (n * n));
+            Buffer.contents buffer)
+
+      let () = assert (answer 7 = "49")
+      let () = Muster.Workers.drain solvers
+    ]}
+
+    A job is a task. It may fork, loop, wait, and be awaited, cancelled, or raced by {!Task.first}.
+    A submitter that gives up takes its job out of the queue, or cancels it where it runs.
+
+    {b Nested jobs.} A job that submits to its own workers never waits for one. Where none is free,
+    the nested job gets an extra value, which is closed afterwards. So it is with all tasks that a
+    job starts. {!Workers.post} queues as from anywhere: a job that awaits what it posted may wait
+    for itself. *)
+module Workers : sig
+  type 'w t
+  (** Workers of which each has a ['w]. *)
+
+  (** Why a job never began. *)
+  type reason =
+    | Full  (** the queue was full: told at once *)
+    | Expired  (** its deadline passed in the queue *)
+    | Draining  (** it came after {!drain} *)
+
+  exception Rejected of reason
+
+  val create :
+    ?name:string ->
+    ?workers:int ->
+    ?queue:int ->
+    ?pool:Pool.t ->
+    ?close:('w -> unit) ->
+    ?reset:('w -> 'w) ->
+    (int -> 'w) ->
+    'w t
+  (** [create make] is new workers, 0 to [workers - 1] (default: {!Pool.val-size}). Their jobs are
+      tasks of [pool] (default: the current one). At most [queue] jobs wait (default: 64 for each
+      worker): a longer queue only makes all answers late.
+
+      [make i] makes the value of worker [i] at its first job; [i] is [workers] for an extra one.
+      After a job that raises, [reset] makes a new one of it; without [reset] it is closed.
+      Exceptions of these are the job's.
+
+      {b Raises} [Invalid_argument] if [workers < 1] or [queue < 0].
+      {b Order}: none. *)
+
+  val submit : ?priority:int -> ?deadline:float -> 'w t -> ('w -> 'a) -> 'a
+  (** [submit t f] is [f w], where [w] is the value of a worker. It waits for a worker, and for [f].
+
+      Jobs of [priority] 0 (the default) are served first. Each step lets at most 64 later jobs
+      pass. After [deadline] seconds a job that waits is rejected, and one that runs is cancelled.
+
+      {b Raises} {!Rejected}; {!Task.Deadline_exceeded} if [f] ran too long; else what [f] raises.
+      [Invalid_argument] if [priority < 0] or [deadline] is not a number.
+      {b Cost}: about 1 us.
+      {b Order}: jobs of one worker follow each other.
+      {b Cancels}: at once, the job too. *)
+
+  val post : ?priority:int -> ?deadline:float -> 'w t -> ('w -> 'a) -> 'a Task.t
+  (** [post t f] is {!submit}'s job, which the caller need not wait for.
+
+      {b Raises} {!Rejected} at once if the queue is full, or after {!drain}; [Invalid_argument] as
+      {!submit}. The task raises what else {!submit} raises.
+      {b Cost}, {b Order}: as {!submit}. *)
+
+  val drain : ?grace:float -> 'w t -> unit
+  (** [drain t] takes no more jobs, waits for those that there are, and closes all values. After
+      [grace] seconds it cancels the jobs, and waits for their ends. Nested jobs of running ones are
+      still taken. To drain again waits too, and does nothing else.
+
+      {b Raises} what closing raises, when all are closed; [Invalid_argument] if [grace] is negative
+      or not a number, and in a job of [t].
+      {b Order}: all jobs happen before the return.
+      {b Cancels}: the wait alone. *)
+
+  (** {2 Statistics} *)
+
+  type times = private {
+    counts : int array;  (** in buckets, for {!quantile} *)
+    count : int;
+    seconds : float;  (** all of them together *)
+  }
+  (** How long jobs took. *)
+
+  val quantile : float -> times -> float
+  (** [quantile 0.99 times] is a number of seconds that 99 % of the times do not exceed, and at most
+      12 % above the least such number. 0 if there are none.
+
+      {b Raises} [Invalid_argument] if the first argument is not between 0 and 1.
+      {b Order}: none. *)
+
+  type stats = {
+    workers : int;
+    busy : int;  (** jobs that run, or are about to *)
+    queued : int;  (** jobs that wait for a worker *)
+    returned : int;
+    failed : int;  (** jobs that raised *)
+    cancelled : int;
+    expired : int;  (** rejected, as the two below *)
+    full : int;
+    draining : int;
+    queue_time : times;  (** from the post to the begin of each job that began *)
+    work_time : times;  (** from the begin to the end *)
+  }
+  (** Counts since {!create}. *)
+
+  val stats : 'w t -> stats
+  (** [stats t] tells what the workers did and do.
+
+      {b Cost}: some microseconds.
+      {b Order}: none. *)
+
+  val pp_prometheus : Format.formatter -> 'w t -> unit
+  (** Prints {!stats} in the text format that Prometheus reads, with the name of [t] as a label.
+
+      {b Order}: none. *)
+end
+
 (** {1 The machine} *)
 
 module Cpu : sig

@@ -414,4 +414,62 @@ let slice_of_huge =
 
 let teams = { title = "Team"; rows = team_closed @ team_lengths @ [ slice_of_huge ]; harmless = [] }
 let cpu = { title = "Cpu"; rows = []; harmless = [ "Cpu.available" ] }
-let tables = [ loops; tasks; promises; pools; teams; cpu ]
+
+(* {2 Workers} *)
+
+module Workers = Muster.Workers
+
+let with_workers f =
+  let t = Workers.create ~workers:1 ignore in
+  Fun.protect ~finally:(fun () -> Workers.drain t) (fun () -> f t)
+
+let workers_of_services =
+  let made make = fun () -> ignore (make ignore : unit Workers.t) in
+  let jobs fn call =
+    let row what ~priority ~deadline message =
+      invalid ("Workers." ^ fn ^ what)
+        (fun () -> with_workers (fun t -> call ~priority ~deadline t))
+        ("Workers." ^ fn ^ message)
+    in
+    [
+      row " ~priority:(-1)" ~priority:(-1) ~deadline:1. ": priority = -1 is negative";
+      row " ~deadline:nan" ~priority:0 ~deadline:nan ": deadline = nan is no time";
+    ]
+  in
+  let drains grace why =
+    invalid
+      (Printf.sprintf "Workers.drain ~grace:(%g)" grace)
+      (fun () -> Workers.drain ~grace (Workers.create ignore))
+      (Printf.sprintf "Workers.drain: grace = %g is negative, or no number" why)
+  in
+  let drain_within () = with_workers (fun t -> Workers.submit t (fun () -> Workers.drain t)) in
+  let times = (Workers.stats (Workers.create ignore)).work_time in
+  {
+    title = "Workers";
+    rows =
+      [
+        invalid "Workers.create ~workers:0"
+          (made (Workers.create ~workers:0))
+          "Workers.create: workers = 0 is less than 1";
+        invalid "Workers.create ~queue:(-1)"
+          (made (Workers.create ~queue:(-1)))
+          "Workers.create: queue = -1 is negative";
+        drains (-1.) (-1.);
+        drains nan nan;
+        invalid "Workers.drain, in a job" drain_within
+          "Workers.drain: called by a job of these workers";
+        invalid "Workers.quantile 1.5"
+          (fun () -> ignore (Workers.quantile 1.5 times))
+          "Workers.quantile: 1.5 is not between 0 and 1";
+        fine "Workers.quantile 0.5, of nothing" 0. (fun () -> Workers.quantile 0.5 times);
+        raises "Workers.submit ~deadline:0."
+          (fun () -> with_workers (fun t -> Workers.submit ~deadline:0. t Fun.id))
+          (Workers.Rejected Expired);
+      ]
+      @ jobs "submit" (fun ~priority ~deadline t -> Workers.submit ~priority ~deadline t Fun.id)
+      @ jobs "post" (fun ~priority ~deadline t ->
+            ignore (Workers.post ~priority ~deadline t Fun.id));
+    harmless = [ "Workers.stats"; "Workers.pp_prometheus" ];
+  }
+
+let tables = [ loops; tasks; promises; pools; teams; cpu; workers_of_services ]

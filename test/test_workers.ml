@@ -1,0 +1,314 @@
+(* Muster.Workers: each job is answered once, with a value that nobody else has meanwhile. *)
+
+open Harness
+module Task = Muster.Task
+module Workers = Muster.Workers
+
+exception Boom
+
+let rejected reason f =
+  match f () with
+  | _ -> failf "not rejected"
+  | exception Workers.Rejected r -> check_equal "reason" true (r = reason)
+
+let drained ?grace t f = Fun.protect ~finally:(fun () -> Workers.drain ?grace t) f
+
+(* A job that holds a worker until told. *)
+let hold t =
+  let begun, begin_ = Muster.Promise.create () and free, release = Muster.Promise.create () in
+  let task =
+    Workers.post t (fun _ ->
+        Muster.Promise.resolve begin_ ();
+        Task.await free)
+  in
+  Task.await begun;
+  (task, fun () -> Muster.Promise.resolve release ())
+
+(* {2 Values} *)
+
+let one_job_a_value () =
+  let made = Atomic.make 0 and clashes = Atomic.make 0 in
+  let make _ =
+    Atomic.incr made;
+    Atomic.make false
+  in
+  let t = Workers.create ~workers:3 ~queue:max_int make in
+  let job _ =
+    Workers.submit t (fun taken ->
+        if Atomic.exchange taken true then Atomic.incr clashes;
+        Task.yield ();
+        Atomic.set taken false)
+  in
+  drained t (fun () -> ignore (Task.all (List.init 300 (fun i () -> job i))));
+  check_equal "clashes" 0 (Atomic.get clashes);
+  check_equal "values" true (Atomic.get made <= 3)
+
+let after_an_exception () =
+  let log = ref [] in
+  let note what i = log := Printf.sprintf "%s %d" what i :: !log in
+  let next = ref 0 in
+  let make _ =
+    incr next;
+    note "make" !next;
+    !next
+  in
+  let t = Workers.create ~workers:1 ~close:(note "close") make in
+  check_raises "raises" Boom (fun () -> Workers.submit t (fun _ -> raise Boom));
+  check_equal "value" 2 (Workers.submit t Fun.id);
+  Workers.drain t;
+  Workers.drain t;
+  check_equal "log" [ "make 1"; "close 1"; "make 2"; "close 2" ] (List.rev !log);
+  let t = Workers.create ~workers:1 ~reset:(fun i -> i + 10) (fun i -> i) in
+  check_raises "raises" Boom (fun () -> Workers.submit t (fun _ -> raise Boom));
+  check_equal "reset" 10 (Workers.submit t Fun.id);
+  Workers.drain t
+
+(* What [make], [reset] and [close] raise is the job's, and the worker stays. *)
+let states_that_raise () =
+  let fails = ref true in
+  let make _ = if !fails then raise Boom in
+  let t = Workers.create ~workers:1 make in
+  check_raises "raises" Boom (fun () -> Workers.submit t Fun.id);
+  fails := false;
+  Workers.submit t Fun.id;
+  Workers.drain t;
+  let t = Workers.create ~workers:1 ~reset:(fun _ -> raise Exit) ignore in
+  check_raises "raises" Exit (fun () -> Workers.submit t (fun () -> raise Boom));
+  Workers.submit t Fun.id;
+  Workers.drain t;
+  let t = Workers.create ~workers:1 ~close:(fun () -> raise Exit) ignore in
+  Workers.submit t Fun.id;
+  check_raises "raises" Exit (fun () -> Workers.drain t);
+  Workers.drain t
+
+(* {2 The queue} *)
+
+let full () =
+  let t = Workers.create ~workers:1 ~queue:1 ignore in
+  let held, release = hold t in
+  let waits = Workers.post t (fun () -> 1) in
+  rejected Full (fun () -> Workers.submit t Fun.id);
+  rejected Full (fun () -> Workers.post t Fun.id);
+  Task.cancel waits;
+  let waits = Workers.post t (fun () -> 2) in
+  release ();
+  Task.await held;
+  check_equal "the next" 2 (Task.await waits);
+  let { Workers.full; cancelled; returned; busy; queued; _ } = Workers.stats t in
+  check_equal "counts" [ 2; 1; 2; 0; 0 ] [ full; cancelled; returned; busy; queued ];
+  Workers.drain t
+
+let no_queue () =
+  let t = Workers.create ~workers:1 ~queue:0 ignore in
+  for _ = 1 to 1_000 do
+    Workers.submit t Fun.id
+  done;
+  let held, release = hold t in
+  rejected Full (fun () -> Workers.submit t Fun.id);
+  release ();
+  Task.await held;
+  Workers.submit t Fun.id;
+  Workers.drain t
+
+let begun_in order posts =
+  let t = Workers.create ~workers:1 ~queue:max_int ignore in
+  let held, release = hold t and log = ref [] in
+  let post (name, priority) = Workers.post ~priority t (fun () -> log := name :: !log) in
+  let tasks = List.map post posts in
+  release ();
+  Task.await held;
+  List.iter Task.await tasks;
+  Workers.drain t;
+  check_equal "order" order (List.rev !log)
+
+let priorities () =
+  begun_in [ "a"; "b"; "c" ] [ ("a", 0); ("b", 0); ("c", 0) ];
+  begun_in [ "urgent"; "a"; "b" ] [ ("a", 1); ("b", 1); ("urgent", 0) ]
+
+(* A job of priority 1 is passed by those whose numbers are up to 63 higher, and no more. *)
+let ageing () =
+  let name i = string_of_int i in
+  let later = List.init 100 (fun i -> (name i, 0)) in
+  let before, after = List.partition (fun (i, _) -> int_of_string i < 63) later in
+  let names = List.map fst in
+  begun_in (names before @ ("old" :: names after)) (("old", 1) :: later)
+
+(* {2 Deadlines and cancellation} *)
+
+let deadlines () =
+  let t = Workers.create ~workers:1 ignore in
+  let held, release = hold t in
+  let runs = Atomic.make 0 in
+  rejected Expired (fun () -> Workers.submit ~deadline:0.02 t (fun () -> Atomic.incr runs));
+  rejected Expired (fun () -> Workers.submit ~deadline:0. t (fun () -> Atomic.incr runs));
+  release ();
+  Task.await held;
+  check_equal "runs" 0 (Atomic.get runs);
+  check_raises "raises" Task.Deadline_exceeded (fun () ->
+      Workers.submit ~deadline:0.02 t (fun () -> Task.sleep 10.));
+  check_equal "in time" 5 (Workers.submit ~deadline:10. t (fun () -> 5));
+  check_equal "expired" 2 (Workers.stats t).expired;
+  Workers.drain t
+
+let gives_up () =
+  let t = Workers.create ~workers:1 ignore in
+  let held, release = hold t in
+  let ran = Atomic.make false in
+  check_raises "raises" Task.Deadline_exceeded (fun () ->
+      Task.with_deadline 0.02 (fun () -> Workers.submit t (fun () -> Atomic.set ran true)));
+  check_equal "queued" 0 (Workers.stats t).queued;
+  release ();
+  Task.await held;
+  let cancelled = Atomic.make false in
+  check_equal "the first" "quick"
+    (Task.first
+       [
+         (fun () ->
+           Workers.submit t (fun () ->
+               match Task.sleep 10. with
+               | () -> "slow"
+               | exception exn ->
+                 Atomic.set cancelled true;
+                 raise exn));
+         (fun () ->
+           Task.sleep 0.05;
+           "quick");
+       ]);
+  Workers.submit t Fun.id;
+  check_equal "never ran, and was told" (false, true) (Atomic.get ran, Atomic.get cancelled);
+  Workers.drain t
+
+(* {2 Nested jobs} *)
+
+let nested () =
+  let made = Atomic.make 0 and closed = Atomic.make 0 in
+  let count n _ = Atomic.incr n in
+  let t = Workers.create ~workers:2 ~close:(count closed) (count made) in
+  let rec down n = if n = 0 then 0 else 1 + Workers.submit t (fun () -> down (n - 1)) in
+  let depth () = Workers.submit t (fun () -> down 5) in
+  check_equal "depths" [ 5; 5; 5; 5 ] (Task.all [ depth; depth; depth; depth ]);
+  let children () = Task.all (List.init 4 (fun i () -> Workers.submit t (fun () -> i))) in
+  check_equal "by children" [ 0; 1; 2; 3 ] (Workers.submit t (fun () -> children ()));
+  check_raises "raises"
+    (Invalid_argument "Muster.Workers.drain: called by a job of these workers")
+    (fun () -> Workers.submit t (fun () -> Workers.drain t));
+  Workers.drain t;
+  check_equal "all closed" (Atomic.get made) (Atomic.get closed)
+
+(* {2 Drain} *)
+
+let drains () =
+  let t = Workers.create ~workers:1 ignore in
+  let held, release = hold t in
+  let queued = Workers.post t (fun () -> 7) in
+  let drainer = Task.async (fun () -> Workers.drain t) in
+  let rec until_closed () =
+    match Workers.post t Fun.id with
+    | task ->
+      Task.cancel task;
+      Task.sleep 0.001;
+      until_closed ()
+    | exception Workers.Rejected Draining -> ()
+  in
+  until_closed ();
+  check_equal "waits" false (Task.is_done drainer);
+  release ();
+  Task.await drainer;
+  Task.await held;
+  check_equal "the queued one" 7 (Task.await queued);
+  rejected Draining (fun () -> Workers.submit t Fun.id)
+
+let grace () =
+  let t = Workers.create ~workers:1 ignore in
+  let running = Workers.post t (fun () -> Task.sleep 100.) in
+  let queued = Workers.post t (fun () -> ()) in
+  let late = Workers.post ~priority:3 t (fun () -> ()) in
+  Workers.drain ~grace:0.03 t;
+  List.iter (fun task -> check_raises "raises" Task.Cancelled (fun () -> Task.await task))
+    [ running; queued; late ];
+  check_equal "cancelled" 3 (Workers.stats t).cancelled
+
+(* {2 All at random} *)
+
+(* Each job is answered once, whatever cancels, raises and drains meanwhile. *)
+let storm () =
+  (* A job that was given up may still raise. *)
+  Task.set_uncaught_handler (fun _ _ -> ());
+  let alive = Atomic.make 0 in
+  let make _ =
+    Atomic.incr alive;
+    Atomic.make false
+  and close _ = Atomic.decr alive in
+  let reset w = if Random.int 4 = 0 then (close w; raise Exit) else w in
+  let t = Workers.create ~workers:2 ~queue:16 ~reset ~close make in
+  let clashes = Atomic.make 0 and answers = Atomic.make 0 in
+  let job taken =
+    if Atomic.exchange taken true then Atomic.incr clashes;
+    let finish () = Atomic.set taken false in
+    Fun.protect ~finally:finish (fun () ->
+        match Random.int 5 with
+        | 0 -> raise Boom
+        | 1 -> Task.sleep 0.001
+        | 2 -> Workers.submit t ignore
+        | _ -> Task.yield ())
+  in
+  let submitter _ () =
+    for _ = 1 to 200 do
+      (match
+         if Random.bool () then Workers.submit ~deadline:(Random.float 0.003) t job
+         else Task.with_deadline (Random.float 0.003) (fun () -> Workers.submit t job)
+       with
+      | () | (exception (Boom | Exit | Workers.Rejected _ | Task.Deadline_exceeded)) -> ());
+      Atomic.incr answers
+    done
+  in
+  ignore (Task.all (List.init 8 submitter));
+  Workers.drain ~grace:1. t;
+  check_equal "answers" 1_600 (Atomic.get answers);
+  check_equal "clashes" 0 (Atomic.get clashes);
+  let { Workers.busy; queued; _ } = Workers.stats t in
+  check_equal "nobody there" (0, 0) (busy, queued)
+
+(* {2 Statistics} *)
+
+let statistics () =
+  let t = Workers.create ~name:"a \"b\"\\" ~workers:1 ignore in
+  for _ = 1 to 10 do
+    Workers.submit t (fun () -> Task.sleep 0.002)
+  done;
+  check_raises "raises" Boom (fun () -> Workers.submit t (fun () -> raise Boom));
+  let { Workers.returned; failed; work_time; queue_time; _ } = Workers.stats t in
+  check_equal "counts" [ 10; 1; 11; 11 ] [ returned; failed; work_time.count; queue_time.count ];
+  let median = Workers.quantile 0.5 work_time in
+  check_equal "median" true (median >= 0.002 && median < 0.1);
+  check_equal "none above all" true (Workers.quantile 1. work_time >= median);
+  let text = Format.asprintf "%a" Workers.pp_prometheus t in
+  let has line = List.mem line (String.split_on_char '\n' text) in
+  let label = {|name="a \"b\"\\"|} in
+  let expect line = check_equal line true (has line) in
+  expect "# TYPE muster_workers_jobs_total counter";
+  expect (Printf.sprintf {|muster_workers_jobs_total{%s,outcome="returned"} 10|} label);
+  expect (Printf.sprintf {|muster_workers_work_seconds_bucket{%s,le="+Inf"} 11|} label);
+  expect (Printf.sprintf {|muster_workers_work_seconds_count{%s} 11|} label);
+  Workers.drain t
+
+let on pool_size name f =
+  case (Printf.sprintf "%s, %d workers" name pool_size) (fun () ->
+      Muster.Pool.with_ ~domains:pool_size ~oversubscribe:true (fun _ -> f ()))
+
+let everywhere name f = [ case (name ^ ", from outside") f; on 1 name f; on 2 name f; on 3 name f ]
+
+let () =
+  Alcotest.run "workers"
+    [
+      ("values", everywhere "one job a value" one_job_a_value);
+      ("exceptions", everywhere "after an exception" after_an_exception);
+      ("values that raise", everywhere "make, reset and close" states_that_raise);
+      ("queue", everywhere "full" full @ everywhere "no queue" no_queue);
+      ("order", everywhere "priorities" priorities @ everywhere "ageing" ageing);
+      ("deadlines", everywhere "deadlines" deadlines @ everywhere "gives up" gives_up);
+      ("nested", everywhere "nested jobs" nested);
+      ("drain", everywhere "drain" drains @ everywhere "grace" grace);
+      ("storm", everywhere "storm" storm);
+      ("statistics", everywhere "statistics" statistics);
+    ]
