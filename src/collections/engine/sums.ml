@@ -1,11 +1,13 @@
 (* Sums of lists and sequences, by the caller alone: to add an element takes no longer than the walk
    to it, for which a second worker would wait as well.
 
-   Floats are added in the runs of Tally, each in a variable of its own, unboxed; then by its
-   tree. *)
+   Floats are added in runs, each in a variable of its own, unboxed; then by the tree of Tally. *)
 
 module Fiber = Muster_core.Fiber
 module Adaptive = Muster_loop.Adaptive
+
+(* Elements of a run: the bound of the error has one less. *)
+let run = 16
 
 (* Elements of a list between two checkpoints: some microseconds. *)
 let stretch = 1024
@@ -27,7 +29,7 @@ let total nodes = Option.value (Tally.total ( +. ) nodes) ~default:0.
 let rec runs nodes at = function
   | [] -> total nodes
   | l ->
-    let sum = ref 0. and rest = ref l and n = ref Tally.run in
+    let sum = ref 0. and rest = ref l and n = ref run in
     while !n > 0 do
       match !rest with
       | [] -> n := 0
@@ -36,7 +38,7 @@ let rec runs nodes at = function
         rest := l;
         decr n
     done;
-    if (at + 1) land ((stretch / Tally.run) - 1) = 0 then Adaptive.checkpoint ();
+    if (at + 1) land ((stretch / run) - 1) = 0 then Adaptive.checkpoint ();
     runs (Tally.push ( +. ) at 0 !sum nodes) (at + 1) !rest
 
 let floats l =
@@ -53,15 +55,15 @@ let rec seq_ints_from sum s n =
   | Cons (x, s) when n > 0 -> seq_ints_from (sum + x) s (n - 1)
   | Cons (x, s) ->
     Adaptive.checkpoint ();
-    seq_ints_from (sum + x) s Tally.run
+    seq_ints_from (sum + x) s run
 
 let seq_ints s =
   Fiber.check ();
-  seq_ints_from 0 s Tally.run
+  seq_ints_from 0 s run
 
 (* The last run may be empty, which adds nothing. *)
 let rec seq_runs nodes at s =
-  let sum = ref 0. and rest = ref s and n = ref Tally.run and is_over = ref false in
+  let sum = ref 0. and rest = ref s and n = ref run and is_over = ref false in
   while !n > 0 do
     match !rest () with
     | Stdlib.Seq.Nil ->
