@@ -456,8 +456,26 @@ module Task : sig
       own. An exception of the hook goes to the handler of {!set_uncaught_handler}. See
       [doc/limits.md], "Hooks of cancellation".
 
+      It stays in memory until the task or scope ends: see {!with_on_cancel}.
+
       {b Order}: everything before the call, and before the cancel, happens before [hook]. Nobody
       waits for [hook]. *)
+
+  val with_on_cancel : (unit -> unit) -> (unit -> 'a) -> 'a
+  (** [with_on_cancel hook f] is [f ()], with [hook] as by {!on_cancel} until [f] ends. Afterwards
+      the hook is not called, and does not stay in memory. A hook that has begun may still run.
+
+      {[
+        let with_flag search =
+          let stop = Atomic.make false in
+          Muster.Task.with_on_cancel
+            (fun () -> Atomic.set stop true)
+            (fun () -> search ~stop)
+      ]}
+
+      {b Raises} what [f] raises.
+      {b Cost}: 0.1 us.
+      {b Order}: as {!on_cancel}; [f] is a part of the caller. *)
 
   val protect : (unit -> 'a) -> 'a
   (** [protect f] is [f ()], where no cancellation and no deadline from around the call arrives. The

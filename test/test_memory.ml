@@ -82,6 +82,28 @@ let waits _ _ =
       let nothing () = Bytes.empty in
       ignore (Chan.select [ Chan.recv_case c nothing; Chan.recv_case d Fun.id ]))
 
+let key = Task.local Bytes.empty
+
+(* The hook holds what is no result. *)
+let with_hook f =
+  let held = result () in
+  try Task.with_on_cancel (fun () -> ignore (Sys.opaque_identity held)) (fun () -> ignore (f held))
+  with Exit -> ()
+
+(* A task that waits for its [finish], whatever it is a part of. *)
+let waits_for start =
+  let p, resolver = Promise.create () in
+  let t = start (fun () -> Bytes.cat (Task.await p) (result ())) in
+  Task.yield ();
+  (t, resolver)
+
+let finish (t, resolver) =
+  Promise.resolve resolver Bytes.empty;
+  await t
+
+(* It goes on in an outer scope when its own has ended. *)
+let outlives () = Task.scope (fun _ -> waits_for Task.async)
+
 let cases =
   [
     Case ("async", fun _ _ -> kind (fun () -> Task.async result) await);
@@ -101,6 +123,24 @@ let cases =
       kind (fun () -> Task.with_deadline 100. (fun () -> Task.async result)) await);
     Case ("on_cancel", fun _ _ ->
       kind (fun () -> Task.async (fun () -> Task.on_cancel ignore; result ())) await);
+    Case ("with_on_cancel", fun _ _ ->
+      kind (fun () -> with_hook Fun.id; Task.async result) await);
+    Case ("with_on_cancel that fails", fun _ _ ->
+      kind (fun () -> with_hook (fun _ -> raise Exit)) ignore);
+    Case ("scope whose task goes on", fun _ _ -> kind outlives finish);
+    Case ("fork that waits", fun s _ -> kind (fun () -> waits_for (Task.fork s)) finish);
+    Case ("sleep, cancelled", fun _ _ ->
+      kind (fun () -> Task.async (fun () -> Task.sleep 1000.)) cancel);
+    Case ("with_deadline, cancelled", fun _ _ ->
+      let sleep () = Task.sleep 1000. in
+      kind (fun () -> Task.async (fun () -> Task.with_deadline 1000. sleep)) cancel);
+    Case ("with_local", fun _ _ ->
+      kind (fun () -> Task.with_local key (result ()) (fun () -> Task.async result)) await);
+    Case ("Promise.create", fun _ _ ->
+      kind Promise.create (fun (p, r) -> Promise.resolve r (result ()); await p));
+    Case ("await, cancelled", fun _ _ ->
+      let p, _ = Promise.create () in
+      kind (fun () -> Task.async (fun () -> ignore (Task.await p); result ())) cancel);
     Case ("recv, cancelled", never_sent);
     Case ("select", waits);
     Case ("blocking", fun _ _ -> kind ~times:2_000 (fun () -> Task.blocking result) ignore);

@@ -171,6 +171,59 @@ let hooks_of_the_quick () =
       check_int "hooks" rounds (Atomic.get called);
       check_int "twice" 0 (Atomic.get again))
 
+(* {2 Hooks that are taken back} *)
+
+let while_it_runs () =
+  let called = Atomic.make 0 and other = Atomic.make 0 in
+  let hook () = Atomic.incr called in
+  everywhere
+    (fun () ->
+      Atomic.set called 0;
+      Atomic.set other 0;
+      check_int "value" 7 (Task.with_on_cancel hook (fun () -> 7));
+      check_raises "exception" Exit (fun () -> Task.with_on_cancel hook (fun () -> raise Exit));
+      check_cancelled "in it" (fun () ->
+          Task.scope (fun s ->
+              Task.with_on_cancel hook (fun () ->
+                  Task.cancel_scope s;
+                  check_int "at once" 1 (Atomic.get called);
+                  Task.check ())));
+      check_cancelled "after it" (fun () ->
+          Task.scope (fun s ->
+              Task.on_cancel (fun () -> Atomic.incr other);
+              Task.with_on_cancel hook ignore;
+              (try Task.with_on_cancel hook (fun () -> raise Exit) with Exit -> ());
+              Task.cancel_scope s));
+      check_cancelled "before it" (fun () ->
+          Task.scope (fun s ->
+              Task.cancel_scope s;
+              Task.with_on_cancel hook Task.check));
+      check_int "in time" 2 (Atomic.get called);
+      check_int "the other, which stays" 1 (Atomic.get other))
+    ()
+
+(* From another thread, at any moment: the hook is not called once the call has returned. *)
+let races_its_removal () =
+  in_pool 2 (fun () ->
+      for round = 1 to 2_000 do
+        let began = Atomic.make false and over = Atomic.make false and called = Atomic.make false in
+        let hook () = Atomic.set called true in
+        let t =
+          Task.async (fun () ->
+              Task.with_on_cancel hook (fun () -> Atomic.set began true);
+              Atomic.set over true;
+              endless (Atomic.make false) Task.check ())
+        in
+        look_until began;
+        for _ = 1 to round mod 64 do
+          Domain.cpu_relax ()
+        done;
+        let seen = Atomic.get over in
+        Task.cancel t;
+        (try Task.await t with Task.Cancelled -> ());
+        check_bool "not called afterwards" false (seen && Atomic.get called)
+      done)
+
 let () =
   Alcotest.run "on_cancel"
     [
@@ -183,5 +236,7 @@ let () =
           case "a hook may wait for a lock" hook_waits_for_a_lock;
           case "Ctrl-C in a hook reaches the thread's code" hook_is_interrupted;
           case "a hook of a task that ends at once" hooks_of_the_quick;
+          case "a hook for the time that a function takes" while_it_runs;
+          case "a hook that is taken back as its task is cancelled" races_its_removal;
         ] );
     ]

@@ -172,7 +172,9 @@ let raising_handler_does_no_harm () =
 let reported_on_stderr () =
   let child = Child.run "child/child.exe" [ "lose-exception" ] in
   Child.check_success child;
-  check_int "times" 1 (count_substring child.errors ~sub:"nobody awaits me")
+  let is_told sub = check_int sub 1 (count_substring child.errors ~sub) in
+  is_told "a task that nobody awaits raised Failure(\"nobody awaits me\")";
+  is_told "a function given to Task.on_cancel raised Failure(\"of a hook\")"
 
 (* A worker has found the failure, and the program ends while the handler runs. *)
 let reported_at_the_end () =

@@ -98,10 +98,12 @@ let rec work hand =
     work hand)
   else if Sleeper.doze hand.sleeper patience_ms || not (leave hand) then work hand
 
+let tell_of exn = Uncaught.protect "a finaliser or a signal's handler" (fun () -> raise exn)
+
 let rec work_on hand =
   try work hand
   with exn ->
-    (try Uncaught.protect (fun () -> raise exn) with exn -> Worker.raise_anywhere exn);
+    (try tell_of exn with exn -> Worker.raise_anywhere exn);
     work_on hand
 
 (* {2 The foreman} *)

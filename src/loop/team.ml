@@ -73,7 +73,7 @@ let keep t ~worker lo hi =
 let is_over t =
   match Leftmost.get t.failures with
   | None -> false
-  | Some _ -> Muster_core.Cancellation.is_stopped t.me
+  | Some _ -> Muster_core.Promise.is_stopped t.me
 
 (* A slice may be long, and become needless, or be cancelled. A block grows until it lasts a chunk,
    and shrinks where it lasts longer. The region has looked just before the first. *)

@@ -52,9 +52,8 @@ let wait_for_any ts =
   Outcome.on_failure (fun () -> Waiter.wait any_event register) forgo
 
 let refuse_own ts =
-  let me = Fiber.get () in
-  let is_own t = me != Place.uncancelled && Cancellation.is_own_part (Promise.any t) me in
-  if List.exists is_own ts then
+  let me = Cancellation.task_of (Fiber.get ()) in
+  if me != Place.uncancelled && List.exists (fun t -> Promise.any t == me) ts then
     invalid_arg "Muster.Task.any: the task that awaits is an awaited one"
 
 (* All failures count as heard: those that were passed over, and the first, which is raised. *)

@@ -252,6 +252,8 @@ let tasks =
         fine "Task.check, outside a task" () Task.check;
         fine "Task.yield, outside a task" () Task.yield;
         fine "Task.on_cancel, outside a task" () (fun () -> Task.on_cancel ignore);
+        fine "Task.with_on_cancel, outside a task" 1 (fun () ->
+            Task.with_on_cancel ignore (fun () -> 1));
         fine "Task.blocking, outside a task" 1 (fun () -> Task.blocking (fun () -> 1));
         invalid "Task.any []" (fun () -> Task.any []) "Task.any: empty list";
         invalid "Task.any, of the task itself"

@@ -46,6 +46,11 @@ let fail_uncaught () =
 
 let lose_exception () =
   ignore (Task.async (fun () -> failwith "nobody awaits me"));
+  (try
+     Task.scope (fun s ->
+         Task.on_cancel (fun () -> failwith "of a hook");
+         Task.cancel_scope s)
+   with Task.Cancelled -> ());
   Unix.sleepf 0.3;
   Gc.full_major ()
 

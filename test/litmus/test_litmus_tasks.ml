@@ -85,13 +85,12 @@ let cancel_from_outside pool =
   race 300 ~before [ await; cancel ]
 
 (* The hook sees what was done before it was set up, and before the cancel. *)
-let hook =
+let hook until_it =
   let mine = ref 0 and seen = ref (-1, -1) in
   in_task 2 1_000 (fun round ->
       let body () =
         mine := round;
-        Task.on_cancel (fun () -> seen := (!mine, !given));
-        until_cancelled `Checks
+        until_it (fun () -> seen := (!mine, !given)) (fun () -> until_cancelled `Checks)
       in
       let task = Task.async body in
       loiter round;
@@ -363,7 +362,8 @@ let () =
       case "cancel: MP, a task that forks" (cancel `Forks);
       case "cancel: MP, from outside" (with_pool 2 cancel_from_outside);
       case "cancel: before it began" never_begun;
-      case "on_cancel: MP" hook;
+      case "on_cancel: MP" (hook (fun hook f -> Task.on_cancel hook; f ()));
+      case "with_on_cancel: MP" (hook Task.with_on_cancel);
       case "scope: MP" scope;
       case "scope: MP, raises" scope_raises;
       case "scope: MP, cancel_scope" cancel_scope;

@@ -9,6 +9,9 @@ let in_depth =
     "waiter that suspends, 0 grants, it is stopped and called up";
     "waiter that helps, 1 grants, a scope around it is stopped";
     "scope of 1 tasks beside one that steals, -1 fails";
+    "task in 1 scopes with 0 stale entries: hook, stop scope 0, hook";
+    "task in 2 linked scopes with 0 stale entries: hook, stop scope 0, end scope 1";
+    "task in 2 scopes with 0 stale entries: hook, stop scope 0, ";
     "region: a loop, whose shares fail from 0 on, beside one that loops";
     "region: a loop, interrupted, beside one that loops";
     "region: a loop, a resident goes away and comes back";

@@ -136,8 +136,7 @@ let perform { promise; called; runs; _ } waiter = function
     Cancellation.keep_no_longer (Promise.any promise);
     true
   | On_stop ->
-    let is_live () = true in
-    Cancellation.on_stop promise ~is_live (fun () -> called := waiter :: !called);
+    Cancellation.on_stop promise (Entries.entry (fun () -> called := waiter :: !called));
     true
   | On_done ->
     Promise.on_done promise (fun () -> called := waiter :: !called);
@@ -158,7 +157,7 @@ let check_result state promise =
   | Ready | Running -> check_invalid ~mentions:[ "not ended" ] "result" result
 
 let check_state (m : model) { promise; runs; unheard; called } =
-  check_bool "is_stopped" (is_stopped m) (Cancellation.is_stopped promise);
+  check_bool "is_stopped" (is_stopped m) (Promise.is_stopped promise);
   check_bool "is_ready" (m.state = Ready) (Promise.is_ready promise);
   check_bool "is_done" (m.state <> Ready && m.state <> Running) (Promise.is_done promise);
   check_int "runs" m.runs !runs;

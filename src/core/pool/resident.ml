@@ -80,7 +80,8 @@ let last_of w = List.assq_opt w (Atomic.get domains)
 let note w domain = P.change domains (fun all -> (w, domain) :: List.remove_assq w all)
 
 (* A function of the program's may raise at the domain's end ([Domain.at_exit]). *)
-let join_domain domain = Uncaught.protect (fun () -> Domain.join domain)
+let join_domain domain =
+  Uncaught.protect "a function given to Domain.at_exit" (fun () -> Domain.join domain)
 
 let join w =
   Option.iter join_domain (last_of w);

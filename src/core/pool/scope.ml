@@ -21,30 +21,19 @@ exception Deadline_exceeded
 
 (* {2 Its place among the others} *)
 
-(* A scope that has ended without having been stopped cannot be stopped any more. A task that
-   starts the next one in a scope of its own, and so on for ever, would have all scopes before it
-   around it. *)
-let rec without_ended : Promise.lineage -> Promise.lineage = function
-  | Alone -> Alone
-  | Within (p, outer) as all ->
-    let left = without_ended outer in
-    if Promise.(is_done p && not (is_marked (state p))) then left
-    else if left == outer then all
-    else Within (p, left)
-
 (* The scopes around the fiber, and its task, if that is not one of them. *)
 let lineage w : Promise.lineage =
-  match (Fiber.context w, without_ended (Fiber.home w).lineage) with
+  match (Fiber.context w, (Fiber.home w).lineage) with
   | context, around when context == P.uncancelled -> around
-  | context, (Within (innermost, _) as around) when innermost == context -> around
-  | context, around -> Within (context, around)
+  | context, (Within { part; _ } as around) when part == context -> around
+  | context, around -> Promise.within context around
 
 (* {2 Its life} *)
 
 (* A scope that ends while another around it is stopped counts as stopped, also later
    (Promise.is_marked), and though it may keep a value (Cancellation.keep). *)
 let settle promise () =
-  let stopped = Cancellation.is_stopped promise in
+  let stopped = Promise.is_stopped promise in
   if stopped then Promise.stop promise;
   if not (Promise.is_done promise) then
     ignore (Promise.resolve promise (if stopped then Promise.(raised cancelled) else Returned ()))
@@ -54,14 +43,16 @@ let end_one promise pending =
 
 let make (w : P.t) =
   let lineage = lineage w and { Promise.owner; unheard; _ } = w.pool.home in
-  let promise = Promise.started (Promise.home ~lineage ~of_scope:true ~unheard owner) in
+  let opened_by = Cancellation.task_of (Fiber.context w) in
+  let promise = Promise.started (Promise.home ~lineage ~opened_by ~unheard owner) in
+  let inner = Promise.(within (any promise) lineage) in
   let pending = Atomic.make 1 in
   {
     promise;
     pending;
     pool = w.pool;
     first = Atomic.make None;
-    home = Fiber.home_of w.pool (Within (Promise.any promise, lineage)) (Fiber.home w).locals;
+    home = Fiber.home_of w.pool inner (Fiber.home w).locals;
     leave = Promise.attached_to (fun () -> end_one promise pending);
   }
 
@@ -93,6 +84,7 @@ let inside s w f =
   let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all in
   let run () =
     try
+      Promise.link mine.of_;
       Fiber.become w mine;
       Ok (f s)
     with exn ->
@@ -167,7 +159,7 @@ let guarded s f =
       f ()
     with exn ->
       let failure = Outcome.caught exn in
-      if not (failure.exn == Promise.Cancelled && Cancellation.is_stopped !me) then
+      if not (failure.exn == Promise.Cancelled && Promise.is_stopped !me) then
         fail s failure;
       Outcome.raise failure
   in

@@ -18,10 +18,19 @@ let apart f =
   | None -> f ()
   | Some w ->
     let waited = ref false in
-    let later exn = if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain exn in
+    let later exn =
+      if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain_of_handler exn
+    in
     let run () = try f () with exn when !waited -> later exn in
     let in_fiber () = Compat.match_with run () (Run.noting waited) in
     Run.aside w ~records:(Machine.backtrace_status ()) (Fiber.plain w ~handled:true) in_fiber ()
+
+(* The hook is called once, and not after its removal. *)
+let hook_entry hook =
+  let over = Atomic.make false in
+  let call () = Uncaught.protect "a function given to Task.on_cancel" hook in
+  let fire () = if not (Atomic.exchange over true) then apart call in
+  (over, Entries.entry fire)
 
 let set_uncaught_handler f =
   Uncaught.set_handler (fun exn backtrace -> apart (fun () -> f exn backtrace))
@@ -68,7 +77,7 @@ let wait_or_stop t =
 let wait t =
   let me = Fiber.get () in
   if me == P.uncancelled then Caller.wait (Waiting.about event Waiting.task t) t
-  else if Cancellation.is_own_part (Promise.any t) me then
+  else if Cancellation.task_of me == Promise.any t then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
   else wait_or_stop t
 
@@ -140,7 +149,16 @@ let cancel t = Fiber.stop t
 (* Nothing is left of a hook whose task has ended. *)
 let on_cancel hook =
   let me = Fiber.get () in
-  let fired = Atomic.make false in
-  let fire () = if not (Atomic.exchange fired true) then apart (fun () -> Uncaught.protect hook) in
-  let is_live () = not (Promise.is_done me) in
-  if me != P.uncancelled then Cancellation.on_stop me ~is_live fire
+  if me != P.uncancelled then Cancellation.on_stop me (snd (hook_entry hook))
+
+let remove (over, entry) =
+  Atomic.set over true;
+  Entries.forget entry
+
+let with_on_cancel hook f =
+  let me = Fiber.get () and (_, entry) as it = hook_entry hook in
+  let run () =
+    if me != P.uncancelled then Cancellation.on_stop me entry;
+    f ()
+  in
+  Outcome.finally remove it run

@@ -10,6 +10,7 @@ val cancel : 'a t -> unit
 val check : unit -> unit
 val yield : unit -> unit
 val on_cancel : (unit -> unit) -> unit
+val with_on_cancel : (unit -> unit) -> (unit -> 'a) -> 'a
 val set_uncaught_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
 
 (** {2 For scopes, and for Domainslib's pools} *)

@@ -169,7 +169,7 @@ let rec run () =
     let before = pace () in
     watch_on [] ~before ~needed_at:before.at
   with exn ->
-    Uncaught.complain exn;
+    Uncaught.complain "a finaliser" exn;
     run ()
 
 (* No exception strikes between taking the flag and the start: nothing allocates. *)

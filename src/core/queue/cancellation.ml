@@ -1,63 +1,40 @@
-(* How a stop reaches the tasks of a scope, and their waits.
-
-   A task stops with the scopes around it. Its home has their promises in its [lineage], the inner
-   ones first; a scope's promise runs as long as the scope. [is_stopped] walks them.
-
-   A stop tells no task within the scope, but for those that wait. The first wait on a promise's
-   behalf links it: it registers the promise's own stop with each promise of its lineage. (Picos, by
-   Karvonen, attaches triggers to computations in this way.) So a stop reaches every wait within. A
-   task may see a scope's stop before that comes to it, and end: then it stops itself first
-   ([Promise.resolve]), so that its hooks are called all the same.
-
-   A stop and a wait do not miss each other. The wait adds its entry, then links. If a promise was
-   stopped before, it takes no entry, and the wait ends at once. Otherwise the stop finds the entry,
-   as both go through the promise's one atomic.
+(* How a task's own code meets a stop (Promise has how it gets there).
 
    Kept values. A wait may get its event, a message, say, and its task be stopped before it goes on
    with it. The message would be lost with the task's value: so that value is kept ([keep]), until
-   the fiber is told that it is cancelled ([keep_no_longer]). *)
+   the fiber is told that it is cancelled ([keep_no_longer]).
 
-let is_stopped p =
-  match Promise.state p with
-  | (Promise.Ready (_, home, _) | Running (home, _)) as state ->
-    Promise.is_marked state || Promise.is_orphan home.lineage
-  | (Returned _ | Raised _) as state -> Promise.is_marked state
+   A fiber keeps the values of the scopes that it has opened as well, from the innermost to the
+   outermost that is stopped. It is told before it opens another one. So where one does not keep its
+   value, those around it do not either. *)
+
+let is_stopped = Promise.is_stopped
 
 (* {2 The scopes that one fiber has opened} *)
 
-(* The part of the program that opened the scope, if [p] is an open scope's. *)
+(* The part of the program that opened the scope, if [p] is an open scope's. Another task is told,
+   and gets its events, by itself. *)
 let around_scope p =
   match Promise.state p with
-  | Promise.Running ({ of_scope = true; lineage = Within (around, _); _ }, _) -> Some around
+  | Promise.Running ({ opened_by = Some _; lineage = Within { part; _ }; _ }, _) -> Some part
   | Ready _ | Running _ | Returned _ | Raised _ -> None
 
-let rec is_own_part p me =
-  me == p || match around_scope me with Some around -> is_own_part p around | None -> false
+let task_of p =
+  match Promise.state p with
+  | Promise.Running ({ opened_by = Some task; _ }, _) -> task
+  | Ready _ | Running _ | Returned _ | Raised _ -> p
 
-(* Another task is told, and gets its events, by itself: hence no further. *)
-let rec each_around f p =
-  f p;
-  Option.iter (each_around f) (around_scope p)
+let rec keep p =
+  if Promise.is_stopped p then begin
+    ignore (Promise.set_kept true p);
+    Option.iter keep (around_scope p)
+  end
 
-let keep p = each_around (fun p -> if is_stopped p then Promise.set_kept true p) p
-let keep_no_longer p = each_around (Promise.set_kept false) p
+let rec keep_no_longer p =
+  if Promise.set_kept false p then Option.iter keep_no_longer (around_scope p)
 
 (* {2 Entries for the stop} *)
 
-(* May be done twice. *)
-let rec register p : Promise.lineage -> unit = function
-  | Alone -> ()
-  | Within (outer, lineage) ->
-    let is_live () = not (Promise.is_done p) in
-    let is_added = Promise.add_hook ~is_live outer (fun () -> Promise.stop p) in
-    if (not is_added) && Promise.is_marked (Promise.state outer) then Promise.stop p;
-    register p lineage
-
-let link p =
-  match Promise.state p with
-  | Promise.Running ({ lineage = Within _ as lineage; _ }, _) ->
-    if Promise.note_linked p then Outcome.firmly register p lineage
-  | Ready _ | Running _ | Returned _ | Raised _ -> ()
-
-let on_stop ~is_live p hook =
-  if Promise.add_hook ~is_live p hook then link p else if is_stopped p then hook ()
+let on_stop p entry =
+  if (not (Promise.on_stop p entry)) && Promise.is_stopped p then
+    Entries.fire (Entries.add entry Entries.none)

@@ -1,6 +1,5 @@
 type waker = unit -> unit
-type event = End | Stop
-type entry = { event : event; fire : waker; is_live : unit -> bool }
+type entry = { fire : waker Atomic.t; is_live : unit -> bool }
 
 (* Entries that have lost their purpose are swept out at the limit, when they might be more than
    half. *)
@@ -13,36 +12,46 @@ type t = {
 let shortest = 8
 let none = { list = []; length = 0; limit = shortest }
 let always () = true
-let is_for event entry = entry.event = event
+let forgotten () = ()
+let entry ?(is_live = always) fire = { fire = Atomic.make fire; is_live }
+let forget entry = if Atomic.get entry.fire != forgotten then Atomic.set entry.fire forgotten
+let is_live entry = Atomic.get entry.fire != forgotten && entry.is_live ()
 
-let of_list list =
+let swept t =
+  let list = List.filter is_live t.list in
   let length = List.length list in
   { list; length; limit = Int.max shortest (2 * length) }
 
-let only event t = of_list (List.filter (is_for event) t.list)
+let add entry t =
+  let t = if t.length < t.limit then t else swept t in
+  { t with list = entry :: t.list; length = t.length + 1 }
 
-let add event ~is_live fire t =
-  let t = if t.length < t.limit then t else of_list (List.filter (fun e -> e.is_live ()) t.list) in
-  { t with list = { event; fire; is_live } :: t.list; length = t.length + 1 }
+let union a b =
+  let shorter, longer = if a.length < b.length then (a, b) else (b, a) in
+  List.fold_right add shorter.list longer
 
-let are_waiting t = List.exists (fun entry -> is_for End entry && entry.is_live ()) t.list
+let live t = if t.length <= shortest then swept t else t
+let is_none t = t.list = []
+let are_waiting t = List.exists is_live t.list
 let are_expecting t = List.exists (fun entry -> entry.is_live == always) t.list
 
 (* May be called again, where an exception cuts it short: then it fires that entry again, and none
    before it. (A wake-up may come twice. [Scope.end_one] may not; but once it has counted, only the
    party that brought the count to 0 can still be cut short. Below 0 the count means nothing.) *)
-let rec fire_all event left =
+let rec fire_all left =
   match !left with
   | [] -> ()
   | entry :: later ->
-    if is_for event entry then entry.fire ();
+    (Atomic.get entry.fire) ();
     left := later;
-    fire_all event left
+    fire_all left
 
-let fire event t =
+let fire_list left () = fire_all left
+
+let fire t =
   match ref (List.rev t.list) with
-  | oldest_first -> Outcome.firmly fire_all event oldest_first
+  | oldest_first -> Outcome.firmly fire_list oldest_first ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    fire_all event (ref (List.rev t.list));
+    fire_all (ref (List.rev t.list));
     Outcome.raise failure

@@ -1,27 +1,40 @@
-(** The entries of a promise: the wakers to call at a task's end, or at its stop. Immutable: a
-    promise replaces them by its compare-and-sets. *)
+(** The entries of a promise: the wakers to call at a task's end, or at its stop. Immutable but for
+    {!forget}: a promise replaces them by its compare-and-sets. *)
 
 type waker = unit -> unit
 (** Runs on the thread that ends or stops the task: short, and it does not raise. *)
 
-type event = End | Stop
+type entry
 type t
 
-val none : t
-
-val add : event -> is_live:(unit -> bool) -> waker -> t -> t
-(** An entry that is not live any more may be left out. *)
-
-val only : event -> t -> t
 val always : unit -> bool
 
+val entry : ?is_live:(unit -> bool) -> waker -> entry
+(** One that is not live any more may be left out. By default it is {!always} live. *)
+
+val forgotten : waker
+val forget : entry -> unit
+(** It is live no more, wherever it stands, and keeps nothing in memory. A thread that has just
+    reached it may still call the waker. *)
+
+val none : t
+val add : entry -> t -> t
+
+val union : t -> t -> t
+(** Takes time in proportion to the shorter one. *)
+
+val live : t -> t
+(** Those that are live, if they are few: else it would cost more than to keep the others. *)
+
+val is_none : t -> bool
+
 val are_waiting : t -> bool
-(** Whether an entry for the end is live. *)
+(** Whether an entry is live. *)
 
 val are_expecting : t -> bool
 (** Whether an entry is [always] live. A scope's is: the scope raises the first failure of its
     tasks, and the others are not reported. *)
 
-val fire : event -> t -> unit
-(** Calls the wakers for that event, the oldest first. An asynchronous exception is raised
-    afterwards; a second one is let through. *)
+val fire : t -> unit
+(** Calls the wakers, the oldest first. An asynchronous exception is raised afterwards; a second one
+    is let through. *)

@@ -4,7 +4,7 @@
      Ready (f, a) --claim--> Running a --resolve--> Returned v | Raised failure
         |   ^   \              |   ^ |
         +---+    \             +---+ +--stop--> Running {a with stopped}
-                  +--stop--> Raised cancelled                on_done, add_hook: one more entry
+                  +--stop--> Raised cancelled                on_done, on_stop: one more entry
    v}
 
    Parties: any number of claimants (the worker that took the task from a deque, the callers that
@@ -17,8 +17,20 @@
    waiter's wake, and before any read that finds the result.
 
    Stop. A running task that is stopped goes on until its next checkpoint (Fiber). A wait on its
-   behalf registers an entry for the stop: [stop] takes those out and fires them, once. A value that
-   comes after the stop is dropped, unless it is [kept]. Cancellation has the scopes around a task.
+   behalf registers an entry for the stop: [stop] fires them, once. A value that comes after the
+   stop is dropped, unless it is [kept].
+
+   Around it. A task stops with the scopes around it: its [lineage], the inner ones first. A scope's
+   mark stops all within at once: a look ([is_orphan]) walks outwards. So that no walk is long, a
+   part is linked before anything is within it. Then it stands as an entry in the innermost part
+   around it that runs, and that one is linked too; so a stop marks one after the other. While no
+   stop is on its way ([unsettled]), a linked part without a mark is not stopped. A part hands those
+   within it to the next one around before it ends; so each stands somewhere at any time. (Picos,
+   by Karvonen, attaches triggers to computations in this way.)
+
+   A wait adds its entry, then links. Either it finds the mark, or the stop finds the entry, as both
+   go through the promise's one atomic. A task may see the stop before that comes to it, and end:
+   then it stops itself first ([resolve]), so that its hooks are called all the same.
 
    Failures. [unheard] is called where a failure finds no waiter, and where a waiter goes without it
    ([forgo]); [heard] tells whether it was called, and whether a waiter has come for it since.
@@ -33,10 +45,12 @@ type owner = ..
 type owner += Nobody
 
 type attached = {
-  entries : Entries.t;
+  ends : Entries.t;  (** for its end *)
+  hooks : Entries.t;  (** for its stop *)
+  inner : Entries.t;  (** the stops of the parts within it *)
   stopped : bool;
   kept : bool;  (** its value counts, stopped or not *)
-  linked : bool;  (** the stops of the scopes around it call its hooks (Cancellation) *)
+  link : Entries.entry;  (** its own stop, in a part around it; [unlinked]: not yet *)
 }
 
 type 'a t = 'a state Atomic.t
@@ -60,12 +74,12 @@ and home = {
   owner : owner;
   unheard : unheard;
   lineage : lineage;
-  of_scope : bool;
+  opened_by : any option;
   locals : local list;
   running : 'a. 'a state;
 }
 
-and lineage = Alone | Within of any * lineage
+and lineage = Alone | Within of { part : any; outer : lineage Atomic.t }
 and local = Local : 'a Type.Id.t * 'a -> local
 and unheard = any -> raised -> unit
 and any = opaque t
@@ -74,10 +88,16 @@ and opaque
 exception Cancelled
 exception Skipped
 
-let nothing = { entries = Entries.none; stopped = false; kept = false; linked = false }
+let unlinked = Entries.(entry forgotten)
 
-let home ?(lineage = Alone) ?(locals = []) ?(of_scope = false) ~unheard owner =
-  let rec home = { owner; unheard; lineage; of_scope; locals; running = Running (home, nothing) } in
+let nothing =
+  let none = Entries.none in
+  { ends = none; hooks = none; inner = none; stopped = false; kept = false; link = unlinked }
+
+let home ?(lineage = Alone) ?(locals = []) ?opened_by ~unheard owner =
+  let rec home =
+    { owner; unheard; lineage; opened_by; locals; running = Running (home, nothing) }
+  in
   home
 
 let nowhere = home ~unheard:(fun _ _ -> ()) Nobody
@@ -100,36 +120,30 @@ let result p = value (Atomic.get p)
 
 (* {2 Entries} *)
 
-(* Whether the event is still to come. A failed compare-and-set may only mean that one more entry
-   came: hence the loops here and below. *)
-let rec attach p event ~is_live fire =
-  let add a = { a with entries = Entries.add event ~is_live fire a.entries } in
-  let replace seen state = Atomic.compare_and_set p seen state || attach p event ~is_live fire in
+(* By a function that may be called again. Whether that changed something. A failed compare-and-set
+   may only mean that one more entry came: hence the loops here and below. *)
+let rec change p f =
+  let put seen attached next =
+    let changed = f attached in
+    changed != attached && (Atomic.compare_and_set p seen (next changed) || change p f)
+  in
   match Atomic.get p with
-  | Ready (f, home, attached) as seen -> replace seen (Ready (f, home, add attached))
-  | Running (_, { stopped = true; _ }) when event = Entries.Stop -> false
-  | Running (home, attached) as seen -> replace seen (Running (home, add attached))
+  | Ready (g, home, attached) as seen -> put seen attached (fun a -> Ready (g, home, a))
+  | Running (home, attached) as seen -> put seen attached (fun a -> Running (home, a))
   | Returned _ | Raised _ -> false
 
 let attached_to fire =
-  { nothing with entries = Entries.add End ~is_live:Entries.always fire Entries.none }
+  let entry = Entries.entry fire in
+  { nothing with ends = Entries.add entry Entries.none }
 
-let on_done ?(is_live = Entries.always) p wake =
-  if not (attach p End ~is_live wake) then wake ()
+let on_done ?is_live p wake =
+  let entry = Entries.entry ?is_live wake in
+  if not (change p (fun a -> { a with ends = Entries.add entry a.ends })) then wake ()
 
-let add_hook ~is_live p hook = attach p Stop ~is_live hook
+let add_entry p entry =
+  change p (fun a -> if a.stopped then a else { a with hooks = Entries.add entry a.hooks })
 
-(* Of a running task, by a function that may be called again. Whether that changed something. *)
-let rec change p f =
-  match Atomic.get p with
-  | Running (home, attached) as running ->
-    let changed = f attached in
-    changed != attached
-    && (Atomic.compare_and_set p running (Running (home, changed)) || change p f)
-  | Ready _ | Returned _ | Raised _ -> false
-
-let note_linked p = change p (fun a -> if a.linked then a else { a with linked = true })
-let set_kept kept p = ignore (change p (fun a -> if a.kept = kept then a else { a with kept }))
+let set_kept kept p = change p (fun a -> if a.kept = kept then a else { a with kept })
 
 (* {2 Stop} *)
 
@@ -140,14 +154,28 @@ let failed failure ~after_stop =
 
 let raised failure = Raised (failed failure ~after_stop:false)
 
+(* Stops that are on their way to the parts within. *)
+let unsettled = Compat.padded (Atomic.make 0)
+
 let rec stop p =
   match Atomic.get p with
-  | Ready (_, _, { entries; _ }) as ready ->
-    if Atomic.compare_and_set p ready (raised cancelled) then Entries.fire End entries else stop p
-  | Running (home, ({ stopped = false; entries; _ } as attached)) as running ->
-    let stopped = { attached with stopped = true; entries = Entries.only End entries } in
-    if Atomic.compare_and_set p running (Running (home, stopped)) then Entries.fire Stop entries
-    else stop p
+  | Ready (_, _, { ends; _ }) as ready ->
+    if Atomic.compare_and_set p ready (raised cancelled) then Entries.fire ends else stop p
+  | Running (home, ({ stopped = false; hooks; inner; _ } as a)) as running ->
+    let none = Entries.none in
+    let stopped = Running (home, { a with stopped = true; hooks = none; inner = none }) in
+    (* Between the mark and the first step of [fire] nothing allocates. *)
+    let fire_hooks () = Entries.fire hooks in
+    let mark () =
+      let is_mine = Atomic.compare_and_set p running stopped in
+      if is_mine then Outcome.finally Entries.fire inner fire_hooks;
+      is_mine
+    in
+    let while_on_its_way () =
+      Atomic.incr unsettled;
+      Outcome.finally Atomic.decr unsettled mark
+    in
+    if not (if Entries.is_none inner then mark () else while_on_its_way ()) then stop p
   | Running _ | Returned _ | Raised _ -> ()
 
 let is_marked = function
@@ -155,9 +183,76 @@ let is_marked = function
   | Raised { failure; after_stop; _ } -> after_stop || failure == cancelled
   | Ready _ | Returned _ -> false
 
-let rec is_orphan = function
+(* [settled] was read before. *)
+let rec is_within_stopped ~settled = function
   | Alone -> false
-  | Within (p, outer) -> is_marked (Atomic.get p) || is_orphan outer
+  | Within { part; outer } -> (
+    match Atomic.get part with
+    | Running (_, { stopped = false; link; _ }) when settled && link != unlinked -> false
+    | state -> is_marked state || is_within_stopped ~settled (Atomic.get outer))
+
+let is_orphan lineage = is_within_stopped ~settled:(Atomic.get unsettled = 0) lineage
+
+let is_stopped p =
+  let settled = Atomic.get unsettled = 0 in
+  match Atomic.get p with
+  | Running (_, { stopped = false; link; _ }) when settled && link != unlinked -> false
+  | (Ready (_, { lineage; _ }, _) | Running ({ lineage; _ }, _)) as state ->
+    is_marked state || is_within_stopped ~settled lineage
+  | (Returned _ | Raised _) as state -> is_marked state
+
+(* {2 The parts around} *)
+
+let has_passed = function
+  | Returned _ -> true
+  | Raised _ as state -> not (is_marked state)
+  | Ready _ | Running _ -> false
+
+(* Without those that have ended: they cannot be stopped any more. A task that starts the next one
+   in a scope of its own, and so on for ever, would have all before it around it. Others may set
+   [outer] too: whatever it is, it leads to the same parts that run. *)
+let rec innermost = function
+  | Within { part; outer } when has_passed (Atomic.get part) ->
+    let next = Atomic.get outer in
+    let found = innermost next in
+    if found != next then Atomic.set outer found;
+    found
+  | lineage -> lineage
+
+let within part lineage = Within { part; outer = Atomic.make lineage }
+
+(* The innermost part that runs has these within it, too. *)
+let rec adopt inner = function
+  | Alone -> ()
+  | Within { part; _ } as around ->
+    let take a = if a.stopped then a else { a with inner = Entries.union inner a.inner } in
+    if not (change part take) then
+      if is_marked (Atomic.get part) then Entries.fire inner else adopt inner (innermost around)
+
+let is_linked_by entry p =
+  match Atomic.get p with Running (_, { link; _ }) -> link == entry | _ -> false
+
+(* The outer ones first: a part counts as linked when a stop finds its way to it. *)
+let rec link p =
+  match Atomic.get p with
+  | Running ({ lineage = Within _ as lineage; _ }, { link; _ }) when link == unlinked ->
+    let entry = Entries.entry (fun () -> stop p) in
+    Outcome.firmly (link_by entry lineage) p ()
+  | Ready _ | Running _ | Returned _ | Raised _ -> ()
+
+and link_by entry lineage p () =
+  let around = innermost lineage in
+  let set a = if a.link == unlinked then { a with link = entry } else a in
+  (match around with Within { part; _ } -> link part | Alone -> ());
+  adopt (Entries.add entry Entries.none) around;
+  if not (change p set || is_linked_by entry p) then Entries.forget entry
+
+let on_stop p entry =
+  let is_added = add_entry p entry in
+  if is_added then link (any p);
+  is_added
+
+let add_hook ~is_live p hook = on_stop p (Entries.entry ~is_live hook)
 
 (* {2 Run} *)
 
@@ -182,15 +277,24 @@ let[@inline] outcome state result =
     result
   | _ -> result
 
+let hand_over = function
+  | Running ({ lineage = Within _ as lineage; _ }, { inner; link; _ }) when link != unlinked ->
+    let around = innermost lineage and inner = Entries.live inner in
+    if not (Entries.is_none inner) then adopt inner around
+  | _ -> ()
+
 (* The state before. *)
 let rec replace p result =
   let state = Atomic.get p in
+  hand_over state;
   if Atomic.compare_and_set p state (outcome state result) then state else replace p result
 
 (* A scope's stop that has yet to come to the task finds it ended, and calls its hooks no more. *)
 let stop_linked_orphan p =
   match Atomic.get p with
-  | Running ({ lineage; _ }, { linked = true; stopped = false; _ }) when is_orphan lineage -> stop p
+  | Running ({ lineage; _ }, { link; stopped = false; _ })
+    when link != unlinked && is_orphan lineage ->
+    stop p
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
 let is_failure { failure; _ } = failure.exn != Cancelled
@@ -198,16 +302,19 @@ let is_failure { failure; _ } = failure.exn != Cancelled
 (* [Cancelled] needs no report: the program wanted it. *)
 let announce p before result =
   match (before, result) with
-  | Running (home, { entries; _ }), Raised raised -> (
-    if Entries.are_expecting entries then Atomic.set raised.heard Heard;
-    match is_failure raised && not (Entries.are_waiting entries) with
+  | Running (home, { ends; link; _ }), Raised raised -> (
+    Entries.forget link;
+    if Entries.are_expecting ends then Atomic.set raised.heard Heard;
+    match is_failure raised && not (Entries.are_waiting ends) with
     | tell ->
-      Entries.fire End entries;
+      Entries.fire ends;
       if tell then home.unheard (any p) raised
     | exception exn ->
-      Entries.fire End entries;
+      Entries.fire ends;
       raise exn)
-  | Running (_, { entries; _ }), _ -> Entries.fire End entries
+  | Running (_, { ends; link; _ }), _ ->
+    Entries.forget link;
+    Entries.fire ends
   | (Ready _ | Returned _ | Raised _), _ -> assert false
 
 (* The waiter had an entry, so the party that ended [p] may have told nobody. *)
@@ -227,6 +334,7 @@ let[@inline never] resolve p result =
   | exception exn ->
     let before = Atomic.exchange p (outcome (Atomic.get p) result) in
     announce p before result;
+    hand_over before;
     raise exn);
   Atomic.get p
 

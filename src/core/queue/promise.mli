@@ -32,7 +32,7 @@ and home = private {
   owner : owner;
   unheard : unheard;
   lineage : lineage;
-  of_scope : bool;  (** that of a scope's promise, which the fiber runs that opened it *)
+  opened_by : any option;  (** of a scope's promise: the task whose own code opened the scope *)
   locals : local list;  (** the values that its tasks inherit, one for each key *)
   running : 'a. 'a state;
 }
@@ -40,7 +40,8 @@ and home = private {
 
 and lineage =
   | Alone
-  | Within of any * lineage  (** stopped when that promise is, or one of those around it *)
+  | Within of { part : any; outer : lineage Atomic.t }
+      (** stopped when that promise is, or one of those around it *)
 
 and local = Local : 'a Type.Id.t * 'a -> local  (** a key, and its value *)
 
@@ -59,7 +60,7 @@ exception Skipped
 (** Stands for code that was left out because of an exception left of it; nobody sees it. *)
 
 val home :
-  ?lineage:lineage -> ?locals:local list -> ?of_scope:bool -> unheard:unheard -> owner -> home
+  ?lineage:lineage -> ?locals:local list -> ?opened_by:any -> unheard:unheard -> owner -> home
 
 val nowhere : home
 (** For a task whose maker is sure to look at the result. *)
@@ -127,12 +128,20 @@ val is_marked : 'a state -> bool
 val is_orphan : lineage -> bool
 (** Whether one of these scopes was stopped. *)
 
+val is_stopped : 'a t -> bool
+(** Whether the task, or a scope around it, was stopped. Some loads, mostly. *)
+
+val within : any -> lineage -> lineage
+val link : any -> unit
+(** To be called before anything is within the part: from now on the stops of the scopes around it
+    mark it, too. *)
+
+val on_stop : 'a t -> Entries.entry -> bool
+(** The stop of the task, or of a scope around it, shall call the entry's waker. False if the task
+    itself was stopped or has ended. *)
+
 val add_hook : is_live:(unit -> bool) -> 'a t -> waker -> bool
-(** The stop of the task shall call the waker. False if it was stopped or has ended. *)
+(** {!on_stop} with a new entry. *)
 
-val note_linked : 'a t -> bool
-(** From now on the task's end looks whether it is an orphan. False if it did already, or does not
-    run. *)
-
-val set_kept : bool -> 'a t -> unit
-(** Whether the value of the running task counts though it was stopped. *)
+val set_kept : bool -> 'a t -> bool
+(** Whether the value of the running task counts though it was stopped. Tells whether it is new. *)

@@ -34,31 +34,33 @@ let is_over u = is_heard u && Atomic.get u.teller = 0
 
 (* {2 Reports} *)
 
-let print exn backtrace =
-  Printf.eprintf "Muster: a task that nobody awaits raised %s\n%s%!" (Printexc.to_string exn)
-    (Printexc.raw_backtrace_to_string backtrace)
+let say what exn backtrace =
+  Printf.eprintf "Muster: %s raised %s\n%s%!" what (Printexc.to_string exn) backtrace
 
+let print what exn backtrace = say what exn (Printexc.raw_backtrace_to_string backtrace)
 let handler = Atomic.make print
-let set_handler f = Atomic.set handler f
-
-let complain exn =
-  try
-    Printf.eprintf "Muster: the handler of uncaught exceptions raised %s\n%!"
-      (Printexc.to_string exn)
-  with Sys_error _ -> ()
+let set_handler f = Atomic.set handler (fun _ -> f)
+let complain what exn = try say what exn "" with Sys_error _ -> ()
+let complain_of_handler = complain "the handler of uncaught exceptions"
 
 (* A handler that raises must not take the pool down with it. But Ctrl-C is meant for the program:
    a thread that it interrupts here passes it on. *)
-let tell { Outcome.exn; backtrace } =
-  try (Atomic.get handler) exn backtrace with Sys.Break as exn -> raise exn | exn -> complain exn
+let tell what { Outcome.exn; backtrace } =
+  try (Atomic.get handler) what exn backtrace with
+  | Sys.Break as exn -> raise exn
+  | exn -> complain_of_handler exn
 
 (* For a function of the user's that runs on some worker's stack. *)
-let protect f = try f () with Sys.Break as exn -> raise exn | exn -> tell (Outcome.caught exn)
+let protect what f =
+  try f () with Sys.Break as exn -> raise exn | exn -> tell what (Outcome.caught exn)
 
 (* The thread is the teller before it marks the failure as heard: so a thread that ends the program
    either reports the failure itself, or finds the other one here. *)
 let report u =
-  let tell_once () = if Atomic.exchange u.heard Promise.Heard != Heard then tell u.failure in
+  let tell_once () =
+    if Atomic.exchange u.heard Promise.Heard != Heard then
+      tell "a task that nobody awaits" u.failure
+  in
   let no_longer () = Atomic.set u.teller 0 in
   if (not (is_heard u)) && Atomic.compare_and_set u.teller 0 (Machine.thread_id ()) then
     Outcome.finally no_longer () tell_once

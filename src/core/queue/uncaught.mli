@@ -14,9 +14,11 @@ val flush : ?owner:Promise.owner -> unit -> unit
 (** Reports all failures (of one pool), and waits a second at most for other threads that are
     reporting some. The program's end calls it, too. *)
 
-val protect : (unit -> unit) -> unit
-(** Calls the function; its exception goes to the handler. [Sys.Break] goes to the caller, here and
-    wherever a handler raises it. *)
+val protect : string -> (unit -> unit) -> unit
+(** [protect what f] is [f ()]; its exception goes to the handler. By default that prints that
+    [what] raised it. [Sys.Break] goes to the caller, here and wherever a handler raises it. *)
 
-val complain : exn -> unit
-(** Tells on [stderr] that the handler raised it. *)
+val complain : string -> exn -> unit
+(** [complain what exn] tells on [stderr] that [what] raised it. *)
+
+val complain_of_handler : exn -> unit

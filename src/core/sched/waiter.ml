@@ -14,21 +14,27 @@
    may take such a waiter for one that needs no waking: the stop has yet to come to it, or a grant.
    *)
 
-type state = Idle | Armed of (unit -> unit) | Granted | Dead
-type t = { state : state Atomic.t; context : Promise.any }
+(* With the context while it counts: a waiter that stays somewhere when its wait is over keeps no
+   task's result in memory. *)
+type state = Idle of Promise.any | Armed of Promise.any * (unit -> unit) | Granted | Dead
+type t = state Atomic.t
 
-let make context = { state = Atomic.make Idle; context }
-let is_pending w = match Atomic.get w.state with Idle | Armed _ -> true | Granted | Dead -> false
-let was_granted w = match Atomic.get w.state with Granted -> true | Idle | Armed _ | Dead -> false
-let is_dead w = Atomic.get w.state == Dead
-let is_stopped w = w.context != Place.uncancelled && Cancellation.is_stopped w.context
-let is_waiting w = is_pending w && not (is_stopped w)
+let make context = Atomic.make (Idle context)
+let is_pending w = match Atomic.get w with Idle _ | Armed _ -> true | Granted | Dead -> false
+let was_granted w = match Atomic.get w with Granted -> true | Idle _ | Armed _ | Dead -> false
+let is_dead w = Atomic.get w == Dead
+let is_cancelled context = context != Place.uncancelled && Promise.is_stopped context
+
+let is_waiting w =
+  match Atomic.get w with
+  | Idle context | Armed (context, _) -> not (is_cancelled context)
+  | Granted | Dead -> false
 
 let rec finish w verdict =
-  match Atomic.get w.state with
-  | Idle as seen -> Atomic.compare_and_set w.state seen verdict || finish w verdict
-  | Armed wake as seen ->
-    if Atomic.compare_and_set w.state seen verdict then (
+  match Atomic.get w with
+  | Idle _ as seen -> Atomic.compare_and_set w seen verdict || finish w verdict
+  | Armed (_, wake) as seen ->
+    if Atomic.compare_and_set w seen verdict then (
       wake ();
       true)
     else finish w verdict
@@ -37,11 +43,11 @@ let rec finish w verdict =
 let kill w = ignore (finish w Dead)
 
 let grant w =
-  if is_stopped w then begin
+  match Atomic.get w with
+  | (Idle context | Armed (context, _)) when is_cancelled context ->
     kill w;
     false
-  end
-  else finish w Granted
+  | _ -> finish w Granted
 
 let has_granted w = grant w || was_granted w
 
@@ -59,12 +65,17 @@ let until_over w go =
     else Worker.raise_later failure.exn
 
 let sleep event w =
-  let arm wake = if not (Atomic.compare_and_set w.state Idle (Armed wake)) then wake () in
+  let arm wake =
+    match Atomic.get w with
+    | Idle context as seen when Atomic.compare_and_set w seen (Armed (context, wake)) -> ()
+    | _ -> wake ()
+  in
   Worker.wait event ~ready:(fun () -> not (is_pending w)) ~register:arm
 
-let heed_stop w =
-  if w.context != Place.uncancelled then
-    Cancellation.on_stop w.context ~is_live:(fun () -> is_pending w) (fun () -> kill w)
+let heed_stop w context =
+  if context != Place.uncancelled then
+    let is_live () = is_pending w in
+    Cancellation.on_stop context (Entries.entry ~is_live (fun () -> kill w))
 
 let[@inline never] note_in_time () =
   Option.iter Fiber.note_checked (Fiber.here ())
@@ -77,9 +88,9 @@ let wait_as event context register =
   let w = make context in
   until_over w (fun () ->
       register w;
-      if is_pending w then heed_stop w;
+      if is_pending w then heed_stop w context;
       if is_pending w then sleep event w;
-      if is_stopped w && not (is_dead w) then Cancellation.keep context);
+      if is_cancelled context && not (is_dead w) then Cancellation.keep context);
   if is_dead w then Fiber.deliver_here ()
 
 let wait_firmly event register = wait_as event Place.uncancelled register

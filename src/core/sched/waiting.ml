@@ -43,10 +43,10 @@ let start_in (Promise.Local (id, v)) : Printexc.raw_backtrace option =
   match Type.Id.provably_equal id key with Some Equal -> Some v | None -> None
 
 let[@inline never] marked (home : Promise.home) =
-  let { Promise.owner; unheard; lineage; of_scope; locals; _ } = home in
+  let { Promise.owner; unheard; lineage; opened_by; locals; _ } = home in
   let others = List.filter (fun it -> start_in it = None) locals in
   let locals = Promise.Local (key, here ()) :: others in
-  Promise.home ~lineage ~locals ~of_scope ~unheard owner
+  Promise.home ~lineage ~locals ?opened_by ~unheard owner
 
 let[@inline] started home = if is_on then marked home else home
 
