@@ -166,7 +166,60 @@ let is_flat domains (Case (_, make)) order () =
     (fun () ->
       Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.scope measure))))
 
+(* {2 What a waiter leaves in the line of a channel that stays} *)
+
+let waiting f =
+  let begun = Latch.create 1 in
+  let task = Task.async (fun () -> Latch.count_down begun; f ()) in
+  Latch.await begun;
+  task
+
+let left =
+  [
+    ("a send, cancelled", fun () ->
+      let c = Chan.bounded 0 in
+      fun big -> cancel (waiting (fun () -> Chan.send c big)));
+    ("a send of a select, cancelled", fun () ->
+      let c = Chan.bounded 0 in
+      fun big -> cancel (waiting (fun () -> Chan.(select [ send_case c big ignore ]))));
+    ("a select that took another case", fun () ->
+      let c = Chan.bounded 0 and d = Chan.unbounded () in
+      fun big ->
+        let task =
+          waiting (fun () -> Chan.(select [ send_case c big ignore; recv_case d ignore ]))
+        in
+        Chan.send d ();
+        await task);
+    ("a select of a task with a result", fun () ->
+      let c = Chan.unbounded () and d = Chan.unbounded () in
+      fun big ->
+        let one_of_two () = Chan.(select [ recv_case c ignore; recv_case d ignore ]) in
+        let task = waiting (fun () -> one_of_two (); big) in
+        Chan.send d ();
+        await task);
+  ]
+
+(* On one worker: a finaliser runs in the domain that made the value. *)
+let keeps_nothing make () =
+  run_on 1 @@ fun () ->
+  let leave = make () and is_freed = Atomic.make false in
+  let[@inline never] go () =
+    let big = Bytes.create 8_000 in
+    Gc.finalise (fun _ -> Atomic.set is_freed true) big;
+    leave big
+  in
+  Task.await (Task.async go);
+  for _ = 1 to 100 do
+    await (Task.async result)
+  done;
+  for _ = 1 to 3 do
+    Gc.full_major ()
+  done;
+  check_bool "freed" true (Atomic.get is_freed);
+  ignore (Sys.opaque_identity (ref leave))
+
 let () =
+  let of_left (name, make) = case (name ^ ", leaves nothing") (keeps_nothing make) in
   let of_case (Case (name, _) as it) =
     List.concat_map
       (fun domains ->
@@ -176,4 +229,8 @@ let () =
           orders)
       [ 1; 2 ]
   in
-  Alcotest.run "memory" [ ("what has ended goes", List.concat_map of_case cases) ]
+  Alcotest.run "memory" 
+    [
+      ("what has ended goes", List.concat_map of_case cases);
+      ("what a waiter leaves", List.map of_left left);
+    ]

@@ -1,4 +1,5 @@
 module Event = Muster_core.Event
+module Outcome = Muster_core.Outcome
 module Task = Muster_core.Task
 module Waiter = Muster_core.Waiter
 
@@ -29,11 +30,14 @@ let try_recv c =
    now, so it did not get in line, and tries again. (It does not take the message here: a
    cancellation before the wait returns would lose it.) *)
 let wait event c make =
-  let lined_up = ref None in
-  Waiter.wait event (fun w ->
-      let entry, cell = make (Offer.of_race (Offer.race ()) 0 w) in
-      let in_line = Some cell in
-      if Port.line_up c [ entry ] then lined_up := in_line else ignore (Waiter.grant w));
+  let lined_up = ref None and drop = ref ignore in
+  let register w =
+    let entry, cell = make (Offer.of_race (Offer.race ()) 0 w) in
+    let in_line = Some cell in
+    drop := (fun () -> Port.drop entry);
+    if Port.line_up c [ entry ] then lined_up := in_line else ignore (Waiter.grant w)
+  in
+  Outcome.on_failure (fun () -> Waiter.wait event register) (fun _ -> !drop ());
   !lined_up
 
 let sending = Event.make "Chan.send"

@@ -6,7 +6,9 @@
    buffer     at most [capacity] messages, in the order of their sends. [Offered e] is the message
               of a sender that waited and was moved here: it counts if [e] is accepted, else it is
               void.
-   senders    in line, each with its message, the oldest first.
+   senders    in line, each with its message, the oldest first. One that was
+              not accepted drops its message from the entry that it leaves behind ([drop]).
+              Others read the message only after they have accepted.
    receivers  in line, each with a cell for a message.
    closed     for ever, and both lines empty.
 
@@ -59,7 +61,7 @@ and 'a state = {
 }
 
 and 'a item = Value of 'a | Offered of 'a sender
-and 'a sender = { offer : Offer.t; message : 'a; sent : sent ref }
+and 'a sender = { offer : Offer.t; mutable message : 'a received; sent : sent ref }
 and 'a receiver = { wish : Offer.t; received : 'a received ref }
 and sent = Sent | Refused | Full
 and 'a received = Message of 'a | Drained | Nothing
@@ -135,7 +137,7 @@ let forget c s line rest =
   if not (Fifo.is_empty line) then ignore (Atomic.compare_and_set c.state s rest)
 
 let accept offer () = ignore (Offer.accept offer)
-let message_of (Value message | Offered { message; _ }) = Message message
+let message_of = function Value message -> Message message | Offered _ -> Nothing
 
 (* A [Value] is returned at once, before anything is allocated: an asynchronous exception, which
    may be delivered at an allocation, would lose the message. *)
@@ -152,8 +154,8 @@ let rec receive_after c pauses =
   | Empty -> (
     match oldest sends s.senders with
     | Oldest (e, senders) ->
-      let state = { s with senders } and item = Offered e and taken = Message e.message in
-      if Atomic.compare_and_set c.state s state then take c item taken
+      let state = { s with senders } and item = Offered e in
+      if Atomic.compare_and_set c.state s state then take c item Nothing
       else receive_after c (stay_away pauses)
     | Empty ->
       forget c s s.senders { s with senders = Fifo.empty };
@@ -162,9 +164,9 @@ let rec receive_after c pauses =
 and take c item taken =
   match item with
   | Value _ -> taken
-  | Offered { offer; _ } ->
-    Outcome.firmly accept offer ();
-    if Offer.accept offer then taken else receive_after c shortest
+  | Offered e ->
+    Outcome.firmly accept e.offer ();
+    if Offer.accept e.offer then e.message else receive_after c shortest
 
 let receive c = receive_after c shortest
 
@@ -221,11 +223,15 @@ type 'a entry = To_send of 'a sender | To_receive of 'a receiver
 (* The cell says what an acceptance means if nobody writes another meaning before it. *)
 let to_send offer message =
   let sent = ref Sent in
-  (To_send { offer; message; sent }, sent)
+  (To_send { offer; message = Message message; sent }, sent)
 
 let to_receive wish =
   let received = ref Drained in
   (To_receive { wish; received }, received)
+
+let drop = function
+  | To_send e -> if not (Offer.accept e.offer) then e.message <- Nothing
+  | To_receive _ -> ()
 
 let has_to_wait c s = function
   | To_send _ -> is_full c s && not (Fifo.exists receives s.receivers)

@@ -31,6 +31,9 @@ type 'a entry
 val to_send : Offer.t -> 'a -> 'a entry * sent ref
 (** [Sent] or [Refused]. *)
 
+val drop : 'a entry -> unit
+(** For the party, after its wait: an entry that was not accepted keeps no message alive. *)
+
 val to_receive : Offer.t -> 'a entry * 'a received ref
 (** [Message] or [Drained]. *)
 

@@ -101,7 +101,7 @@ let line_up cases finishes race waiter group =
   | Case (port, _) ->
     let make i =
       let entry, finish = entry port (Offer.of_race race i waiter) cases.(i) in
-      finishes.(i) <- Some finish;
+      finishes.(i) <- Some (finish, fun () -> Port.drop entry);
       entry
     in
     Port.line_up port (List.map make group)
@@ -144,6 +144,8 @@ let wait cases groups finishes race = function
     let forget () = Option.iter Timer.remove !timer in
     Outcome.finally forget () (fun () -> Waiter.wait event register)
 
+let drop finishes = Array.iter (Option.iter (fun (_, drop) -> drop ())) finishes
+
 let rec first_of cases limit =
   Task.check ();
   match (try_all cases, limit) with
@@ -151,12 +153,12 @@ let rec first_of cases limit =
   | None, Some (at, finish) when at <= Machine.now () -> finish
   | None, _ -> (
     let race = Offer.race () and finishes = Array.map (fun _ -> None) cases in
-    wait cases (grouped cases) finishes race limit;
+    Outcome.finally drop finishes (fun () -> wait cases (grouped cases) finishes race limit);
     match (Offer.winner race, limit) with
     | Some i, Some (_, finish) when i = by_time -> finish
     | winner, _ -> (
       match Option.bind winner (Array.get finishes) with
-      | Some finish -> finish
+      | Some (finish, _) -> finish
       | None -> first_of cases limit))
 
 let rec earliest limit = function
