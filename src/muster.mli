@@ -544,7 +544,8 @@ module Task : sig
   val scope : (scope -> 'a) -> 'a
   (** [scope f] is [f s] for a new scope [s], and ends when all tasks of [s] have ended. The first
       exception, of [f] or of a task, cancels the scope. A task that {!cancel} has stopped is no
-      failure of its scope. The tasks begin in any order.
+      failure of its scope. On one worker, the tasks that have not begun when [f] ends begin in the
+      order of their forks.
 
       {[
         let () =

@@ -24,6 +24,49 @@ let ends_last () =
       check_int "ended" 40 (Atomic.get ended))
     ()
 
+(* As many as make the deque's ring grow, and then wide and narrow again. Tasks that wait, scopes
+   within, and tasks that tasks fork: those of the code keep their order. *)
+let begin_in_order () =
+  let orders body =
+    in_pool 1 (fun () ->
+        let begun = ref [] in
+        let fork s ?(f = ignore) i =
+          Task.fork s (fun () ->
+              begun := i :: !begun;
+              f ())
+        in
+        Task.scope (body fork);
+        List.rev !begun)
+  in
+  let check what n body = check_equal what (List.init n Fun.id) (List.filter (( <= ) 0) (orders body)) in
+  let each n f s = for i = 0 to n - 1 do f s i done in
+  check "empty" 1_000 (fun fork -> each 1_000 (fun s i -> ignore (fork s i)));
+  let waits i () = if i mod 3 = 0 then Task.sleep 0.001 else Task.yield () in
+  check "waiting" 50 (fun fork -> each 50 (fun s i -> ignore (fork s ~f:(waits i) i)));
+  let scopes fork () = Task.scope (each 300 (fun s _ -> ignore (fork s (-1)))) in
+  check "scopes" 20 (fun fork ->
+      each 20 (fun s i -> ignore (fork s ~f:(fun () -> scopes (fun s i -> fork s i) ()) i)));
+  check "forks of tasks" 200 (fun fork ->
+      each 200 (fun s i ->
+          ignore (fork s ~f:(fun () -> each 5 (fun s _ -> ignore (fork s (-1))) s) i)));
+  let within fork s =
+    Task.scope (each 5 (fun s i -> ignore (fork s i)));
+    each 5 (fun s i -> ignore (fork s (i + 5))) s
+  in
+  check "one after the other" 10 (fun fork -> within (fun s i -> fork s i));
+  let one_awaited = orders (fun fork s -> Task.await (List.nth (List.init 5 (fork s)) 2)) in
+  check_equal "one awaited" [ 2; 0; 1; 3; 4 ] one_awaited
+
+(* An awaiter beneath, whose own tasks lie deeper in the deque. *)
+let begin_no_others () =
+  in_pool 1 (fun () ->
+      let begun = ref [] in
+      let note i () = begun := i :: !begun in
+      let outer = List.init 3 (fun i -> Task.async (note i)) in
+      Task.scope (fun s -> List.iter (fun i -> ignore (Task.fork s (note i))) [ 3; 4; 5 ]);
+      check_equal "the scope's alone" [ 5; 4; 3 ] !begun;
+      List.iter Task.await outer)
+
 let results () =
   on_all
     (fun () ->
@@ -197,6 +240,8 @@ let () =
       ( "scope",
         [
           case "a scope ends after its tasks" ends_last;
+          case "its tasks begin in their order on one worker" begin_in_order;
+          case "no task from outside begins instead" begin_no_others;
           case "a scope returns its function's result" results;
           case "the first failure of a task cancels the other tasks" first_failure_cancels;
           case "the failure of a task cancels the scope's code" body_is_cancelled;

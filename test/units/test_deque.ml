@@ -97,6 +97,40 @@ let every_sequence_in_place ~capacity () =
 
 let always _ = true
 
+(* [n] odd ones above [below] even ones, the oldest first; [disturb] is done at each. *)
+let newest_in_order ~capacity disturb () =
+  let check below n =
+    let dead = Array.make 1_000 false in
+    let deque = Deque.create ~capacity ~is_live:(fun x -> not dead.(x)) nothing in
+    List.iter (fun i -> Deque.push deque (2 * i)) (List.init below Fun.id);
+    List.iter (fun i -> Deque.push deque ((2 * i) + 1)) (List.init n Fun.id);
+    let got = ref [] in
+    let visit x =
+      got := x :: !got;
+      dead.(x) <- true;
+      disturb deque x
+    in
+    let is_it x = x land 1 = 1 && x < 900 && not dead.(x) in
+    Deque.each_oldest_first is_it visit deque;
+    check_equal "in order" (List.init n (fun i -> (2 * i) + 1)) (List.rev !got)
+  in
+  List.iter (fun below -> List.iter (check below) (List.init 20 Fun.id)) [ 0; 1; 2; 9 ]
+
+let leave _ _ = ()
+
+(* Enough for other rings. *)
+let push_some deque x =
+  for i = 1 to 1 + (x * 7 mod 40) do
+    Deque.push deque (900 + i)
+  done
+
+let push_and_pop deque x =
+  push_some deque x;
+  while Deque.peek deque >= 900 do
+    ignore (Deque.pop deque)
+  done;
+  Deque.retire deque x
+
 let grows_far () =
   let deque = Deque.create ~capacity:1 ~is_live:always nothing in
   for i = 0 to 9_999 do
@@ -295,6 +329,11 @@ let () =
               every_sequence_with_moves ~capacity:n)
         @ per_capacity "every sequence with tasks run in place" (fun n ->
               every_sequence_in_place ~capacity:n) );
+      ( "the newest ones in their order",
+        per_capacity "up to 20 entries" (fun n -> newest_in_order ~capacity:n leave)
+        @ per_capacity "pushes in between" (fun n -> newest_in_order ~capacity:n push_some)
+        @ per_capacity "pushes and pops in between" (fun n ->
+              newest_in_order ~capacity:n push_and_pop) );
       ( "limits",
         [
           case "a deque grows to 10,000 entries" grows_far;

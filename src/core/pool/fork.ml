@@ -21,8 +21,11 @@ let event = Event.make "the end of a fork or a loop"
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
    run beside its own children: it is kept until they have ended, and [struck] may stop
    them. A second one ends the wait. *)
-let wait_done ?(event = event) ?(struck = Fiber.stop_branches) p =
-  match if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait event p with
+let wait_done ?(event = event) ?(struck = Fiber.stop_branches) ?(first = ignore) p =
+  match
+    first ();
+    if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait event p
+  with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in

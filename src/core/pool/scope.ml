@@ -72,6 +72,19 @@ let fail s failure =
 let outcome s result =
   match Atomic.get s.first with Some failure -> Error failure | None -> result
 
+let is_unbegun s p =
+  match Promise.state p with
+  | Ready (_, { lineage = Within (innermost, _); _ }, _) -> innermost == Promise.any s.promise
+  | Ready _ | Running _ | Returned _ | Raised _ -> false
+
+(* The tasks that its code leaves to be begun, in the order of their forks, as if it awaited each:
+   else the worker would take the newest first. They stay in the deque meanwhile, for thieves. *)
+let begin_tasks s () =
+  match Fiber.here () with
+  | Some w when not (Promise.is_done s.promise) ->
+    Deque.each_oldest_first (is_unbegun s) (fun p -> Task.begin_at p w) w.deque
+  | Some _ | None -> ()
+
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous
    exception leaves no fiber in a scope that has ended. *)
 let inside s w f =
@@ -79,7 +92,7 @@ let inside s w f =
   let mine = Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false } in
   let wait_for_all () =
     end_one s.promise s.pending;
-    Fork.wait_done ~event ~struck:(fun () -> stop s) s.promise
+    Fork.wait_done ~event ~struck:(fun () -> stop s) ~first:(begin_tasks s) s.promise
   in
   let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all in
   let run () =

@@ -86,13 +86,16 @@ let wait_if_needed t = if not (Promise.is_done t) then wait t
 (* A task that nobody has begun begins here, on a fiber of its own: its waiter would wait anyway.
    If the task waits in turn, its waiter waits beside it, and can be told of a cancellation
    meanwhile. *)
-let join_at t (w : P.t) =
-  Run.serve w;
+let begin_at t (w : P.t) =
   if Promise.is_ready t then begin
     Run.refuse_endless w;
     Run.execute w ~records:(Machine.backtrace_status ()) (Promise.any t);
     Deque.retire (Fiber.place_after w).deque (Promise.any t)
-  end;
+  end
+
+let join_at t (w : P.t) =
+  Run.serve w;
+  begin_at t w;
   wait_if_needed t
 
 (* A task that nobody has begun keeps a closing pool open. A thread that only waits stays out. *)

@@ -21,5 +21,8 @@ val send : Place.pool -> 'a t -> 'a t
 val offer : Place.t -> 'a t -> 'a t
 (** Puts a task into the worker's own deque. *)
 
+val begin_at : 'a t -> Place.t -> unit
+(** Runs the task on top of the worker's fiber, if nobody has begun it. *)
+
 val join : 'a t -> unit
 (** Returns when the task has ended; until it begins, as {!await} does. *)

@@ -234,6 +234,28 @@ let[@inline] drop d x =
   let e = Atomic.get d.ends in
   if size_of e > 0 && newest d e == x then without_newest d e
 
+(* From index [i] on, [left] of them. Entries stay in their slots while [f] runs, unless the ring is
+   another one. *)
+let rec from_oldest d is_it f ring i left =
+  let e = Atomic.get d.ends in
+  if d.own.ring != ring then from_oldest d is_it f d.own.ring (top e) left
+  else if left > 0 && i < bottom e then begin
+    let x = Atomic.get (slot ring i) in
+    let is_one = x != d.empty && is_it x in
+    if is_one then f x;
+    from_oldest d is_it f ring (i + 1) (left - Bool.to_int is_one)
+  end
+
+(* [n] of them are among the [k] newest entries. *)
+let rec down_to_oldest d is_it f e k n =
+  let x = if k = size_of e then d.empty else Atomic.get (own_slot d.own (bottom e - 1 - k)) in
+  let is_one = x != d.empty && is_it x in
+  if k = size_of e || (counts d x && not is_one) then
+    from_oldest d is_it f d.own.ring (bottom e - k) n
+  else down_to_oldest d is_it f e (k + 1) (n + Bool.to_int is_one)
+
+let each_oldest_first is_it f d = down_to_oldest d is_it f (Atomic.get d.ends) 0 0
+
 (* {2 The thieves' end} *)
 
 let rec steal d =

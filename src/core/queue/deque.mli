@@ -36,6 +36,10 @@ val retire : 'a t -> 'a -> unit
 (** {!trim}, where an entry may have become stale. If there is none at the ends, it may lie between
     live ones, from where it goes after some more of these calls, or pushes. *)
 
+val each_oldest_first : ('a -> bool) -> ('a -> unit) -> 'a t -> unit
+(** [each_oldest_first is_it f d] calls [f] with the newest live entries, back to the first of which
+    [is_it] is false, and with the oldest of these first. [f] may push, pop and retire. *)
+
 val size : 'a t -> int
 (** Counts stale entries, and for a moment some that thieves have taken. *)
 
