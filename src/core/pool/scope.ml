@@ -77,12 +77,18 @@ let is_unbegun s p =
   | Ready (_, { lineage = Within (innermost, _); _ }, _) -> innermost == Promise.any s.promise
   | Ready _ | Running _ | Returned _ | Raised _ -> false
 
+(* Between two tasks the worker does as in its loop. A dismissed one leaves the rest to others. *)
+let begin_one (w : P.t) p =
+  Run.serve w;
+  if Atomic.get w.look <> 0 then Run.look w;
+  if not (Load.is_over_budget w) then Task.begin_at p w
+
 (* The tasks that its code leaves to be begun, in the order of their forks, as if it awaited each:
    else the worker would take the newest first. They stay in the deque meanwhile, for thieves. *)
 let begin_tasks s () =
   match Fiber.here () with
   | Some w when not (Promise.is_done s.promise) ->
-    Deque.each_oldest_first (is_unbegun s) (fun p -> Task.begin_at p w) w.deque
+    Deque.each_oldest_first (is_unbegun s) (begin_one w) w.deque
   | Some _ | None -> ()
 
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous
