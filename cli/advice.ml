@@ -28,11 +28,16 @@ let reason (cpu : Cpu.report) =
   | Unset | Ignored _ -> Printf.sprintf "%s, %s" (by_affinity cpu) (by_quota cpu.quota)
 
 let plan (cpu : Cpu.report) =
-  let in_place =
-    if cpu.available > 1 then "" else " Everything runs in the caller, as in a sequential program."
+  let caller's_part =
+    match cpu.available with
+    | 1 -> " Everything runs in the caller, as in a sequential program."
+    | 2 ->
+      " The calling thread is one of them: when it blocks outside Muster, half of the pool stands \
+       (Task.blocking keeps it free)."
+    | _ -> ""
   in
   Printf.sprintf "The default pool will run %s: %s.%s" (plural cpu.available "worker") (reason cpu)
-    in_place
+    caller's_part
 
 (* {2 The policies} *)
 

@@ -2,6 +2,7 @@
    answer is wrong: [check.exe wrong] is that program. *)
 
 open Muster_examples
+open Running
 
 let small =
   [
@@ -48,28 +49,6 @@ let wrong () =
   in
   exit (Cmdliner.Cmd.eval' ~argv:[| "wrong" |] command)
 
-(* The exit code of a program and what it printed on both channels. *)
-let outcome program arguments =
-  let log = Filename.temp_file "muster_example" ".log" in
-  let command = Filename.quote_command program arguments ~stdout:log ~stderr:log in
-  let code = Sys.command command in
-  let printed = In_channel.with_open_bin log In_channel.input_all in
-  Sys.remove log;
-  (code, printed)
-
-let contains text part =
-  let n = String.length part in
-  let rec at i = i + n <= String.length text && (String.sub text i n = part || at (i + 1)) in
-  at 0
-
-let expect ~code ~saying program arguments =
-  let got, printed = outcome program arguments in
-  Alcotest.(check int) (program ^ " exits with\n" ^ printed) code got;
-  if not (contains printed saying) then
-    Alcotest.failf "%s does not say %S:\n%s" program saying printed
-
-let exe name = Filename.concat Filename.current_dir_name (name ^ ".exe")
-
 let runs pool_options (name, arguments) =
   let run () = expect ~code:0 ~saying:"speed-up" (exe name) (arguments @ pool_options) in
   Alcotest.test_case (String.concat " " (name :: arguments)) `Quick run
@@ -83,7 +62,7 @@ let refuses (name, _, _) =
     [ "--size=-1"; "--size=many"; "--domains=0"; "--domains=-3" ]
 
 let every_example_is_listed () =
-  let names = List.map (fun (name, _, _) -> name) Registry.all in
+  let names = List.map (fun (name, _, _) -> name) Registry.twins in
   Alcotest.(check (list string))
     "run small" (List.sort compare names)
     (List.sort_uniq compare (List.map fst small))
@@ -121,7 +100,10 @@ let tests =
     ("2 domains", List.map (runs [ "--domains=2" ]) small);
     ("1 domain", List.map (runs [ "--domains=1" ]) small);
     ("3 domains", List.map (runs [ "--domains=3"; "--oversubscribe" ]) small);
-    ("bad options", List.concat_map refuses Registry.all);
+    ("bad options", List.concat_map refuses Registry.twins);
+    ("a service", Check_programs.service);
+    ("a runner", Check_programs.runner);
+    ("an option -j", Check_programs.jobs);
     ( "programs",
       [
         Alcotest.test_case "every example is listed" `Quick every_example_is_listed;
@@ -131,4 +113,8 @@ let tests =
       ] );
   ]
 
-let () = match Sys.argv with [| _; "wrong" |] -> wrong () | _ -> Alcotest.run "examples" tests
+let () =
+  match Sys.argv with
+  | [| _; "wrong" |] -> wrong ()
+  | [| _; "workers"; option |] -> Check_programs.print_workers option
+  | _ -> Alcotest.run "examples" tests

@@ -1,4 +1,4 @@
-let all =
+let twins =
   [
     Fib.example;
     Fib_twice.example;
@@ -22,6 +22,9 @@ let all =
     Cram.example;
     Pricer.example;
   ]
+
+let programs = [ Service.example; Runner.example; Jobs.example ]
+let all = twins @ programs
 
 let find wanted =
   List.find_map (fun (name, _, command) -> if name = wanted then Some command else None) all

@@ -8,9 +8,13 @@ type outcome = Ended of int | Out_of_time
 
 (* Whatever ends the wait, the process ends too: its time is up, another one's runner has failed,
    or Ctrl-C was pressed. The wait that was given up may take the process's status first. *)
+let kills = Atomic.make 0
+let killed () = Atomic.get kills
+
 let kill pid =
   try
     Unix.kill pid Sys.sigkill;
+    Atomic.incr kills;
     ignore (Task.blocking (fun () -> Unix.waitpid [] pid))
   with Unix.Unix_error ((ECHILD | ESRCH), _, _) -> ()
 

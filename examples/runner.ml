@@ -1,0 +1,38 @@
+(* Runs shell commands, at most so many at a time, each with a limit of time. Ctrl-C kills those that
+   run, and says so. *)
+
+open Cmdliner
+module Task = Muster.Task
+
+(* What a command came to; the exit status counts those that failed. *)
+let said command outcome =
+  let is_fine, text =
+    match (outcome : Subprocesses.outcome) with
+    | Ended 0 -> (true, "ended")
+    | Ended status -> (false, Printf.sprintf "failed, %d" status)
+    | Out_of_time -> (false, "killed: its time is up")
+  in
+  Printf.printf "%s: %s\n%!" command text;
+  is_fine
+
+let run_one ~seconds command = said command (Subprocesses.run ~seconds command)
+
+(* Break is raised where the caller waits, in [map]: that cancels its other calls, and each kills
+   its process before it ends. *)
+let main limit seconds commands =
+  Sys.catch_break true;
+  match Task.map ~max:limit (run_one ~seconds) commands with
+  | results -> if List.for_all Fun.id results then Cmd.Exit.ok else Cmd.Exit.some_error
+  | exception Sys.Break ->
+    Printf.printf "interrupted: %d killed\n%!" (Subprocesses.killed ());
+    130
+
+let example =
+  let doc = "shell commands, several at a time, with a limit of time for each" in
+  let limit = Example.option ~default:4 "max" "Run at most $(docv) at a time." in
+  let seconds =
+    let doc = "Kill a command that runs longer than $(docv)." in
+    Arg.(value & opt float 60. & info [ "limit" ] ~docv:"SECONDS" ~doc)
+  in
+  let commands = Arg.(non_empty & pos_all string [] & info [] ~docv:"COMMAND") in
+  ("runner", doc, Cmd.v (Cmd.info "runner" ~doc) Term.(const main $ limit $ seconds $ commands))
