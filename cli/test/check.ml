@@ -132,13 +132,17 @@ let plan () =
     let text = "The default pool will run " ^ expected in
     Alcotest.(check string) expected text (Advice.plan report)
   in
-  check (report 2) "2 workers: 2 CPUs by affinity, no cgroup quota.";
+  let half =
+    " The calling thread is one of them: when it blocks outside Muster, half of the pool stands \
+     (Task.blocking keeps it free)."
+  in
+  check (report 2) ("2 workers: 2 CPUs by affinity, no cgroup quota." ^ half);
   check (report 1)
     "1 worker: 1 CPU by affinity, no cgroup quota. Everything runs in the caller, as in a \
      sequential program.";
   check
     (report 64 ~cpu_max:"150000 100000")
-    "2 workers: 64 CPUs by affinity, a cgroup quota of 1.5 CPUs (/cg/cpu.max).";
+    ("2 workers: 64 CPUs by affinity, a cgroup quota of 1.5 CPUs (/cg/cpu.max)." ^ half);
   check (report 2 ~setting:"3") "3 workers: MUSTER_DOMAINS asks for 3.";
   check (report 2 ~setting:"999")
     "128 workers: MUSTER_DOMAINS asks for 999, and OCaml can have 128 domains.";
