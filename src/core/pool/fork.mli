@@ -5,8 +5,9 @@ val both : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
 
 val wait_done :
   ?event:Event.t -> ?struck:(unit -> unit) -> ?first:(unit -> unit) -> 'a Promise.t -> unit
-(** Waits until the promise is resolved, after [first]. The first asynchronous exception is raised
-    afterwards; [struck] is called when it comes, and may stop the task. A second one ends the wait. *)
+(** Waits, after [first], until the promise is resolved. The first asynchronous exception is raised
+    afterwards; [struck] is called when it comes, and may stop the task. A second one ends the
+    wait. *)
 
 val result : 'a Promise.t -> 'a
 (** The value or the failure of a promise that is resolved. *)

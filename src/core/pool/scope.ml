@@ -74,7 +74,7 @@ let outcome s result =
 
 let is_unbegun s p =
   match Promise.state p with
-  | Ready (_, { lineage = Within (innermost, _); _ }, _) -> innermost == Promise.any s.promise
+  | Ready (_, { lineage = Within { part; _ }; _ }, _) -> part == Promise.any s.promise
   | Ready _ | Running _ | Returned _ | Raised _ -> false
 
 (* Between two tasks the worker does as in its loop. A dismissed one leaves the rest to others. *)
