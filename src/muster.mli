@@ -37,9 +37,12 @@
     result. Calls that only look, such as {!Pool.val-size} or {!Chan.length}, order nothing.
 
     {b Waiting.} A task that waits in this library is suspended, and its worker runs other tasks. A
-    thread outside all pools blocks. Other blocking calls (Stdlib's [Mutex] and [Condition], I/O,
+    thread outside all pools blocks. A fiber of another scheduler that provides
+    [domain-local-await], such as Eio's, is suspended. Its functions run in the pool, as tasks.
+    Other blocking calls (Stdlib's [Mutex] and [Condition], I/O,
     [Thread.delay]) hold the worker that makes them: wrap them in {!Task.blocking}. Libraries that
-    wait through [domain-local-await], such as Kcas, suspend the task.
+    wait through [domain-local-await], such as Kcas, suspend the task. See [doc/limits.md], "Fibers
+    of other schedulers".
 
     {b Fields.} Each value states what it {b Raises}, its {b Cost}, the {b Domains} that may call
     it, its {b Order} and where it {b Cancels}. A field is left out where these rules say it all.
@@ -337,9 +340,10 @@ module Task : sig
       [Thread.delay], a Stdlib [Mutex] or [Condition]. The task is suspended meanwhile, and its
       worker runs others.
 
-      [f] runs in a systhread, outside all pools. It sees neither the task's effect handlers nor its
+      [f] runs in a systhread. It sees neither the task's effect handlers nor its
       domain-local storage. Any number of calls may wait at once. Their threads share one domain, so
-      compute outside of [f]. Outside a task it is [f ()]. See [doc/limits.md], "Blocking calls".
+      compute outside of [f]. In a thread outside all pools it is [f ()]. See [doc/limits.md],
+      "Blocking calls".
 
       {b Raises} what [f] raises.
       {b Cost}: 6 us; 0.25 ms if the domain has to start.

@@ -105,18 +105,6 @@ let calls =
 
 let callers = [ ("main program", fun f -> f ()); ("thread", in_thread); ("domain", in_domain) ]
 
-(* [f] with a default pool of so many workers. *)
-let with_default workers f =
-  let open Muster_core.Pool in
-  let before = Atomic.get default_pool in
-  let pool = create ~domains:workers ~oversubscribe:true () in
-  let finally () =
-    Atomic.set default_pool before;
-    close pool
-  in
-  Atomic.set default_pool (Some pool);
-  Fun.protect f ~finally
-
 let beside_a_busy_process f =
   let null = Unix.openfile "/dev/null" [ Unix.O_RDWR ] 0 in
   let arguments = [| "sh"; "-c"; "while kill -0 $PPID; do :; done" |] in

@@ -1,6 +1,7 @@
 (* A call that blocks: the crew makes it, the task waits (Waiter) and its worker goes on. *)
 
 module Event = Muster_core.Event
+module Fiber = Muster_core.Fiber
 module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Place = Muster_core.Place
@@ -43,5 +44,5 @@ let by_crew f =
   | Ok v -> v
   | Error failure -> Outcome.raise failure
 
-(* A thread that has no worker's place blocks anyway. *)
-let call f = if Place.owned_place () <> None then by_crew f else f ()
+(* A thread that has no place, and runs no fibers, blocks anyway. *)
+let call f = if Place.owned_place () <> None || Fiber.is_elsewhere () then by_crew f else f ()

@@ -39,11 +39,12 @@ let is_saturated () =
 
 let huge = 1 lsl 30
 
+(* A fiber of another scheduler gives away what may be long: it would hold up its loop. *)
 let is_shared_at_once code ~n =
   n > huge
   ||
   let cost = Site.cost code in
-  (if cost = Site.unknown then n > 1 && n <= Tuning.few_unknown
+  (if cost = Site.unknown then (n > 1 && n <= Tuning.few_unknown) || Fiber.is_elsewhere ()
    else Site.estimate cost n >= Tuning.min_shared)
   && not (is_saturated ())
 

@@ -14,6 +14,11 @@ let check_call fn pool n =
     Fiber.check ()
   end
 
+(* A fiber of another scheduler leaves the region to the pool. *)
+let with_worker fn pool ~in_place f =
+  if Fiber.is_elsewhere () then Caller.with_worker fn pool ~in_place f
+  else Caller.with_worker_plainly fn pool ~in_place f
+
 (* Where all places of the pool are taken, the caller does every share itself. *)
 let shares fn pool ~size n share =
   let workers = Int.min n size in
@@ -23,13 +28,13 @@ let shares fn pool ~size n share =
       share worker
     done
   in
-  Caller.with_worker_plainly fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
+  with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
 (* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing
    of the pool's, and looks whether it is cancelled. *)
 let rec broadcast pool f =
   let is_done =
-    Caller.with_worker_plainly "Team.broadcast" pool
+    with_worker "Team.broadcast" pool
       ~in_place:(fun () -> false)
       (fun w ->
         Region.run w ~revoke:false ~workers:(Pool.size w.pool) f;
@@ -162,10 +167,11 @@ let run_shared (w : Muster_core.Place.t) (loop : loop) ~from cost =
       Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers
         (sweep_shared t loop.code ~from slices))
 
-(* [if_closed]: see Caller. *)
+(* [if_closed]: see Caller; of loops to the end alone. *)
 let run_dynamic ?if_closed pool loop =
   let in_place () = loop.chunk ~worker:0 0 (loop.n - 1) in
-  Caller.with_worker_plainly ?if_closed "Team.for_n_dynamic" pool ~in_place (fun w ->
+  let enter = if loop.to_the_end then Caller.with_worker_plainly ?if_closed else with_worker in
+  enter "Team.for_n_dynamic" pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= min_shared pool then run_shared w loop ~from:0 cost
       else

@@ -7,9 +7,9 @@
       let count () = Muster.Mutex.protect lock (fun () -> incr counter)
     ]}
 
-    The holder is a task, or a thread outside all pools. A branch of [both], or a chunk of a loop,
-    that another worker runs is a task of its own. It should unlock the locks that it takes. See
-    [doc/limits.md], "Who holds a lock".
+    The holder is a task, a fiber of another scheduler, or a thread outside all pools. A branch of
+    [both], or a chunk of a loop, that another worker runs is a task of its own. It should unlock
+    the locks that it takes. See [doc/limits.md], "Who holds a lock".
 
     {b Fairness}: waiters are woken in turn. A newcomer may take a free lock before a woken waiter.
     If that one finds it taken, it gets it at the next [unlock]. So it is passed over once at most.
@@ -53,4 +53,7 @@ val protect : t -> (unit -> 'a) -> 'a
 val is_mine : t -> bool
 
 val relock : t -> unit
-(** [lock], which cancellation does not end. *)
+(** [lock], which cancellation does not end, but that of another scheduler. *)
+
+val relock_or_excuse : t -> unit
+(** The same. Where that ends it, the caller's next {!unlock} does nothing. *)

@@ -135,13 +135,13 @@ let event = Event.make "Chan.select"
 let wait cases groups finishes race = function
   | None -> Waiter.wait event (line_up_all cases groups finishes race)
   | Some (at, _) ->
-    let timer = ref None in
+    let forget = ref ignore in
     let register waiter =
       let limit = Offer.of_race race by_time waiter in
-      timer := Some (Timer.add at (fun () -> ignore (Offer.accept limit)));
+      forget := Task.at at (fun () -> ignore (Offer.accept limit));
       line_up_all cases groups finishes race waiter
     in
-    let forget () = Option.iter Timer.remove !timer in
+    let forget () = !forget () in
     Outcome.finally forget () (fun () -> Waiter.wait event register)
 
 let drop finishes = Array.iter (Option.iter (fun (_, drop) -> drop ())) finishes

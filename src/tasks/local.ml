@@ -4,10 +4,9 @@
 
    A thread outside all pools comes into the current pool for [within]. Where there is no place for
    it, its code runs in place, and the values stand under the thread's number (Fiber.outside). So do
-   those of a call of [Task.blocking]. *)
+   those of a call of [Task.blocking], and of a fiber of another scheduler, by its number. *)
 
 module Fiber = Muster_core.Fiber
-module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Place = Muster_core.Place
 module Pool = Muster_core.Pool
@@ -29,7 +28,7 @@ let bind local v locals = Promise.Local (local.key, v) :: List.filter (is_other 
 (* {2 Threads without a place} *)
 
 let set_outside locals =
-  let me = Machine.thread_id () in
+  let me = Fiber.number () in
   Place.change Fiber.outside (fun all ->
       let others = List.remove_assoc me all in
       if locals == [] then others else (me, locals) :: others)
@@ -76,4 +75,5 @@ let within_here local v f (w : Place.t) =
 
 let within local v f =
   let in_place () = with_outside (bind local v (Fiber.locals ())) f in
-  Pool.with_current (within_here local v f) ~in_place
+  if Fiber.is_elsewhere () then in_place ()
+  else Pool.with_current (within_here local v f) ~in_place

@@ -79,11 +79,9 @@ let sleep seconds =
   if Float.is_nan seconds then invalid_arg "Muster.Task.sleep: seconds = nan is no time";
   if seconds <= 0. then Task.check ()
   else begin
-    let at = Timer.after seconds and timer = ref None in
-    let register waiter =
-      timer := Some (Timer.add at (fun () -> ignore (Waiter.grant waiter)))
-    in
-    let forget _ = Option.iter Timer.remove !timer in
+    let at = Timer.after seconds and forget = ref ignore in
+    let register waiter = forget := Task.at at (fun () -> ignore (Waiter.grant waiter)) in
+    let forget _ = !forget () in
     Outcome.on_failure (fun () -> Waiter.wait time register) forget
   end
 

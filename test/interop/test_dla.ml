@@ -193,20 +193,22 @@ let cancellation_ends_the_wait pool =
 
 (* {2 Others' schedulers} *)
 
-(* A scheduler that counts how often it is asked. *)
+(* A scheduler that notes by which thread it was asked last. It has nothing else to do: so a thread
+   that waits sleeps. *)
 let under_scheduler f =
-  let asked = Atomic.make 0 in
-  let ignored = Dla.{ release = ignore; await = ignore } in
+  let asked = Atomic.make (-1) in
   let prepare_for_await () =
-    Atomic.incr asked;
-    ignored
+    Atomic.set asked (Thread.id (Thread.self ()));
+    let released = Atomic.make false in
+    let await () = wait_until (fun () -> Atomic.get released) in
+    Dla.{ release = (fun () -> Atomic.set released true); await }
   in
   Dla.using ~prepare_for_await ~while_running:(fun () -> f asked)
 
 let asks asked =
-  let before = Atomic.get asked in
+  Atomic.set asked (-1);
   ignore (Dla.prepare_for_await ());
-  Atomic.get asked > before
+  Atomic.get asked = Thread.id (Thread.self ())
 
 let others_come_back pool =
   under_scheduler @@ fun asked ->

@@ -12,6 +12,18 @@ module Waiting = struct
   let holder _ = ""
 end
 
+module Dla = struct
+  let is_cancellation _ = false
+end
+
+module Place = struct
+  let change cell f = Atomic.set cell (f (Atomic.get cell))
+end
+
 module Task = struct
   let check = ignore
+
+  let at time f =
+    let timer = Clock.add time f in
+    fun () -> Clock.remove timer
 end

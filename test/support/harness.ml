@@ -18,6 +18,18 @@ let outside ?name ?domains ?oversubscribe f =
   Fun.protect ~finally:(fun () -> Pool.close pool) (fun () -> f pool)
 
 let with_domains domains f = outside ~domains ~oversubscribe:true f
+
+let with_default domains f =
+  let open Muster_core.Pool in
+  let before = Atomic.get default_pool in
+  let pool = create ~domains ~oversubscribe:true () in
+  let finally () =
+    Atomic.set default_pool before;
+    close pool
+  in
+  Atomic.set default_pool (Some pool);
+  Fun.protect f ~finally
+
 let run_on domains f = with_domains domains (fun pool -> Pool.run pool f)
 
 let weighted generators =

@@ -40,6 +40,9 @@ val with_domains : int -> (Muster.Pool.t -> 'a) -> 'a
 val run_on : int -> (unit -> 'a) -> 'a
 (** [run_on n f] runs [f] as a task of a fresh pool of [n] domains. *)
 
+val with_default : int -> (unit -> 'a) -> 'a
+(** [with_default n f] runs [f] with a default pool of [n] domains. *)
+
 val in_domain : (unit -> 'a) -> 'a
 val in_thread : (unit -> 'a) -> 'a
 

@@ -6,6 +6,7 @@
    is made with its first element, by all workers. *)
 
 module Compat = Muster_core.Compat
+module Fiber = Muster_core.Fiber
 module Place = Muster_core.Place
 module Pool = Muster_core.Pool
 module Region = Muster_core.Region
@@ -18,11 +19,13 @@ let[@inline] put a i v = Compat.set_fresh a i v
 
 (* The kernel hands out memory page by page, to the worker that touches it first, and clears each:
    for a million elements that takes 2 to 5 ms, as long as sixteen workers need for 40 ns of work on
-   each. So all workers touch it. A region's caller stays on its domain. *)
+   each. So all workers touch it. A region's caller stays on its domain. A fiber of another
+   scheduler touches it alone: cancelled, it would leave the memory to others. *)
 let touch n put =
-  Pool.with_current
-    ~in_place:(fun () -> put 0 n)
-    (fun w ->
+  let in_place () = put 0 n in
+  if Fiber.is_elsewhere () then in_place ()
+  else
+    Pool.with_current ~in_place (fun w ->
       let workers = Muster_core.Pool.size w.pool in
       Region.run w ~to_the_end:true ~revoke:true ~workers (fun worker ->
           let start, count = Slices.slice n workers worker in

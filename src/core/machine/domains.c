@@ -162,6 +162,16 @@ value muster_free_stacks(value keep) {
   return Val_unit;
 }
 
+/* A scheduler with effects gives each of its fibers a stack, all on top of the one on which it runs
+   itself. (A thread's own stack has no handler.) */
+value muster_stack_id(value unit) {
+  intnat id = 0;
+  struct stack_info *stack = Caml_state->current_stack;
+  for (; stack != NULL && Stack_handle_effect(stack) != Val_unit; stack = Stack_parent(stack))
+    id = stack->id + 1;
+  return Val_long(id);
+}
+
 /* The part of Gc.set that is the calling domain's own. Without this a pool would undo a program's
    setting: Gc.set reads and writes those of all domains too, such as the limit of stacks, and
    another domain may set them between the two. */

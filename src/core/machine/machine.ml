@@ -48,6 +48,7 @@ external called_up_at : unit -> int = "muster_called_up_at" [@@noalloc]
 external look_up_every : int -> int -> unit = "muster_look_up_every" [@@noalloc]
 external set_minor_heap : words:int -> unit = "muster_set_minor_heap"
 external free_stacks : keep:int -> unit = "muster_free_stacks" [@@noalloc]
+external stack_id : unit -> int = "muster_stack_id" [@@noalloc]
 external domain_must_stay : unit -> bool = "muster_domain_must_stay" [@@noalloc]
 
 let at_domain_end f =

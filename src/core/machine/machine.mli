@@ -83,6 +83,10 @@ val free_stacks : keep:int -> unit
 (** Frees the stacks that it keeps for fibers to come, but for [keep] of each size: OCaml before 5.5
     keeps any number, and loses them when the domain ends. *)
 
+val stack_id : unit -> int
+(** That of the outermost effect handler's stack below the calling code, above 0, which no other has
+    or had; 0 outside of all handlers. Where C has called back, it may be an inner one's. 3 ns. *)
+
 val at_domain_end : (unit -> unit) -> unit -> unit
 (** [at_domain_end f] has [f] called, once, when the domain that calls it ends, or calls [exit]. *)
 

@@ -52,7 +52,7 @@ let move_in (w : P.t) =
 
 let serve (w : P.t) =
   Run.wake_posters w.pool;
-  Dla.within (fun () -> serve_pool ~takes_signals:true w)
+  Trigger.within (fun () -> serve_pool ~takes_signals:true w)
 
 let note_leave (w : P.t) =
   let what = "a domain ended" in

@@ -101,7 +101,8 @@ let join_at t (w : P.t) =
 (* A task that nobody has begun keeps a closing pool open. A thread that only waits stays out. *)
 let join_in (pool : P.pool) t =
   let wait () = wait_if_needed t in
-  if Atomic.get pool.closing && not (Promise.is_ready t || Caller.has_place pool) then wait ()
+  let is_late () = Atomic.get pool.closing && not (Promise.is_ready t || Caller.has_place pool) in
+  if is_late () || Fiber.is_elsewhere () then wait ()
   else Caller.with_worker_to_the_end pool ~in_place:wait (join_at t)
 
 let join_from t (home : Promise.home) =
@@ -148,6 +149,23 @@ let yield () =
   match P.owned_place () with Some w -> Run.give_way w | None -> Machine.yield_domain ()
 
 let cancel t = Fiber.stop t
+
+(* {2 Time limits of waits}
+
+   Workers look at the clock, and threads that sleep outside. A fiber of another scheduler, whose
+   thread does neither, has a task that waits until then: so some worker stays to look (Resident).
+   *)
+
+let time = Event.make "the time limit of a wait outside"
+
+let keeper at =
+  let register waiter = ignore (Timer.add at (fun () -> ignore (Waiter.grant waiter))) in
+  async (fun () -> Waiter.wait time register)
+
+let at when_due what =
+  let timer = Timer.add when_due what in
+  let keeper = if Fiber.is_elsewhere () then Some (keeper when_due) else None in
+  fun () -> Timer.remove timer; Option.iter cancel keeper
 
 (* Nothing is left of a hook whose task has ended. *)
 let on_cancel hook =

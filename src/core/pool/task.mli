@@ -26,3 +26,6 @@ val begin_at : 'a t -> Place.t -> unit
 
 val join : 'a t -> unit
 (** Returns when the task has ended; until it begins, as {!await} does. *)
+
+val at : int -> (unit -> unit) -> unit -> unit
+(** [Timer.add], be it for a wait of another scheduler's fiber. The result forgets it. *)

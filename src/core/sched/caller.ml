@@ -117,7 +117,7 @@ let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set 
 (* A wait through domain-local-await (Dla) suspends its task. A thread that storage does not
    show as the worker blocks in such a wait, as it would without a pool. *)
 let as_host w f =
-  if P.current () == w || Dla.has_each_its_own () then Dla.within (fun () -> f w) else f w
+  if P.current () == w || Dla.has_each_its_own () then Trigger.within (fun () -> f w) else f w
 
 (* The tasks that are left are for residents; where there can be none, the caller does them. *)
 let rec finish_up (w : P.t) =
@@ -243,6 +243,30 @@ let place_in pool =
 
 let inside pool = place_in pool <> None
 
+(* {2 Fibers of other schedulers}
+
+   To work in a pool they would hold up their loop. So their function is a task, which counts as the
+   fiber, for which they wait. A fiber that is cancelled meanwhile cancels the task, and leaves at
+   once: it could not wait again. *)
+
+let event = Event.make "the end of a call in a pool"
+
+let run_for number f () =
+  let w = Fiber.place () in
+  w.own.fiber.number <- number;
+  f w
+
+let hand_over (pool : P.pool) ~if_closed f =
+  let home = Fiber.home_of pool Alone (Fiber.locals ()) in
+  let task = Promise.make home (run_for (Fiber.number ()) f) in
+  let send () =
+    let is_open = not (Atomic.get pool.closing) in
+    if is_open then Publish.send pool (Promise.any task);
+    is_open
+  and leave _ = Fiber.stop task; Promise.forgo task home in
+  if not (Publish.kept_open pool send) then if_closed ()
+  else (Outcome.on_failure (fun () -> wait event task) leave; Promise.result task)
+
 (* {2 Working in a pool} *)
 
 (* The handler of the place is below that of the pool in between. All changes on the way are put
@@ -287,9 +311,11 @@ let closed_or_refused if_closed fn pool = Option.value if_closed ~default:(refus
 
 let with_worker ?if_closed fn pool ~in_place f =
   let if_closed = closed_or_refused if_closed fn pool in
-  work_in pool ~even_closing:false ~if_closed ~in_place ~run:in_fiber f
+  if Fiber.is_elsewhere () then hand_over pool ~if_closed f
+  else work_in pool ~even_closing:false ~if_closed ~in_place ~run:in_fiber f
 
-(* For a region, whose caller never suspends. *)
+(* For a region, whose caller never suspends: nor does a fiber of another scheduler, as C code or
+   raw memory may be in flight. *)
 let with_worker_plainly ?if_closed fn pool ~in_place f =
   let if_closed = closed_or_refused if_closed fn pool in
   work_in pool ~even_closing:false ~if_closed ~in_place ~run:as_caller f

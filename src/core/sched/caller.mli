@@ -25,7 +25,8 @@ val with_worker :
   'a
 (** [with_worker fn pool ~in_place f] calls [f] with a place of the pool: the thread's own, or a
     new one, where it runs in a fiber of its own. Where all places are taken it is [in_place ()],
-    and where the pool is closed [if_closed ()]; without that, [Invalid_argument] names [fn]. *)
+    and where the pool is closed [if_closed ()]; without that, [Invalid_argument] names [fn]. For a
+    fiber of another scheduler [f] is a task, and may go on after the fiber was cancelled. *)
 
 val with_worker_plainly :
   ?if_closed:(unit -> 'a) ->

@@ -53,13 +53,26 @@ let home_of (pool : P.pool) lineage locals =
   if lineage == Promise.Alone && locals == [] then pool.home
   else Promise.home ~lineage ~locals ~unheard owner
 
-(* Those of threads without a place, by their numbers. A thread changes its own entry only. *)
+(* {2 Outside all pools}
+
+   A thread has its identity as its number. A fiber of another scheduler has one made of its
+   stack's: several of one thread are several callers. *)
+
+let is_elsewhere () = here () = None && Option.is_some (Dla.foreign ())
+let first_number_elsewhere = 1 lsl 60
+
+let number_outside () =
+  match Machine.stack_id () with
+  | 0 -> Machine.thread_id ()
+  | id -> if is_elsewhere () then first_number_elsewhere + id else Machine.thread_id ()
+
+(* Those of callers without a place, by their numbers. Each changes its own entry only. *)
 let outside : (int * Promise.local list) list Atomic.t = Atomic.make []
 
 let locals_outside () =
   match Atomic.get outside with
   | [] -> []
-  | all -> Option.value (List.assoc_opt (Machine.thread_id ()) all) ~default:[]
+  | all -> Option.value (List.assoc_opt (number_outside ()) all) ~default:[]
 
 let locals () = match here () with Some w -> (home w).locals | None -> locals_outside ()
 
@@ -255,7 +268,7 @@ let carry (w : P.t) f =
 (* {2 Numbers}
 
    A fiber's number is drawn when somebody first asks: few tasks lock. Those of fibers are below
-   0; that of a thread is above 0, also where it entered a pool. None is drawn twice. *)
+   0; that of a caller is above 0, also where it entered a pool. None is drawn twice. *)
 
 let drawn = Compat.padded (Atomic.make 0)
 
@@ -267,7 +280,7 @@ let[@inline never] draw (fiber : t) =
 let[@inline] number_of (fiber : t) = if fiber.number <> 0 then fiber.number else draw fiber
 
 let number_elsewhere () =
-  match here () with Some w -> number_of w.own.fiber | None -> Machine.thread_id ()
+  match here () with Some w -> number_of w.own.fiber | None -> number_outside ()
 
 (* Mostly a thread is where storage shows it, or nowhere. *)
 let number () =
@@ -277,7 +290,8 @@ let number () =
 (* A fiber that was told is a part of nothing afterwards, so its context is noted before. *)
 let watch () =
   let me = get () in
-  fun exn -> exn == Promise.Cancelled && Cancellation.is_stopped me
+  let is_mine exn = exn == Promise.Cancelled && Cancellation.is_stopped me in
+  fun exn -> is_mine exn || (Dla.is_cancellation exn && is_elsewhere ())
 
 let turns = 100
 let spins () = P.looks ~most:turns

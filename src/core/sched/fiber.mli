@@ -34,7 +34,10 @@ val locals : unit -> Promise.local list
 (** The values of the calling fiber, or of a thread outside. *)
 
 val outside : (int * Promise.local list) list Atomic.t
-(** Those of threads outside that have any, by {!Machine.thread_id}. *)
+(** Those of callers outside that have any, by {!number}. *)
+
+val is_elsewhere : unit -> bool
+(** Whether the caller is outside all pools, in a domain of another scheduler's. 10 ns. *)
 
 val carry : Place.t -> ('a -> 'b) -> 'a -> 'b
 (** The function, which in another fiber will be a part of the same. *)
@@ -133,7 +136,8 @@ val expect_deadline : unit -> unit
 (** {2 Locks} *)
 
 val number : unit -> int
-(** That of the calling fiber, or of a thread outside all pools: not 0, and no other's. 3 ns. *)
+(** That of the calling fiber, which may be another scheduler's, or of a thread outside all pools:
+    not 0, and no other's. 3 ns. *)
 
 val spins : unit -> int
 (** How many looks at another fiber's progress may pay before one suspends; 0 on one worker. *)

@@ -44,5 +44,5 @@ val announce_leave : Place.pool -> unit
 val count_suspended : Place.pool -> int -> unit
 (** So many more tasks wait for something; the pool does not close meanwhile. *)
 
-val kept_open : Place.pool -> (unit -> unit) -> unit
+val kept_open : Place.pool -> (unit -> 'a) -> 'a
 (** Calls the function, for a thread without a place there; the pool does not close meanwhile. *)

@@ -53,7 +53,7 @@ let has_granted w = grant w || was_granted w
 
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: the wait returns, and the exception is raised later (Worker.raise_later). [Cancelled] is
-   not: it was the fiber's own, which is told again. *)
+   not: it was the fiber's own, which is told again, as other schedulers tell theirs. *)
 let until_over w go =
   let tell_again = Fiber.to_tell_again () in
   match go () with
@@ -62,7 +62,7 @@ let until_over w go =
     let failure = Outcome.caught exn in
     if finish w Dead then Outcome.raise failure
     else if failure.exn == Promise.Cancelled then tell_again ()
-    else Worker.raise_later failure.exn
+    else if not (Dla.is_cancellation failure.exn) then Worker.raise_later failure.exn
 
 let sleep event w =
   let arm wake =
@@ -107,7 +107,7 @@ let wait_or_leave event register ~leave =
   try wait_as event context register
   with exn ->
     let failure = Outcome.caught exn in
-    if leave () && failure.exn == Promise.Cancelled then begin
+    if leave () && (failure.exn == Promise.Cancelled || Dla.is_cancellation failure.exn) then begin
       tell_again ();
       Cancellation.keep context
     end

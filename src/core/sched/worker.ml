@@ -143,16 +143,36 @@ let rec sleep_outside sleeper woken ~ms =
     sleep_outside sleeper woken ~ms:(look_ms ())
   end
 
-let block register =
-  let woken = Atomic.make false in
+let block woken rouse =
   let sleeper = Machine.Sleeper.create () in
-  register (fun () ->
-      Atomic.set woken true;
-      Machine.Sleeper.wake sleeper);
+  Atomic.set rouse (fun () -> Machine.Sleeper.wake sleeper);
   let sleep () = sleep_outside sleeper woken ~ms:1 in
   let no_longer () = ignore (Atomic.fetch_and_add outside (-1)) in
   ignore (Atomic.fetch_and_add outside 1);
   Outcome.finally no_longer () sleep
+
+(* A fiber of another scheduler is suspended by that, and its thread goes on. Else the thread
+   blocks. The waker writes [woken] and then reads [rouse]; the waiting party writes [rouse] and
+   then reads [woken]. So one sees both. A trigger may end a wait early: then there is another. *)
+let rec wait_elsewhere (trigger : Dla.trigger) woken rouse =
+  Atomic.set rouse trigger.release;
+  if not (Atomic.get woken) then
+    if not (Dla.await trigger) then block woken rouse
+    else if not (Atomic.get woken) then
+      match Dla.foreign () with
+      | Some trigger -> wait_elsewhere trigger woken rouse
+      | None -> block woken rouse
+
+let wait_outside register =
+  let woken = Atomic.make false and rouse = Atomic.make ignore in
+  register (fun () ->
+      Atomic.set woken true;
+      (Atomic.get rouse) ());
+  match Dla.foreign () with
+  | None -> block woken rouse
+  | Some trigger ->
+    List.iter Load.stand_in (Atomic.get P.open_pools);
+    wait_elsewhere trigger woken rouse
 
 (* Runs other tasks on top of the waiting stack. *)
 let help (w : P.t) ~ready ~register =
@@ -187,7 +207,7 @@ let wait_at place ~ready ~register =
   match place with
   | None ->
     take_stray_outside ();
-    block register
+    wait_outside register
   | Some w -> if not (try_suspend w register) then help w ~ready ~register
 
 (* Counted where the code goes on; a wait of a thread outside is nobody's. *)

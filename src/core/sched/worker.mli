@@ -17,7 +17,8 @@ val pause : Place.t -> found:(unit -> bool) -> unit
 
 val wait : Event.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
 (** Returns when [ready] holds, and looks after each call of the waker that it registers. A task is
-    suspended meanwhile; other code of a worker runs tasks; any other thread sleeps. *)
+    suspended meanwhile, also a fiber of another scheduler; other code of a worker runs tasks; any
+    other thread sleeps. *)
 
 val help : Place.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
 (** {!wait} of code that cannot be suspended: its worker runs tasks on top of it. *)

@@ -28,6 +28,7 @@ let block_signals = ignore
 let note_signals = ignore
 let usual_signals = ignore
 let domain_must_stay () = false
+let stack_id () = 0
 let look_up_every _ _ = ()
 
 (* {2 What happens to one who sleeps}

@@ -27,22 +27,9 @@ let await trigger =
   in
   if Atomic.get trigger != Released then Waiter.wait event register
 
-let prepare () =
+let prepare () : Dla.trigger =
   let trigger = Atomic.make Fresh in
-  Domain_local_await.{ release = (fun () -> release trigger); await = (fun () -> await trigger) }
+  { release = (fun () -> release trigger); await = (fun () -> await trigger) }
 
-let within f = Domain_local_await.using ~prepare_for_await:prepare ~while_running:f
+let within f = Dla.within prepare f
 
-(* Whether this domain's threads have ways of their own, as far as we made it so. *)
-let are_apart = Domain.DLS.new_key (fun () -> false)
-let has_each_its_own () = Domain.DLS.get are_apart
-
-let each_thread (type thread) ~self ~id =
-  let module Thread = struct
-    type t = thread
-
-    let self = self
-    let id = id
-  end in
-  Domain_local_await.per_thread (module Thread);
-  Domain.DLS.set are_apart true

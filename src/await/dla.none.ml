@@ -1,0 +1,8 @@
+type trigger = { release : unit -> unit; await : unit -> unit }
+
+let[@inline] within _ f = f ()
+let each_thread ~self:_ ~id:_ = ()
+let has_each_its_own () = false
+let foreign () = None
+let await _ = false
+let is_cancellation _ = false

@@ -1,3 +1,0 @@
-let[@inline] within f = f ()
-let each_thread ~self:_ ~id:_ = ()
-let has_each_its_own () = false

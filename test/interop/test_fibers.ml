@@ -1,0 +1,538 @@
+(* Waits of Muster's in fibers of Eio: each suspends its fiber, and the loop goes on; a cancelled fiber leaves its wait at
+   once and loses nothing. With default pools of 1, 2 and 3 workers. *)
+
+open Harness
+open Muster
+module Fiber = Eio.Fiber
+module Loc = Kcas.Loc
+module List = Stdlib.List
+
+let clock = ref None
+let pause seconds = Eio.Time.sleep (Option.get !clock) seconds
+
+let in_eio f () =
+  List.iter
+    (fun workers ->
+      with_default workers (fun () ->
+          Eio_posix.run (fun env ->
+              clock := Some (Eio.Stdenv.clock env);
+              f env)))
+    [ 1; 2; 3 ]
+
+let here f = in_eio (fun _ -> f ())
+
+(* {2 Each kind of wait, and what ends it} *)
+
+let latch () =
+  let latch = Latch.create 1 in
+  ((fun () -> Latch.await latch), fun () -> Latch.count_down latch)
+
+let through f () =
+  let wait, end_it = latch () in
+  ((fun () -> f wait), end_it)
+
+let message () =
+  let c = Chan.unbounded () in
+  ((fun () -> Chan.recv c), Chan.send c)
+
+let receiver () =
+  let c = Chan.bounded 0 in
+  ((fun () -> Chan.send c ()), fun () -> Chan.recv c)
+
+let choice () =
+  let c = Chan.unbounded () in
+  ((fun () -> Chan.(select [ recv_case c ignore; after 60. ignore ])), Chan.send c)
+
+let resolved () =
+  let promise, resolver = Promise.create () in
+  ((fun () -> Task.await promise), fun () -> Promise.resolve resolver ())
+
+let any_resolved () =
+  let promise, resolver = Promise.create () and never, _ = Promise.create () in
+  ((fun () -> Task.any [ never; promise ]), fun () -> Promise.resolve resolver ())
+
+let permit () =
+  let s = Semaphore.make 0 in
+  ((fun () -> Semaphore.with_permit s ignore), fun () -> Semaphore.release s)
+
+let lock () =
+  let m = Mutex.create () and are_over = Latch.create 1 and is_held = Latch.create 1 in
+  let hold () =
+    Mutex.protect m (fun () ->
+        Latch.count_down is_held;
+        Latch.await are_over)
+  in
+  ignore (Task.async hold);
+  Latch.await is_held;
+  ((fun () -> Mutex.protect m ignore), fun () -> Latch.count_down are_over)
+
+let reader () =
+  let l = Rwlock.create () in
+  Rwlock.lock_read l;
+  ((fun () -> Rwlock.protect_write l ignore), fun () -> Rwlock.unlock_read l)
+
+let meeting () =
+  let b = Barrier.create 2 in
+  ((fun () -> Barrier.await b), fun () -> Barrier.await b)
+
+let signal () =
+  let m = Mutex.create () and c = Condition.create () and is_set = ref false in
+  let wait () =
+    Mutex.protect m (fun () ->
+        while not !is_set do
+          Condition.wait c m
+        done)
+  and set () =
+    Mutex.protect m (fun () ->
+        is_set := true;
+        Condition.broadcast c)
+  in
+  (wait, set)
+
+let forced () =
+  let wait, end_it = latch () in
+  let l = Lazy.from_fun wait in
+  ((fun () -> Lazy.force l), end_it)
+
+let entry () =
+  let wait, end_it = latch () in
+  let t = Table.create () in
+  ((fun () -> Table.find_or_add t 1 (fun _ -> wait ())), end_it)
+
+let blocking () =
+  let flag = Atomic.make false in
+  ((fun () -> Task.blocking (fun () -> wait_until (fun () -> Atomic.get flag))), fun () -> Atomic.set flag true)
+
+let awaited wait = Task.await (Task.async wait)
+let in_pool wait = Pool.run (Pool.default ()) wait
+
+let in_loop wait = parallel_for ~start:1 ~finish:3 (fun i -> if i = 2 then wait ())
+
+let in_reduction wait =
+  parallel_reduce ~start:1 ~finish:3 ~combine:(fun () () -> ()) ~init:() (fun i -> if i = 2 then wait ())
+
+let in_team wait = Team.for_n (Pool.default ()) 2 (fun ~worker:_ i -> if i = 1 then wait ())
+
+let events =
+  [
+    ("a latch", latch);
+    ("a message", message);
+    ("a receiver", receiver);
+    ("a choice", choice);
+    ("a promise", resolved);
+    ("any promise", any_resolved);
+    ("a permit", permit);
+    ("a lock", lock);
+    ("a reader", reader);
+    ("a meeting", meeting);
+    ("a signal", signal);
+    ("a lazy value", forced);
+    ("an entry of a table", entry);
+    ("a call that blocks", blocking);
+    ("a task", through awaited);
+    ("the tasks of a scope", through (fun f -> Task.(scope (fun s -> ignore (fork s f)))));
+    ("all tasks", through (fun wait -> ignore (Task.all [ wait; ignore ])));
+    ("the first task", through (fun wait -> Task.first [ wait; wait ]));
+    ("bounded tasks", through (fun wait -> Task.iter ~max:2 (fun f -> f ()) [ ignore; wait; wait ]));
+    ("a deadline", through (fun wait -> Task.with_deadline 60. wait));
+    ("a branch", through (fun wait -> ignore (both ignore wait)));
+    ("a loop", through in_loop);
+    ("a reduction", through in_reduction);
+    ("a collection", through (fun wait -> Parallel.Array.iter (fun f -> f ()) [| ignore; wait |]));
+    ("a team", through in_team);
+    ("a pool", through in_pool);
+  ]
+
+(* {2 The loop goes on} *)
+
+let tick_ms = 20
+
+let tries = 5
+
+(* Runs [f] beside a fiber that ticks; at least 80 % of the ticks arrive. Beside other programs they
+   may not, at the first try. *)
+let rec beside_ticks ?(left = tries) name make =
+  let f = make () in
+  let ticks = ref 0 and is_over = ref false in
+  let began = Unix.gettimeofday () in
+  Fiber.both
+    (fun () ->
+      f ();
+      is_over := true)
+    (fun () ->
+      while not !is_over do
+        pause (float tick_ms /. 1000.);
+        incr ticks
+      done);
+  let ms = 1000. *. (Unix.gettimeofday () -. began) in
+  let due = int_of_float (ms /. float tick_ms) in
+  if 10 * !ticks < 8 * due then
+    if left > 1 then beside_ticks ~left:(left - 1) name make
+    else failf "%s: %d of %d ticks" name !ticks due
+
+let ended_by_the_loop () =
+  let one (name, event) =
+    let make () =
+      let wait, end_it = event () in
+      let later () =
+        pause 0.2;
+        end_it ()
+      in
+      fun () -> Fiber.both wait later
+    in
+    beside_ticks name make
+  in
+  List.iter one events
+
+let ended_by_a_task () =
+  let one (name, event) =
+    let make () =
+      let wait, end_it = event () in
+      let later () =
+        Task.sleep 0.2;
+        end_it ()
+      in
+      fun () ->
+        let task = Task.async later in
+        wait ();
+        Task.await task
+    in
+    beside_ticks name make
+  in
+  List.iter one events
+
+let sleeps () =
+  let after () = Chan.(select [ recv_case (unbounded ()) ignore; after 0.2 ignore ]) in
+  let deadline () =
+    check_raises "its end" Task.Deadline_exceeded (fun () ->
+        Task.with_deadline 0.2 (fst (latch ())))
+  in
+  beside_ticks "sleep" (fun () () -> Task.sleep 0.2);
+  beside_ticks "after" (fun () -> after);
+  beside_ticks "with_deadline" (fun () -> deadline)
+
+(* Where code runs that computes for long. *)
+let work_is_not_on_the_loop () =
+  let loop = Domain.self () in
+  let work () =
+    if Domain.self () = loop then failf "on the loop's domain";
+    burn 0.001
+  in
+  in_pool work;
+  ignore (both work work);
+  parallel_for ~start:1 ~finish:1 (fun _ -> work ());
+  parallel_for ~start:1 ~finish:100 (fun _ -> work ());
+  parallel_reduce ~start:1 ~finish:100 ~combine:(fun () () -> ()) ~init:() (fun _ -> work ());
+  ignore (Parallel.List.map work (List.init 10 ignore));
+  Parallel.Array.iter work (Array.make 10 ());
+  Task.scope (fun _ -> work ());
+  Task.await (Task.async work)
+
+(* {2 Cancellation} *)
+
+exception Stop
+
+(* Runs [wait] in a fiber of its own, that is cancelled when it waits. *)
+let cancelled wait =
+  let outcome = ref "did not end" and since = ref 0. in
+  (try
+     Eio.Switch.run (fun sw ->
+         Fiber.fork ~sw (fun () ->
+             match wait () with
+             | () -> outcome := "returned"
+             | exception Eio.Cancel.Cancelled _ ->
+               if Unix.gettimeofday () -. !since < 0.05 then outcome := "cancelled"
+               else outcome := "was late"
+             | exception exn -> outcome := Printexc.to_string exn);
+         pause 0.01;
+         since := Unix.gettimeofday ();
+         Eio.Switch.fail sw Stop)
+   with Stop -> ());
+  !outcome
+
+(* What the cancelled fiber waited for is another's. *)
+let leaves_at_once () =
+  let one (name, event) =
+    let wait, end_it = event () in
+    check_equal name "cancelled" (cancelled wait);
+    Fiber.both wait (fun () ->
+        pause 0.001;
+        end_it ())
+  in
+  List.iter one events
+
+(* Its tasks are cancelled with it. *)
+let tasks_are_cancelled () =
+  let one name call =
+    let told = Atomic.make false and wait, _ = latch () in
+    let body () =
+      try wait () with Task.Cancelled -> Atomic.set told true
+    in
+    check_equal name "cancelled" (cancelled (fun () -> call body));
+    Eio.Time.with_timeout_exn (Option.get !clock) 5. (fun () ->
+        while not (Atomic.get told) do
+          pause 0.001
+        done)
+  in
+  one "Pool.run" in_pool;
+  one "scope" (fun f -> Task.(scope (fun s -> ignore (fork s f))));
+  one "parallel_for" in_loop;
+  one "both" (fun f -> ignore (both ignore f))
+
+(* A cancellation and an event at the same time: the event goes to one of the two fibers that wait. *)
+let rounds = 300
+
+let no_message_is_lost () =
+  let c = Chan.unbounded () in
+  let received = ref [] in
+  for i = 1 to rounds do
+    let take () = received := Chan.recv c :: !received in
+    let sender = Task.async (fun () -> Chan.send c i) in
+    (try
+       Eio.Switch.run (fun sw ->
+           Fiber.fork ~sw take;
+           if i land 1 = 0 then Fiber.yield ();
+           if i land 3 = 3 then Task.await sender;
+           Eio.Switch.fail sw Stop)
+     with Stop -> ());
+    Task.await sender
+  done;
+  while List.length !received < rounds do
+    received := Chan.recv c :: !received
+  done;
+  check_equal "received" (List.init rounds succ) (List.sort compare !received)
+
+let no_permit_is_lost () =
+  let s = Semaphore.make 0 in
+  for i = 1 to rounds do
+    let giver = Task.async (fun () -> Semaphore.release s) in
+    let got = ref false in
+    (try
+       Eio.Switch.run (fun sw ->
+           Fiber.fork ~sw (fun () ->
+               Semaphore.acquire s;
+               got := true);
+           if i land 1 = 0 then Fiber.yield ();
+           if i land 3 = 3 then Task.await giver;
+           Eio.Switch.fail sw Stop)
+     with Stop -> ());
+    Task.await giver;
+    if not !got then Semaphore.acquire s
+  done;
+  check_int "permits" 0 (Semaphore.get_value s)
+
+let no_lock_is_lost () =
+  let m = Mutex.create () in
+  for i = 1 to rounds do
+    let holder = Task.async (fun () -> Mutex.protect m ignore) in
+    (try
+       Eio.Switch.run (fun sw ->
+           for _ = 1 to 3 do
+             Fiber.fork ~sw (fun () -> Mutex.protect m Fiber.yield)
+           done;
+           if i land 1 = 0 then Fiber.yield ();
+           Eio.Switch.fail sw Stop)
+     with Stop -> ());
+    Task.await holder;
+    check_bool "is free" true (Mutex.try_lock m);
+    Mutex.unlock m
+  done
+
+(* It cannot wait for the mutex that another fiber holds, and the loop must not. *)
+let cancelled_without_its_mutex () =
+  let m = Mutex.create () and c = Condition.create () in
+  let outcome = ref "" in
+  (try
+     Eio.Switch.run (fun sw ->
+         Fiber.fork ~sw (fun () ->
+             try Mutex.protect m (fun () -> Condition.wait c m)
+             with exn ->
+               outcome := (match exn with Eio.Cancel.Cancelled _ -> "cancelled" | _ -> Printexc.to_string exn));
+         Fiber.fork ~sw (fun () ->
+             Eio.Cancel.protect (fun () -> Mutex.protect m (fun () -> pause 0.02)));
+         pause 0.01;
+         Eio.Switch.fail sw Stop)
+   with Stop -> ());
+  check_equal "outcome" "cancelled" !outcome;
+  check_bool "is free" true (Mutex.try_lock m);
+  Mutex.unlock m;
+  check_invalid "twice" ~mentions:[ "not locked" ] (fun () -> Mutex.unlock m)
+
+(* The function of the cancelled fiber counts as not begun. *)
+let cancelled_computation () =
+  let wait, end_it = latch () in
+  let l = Lazy.from_fun (fun () -> wait (); 42) in
+  check_equal "outcome" "cancelled" (cancelled (fun () -> ignore (Lazy.force l)));
+  end_it ();
+  check_int "later" 42 (Lazy.force l)
+
+(* {2 Several callers} *)
+
+let channel_of_one_loop () =
+  let n = 2000 in
+  let over c =
+    let sum = ref 0 in
+    Fiber.both
+      (fun () ->
+        for _ = 1 to n do
+          sum := !sum + Chan.recv c
+        done)
+      (fun () ->
+        for i = 1 to n do
+          Chan.send c i
+        done);
+    check_int "sum" (n * (n + 1) / 2) !sum
+  in
+  List.iter over [ Chan.bounded 0; Chan.bounded 1; Chan.bounded 8; Chan.unbounded () ]
+
+let each_holds_its_lock () =
+  let m = Mutex.create () in
+  Mutex.protect m (fun () ->
+      check_invalid "again" ~mentions:[ "already locked" ] (fun () -> Mutex.lock m);
+      (* Its function in a pool counts as the fiber. *)
+      in_pool (fun () ->
+          check_invalid "again, in a pool" ~mentions:[ "already locked" ] (fun () -> Mutex.lock m));
+      (* [both] runs its second function in the calling fiber. *)
+      let other () =
+        check_bool "another" false (Mutex.try_lock m);
+        check_invalid "another's" ~mentions:[ "another" ] (fun () -> Mutex.unlock m)
+      in
+      Fiber.both other ignore);
+  let inside = ref 0 in
+  let enter () =
+    Mutex.protect m (fun () ->
+        incr inside;
+        check_int "inside" 1 !inside;
+        Fiber.yield ();
+        decr inside)
+  in
+  Fiber.all (List.init 20 (fun _ -> enter))
+
+let each_has_its_values () =
+  let name = Task.local "nobody" in
+  let one mine () =
+    Task.with_local name mine (fun () ->
+        Fiber.yield ();
+        check_equal "its own" mine (Task.get_local name);
+        check_equal "its task's" mine (Task.await (Task.async (fun () -> Task.get_local name)));
+        check_equal "in a pool" mine (in_pool (fun () -> Task.get_local name)))
+  in
+  Fiber.both (one "Ada") (one "Bob");
+  check_equal "outside" "nobody" (Task.get_local name)
+
+(* Two loops, each with fibers, and tasks: all on one channel, mutex and condition. *)
+let loops_and_tasks (env : Eio_posix.stdenv) =
+  let c = Chan.bounded 4 and m = Mutex.create () and changed = Condition.create () in
+  let per_party = 100 and taken = ref 0 and seen = counters 600 in
+  let produce party () =
+    for i = 0 to per_party - 1 do
+      Chan.send c ((party * per_party) + i)
+    done
+  and consume () =
+    for _ = 1 to per_party do
+      Atomic.incr seen.(Chan.recv c);
+      Mutex.protect m (fun () ->
+          incr taken;
+          Condition.broadcast changed)
+    done
+  and wait_for_all () =
+    Mutex.protect m (fun () ->
+        while !taken < 6 * per_party do
+          Condition.wait changed m
+        done)
+  in
+  let fibers first () =
+    Fiber.all [ produce first; consume; produce (first + 1); consume; wait_for_all; wait_for_all ]
+  in
+  let tasks = List.map Task.async [ produce 4; consume; produce 5; consume; wait_for_all ] in
+  let manager = Eio.Stdenv.domain_mgr env in
+  Fiber.both (fun () -> Eio.Domain_manager.run manager (fibers 0)) (fibers 2);
+  List.iter Task.await tasks;
+  each_once "message" seen
+
+let beside_kcas () =
+  let ball = Loc.make 0 and c = Chan.bounded 0 in
+  let wait_for wanted = Loc.get_as (fun x -> if x <> wanted then Kcas.Retry.later ()) ball in
+  let player mine theirs () =
+    for _ = 1 to 200 do
+      wait_for mine;
+      Loc.set ball theirs
+    done
+  in
+  let task = Task.async (player 1 2) in
+  Fiber.all
+    [
+      player 0 1;
+      player 2 0;
+      (fun () -> for _ = 1 to 200 do Chan.send c () done);
+      (fun () -> for _ = 1 to 200 do Chan.recv c done);
+      (fun () -> in_pool (fun () -> for _ = 1 to 100 do Task.yield () done));
+    ];
+  Task.await task
+
+(* Threads of the loop's domain, which Eio cannot suspend: they block, and the loop goes on. *)
+let threads_beside_the_loop () =
+  let make () =
+    let wait, end_it = latch () and c = Chan.unbounded () in
+    let in_a_thread () =
+      Eio_unix.run_in_systhread (fun () ->
+          wait ();
+          in_pool wait;
+          awaited wait;
+          Chan.send c ())
+    and end_later () =
+      awaited (fun () -> Unix.sleepf 0.2);
+      end_it ()
+    in
+    fun () -> Fiber.all [ in_a_thread; (fun () -> Chan.recv c); end_later ]
+  in
+  beside_ticks "thread" make
+
+(* {2 Answers} *)
+
+let exceptions_and_closed_pools () =
+  check_raises "Pool.run" Exit (fun () -> in_pool (fun () -> raise Exit));
+  check_raises "parallel_for" Exit (fun () -> parallel_for ~start:1 ~finish:1 (fun _ -> raise Exit));
+  check_raises "await" Not_found (fun () -> awaited (fun () -> raise Not_found));
+  let pool = Pool.create ~domains:1 () in
+  check_int "another pool" 42 (Pool.run pool (fun () -> 42));
+  Pool.close pool;
+  check_invalid "closed" ~mentions:[ "Pool.run"; "closed" ] (fun () -> Pool.run pool ignore)
+
+let below_c () =
+  let wait, end_it = latch () in
+  ignore (Task.async (fun () -> Task.sleep 0.01; end_it ()));
+  call_through_c wait
+
+let () =
+  Alcotest.run "fibers"
+    [
+      ( "the loop goes on",
+        [
+          case "beside a wait that another fiber ends" (here ended_by_the_loop);
+          case "beside a wait that a task ends" (here ended_by_a_task);
+          case "beside waits for a time" (here sleeps);
+          case "beside threads of its domain that wait" (here threads_beside_the_loop);
+          case "while calls compute, elsewhere" (here work_is_not_on_the_loop);
+        ] );
+      ( "cancellation",
+        [
+          case "a cancelled fiber leaves its wait at once" (here leaves_at_once);
+          case "its tasks are cancelled" (here tasks_are_cancelled);
+          case "no message is lost" (here no_message_is_lost);
+          case "no permit is lost" (here no_permit_is_lost);
+          case "no lock is lost" (here no_lock_is_lost);
+          case "a condition's mutex is not free" (here cancelled_without_its_mutex);
+          case "a computation that others need" (here cancelled_computation);
+        ] );
+      ( "callers",
+        [
+          case "a channel between fibers of one loop" (here channel_of_one_loop);
+          case "a fiber holds its lock" (here each_holds_its_lock);
+          case "a fiber has its values" (here each_has_its_values);
+          case "fibers of two loops, and tasks" (in_eio loops_and_tasks);
+          case "beside Kcas" (here beside_kcas);
+          case "exceptions, and a closed pool" (here exceptions_and_closed_pools);
+          case "a wait below a C callback blocks the thread" (here below_c);
+        ] );
+    ]
