@@ -305,7 +305,8 @@ let failing_calls =
     ("the right of both", fun fail -> ignore (both ignore fail));
     ("a loop", fun fail -> parallel_for ~start:1 ~finish:4 (fun i -> if i = 1 then fail ()));
     ( "a collection",
-      fun fail -> ignore (Array.map (fun first -> if first then fail ()) [| true; false |]) );
+      fun fail ->
+        ignore (Parallel.Array.map (fun first -> if first then fail ()) [| true; false |]) );
     ("a scope", fun fail -> Task.scope (fun _ -> fail ()));
     ("a task of a scope", fun fail -> Task.scope (fun s -> ignore (Task.fork s fail)));
     ("with_deadline", fun fail -> Task.with_deadline 60. fail);

@@ -173,7 +173,7 @@ let become_long =
   in
   let cases iterations =
     let case name loop = case_of name ~iterations loop in
-    Muster.
+    Muster.Parallel.
       [
         case "Array.iter" (fun f n -> Array.iter f (a n));
         case "Array.map" (fun f n -> ignore (Array.map (same f) (a n)));
