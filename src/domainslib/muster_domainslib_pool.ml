@@ -89,8 +89,9 @@ let teardown t =
 
 (* {2 Run} *)
 
+(* In a fiber of Eio, code of a [run] may do what that library offers: so it was with Domainslib. *)
 let enter t f =
-  Caller.with_worker ~if_closed:refuse "Task.run" t.pool ~in_place:f (fun _ -> f ())
+  Caller.with_worker_here ~if_closed:refuse "Task.run" t.pool ~in_place:f (fun _ -> f ())
 
 let close_if_last t () =
   if Atomic.get t.last_closes && Atomic.get t.runs = 0 && not (Atomic.get t.torn_down) then

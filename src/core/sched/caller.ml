@@ -309,10 +309,13 @@ let work_in ~even_closing ~if_closed ~in_place ~run (pool : P.pool) f =
 
 let closed_or_refused if_closed fn pool = Option.value if_closed ~default:(refuse fn pool)
 
-let with_worker ?if_closed fn pool ~in_place f =
+let with_worker_here ?if_closed fn pool ~in_place f =
   let if_closed = closed_or_refused if_closed fn pool in
-  if Fiber.is_elsewhere () then hand_over pool ~if_closed f
-  else work_in pool ~even_closing:false ~if_closed ~in_place ~run:in_fiber f
+  work_in pool ~even_closing:false ~if_closed ~in_place ~run:in_fiber f
+
+let with_worker ?if_closed fn pool ~in_place f =
+  if Fiber.is_elsewhere () then hand_over pool ~if_closed:(closed_or_refused if_closed fn pool) f
+  else with_worker_here ?if_closed fn pool ~in_place f
 
 (* For a region, whose caller never suspends: nor does a fiber of another scheduler, as C code or
    raw memory may be in flight. *)

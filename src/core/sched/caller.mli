@@ -28,6 +28,15 @@ val with_worker :
     and where the pool is closed [if_closed ()]; without that, [Invalid_argument] names [fn]. For a
     fiber of another scheduler [f] is a task, and may go on after the fiber was cancelled. *)
 
+val with_worker_here :
+  ?if_closed:(unit -> 'a) ->
+  string ->
+  Place.pool ->
+  in_place:(unit -> 'a) ->
+  (Place.t -> 'a) ->
+  'a
+(** The same, but [f] is never a task: the code of a fiber may use its own scheduler. *)
+
 val with_worker_plainly :
   ?if_closed:(unit -> 'a) ->
   string ->
