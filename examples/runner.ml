@@ -17,13 +17,16 @@ let said command outcome =
 
 let run_one ~seconds command = said command (Subprocesses.run ~seconds command)
 
-(* Break is raised where the caller waits, in [map]: that cancels its other calls, and each kills
-   its process before it ends. *)
+(* Ctrl-C cancels the scope: each call kills its process before it ends. [Sys.catch_break] would not
+   do: its exception may strike between the start of a process and the note of its number. *)
 let main limit seconds commands =
-  Sys.catch_break true;
-  match Task.map ~max:limit (run_one ~seconds) commands with
+  let run scope =
+    Sys.set_signal Sys.sigint (Signal_handle (fun _ -> Task.cancel_scope scope));
+    Task.map ~max:limit (run_one ~seconds) commands
+  in
+  match Task.scope run with
   | results -> if List.for_all Fun.id results then Cmd.Exit.ok else Cmd.Exit.some_error
-  | exception Sys.Break ->
+  | exception Task.Cancelled ->
     Printf.printf "interrupted: %d killed\n%!" (Subprocesses.killed ());
     130
 
