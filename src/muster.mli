@@ -118,7 +118,7 @@ val parallel_for_init :
     at most as many as workers, and one more for each call that waits or has raised.
 
     {b Raises} as {!parallel_for}; also the exception of [init].
-    {b Cost}: as {!parallel_for}, and about 30 ns for each chunk.
+    {b Cost}: as {!parallel_for}, and a state to take and give back for each chunk.
     {b Order}: as {!parallel_for}; [init], and a call, before the next call with that state. *)
 
 val parallel_for_range :
@@ -478,7 +478,6 @@ module Task : sig
       ]}
 
       {b Raises} what [f] raises.
-      {b Cost}: 0.1 us.
       {b Order}: as {!on_cancel}; [f] is a part of the caller. *)
 
   val protect : (unit -> 'a) -> 'a

@@ -1,5 +1,7 @@
 (** The stdlib's [Bigarray], with an {!Array1} and an {!Array2} that run in parallel where it
-    pays. *)
+    pays.
+
+    @canonical Muster.Parallel.Bigarray *)
 
 include module type of struct
   include Stdlib.Bigarray

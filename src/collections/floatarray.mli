@@ -1,5 +1,7 @@
 (** The stdlib's [Float.Array], run in parallel where it pays: {!Array} for unboxed floats. The
-    rules of {!Array.shared} and the descriptions of {!Array}'s functions hold here too. *)
+    rules of {!Array.shared} and the descriptions of {!Array}'s functions hold here too.
+
+    @canonical Muster.Parallel.Floatarray *)
 
 include module type of struct
   include Stdlib.Float.Array

@@ -21,7 +21,9 @@
     time.
     {b Domains}: any.
     {b Order}: the forcing of an element happens before its call, all calls before the return.
-    {b Cancels}: between two blocks of elements, or pieces of one. *)
+    {b Cancels}: between two blocks of elements, or pieces of one.
+
+    @canonical Muster.Parallel.Seq *)
 
 include module type of struct
   include Stdlib.Seq
