@@ -986,7 +986,7 @@ module Workers : sig
       {b Order}: none. *)
 
   val pp_prometheus : Format.formatter -> 'w t -> unit
-  (** Prints {!stats} in the text format that Prometheus reads, with the name of [t] as a label.
+  (** Prints {!val-stats} in the text format that Prometheus reads, with the name of [t] as a label.
 
       {b Order}: none. *)
 end

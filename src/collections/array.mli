@@ -48,9 +48,7 @@
     {b Order}: the operation happens before every call, all calls before its return or exception. A
     call that makes an operand or a key happens before the call that gets it.
     {b Cancels}: between two chunks. An operation that works in place has then written some
-    elements, as after an exception.
-
-    @canonical Muster.Parallel.Array *)
+    elements, as after an exception. *)
 
 include module type of struct
   include Stdlib.Array

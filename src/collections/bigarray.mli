@@ -1,7 +1,5 @@
 (** The stdlib's [Bigarray], with an {!Array1} and an {!Array2} that run in parallel where it
-    pays.
-
-    @canonical Muster.Parallel.Bigarray *)
+    pays. *)
 
 include module type of struct
   include Stdlib.Bigarray

@@ -1,8 +1,6 @@
 (** The stdlib's bigarrays of two dimensions, with the functions below run in parallel where it
     pays. The rules of {!Array.shared} hold here too. {!Bigvector.sum} and its like take a
-    [Bigarray.reshape_1] of the array, which is no copy.
-
-    @canonical Muster.Parallel.Bigarray.Array2 *)
+    [Bigarray.reshape_1] of the array, which is no copy. *)
 
 module B := Stdlib.Bigarray
 

@@ -2,9 +2,7 @@
     {!Array}'s functions hold here too. Arrays that an operation makes have the kind and layout of
     its argument. Indices are the layout's, from 1 in [fortran_layout].
 
-    {b Cost}: an access takes some nanoseconds, since it goes through a function for the kind.
-
-    @canonical Muster.Parallel.Bigarray.Array1 *)
+    {b Cost}: an access takes some nanoseconds, since it goes through a function for the kind. *)
 
 module B := Stdlib.Bigarray
 

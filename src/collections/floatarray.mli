@@ -1,7 +1,5 @@
 (** The stdlib's [Float.Array], run in parallel where it pays: {!Array} for unboxed floats. The
-    rules of {!Array.shared} and the descriptions of {!Array}'s functions hold here too.
-
-    @canonical Muster.Parallel.Floatarray *)
+    rules of {!Array.shared} and the descriptions of {!Array}'s functions hold here too. *)
 
 include module type of struct
   include Stdlib.Float.Array

@@ -17,9 +17,7 @@
     {b Domains}: any; the functions that you pass run on several at once.
     {b Order}: the operation happens before every call, all calls before its return or exception. A
     call that makes an operand or a key happens before the call that gets it.
-    {b Cancels}: between two pieces of some 10 us.
-
-    @canonical Muster.Parallel.List *)
+    {b Cancels}: between two pieces of some 10 us. *)
 
 include module type of struct
   include Stdlib.List

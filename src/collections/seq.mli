@@ -21,9 +21,7 @@
     time.
     {b Domains}: any.
     {b Order}: the forcing of an element happens before its call, all calls before the return.
-    {b Cancels}: between two blocks of elements, or pieces of one.
-
-    @canonical Muster.Parallel.Seq *)
+    {b Cancels}: between two blocks of elements, or pieces of one. *)
 
 include module type of struct
   include Stdlib.Seq

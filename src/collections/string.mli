@@ -1,7 +1,5 @@
 (** The stdlib's [String], with the functions below run in parallel where it pays. The rules of
-    {!Array.shared} and the descriptions of {!Array}'s functions hold here too.
-
-    @canonical Muster.Parallel.String *)
+    {!Array.shared} and the descriptions of {!Array}'s functions hold here too. *)
 
 include module type of struct
   include Stdlib.String

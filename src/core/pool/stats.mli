@@ -1,4 +1,4 @@
-(** The figures of {!Pool.stats}. *)
+(** The figures of [Pool.stats]. *)
 
 include module type of struct
   include Figures

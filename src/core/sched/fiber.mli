@@ -123,7 +123,7 @@ val resume : t -> unit
 (** {2 Stopping} *)
 
 val stop : 'a Promise.t -> unit
-(** {!Promise.stop}, and all workers look at their next fork. *)
+(** [Promise.stop], and all workers look at their next fork. *)
 
 val stop_each : 'a Promise.t list -> unit
 

@@ -28,7 +28,7 @@ val still_needed : Place.pool -> int
 (** How many {!need} allows at this moment, or 0. *)
 
 val ask_for_one : Place.pool -> unit
-(** {!need} and {!hire}, for something that no caller waits for. *)
+(** {!need} and {!val-hire}, for something that no caller waits for. *)
 
 val promised : Place.pool -> int
 (** Residents on which the pool's tasks of [async] may count, whatever the load. *)
@@ -47,7 +47,7 @@ val watch_if_missing : Place.pool -> unit
 (** {2 Wakes} *)
 
 val wake_for_work : Place.pool -> unit
-(** After a task was put into a deque: wakes a sleeper, or {!hire_for_work}. *)
+(** After a task was put into a deque: wakes a sleeper, or asks for a resident. *)
 
 val wake_for_inbox : Place.pool -> unit
 (** After a task was put into the inbox. *)
