@@ -29,4 +29,4 @@ val await : trigger -> bool
     suspended. Raises the scheduler's cancellation. *)
 
 val is_cancellation : exn -> bool
-(** Whether {!val-await} has raised such an exception before: the fiber that gets it is cancelled. *)
+(** Whether {!val-await} has raised such an exception before: its fiber is cancelled. *)
