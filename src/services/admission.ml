@@ -163,9 +163,15 @@ let enter t phase =
 let close t = enter t Closing
 let is_cut t = (Atomic.get t.state).phase = Cut
 
+(* The one writes the phase and then reads [cancel], the other the reverse: so one of them sees
+   both. *)
 let cut t =
   enter t Cut;
   Ids.iter (fun _ (job, _) -> (Atomic.get job.cancel) ()) (Atomic.get t.state).jobs
+
+let on_cut t job cancel =
+  Atomic.set job.cancel cancel;
+  if is_cut t then cancel ()
 
 let join t = Task.await t.over
 

@@ -7,13 +7,7 @@ type 'w slot = {
   mutable value : 'w option;  (** by the job that holds the slot *)
 }
 
-type job = private {
-  number : int;
-  granted : unit Muster_core.Promise.t;
-  grant : unit Resolver.t;
-  cancel : (unit -> unit) Atomic.t;  (** by the job's poster: to be called by {!cut} *)
-}
-
+type job
 type 'w t
 
 val create : workers:int -> bound:int -> 'w t
@@ -42,7 +36,11 @@ val close : 'w t -> unit
 (** From now on no job is admitted, but nested ones. *)
 
 val cut : 'w t -> unit
-(** Also cancels all jobs. Jobs whose [cancel] is written later have to look at {!is_cut}. *)
+(** Also cancels all jobs. *)
+
+val on_cut : 'w t -> job -> (unit -> unit) -> unit
+(** [on_cut t job cancel]: {!cut} calls [cancel] for the job; at once if it has come already. By the
+    job's poster, once. *)
 
 val is_cut : 'w t -> bool
 

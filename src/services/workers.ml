@@ -126,40 +126,36 @@ let admit t job ~nested ~priority =
 
 (* A task that is cancelled before it begins leaves by its promise's end. One that is queued leaves
    at once, so that the queue has room again. *)
-let start t (job : Admission.job) body () =
+let start t job body () =
   let task = Task.async body in
-  Atomic.set job.cancel (fun () -> Task.cancel task);
   let is_live () = Admission.is_in t.admission job in
   let go leave () = if leave t.admission job then Workload.note t.load Cancelled in
   Promise.on_done task ~is_live (go Admission.leave);
   if not (Promise.add_hook task ~is_live (go Admission.withdraw)) then go Admission.withdraw ();
-  if Admission.is_cut t.admission then Task.cancel task;
+  Admission.on_cut t.admission job (fun () -> Task.cancel task);
   task
 
 let in_pool t f = if Pool.equal (Pool.current ()) t.pool then f () else Pool.run t.pool f
 
-let add t job ~nested ~priority ~at f =
+let check fn ~priority deadline =
+  if priority < 0 then invalid fn "priority = %d is negative" priority;
+  if Option.fold deadline ~none:false ~some:Float.is_nan then
+    invalid fn "deadline = nan is no time"
+
+let add fn ?(priority = 0) ?deadline t ~nested f =
+  check fn ~priority deadline;
+  if Option.fold deadline ~none:false ~some:(fun seconds -> seconds <= 0.) then reject t Expired;
+  let job = Admission.new_job t.admission and at = Option.map Timer.after deadline in
   let go () =
     admit t job ~nested ~priority;
     in_pool t (start t job (body t job ~at f))
   in
   Outcome.on_failure go (fun _ -> ignore (Admission.leave t.admission job))
 
-let check fn t priority deadline =
-  if priority < 0 then invalid fn "priority = %d is negative" priority;
-  let is_so holds = Option.fold deadline ~none:false ~some:holds in
-  if is_so Float.is_nan then invalid fn "deadline = nan is no time";
-  if is_so (fun seconds -> seconds <= 0.) then reject t Expired
+let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~nested:false f
 
-let post ?(priority = 0) ?deadline t f =
-  check "post" t priority deadline;
-  let job = Admission.new_job t.admission in
-  add t job ~nested:false ~priority ~at:(Option.map Timer.after deadline) f
-
-let submit ?(priority = 0) ?deadline t f =
-  check "submit" t priority deadline;
-  let job = Admission.new_job t.admission and nested = Local.get t.inside in
-  let task = add t job ~nested ~priority ~at:(Option.map Timer.after deadline) f in
+let submit ?priority ?deadline t f =
+  let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in
   Outcome.on_failure (fun () -> Task.await task) (fun _ -> Task.cancel task)
 
 (* {2 The end} *)

@@ -25,28 +25,10 @@ val post : ?priority:int -> ?deadline:float -> 'w t -> ('w -> 'a) -> 'a Muster_c
 
 val drain : ?grace:float -> 'w t -> unit
 
-type times = Histogram.shot = {
-  counts : int array;
-  count : int;
-  seconds : float;
-}
+include module type of struct
+  include Workload.Public
+end
 
-val quantile : float -> times -> float
-
-type stats = {
-  workers : int;
-  busy : int;
-  queued : int;
-  returned : int;
-  failed : int;
-  cancelled : int;
-  expired : int;
-  full : int;
-  draining : int;
-  queue_time : times;
-  work_time : times;
-}
-
-val stats : 'w t -> stats
+val stats : 'w t -> Workload.Public.stats
 
 val pp_prometheus : Format.formatter -> 'w t -> unit

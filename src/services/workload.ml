@@ -2,16 +2,39 @@ module Machine = Muster_core.Machine
 
 type outcome = Returned | Failed | Cancelled | Expired | Full | Draining
 
-let outcomes = [| Returned; Failed; Cancelled; Expired; Full; Draining |]
-
-type t = { counts : int Atomic.t array; queue : Histogram.t; work : Histogram.t }
+type t = {
+  returned : int Atomic.t;
+  failed : int Atomic.t;
+  cancelled : int Atomic.t;
+  expired : int Atomic.t;
+  full : int Atomic.t;
+  draining : int Atomic.t;
+  queue : Histogram.t;
+  work : Histogram.t;
+}
 
 let make () =
-  let counts = Array.map (fun _ -> Atomic.make 0) outcomes in
-  { counts; queue = Histogram.make (); work = Histogram.make () }
+  let zero () = Atomic.make 0 in
+  {
+    returned = zero ();
+    failed = zero ();
+    cancelled = zero ();
+    expired = zero ();
+    full = zero ();
+    draining = zero ();
+    queue = Histogram.make ();
+    work = Histogram.make ();
+  }
 
-let index outcome = Option.get (Array.find_index (( = ) outcome) outcomes)
-let note t outcome = Atomic.incr t.counts.(index outcome)
+let counter t = function
+  | Returned -> t.returned
+  | Failed -> t.failed
+  | Cancelled -> t.cancelled
+  | Expired -> t.expired
+  | Full -> t.full
+  | Draining -> t.draining
+
+let note t outcome = Atomic.incr (counter t outcome)
 let waited t ~since = Histogram.note t.queue (Machine.now () - since)
 let worked t ~since = Histogram.note t.work (Machine.now () - since)
 
@@ -36,7 +59,7 @@ module Public = struct
 end
 
 let stats t ~workers ~busy ~queued =
-  let count outcome = Atomic.get t.counts.(index outcome) in
+  let count outcome = Atomic.get (counter t outcome) in
   Public.
     {
       workers;

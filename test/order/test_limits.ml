@@ -238,8 +238,8 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 21_315 15_500 (lines_of code);
-    limit "lines of src/core" 9_205 7_000 (lines_of core);
+    limit "lines of src" 21_313 15_500 (lines_of code);
+    limit "lines of src/core" 9_198 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
     limit "fields of a worker's records" 45 45 (fields_of worker_records);
     limit "fields of a pool" 25 25 (fields_of pool_records);

@@ -8,8 +8,6 @@
    outermost that is stopped. It is told before it opens another one. So where one does not keep its
    value, those around it do not either. *)
 
-let is_stopped = Promise.is_stopped
-
 (* {2 The scopes that one fiber has opened} *)
 
 (* The part of the program that opened the scope, if [p] is an open scope's. Another task is told,

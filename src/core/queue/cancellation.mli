@@ -1,9 +1,6 @@
 (** How a task's own code, and the waits on its behalf, meet a stop. Any thread may call every
     function. *)
 
-val is_stopped : 'a Promise.t -> bool
-(** That of Promise. *)
-
 val on_stop : 'a Promise.t -> Entries.entry -> unit
 (** Calls the entry's waker once a running task is stopped, at once if it is; never, if it ends
     before. *)

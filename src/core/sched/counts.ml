@@ -54,12 +54,11 @@ let settle t now =
   else if t.since < 0 then t.idle <- t.idle + (now + t.since)
 
 let[@inline never] turn_now t ~idle =
-    let now = Machine.ticks () in
-    settle t now;
-    t.since <- (if idle then -now else now)
+  let now = Machine.ticks () in
+  settle t now;
+  t.since <- (if idle then -now else now)
 
 let[@inline] turn t ~idle = if Atomic.get are_timed then turn_now t ~idle
-
 let[@inline] turn_busy t = turn t ~idle:false
 let[@inline] turn_idle t = turn t ~idle:true
 let turn_up t = if t.since = 0 then turn_busy t

@@ -44,7 +44,7 @@ let is_stopped w =
   Atomic.get P.attention <> 0
   &&
   let context = context w in
-  context != P.uncancelled && Cancellation.is_stopped context
+  context != P.uncancelled && Promise.is_stopped context
 
 let note_checked (w : P.t) = w.own.fiber.checked <- true
 
@@ -290,7 +290,7 @@ let number () =
 (* A fiber that was told is a part of nothing afterwards, so its context is noted before. *)
 let watch () =
   let me = get () in
-  let is_mine exn = exn == Promise.Cancelled && Cancellation.is_stopped me in
+  let is_mine exn = exn == Promise.Cancelled && Promise.is_stopped me in
   fun exn -> is_mine exn || (Dla.is_cancellation exn && is_elsewhere ())
 
 let turns = 100

@@ -86,10 +86,8 @@ let begin_wait event (by : P.t option) =
   wait
 
 let noted event by f =
-  if not is_on then f ()
-  else
-    let wait = begin_wait event by in
-    Outcome.finally (Atomic.set wait.over) true f
+  let wait = begin_wait event by in
+  Outcome.finally (Atomic.set wait.over) true f
 
 (* {2 The report} *)
 

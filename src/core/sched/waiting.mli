@@ -9,7 +9,8 @@ val started : Promise.home -> Promise.home
 (** The home for a task that is started here: it remembers the place in the program. *)
 
 val noted : Event.t -> Place.t option -> (unit -> unit) -> unit
-(** [noted event w wait] is [wait ()], a wait of the code at that place, or of a thread outside. *)
+(** [noted event w wait] is [wait ()], a wait of the code at that place, or of a thread outside: for
+    where {!is_on}. *)
 
 val about : Event.t -> ('a -> string) -> 'a -> Event.t
 (** [about event tell it] is the event, of which the report says [tell it], too. *)
