@@ -538,29 +538,71 @@ let all_begin_at_once () =
     check "Task.all" (fun f -> ignore (Muster.Task.all (List.map (fun i () -> f i) indices)))
   end
 
+(* The first call of a loop, whose cost nobody knows, when all other workers sleep. Each body is a function of its
+   own: costs are remembered for its code. *)
+let first_call_wakes () =
+  if not flipped then
+  with_domains 2 @@ fun pool ->
+  let begun = Atomic.make 0 in
+  let rec wait until =
+    if Atomic.get begun < 2 then
+      if Unix.gettimeofday () > until then failwith "the other one has not begun"
+      else begin
+        Unix.sleepf 0.000_2;
+        wait until
+      end
+  in
+  let meet () =
+    Atomic.incr begun;
+    wait (Unix.gettimeofday () +. 5.)
+  in
+  let check what loop =
+    Pool.run pool (fun () -> ignore (Muster.both (fun () -> fib 15) (fun () -> fib 15)));
+    Unix.sleepf 0.02;
+    Atomic.set begun 0;
+    Pool.run pool loop;
+    check_int what 2 (Atomic.get begun)
+  in
+  let open Muster.Parallel in
+  let start = 0 and finish = 1 and combine () () = () in
+  check "for" (fun () -> Muster.parallel_for ~start ~finish (fun _ -> meet ()));
+  check "reduce" (fun () ->
+      Muster.parallel_reduce ~start ~finish ~combine ~init:() (fun _ -> meet ()));
+  check "find" (fun () ->
+      let none _ =
+        meet ();
+        None
+      in
+      ignore (Muster.parallel_find ~start ~finish none));
+  check "for, in parts" (fun () ->
+      Muster.parallel_for_range ~start ~finish (fun ~start:_ ~finish:_ -> meet ()));
+  check "Array.iter" (fun () -> Array.iter (fun _ -> meet ()) [| 0; 1 |]);
+  check "Array.map" (fun () -> ignore (Array.map (fun _ -> meet ()) [| 0; 1 |]));
+  check "Array.init" (fun () -> ignore (Array.init 2 (fun _ -> meet ())));
+  check "List.iter" (fun () -> List.iter (fun _ -> meet ()) [ 0; 1 ]);
+  check "List.map" (fun () -> ignore (List.map (fun _ -> meet ()) [ 0; 1 ]));
+  check "Seq.iter" (fun () -> Seq.iter (fun _ -> meet ()) (Stdlib.List.to_seq [ 0; 1 ]))
+
 (* A loop in an iteration of another keeps its own to itself while the other's are to be had, but no
-   longer: no worker runs all of its iterations alone. Beside other programs one of twelve loops may
-   find no thief in its 80 ms. *)
+   longer: no worker runs all of its iterations alone. *)
 let inner_loops_are_shared () =
-  let alone = Atomic.make 0 in
-  let note_shared inner =
+  let check_shared what inner =
     let ran = Array.make 16 0 in
     inner (fun i ->
         Unix.sleepf 0.005;
         ran.(i) <- (Domain.self () :> int));
     let domains = List.sort_uniq Int.compare (Array.to_list ran) in
-    if List.length domains = 1 then Atomic.incr alone
+    check_bool (what ^ " by several") true (List.length domains > 1)
   in
   let check pool (what, inner) =
-    Atomic.set alone 0;
-    for _ = 1 to 3 do
-      Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:4 (fun _ -> note_shared inner))
-    done;
-    check_bool (what ^ " by several") true (Atomic.get alone <= 1)
+    Pool.run pool (fun () -> Muster.parallel_for ~start:1 ~finish:4 (fun _ -> check_shared what inner))
   in
   let no_region (what, _) = what <> "for_n_dynamic" in
   if not flipped then
-    with_domains 8 @@ fun pool -> List.iter (check pool) (List.filter no_region (loops_of 16))
+    with_domains 8 @@ fun pool ->
+    for _ = 1 to 3 do
+      List.iter (check pool) (List.filter no_region (loops_of 16))
+    done
 
 (* Loops at every node of a recursion: the queens of a small board, by each kind of loop. *)
 let queens_agree () =
@@ -663,6 +705,7 @@ let () =
           case ~seconds:20 "a few iterations that became long are shared" few_that_have_become_long;
           case ~seconds:20 "a second half that became long is shared" long_second_half;
           case ~seconds:20 "dear iterations begin at once" all_begin_at_once;
+          case "the first call of a loop wakes a worker" first_call_wakes;
           case ~seconds:60 "loops in iterations of a loop are shared" inner_loops_are_shared;
           case "one long iteration makes no forks of the others" one_long_of_many;
           case "loops in a recursion" (on_some_counts queens_agree);

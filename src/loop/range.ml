@@ -67,6 +67,9 @@ let is_divisible job lo hi rest =
 (* Of unknown iterations, all may be. *)
 let is_coarse cost n = cost = Site.unknown || Site.estimate cost n >= Tuning.coarse
 
+let are_all_offered job cost lo hi =
+  is_coarse cost job.grain && (cost <> Site.unknown || span lo hi < Tuning.few_unknown)
+
 (* Only one loop's parts are in a deque. A loop inside an iteration whose siblings are there keeps
    its own to itself until these are stolen: if it handed them out, too, loops in loops without end
    would offer thieves something to begin at each level, each of which has to overflow its stack
@@ -98,12 +101,11 @@ and sweep_at job mine w guess lo hi =
   if not (Place.owned w) then step job mine guess lo hi
   else begin
     Muster_core.Run.serve w;
-    let { cost; whole; _ } = guess and length = span lo hi in
-    let rest = Site.estimate cost (length + 1) in
-    let is_known_or_few = cost <> Site.unknown || length < Tuning.few_unknown in
-    let coarse = is_coarse cost job.grain && is_known_or_few in
-    if is_divisible job lo hi rest && may_offer w ~whole:(whole && coarse) then
-      split job mine w { guess with whole = coarse } lo hi
+    let { cost; whole; _ } = guess in
+    let rest = Site.estimate cost (span lo hi + 1) in
+    let whole = whole && are_all_offered job cost lo hi in
+    if is_divisible job lo hi rest && may_offer w ~whole then
+      split job mine w { guess with whole } lo hi
     else begin
       remind w rest;
       step job mine guess lo hi
@@ -116,9 +118,11 @@ and sweep_at job mine w guess lo hi =
 and split job mine w guess lo hi =
   let mid = lo + (span lo hi / 2) and { cost; whole; _ } = guess in
   let rest = Site.estimate cost (span lo hi + 1) in
+  let all = are_all_offered job cost lo hi in
+  let guess = { guess with whole = all } in
   let left () =
     Muster_core.Publish.hush w ~few:0;
-    if whole && is_divisible job lo mid (Site.estimate cost (span lo mid + 1)) then
+    if all && is_divisible job lo mid (Site.estimate cost (span lo mid + 1)) then
       split job mine w guess lo mid
     else step job mine guess lo mid
   in
