@@ -1,0 +1,18 @@
+module Executor_pool = Executor_pool
+module Task = Muster.Task
+
+exception Ended = Loop.Ended
+
+type loop = Loop.t
+
+let loop ~sw =
+  let loop = Loop.create () in
+  Loop.serve loop ~sw;
+  loop
+
+let on_loop = Loop.run
+
+let run f =
+  Task.check ();
+  let task = Task.async f in
+  Loop.join task ~cancel:(fun () -> Task.cancel task)
