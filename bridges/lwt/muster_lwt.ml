@@ -1,0 +1,62 @@
+(* All that goes to the main loop waits in one list, whose newest is first. Any thread adds to it,
+   and then notifies the loop, by the one way that Lwt has for other threads. The loop takes the
+   whole list at each notification. Those that come while no loop runs lie in Lwt's pipe, and the
+   next loop finds them. *)
+
+module Promise = Muster.Promise
+module Task = Muster.Task
+
+let requests : (unit -> unit) list Atomic.t = Atomic.make []
+let serve () = List.iter (fun request -> request ()) (List.rev (Atomic.exchange requests []))
+
+(* Made as the program starts, by one thread: Lwt has no lock for it. *)
+let notification = Lwt_unix.make_notification serve
+
+let rec post request =
+  let seen = Atomic.get requests in
+  if Atomic.compare_and_set requests seen (request :: seen) then
+    Lwt_unix.send_notification notification
+  else post request
+
+(* {2 From the loop} *)
+
+let result f =
+  match f () with
+  | v -> Ok v
+  | exception Task.Cancelled -> Error Lwt.Canceled
+  | exception exn -> Error exn
+
+(* To wake a promise that was cancelled does nothing. *)
+let promise_of f ~cancel =
+  let promise, resolver = Lwt.task () in
+  let deliver result = post (fun () -> Lwt.wakeup_later_result resolver result) in
+  let task = Task.async (fun () -> deliver (result f)) in
+  Lwt.on_cancel promise (fun () -> cancel task);
+  promise
+
+let run f = promise_of f ~cancel:Task.cancel
+let await t = promise_of (fun () -> Task.await t) ~cancel:(fun _ -> Task.cancel t)
+
+(* {2 To the loop} *)
+
+let on_loop f =
+  Task.check ();
+  let answer, resolver = Promise.create () in
+  let is_wanted = Atomic.make true and promise = ref Lwt.return_unit in
+  let start () =
+    if Atomic.get is_wanted then begin
+      let it = Lwt.apply f () in
+      promise := Lwt.map ignore it;
+      let tell result = Promise.resolve resolver result in
+      Lwt.on_any it (fun v -> tell (Ok v)) (fun exn -> tell (Error exn))
+    end
+  and withdraw () = Lwt.cancel !promise in
+  post start;
+  match Task.await answer with
+  | Ok v -> v
+  | Error exn -> raise exn
+  | exception exn ->
+    let backtrace = Printexc.get_raw_backtrace () in
+    Atomic.set is_wanted false;
+    post withdraw;
+    Printexc.raise_with_backtrace exn backtrace
