@@ -1,0 +1,224 @@
+(* One event of the runtime's, of a type of its own: its int payload would be cut to 32 bits, and
+   its spans tell no tasks apart. On the wire an event is up to three words: the code, with the
+   first field above it, and the other fields; a name is its word and its text.
+
+   [on] is read everywhere and written seldom. Names and sites are one list, which grows by
+   compare-and-set; an entry is told when it comes, and all of them when the tracing begins. *)
+
+type event =
+  | Fork of { task : int; parent : int; site : int }
+  | Begin of { task : int }
+  | End of { task : int; back : int }
+  | Steal of { victim : int }
+  | Busy of { pool : int; worker : int; thread : int }
+  | Idle
+  | Park
+  | Leave
+  | Wait of { task : int; reason : int; name : int }
+  | Resume of { task : int; reason : int; ns : int }
+  | Region of { workers : int }
+  | Region_end
+  | Job of { job : int; queued : int }
+  | Job_end of { job : int }
+  | Counts of { tasks : int; forks : int; steals : int }
+  | Sampling of { every : int }
+  | Name of { id : int; text : string }
+
+external thread : unit -> int = "muster_trace_thread" [@@noalloc]
+external now : unit -> int = "muster_trace_now" [@@noalloc]
+
+(* {2 The wire} *)
+
+let words =
+  [|
+    "fork"; "begin"; "end"; "steal"; "busy"; "idle"; "park"; "leave"; "wait"; "resume"; "region";
+    "region-end"; "job"; "job-end"; "counts"; "sampling"; "name";
+  |]
+[@@ocamlformat "disable"]
+
+let put buffer at n = Bytes.set_int64_le buffer at (Int64.of_int n)
+let bits = 5
+
+let put3 buffer code a b c =
+  put buffer 0 (code lor (a lsl bits));
+  put buffer 8 b;
+  put buffer 16 c;
+  if c <> 0 then 24 else if b <> 0 then 16 else 8
+
+(* The most that the runtime takes is 1,024 bytes. *)
+let longest_text = 512
+
+let put_name buffer id text =
+  let length = Int.min longest_text (String.length text) in
+  put buffer 0 (16 lor (id lsl bits));
+  Bytes.blit_string text 0 buffer 8 length;
+  8 + length
+
+let encode buffer event =
+  let put3 = put3 buffer in
+  match event with
+  | Fork { task; parent; site } -> put3 0 task parent site
+  | Begin { task } -> put3 1 task 0 0
+  | End { task; back } -> put3 2 task back 0
+  | Steal { victim } -> put3 3 victim 0 0
+  | Busy { pool; worker; thread } -> put3 4 pool worker thread
+  | Idle -> put3 5 0 0 0
+  | Park -> put3 6 0 0 0
+  | Leave -> put3 7 0 0 0
+  | Wait { task; reason; name } -> put3 8 task reason name
+  | Resume { task; reason; ns } -> put3 9 task reason ns
+  | Region { workers } -> put3 10 workers 0 0
+  | Region_end -> put3 11 0 0 0
+  | Job { job; queued } -> put3 12 job queued 0
+  | Job_end { job } -> put3 13 job 0 0
+  | Counts { tasks; forks; steals } -> put3 14 tasks forks steals
+  | Sampling { every } -> put3 15 every 0 0
+  | Name { id; text } -> put_name buffer id text
+
+let of_code code a b c =
+  match code with
+  | 0 -> Fork { task = a; parent = b; site = c }
+  | 1 -> Begin { task = a }
+  | 2 -> End { task = a; back = b }
+  | 3 -> Steal { victim = a }
+  | 4 -> Busy { pool = a; worker = b; thread = c }
+  | 5 -> Idle
+  | 6 -> Park
+  | 7 -> Leave
+  | 8 -> Wait { task = a; reason = b; name = c }
+  | 9 -> Resume { task = a; reason = b; ns = c }
+  | 10 -> Region { workers = a }
+  | 11 -> Region_end
+  | 12 -> Job { job = a; queued = b }
+  | 13 -> Job_end { job = a }
+  | 14 -> Counts { tasks = a; forks = b; steals = c }
+  | 15 -> Sampling { every = a }
+  | _ -> invalid_arg (Printf.sprintf "Muster_trace: %d is no event" code)
+
+let get buffer length at = if at < length then Int64.to_int (Bytes.get_int64_le buffer at) else 0
+
+let decode buffer length =
+  let first = get buffer length 0 in
+  let code = first land ((1 lsl bits) - 1) and a = first asr bits in
+  if code = 16 then Name { id = a; text = Bytes.sub_string buffer 8 (length - 8) }
+  else of_code code a (get buffer length 8) (get buffer length 16)
+
+type Runtime_events.User.tag += Trace
+
+let typ = Runtime_events.Type.register ~encode ~decode
+let user_event = Runtime_events.User.register "muster.trace" Trace typ
+let emit event = Runtime_events.User.write user_event event
+
+let add_callback f callbacks =
+  let call ring at user event =
+    match Runtime_events.User.tag user with Trace -> f ring at event | _ -> ()
+  in
+  Runtime_events.Callbacks.add_user_event typ call callbacks
+
+let to_ints event =
+  let buffer = Bytes.make 24 '\000' in
+  let length = encode buffer event in
+  let first = get buffer length 0 in
+  let rec without_zeros = function 0 :: rest -> without_zeros rest | ints -> List.rev ints in
+  ( words.(first land ((1 lsl bits) - 1)),
+    without_zeros [ get buffer length 16; get buffer length 8; first asr bits ] )
+
+let of_ints word ints =
+  let nth n = Option.value (List.nth_opt ints n) ~default:0 in
+  match Array.find_index (String.equal word) words with
+  | Some code when code < 16 -> of_code code (nth 0) (nth 1) (nth 2)
+  | _ -> invalid_arg (Printf.sprintf "Muster_trace.of_ints: %S is no event" word)
+
+(* The command that starts a program has the runtime begin its events. *)
+let on = Atomic.make (Sys.getenv_opt "MUSTER_TRACE" = Some "1")
+let[@inline] is_on () = Atomic.get on
+
+(* {2 Names} *)
+
+(* The key is a code, or 0 for a name. *)
+type entry = { id : int; code : int; text : string }
+
+let known : entry list Atomic.t = Atomic.make []
+let tell { id; text; _ } = emit (Name { id; text })
+
+(* The same key may come twice at once: then both entries stay. *)
+let rec add code text =
+  let all = Atomic.get known in
+  let id = match all with [] -> 1 | { id; _ } :: _ -> id + 1 in
+  let entry = { id; code; text } in
+  if Atomic.compare_and_set known all (entry :: all) then begin
+    tell entry;
+    id
+  end
+  else add code text
+
+(* Few, so that a list will do for names; a domain has a table for codes. *)
+let name text =
+  match List.find_opt (fun it -> it.code = 0 && it.text = text) (Atomic.get known) with
+  | Some { id; _ } -> id
+  | None -> add 0 text
+
+(* {2 Tasks} *)
+
+(* Every [row] tasks that a domain hands out it looks how long that took. Where they come faster
+   than one in [grain] ns, to trace each would be felt: then it traces one of [sparse]. *)
+let row = 1024
+let sparse = 64
+let grain = 2_500
+
+type own = {
+  sites : (int, int) Hashtbl.t;  (** by code *)
+  mutable handed_out : int;
+  mutable every : int;
+  mutable since : int;
+}
+
+let own =
+  let fresh () = { sites = Hashtbl.create 64; handed_out = 0; every = 1; since = now () } in
+  Domain.DLS.new_key fresh
+
+let find_or_add code place =
+  match List.find_opt (fun it -> it.code = code) (Atomic.get known) with
+  | Some { id; _ } -> id
+  | None -> add code (place ())
+
+let site own code place =
+  match Hashtbl.find_opt own.sites code with
+  | Some id -> id
+  | None ->
+    let id = find_or_add code place in
+    Hashtbl.replace own.sites code id;
+    id
+
+let look own =
+  let at = now () in
+  let every = if at - own.since < row * grain then sparse else 1 in
+  own.since <- at;
+  if every <> own.every then begin
+    own.every <- every;
+    emit (Sampling { every })
+  end
+
+let next = Atomic.make 1
+
+let task ~parent ~code ~place =
+  let own = Domain.DLS.get own in
+  own.handed_out <- own.handed_out + 1;
+  if own.handed_out land (row - 1) = 0 then look own;
+  if own.handed_out land (own.every - 1) <> 0 then 0
+  else begin
+    let task = Atomic.fetch_and_add next 1 and site = site own code place in
+    emit (Fork { task; parent; site });
+    task
+  end
+
+(* {2 On and off} *)
+
+let set flag =
+  if flag <> is_on () then begin
+    if flag then begin
+      Runtime_events.start ();
+      List.iter tell (List.rev (Atomic.get known))
+    end;
+    Atomic.set on flag
+  end

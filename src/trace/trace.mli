@@ -1,0 +1,79 @@
+(** The words in which workers tell a tracing program ([muster why]) of their work: events of the
+    runtime's own rings ([Runtime_events]), all of one name, ["muster.trace"].
+
+    An event stands in the ring of the domain that did it, with the runtime's time. Tasks have
+    numbers, from 1, and say all of it by these: a task that has waited may go on in another domain,
+    so the events between two of a ring need not be one task's. Names and sites have numbers of
+    one table, of which {!Name} tells an entry before its first use. *)
+
+type event =
+  | Fork of { task : int; parent : int; site : int }
+      (** A task was handed out by the task [parent] (0: code that is no traced task), at the place
+          [site]. *)
+  | Begin of { task : int }  (** Its first step is due in this domain. *)
+  | End of { task : int; back : int }
+      (** It has ended, and the task [back] (or 0) goes on in its domain: one that took it back. *)
+  | Steal of { victim : int }  (** A task was taken from the deque of that worker. *)
+  | Busy of { pool : int; worker : int; thread : int }
+      (** This domain's thread works as that worker of that pool, from now on. [thread] is the
+          system's number for it. It may be told again while the worker is busy. *)
+  | Idle  (** It has no work, and looks for some. *)
+  | Park  (** It sleeps. [Busy] or [Idle] ends that: the wake. *)
+  | Leave  (** It works in no pool any more. *)
+  | Wait of { task : int; reason : int; name : int }
+      (** The task (or 0) waits, in a call of the name [reason] (["Mutex.lock"]), at the place
+          [name]. Its worker does something else meanwhile. *)
+  | Resume of { task : int; reason : int; ns : int }
+      (** It goes on, in this domain, after that time. *)
+  | Region of { workers : int }  (** A call of [Team] begins here, for so many workers. *)
+  | Region_end
+  | Job of { job : int; queued : int }
+      (** A job of a service ([Workers]) begins here, after so many ns in its queue. *)
+  | Job_end of { job : int }
+  | Counts of { tasks : int; forks : int; steals : int }
+      (** The counts of this worker so far, of tasks that are not traced, too. *)
+  | Sampling of { every : int }
+      (** From now on this domain traces one of so many of the tasks that it hands out: they are too
+          short to trace all. *)
+  | Name of { id : int; text : string }
+
+(** {2 In the traced program}
+
+    While it is off, each is a load and a test. *)
+
+val is_on : unit -> bool
+
+val set : bool -> unit
+(** On: starts the runtime's events where they have not begun, which ends the program where their
+    file cannot be written; and tells all names again. A process whose environment has
+    [MUSTER_TRACE=1] begins with it on, and leaves the start to the runtime's own variables. *)
+
+val emit : event -> unit
+(** Unconditionally: to be asked after {!is_on}. 0.1 us. *)
+
+val task : parent:int -> code:int -> place:(unit -> string) -> int
+(** The number of a task that is handed out now, whose function has that code, after [Fork] was
+    told; or 0, where it is one that is not traced. [place] is asked at the first of the code. *)
+
+val name : string -> int
+(** The number of a name. *)
+
+val thread : unit -> int
+(** The system's number of the calling thread. 0.1 us. *)
+
+val now : unit -> int
+(** The clock of the rings, in ns. *)
+
+(** {2 In the program that traces} *)
+
+val add_callback :
+  (int -> Runtime_events.Timestamp.t -> event -> unit) ->
+  Runtime_events.Callbacks.t ->
+  Runtime_events.Callbacks.t
+(** The first argument is the ring. *)
+
+val to_ints : event -> string * int list
+(** A word and the numbers of its fields, in their order. Not for [Name]. *)
+
+val of_ints : string -> int list -> event
+(** The reverse. Raises [Invalid_argument] where that is no event. *)
