@@ -35,6 +35,7 @@ module Run = Muster_sched.Run
 module Search = Muster_sched.Search
 module Sleep = Muster_sched.Sleep
 module Slot = Muster_sched.Slot
+module Tell = Muster_sched.Tell
 module Trigger = Muster_sched.Trigger
 module Waiter = Muster_sched.Waiter
 module Waiting = Muster_sched.Waiting

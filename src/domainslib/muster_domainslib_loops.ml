@@ -40,9 +40,9 @@ let range ?(chunk_size = 0) ~start ~finish pool =
    where nothing is left to do but to wait for it. A task looks at [failures] before it begins, and
    a body's failure is noted there: so no body that is right of a failure begins after it. *)
 
-let both (pool : Pools.t) f g =
+let both (pool : Pools.t) ~code f g =
   let w = Fiber.place () in
-  if w.pool == pool.pool && Place.owned w then Fork.both_offered w ~wake:true f g
+  if w.pool == pool.pool && Place.owned w then Fork.both_offered ~code w ~wake:true f g
   else Fork.in_place f g
 
 type 'a t = {
@@ -68,7 +68,8 @@ let rec part t lo hi =
   | None when span lo hi < t.range.chunk -> noted t hi t.leaf lo hi
   | None ->
     let mid = lo + (span lo hi / 2) in
-    let l, r = both t.range.pool (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
+    let code = Muster_core.Machine.code_of t.leaf in
+    let l, r = both t.range.pool ~code (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
     noted t hi t.combine l r
 
 (* {2 The caller} *)

@@ -84,7 +84,8 @@ and branch t a b ~whole left =
     left ~whole:of_coarse m
   and right () = node t (m + 1) b ~whole:of_coarse in
   let wake = Range.is_worth_waking (rest t (b - a + 1)) cost ~whole in
-  let l, r = if offers then Fork.both_offered w ~wake left right else Fork.in_place left right in
+  let both = if offers then Fork.both_offered ~code:t.code w ~wake else Fork.in_place in
+  let l, r = both left right in
   noted t b (fun () -> t.combine l r)
 
 (* The whole tree, of which leaves [0] to [m] have the value [first]: [m] and [b] lie on the left

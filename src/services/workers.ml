@@ -95,6 +95,7 @@ let body t job ~at f =
     let slot = Admission.await_slot t.admission job in
     if Admission.is_cut t.admission then raise Task.Cancelled;
     begun := true;
+    Muster_core.(Tell.job (Fiber.place ()) ~queued:(Machine.now () - posted));
     Workload.waited t.load ~since:posted;
     Local.within t.inside true (fun () -> use t slot f)
   in

@@ -18,8 +18,7 @@ type event =
   | Resume of { task : int; reason : int; ns : int }
   | Region of { workers : int }
   | Region_end
-  | Job of { job : int; queued : int }
-  | Job_end of { job : int }
+  | Job of { task : int; queued : int }
   | Counts of { tasks : int; forks : int; steals : int }
   | Sampling of { every : int }
   | Name of { id : int; text : string }
@@ -32,12 +31,13 @@ external now : unit -> int = "muster_trace_now" [@@noalloc]
 let words =
   [|
     "fork"; "begin"; "end"; "steal"; "busy"; "idle"; "park"; "leave"; "wait"; "resume"; "region";
-    "region-end"; "job"; "job-end"; "counts"; "sampling"; "name";
+    "region-end"; "job"; "counts"; "sampling"; "name";
   |]
 [@@ocamlformat "disable"]
 
 let put buffer at n = Bytes.set_int64_le buffer at (Int64.of_int n)
 let bits = 5
+let a_name = 15
 
 let put3 buffer code a b c =
   put buffer 0 (code lor (a lsl bits));
@@ -50,7 +50,7 @@ let longest_text = 512
 
 let put_name buffer id text =
   let length = Int.min longest_text (String.length text) in
-  put buffer 0 (16 lor (id lsl bits));
+  put buffer 0 (a_name lor (id lsl bits));
   Bytes.blit_string text 0 buffer 8 length;
   8 + length
 
@@ -69,10 +69,9 @@ let encode buffer event =
   | Resume { task; reason; ns } -> put3 9 task reason ns
   | Region { workers } -> put3 10 workers 0 0
   | Region_end -> put3 11 0 0 0
-  | Job { job; queued } -> put3 12 job queued 0
-  | Job_end { job } -> put3 13 job 0 0
-  | Counts { tasks; forks; steals } -> put3 14 tasks forks steals
-  | Sampling { every } -> put3 15 every 0 0
+  | Job { task; queued } -> put3 12 task queued 0
+  | Counts { tasks; forks; steals } -> put3 13 tasks forks steals
+  | Sampling { every } -> put3 14 every 0 0
   | Name { id; text } -> put_name buffer id text
 
 let of_code code a b c =
@@ -89,10 +88,9 @@ let of_code code a b c =
   | 9 -> Resume { task = a; reason = b; ns = c }
   | 10 -> Region { workers = a }
   | 11 -> Region_end
-  | 12 -> Job { job = a; queued = b }
-  | 13 -> Job_end { job = a }
-  | 14 -> Counts { tasks = a; forks = b; steals = c }
-  | 15 -> Sampling { every = a }
+  | 12 -> Job { task = a; queued = b }
+  | 13 -> Counts { tasks = a; forks = b; steals = c }
+  | 14 -> Sampling { every = a }
   | _ -> invalid_arg (Printf.sprintf "Muster_trace: %d is no event" code)
 
 let get buffer length at = if at < length then Int64.to_int (Bytes.get_int64_le buffer at) else 0
@@ -100,7 +98,7 @@ let get buffer length at = if at < length then Int64.to_int (Bytes.get_int64_le 
 let decode buffer length =
   let first = get buffer length 0 in
   let code = first land ((1 lsl bits) - 1) and a = first asr bits in
-  if code = 16 then Name { id = a; text = Bytes.sub_string buffer 8 (length - 8) }
+  if code = a_name then Name { id = a; text = Bytes.sub_string buffer 8 (length - 8) }
   else of_code code a (get buffer length 8) (get buffer length 16)
 
 type Runtime_events.User.tag += Trace
@@ -126,7 +124,7 @@ let to_ints event =
 let of_ints word ints =
   let nth n = Option.value (List.nth_opt ints n) ~default:0 in
   match Array.find_index (String.equal word) words with
-  | Some code when code < 16 -> of_code code (nth 0) (nth 1) (nth 2)
+  | Some code when code < a_name -> of_code code (nth 0) (nth 1) (nth 2)
   | _ -> invalid_arg (Printf.sprintf "Muster_trace.of_ints: %S is no event" word)
 
 (* The command that starts a program has the runtime begin its events. *)

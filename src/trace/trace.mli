@@ -21,15 +21,14 @@ type event =
   | Park  (** It sleeps. [Busy] or [Idle] ends that: the wake. *)
   | Leave  (** It works in no pool any more. *)
   | Wait of { task : int; reason : int; name : int }
-      (** The task (or 0) waits, in a call of the name [reason] (["Mutex.lock"]), at the place
-          [name]. Its worker does something else meanwhile. *)
+      (** The task (or 0) waits, in a call of the name [reason] (["Mutex.lock"]), at the place [name]
+          (0: told for one wait of 16 only). Its worker does something else meanwhile. *)
   | Resume of { task : int; reason : int; ns : int }
-      (** It goes on, in this domain, after that time. *)
+      (** It goes on, in this domain, after that time. [reason] tells waits of task 0 apart. *)
   | Region of { workers : int }  (** A call of [Team] begins here, for so many workers. *)
   | Region_end
-  | Job of { job : int; queued : int }
-      (** A job of a service ([Workers]) begins here, after so many ns in its queue. *)
-  | Job_end of { job : int }
+  | Job of { task : int; queued : int }
+      (** The task begins a job of a service ([Workers]), which was so many ns in its queue. *)
   | Counts of { tasks : int; forks : int; steals : int }
       (** The counts of this worker so far, of tasks that are not traced, too. *)
   | Sampling of { every : int }

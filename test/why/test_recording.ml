@@ -17,8 +17,7 @@ let events : Trace.event list =
     Resume { task = 0; reason = 1; ns = 5_000_000_000 };
     Region { workers = 2 };
     Region_end;
-    Job { job = 1; queued = 12 };
-    Job_end { job = 1 };
+    Job { task = 1; queued = 12 };
     Counts { tasks = 1; forks = 0; steals = 2 };
     Sampling { every = 64 };
   ]

@@ -54,7 +54,8 @@ let join p f =
     abandon p ();
     Outcome.raise failure
 
-let both_offered w ~wake f g =
+let both_offered ?(code = 0) w ~wake f g =
+  let g = Fiber.traced w ~code g in
   let p = Promise.(make nowhere (Fiber.carry w g)) in
   match
     Publish.offer w ~wake (Promise.any p);

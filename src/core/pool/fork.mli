@@ -17,8 +17,8 @@ val result : 'a Promise.t -> 'a
 val take_back : 'a Promise.t -> bool
 (** Whether the caller has taken the offered task back: then the caller runs its function. *)
 
-val both_offered : Place.t -> wake:bool -> (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
-(** [both], where the second function is offered for certain. *)
+val both_offered : ?code:int -> Place.t -> wake:bool -> (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
+(** [both], where the second function is offered for certain. [code] names it for traces. *)
 
 val in_place : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b
 (** Both functions, one after the other. *)

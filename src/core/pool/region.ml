@@ -201,6 +201,7 @@ let fork w t =
 let run ?(to_the_end = false) (w : P.t) ~revoke ~workers share =
   Fiber.check_at w;
   if Atomic.get w.look <> 0 then Load.look w;
+  Tell.region workers;
   let report = Mailbox.report () in
   let share = Fiber.carry w share and backtrace = Machine.backtrace_status () in
   let counts = w.own.counts in
@@ -209,6 +210,7 @@ let run ?(to_the_end = false) (w : P.t) ~revoke ~workers share =
   let letter = Mailbox.letter share report ~from:w.index ~backtrace in
   let offered = [] and broken_off = false in
   fork w { letter; job; shares = workers; revoke; to_the_end; offered; broken_off };
+  Tell.region_end ();
   Fiber.reraise report.failures
 
 (* A further caller stands in for worker 0, as in a region. *)

@@ -98,7 +98,8 @@ let rec lock_mailbox (w : P.t) =
 let prepare_to_leave (w : P.t) =
   lock_mailbox w;
   note_leave w;
-  P.note_leave w
+  P.note_leave w;
+  Tell.leave ()
 
 (* Once: nothing here allocates or polls. Thread identities are used again, so the slot is free
    before the domain ends. *)
@@ -133,6 +134,7 @@ let work_as_resident (w : P.t) =
   P.note_end ();
   Sleep.arrive w;
   P.note_arrival w (Machine.thread_id ());
+  Tell.busy w;
   P.set_owner w (Machine.thread_id ());
   Compat.set P.here w;
   surely w move_in;

@@ -187,7 +187,8 @@ let guarded s f =
 let fork s f =
   Stack_room.reserve ();
   Fiber.check ();
-  fork_unguarded s (guarded s f)
+  let w = Option.value (Fiber.here ()) ~default:P.nobody in
+  fork_unguarded s (guarded s (Fiber.traced w ~code:0 f))
 
 (* {2 Deadlines} *)
 

@@ -86,6 +86,7 @@ let come_in (w : P.t) ~outer ~number =
   if Atomic.get w.away then Run.come_back w;
   Load.end_stand_in w.pool;
   P.note_arrival w (Atomic.get w.owner);
+  Tell.busy w;
   let fiber = Fiber.within w ~number ~part_of:outer in
   leave_for_another outer;
   Some { w; outer; shown; fiber }
@@ -135,6 +136,7 @@ let rec finish_up (w : P.t) =
 let pack_up { w; outer; shown; _ } () =
   Run.serve w;
   P.note_leave w;
+  Tell.leave ();
   if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.settings.minor_heap;
   go_back w ~shown ~outer
 

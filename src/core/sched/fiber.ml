@@ -122,7 +122,7 @@ let reraise failures = Option.iter rethrow (Leftmost.get failures)
 let[@inline] above (w : P.t) ~handled context home : t =
   let beneath = w.own.fiber in
   let depth = beneath.depth + 1 in
-  { context; home; number = 0; checked = false; handled; beneath; depth }
+  { context; home; number = 0; checked = false; handled; beneath; depth; traced = 0 }
 
 let[@inline] make w context home = above w ~handled:true context home
 let plain (w : P.t) ~handled = above w ~handled P.uncancelled w.pool.home
@@ -295,3 +295,15 @@ let watch () =
 
 let turns = 100
 let spins () = P.looks ~most:turns
+
+(* {2 Traced tasks} *)
+
+let run_traced task f =
+  let back = Tell.start (place ()) task in
+  Outcome.finally (fun () -> Tell.finish (place ()) task ~back) () f
+
+let[@inline never] traced_now w code f =
+  match Tell.fork w ~code with 0 -> f | task -> fun () -> run_traced task f
+
+let[@inline] traced w ~code f =
+  if Trace.is_on () then traced_now w (if code = 0 then Machine.code_of f else code) f else f

@@ -141,3 +141,9 @@ val number : unit -> int
 
 val spins : unit -> int
 (** How many looks at another fiber's progress may pay before one suspends; 0 on one worker. *)
+
+(** {2 Traced tasks} *)
+
+val traced : Place.t -> code:int -> (unit -> 'a) -> unit -> 'a
+(** The function of a task that is handed out there now, which tells its beginning and its end while
+    a program traces this one. [code]: of the code that names it; 0: of the function itself. *)

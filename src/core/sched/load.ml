@@ -246,6 +246,8 @@ let look (w : P.t) =
   if is_bound w.pool then look_as_bound w;
   Counts.turn_up w.own.counts;
   P.publish_counts w;
+  Tell.busy w;
+  Tell.counts w;
   List.iter (hire_for_what_waits ~most:P.allowed) (Atomic.get P.open_pools)
 
 (* A worker that has just come has seen nothing yet to compare with. *)

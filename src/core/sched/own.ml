@@ -6,6 +6,7 @@ type fiber = {
   handled : bool;
   mutable beneath : fiber;
   mutable depth : int;
+  mutable traced : int;
 }
 
 type t = {
@@ -29,7 +30,16 @@ let uncancelled = Promise.(any (started nowhere))
 let make_idle home =
   let context = uncancelled in
   let rec idle =
-    { context; home; number = 0; checked = false; handled = false; beneath = idle; depth = 0 }
+    {
+      context;
+      home;
+      number = 0;
+      checked = false;
+      handled = false;
+      beneath = idle;
+      depth = 0;
+      traced = 0;
+    }
   in
   idle
 

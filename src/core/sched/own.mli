@@ -9,6 +9,7 @@ type fiber = {
   handled : bool;  (** whether [Suspend] finds a worker's handler *)
   mutable beneath : fiber;  (** on the same stack, where it waits; [idle] lies on itself *)
   mutable depth : int;  (** fibers beneath it *)
+  mutable traced : int;  (** the task that it runs, as Trace numbers it, or 0 (Tell) *)
 }
 (** One sequence of calls. By the worker that runs it, and by Fiber only. *)
 

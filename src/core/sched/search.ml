@@ -24,6 +24,7 @@ let steal_from (w : P.t) (victim : P.t) =
   Publish.rouse victim;
   if task != none then begin
     Counts.add_steal w.own.counts;
+    Tell.steal victim;
     if not (Deque.is_empty victim.deque) then Sleep.wake_for_work w.pool
   end;
   task

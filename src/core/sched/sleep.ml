@@ -201,7 +201,8 @@ let end_sleep (w : P.t) =
   take_left w;
   if Atomic.get w.dormant then Atomic.set w.dormant false;
   Counts.turn_busy w.own.counts;
-  P.publish_counts w
+  P.publish_counts w;
+  Tell.busy w
 
 let arrive (w : P.t) = Own.set_bored w.own false
 
@@ -209,6 +210,7 @@ let arrive (w : P.t) = Own.set_bored w.own false
 let park (w : P.t) ~announce ~found =
   Counts.add_park w.own.counts;
   Counts.turn_idle w.own.counts;
+  Tell.park ();
   let disturbed = disturbance w in
   match
     announce ();
@@ -235,8 +237,12 @@ let announce_search (w : P.t) ~aside =
 
 let spin_idle (w : P.t) ~found pauses =
   Counts.turn_idle w.own.counts;
+  Tell.idle ();
   let found = spin ~found pauses in
-  if found then Counts.turn_busy w.own.counts;
+  if found then begin
+    Counts.turn_busy w.own.counts;
+    Tell.busy w
+  end;
   found
 
 (* An asynchronous exception strikes before the count or within [go]: nothing in between allocates,

@@ -35,6 +35,8 @@ let place backtrace =
   (* A call in tail position leaves no trace of its caller. *)
   Option.fold (List.find_map users (Array.to_list slots)) ~none:"" ~some:text
 
+let place_here () = place (here ())
+
 (* {2 Starts} *)
 
 let key : Printexc.raw_backtrace Type.Id.t = Type.Id.make ()

@@ -26,3 +26,7 @@ val kept : unit -> int
 
 val report : unit -> string list
 (** A line for each wait that has not ended, the oldest first. *)
+
+val place_here : unit -> string
+(** The innermost place of the program's own in the calls that are under way: [" at a.ml:3"], or
+    [""]. *)

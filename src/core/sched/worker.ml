@@ -211,12 +211,15 @@ let wait_at place ~ready ~register =
   | Some w -> if not (try_suspend w register) then help w ~ready ~register
 
 (* Counted where the code goes on; a wait of a thread outside is nobody's. *)
-let count_wait (event : Event.t) since =
-  Counts.end_wait (Fiber.place ()).own.counts event.call since
+let count_wait (event : Event.t) since ~told =
+  let w = Fiber.place () in
+  Counts.end_wait w.own.counts event.call since;
+  Tell.resume w event told
 
 let wait event ~ready ~register =
   Stack_room.reserve ();
   let place = P.owned_place () and since = Counts.begin_wait () in
+  let told = Option.fold place ~none:0 ~some:(fun w -> Tell.wait w event) in
   if Waiting.is_on then Waiting.noted event place (fun () -> wait_at place ~ready ~register)
   else wait_at place ~ready ~register;
-  if place <> None then count_wait event since
+  if place <> None then count_wait event since ~told

@@ -1,0 +1,64 @@
+module P = Place
+
+(* The test is inlined, the rest is not. *)
+
+let[@inline never] emit_busy (w : P.t) =
+  Trace.emit
+    (Busy { pool = w.pool.settings.number; worker = w.index; thread = Trace.thread () })
+
+let[@inline] busy w = if Trace.is_on () then emit_busy w
+let[@inline] idle () = if Trace.is_on () then Trace.emit Idle
+let[@inline] park () = if Trace.is_on () then Trace.emit Park
+let[@inline] leave () = if Trace.is_on () then Trace.emit Leave
+
+let[@inline] steal (victim : P.t) =
+  if Trace.is_on () then Trace.emit (Steal { victim = victim.index })
+
+let[@inline] counts (w : P.t) =
+  if Trace.is_on () then
+    let { Counts.tasks; forks; steals; _ } = w.own.counts in
+    Trace.emit (Counts { tasks; forks; steals })
+
+(* {2 Tasks} *)
+
+(* That of the innermost fiber here which runs one. *)
+let rec current (fiber : Own.fiber) =
+  if fiber.traced <> 0 || fiber.beneath == fiber then fiber.traced else current fiber.beneath
+
+let fork (w : P.t) ~code = Trace.task ~parent:(current w.own.fiber) ~code ~place:Waiting.place_here
+
+let start (w : P.t) task =
+  let fiber = w.own.fiber in
+  let before = fiber.traced in
+  fiber.traced <- task;
+  if Trace.is_on () then Trace.emit (Begin { task });
+  before
+
+let finish (w : P.t) task ~back =
+  let fiber = w.own.fiber in
+  fiber.traced <- back;
+  if Trace.is_on () then Trace.emit (End { task; back = current fiber })
+
+(* {2 Waits} *)
+
+(* To look for the place takes as long as a short wait. *)
+let places = 16
+
+let[@inline never] wait_now (w : P.t) { Event.call; _ } =
+  let since = Trace.now () in
+  let name = if since land (places - 1) = 0 then Trace.name (Waiting.place_here ()) else 0 in
+  Trace.emit (Wait { task = w.own.fiber.traced; reason = Trace.name call; name });
+  since
+
+let[@inline] wait w event = if Trace.is_on () then wait_now w event else 0
+
+let[@inline never] resume_now (w : P.t) { Event.call; _ } since =
+  let ns = Trace.now () - since in
+  Trace.emit (Resume { task = w.own.fiber.traced; reason = Trace.name call; ns })
+
+let[@inline] resume w event since = if since <> 0 then resume_now w event since
+let[@inline] region workers = if Trace.is_on () then Trace.emit (Region { workers })
+let[@inline] region_end () = if Trace.is_on () then Trace.emit Region_end
+
+let[@inline] job (w : P.t) ~queued =
+  if Trace.is_on () then Trace.emit (Job { task = w.own.fiber.traced; queued })

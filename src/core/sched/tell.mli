@@ -1,0 +1,29 @@
+(** A worker tells a tracing program of its work ([muster why]): a load and a test where none does.
+    Trace says what each event means. *)
+
+val busy : Place.t -> unit
+val idle : unit -> unit
+val park : unit -> unit
+val leave : unit -> unit
+val steal : Place.t -> unit
+val counts : Place.t -> unit
+
+val fork : Place.t -> code:int -> int
+(** Of a task that the place's fiber hands out, whose function has that code; its number, or 0. *)
+
+val start : Place.t -> int -> int
+(** The fiber runs that task; the one that it ran until then. *)
+
+val finish : Place.t -> int -> back:int -> unit
+(** The task has ended, and the fiber goes on with [back]. *)
+
+val wait : Place.t -> Event.t -> int
+(** The time; 0 if it is not traced. *)
+
+val resume : Place.t -> Event.t -> int -> unit
+(** After {!wait}, which gave that. *)
+
+val region : int -> unit
+val region_end : unit -> unit
+
+val job : Place.t -> queued:int -> unit
