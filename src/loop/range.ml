@@ -127,7 +127,8 @@ and split job mine w guess lo hi =
     else step job mine guess lo mid
   in
   let right () = sweep job { guess with cost = Atomic.get mine.latest } (mid + 1) hi in
-  ignore (Muster_core.Fork.both_offered ~code:job.code w ~wake:(is_worth_waking rest cost ~whole) left right)
+  let wake = is_worth_waking rest cost ~whole in
+  ignore (Muster_core.Fork.both_offered ~code:job.code w ~wake left right)
 
 (* One chunk, then the rest. *)
 and step job mine guess lo hi =

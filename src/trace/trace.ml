@@ -158,21 +158,23 @@ let name text =
 
 (* {2 Tasks} *)
 
-(* Every [row] tasks that a domain hands out it looks how long that took. Where they come faster
-   than one in [grain] ns, to trace each would be felt: then it traces one of [sparse]. *)
+(* Every [row] tasks that a domain hands out, or waits, it looks how long that took. Where they come
+   faster than one in [grain] ns, to trace each would be felt: then it traces one of [sparse]. *)
 let row = 1024
 let sparse = 64
 let grain = 2_500
 
+let by_place = -1
+
 type own = {
   sites : (int, int) Hashtbl.t;  (** by code *)
-  mutable handed_out : int;
+  mutable count : int;  (** tasks handed out, and waits *)
   mutable every : int;
   mutable since : int;
 }
 
 let own =
-  let fresh () = { sites = Hashtbl.create 64; handed_out = 0; every = 1; since = now () } in
+  let fresh () = { sites = Hashtbl.create 64; count = 0; every = 1; since = now () } in
   Domain.DLS.new_key fresh
 
 let find_or_add code place =
@@ -199,13 +201,19 @@ let look own =
 
 let next = Atomic.make 1
 
+let is_due own =
+  own.count <- own.count + 1;
+  if own.count land (row - 1) = 0 then look own;
+  own.count land (own.every - 1) = 0
+
+let takes_wait () = is_due (Domain.DLS.get own)
+
 let task ~parent ~code ~place =
   let own = Domain.DLS.get own in
-  own.handed_out <- own.handed_out + 1;
-  if own.handed_out land (row - 1) = 0 then look own;
-  if own.handed_out land (own.every - 1) <> 0 then 0
+  if not (is_due own) then 0
   else begin
-    let task = Atomic.fetch_and_add next 1 and site = site own code place in
+    let task = Atomic.fetch_and_add next 1 in
+    let site = if code = by_place then name (place ()) else site own code place in
     emit (Fork { task; parent; site });
     task
   end

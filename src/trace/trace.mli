@@ -21,8 +21,8 @@ type event =
   | Park  (** It sleeps. [Busy] or [Idle] ends that: the wake. *)
   | Leave  (** It works in no pool any more. *)
   | Wait of { task : int; reason : int; name : int }
-      (** The task (or 0) waits, in a call of the name [reason] (["Mutex.lock"]), at the place [name]
-          (0: told for one wait of 16 only). Its worker does something else meanwhile. *)
+      (** The task (or 0) waits, in a call of the name [reason] (["Mutex.lock"]), at the place
+          [name] (0: told for one wait of 16 only). Its worker does something else meanwhile. *)
   | Resume of { task : int; reason : int; ns : int }
       (** It goes on, in this domain, after that time. [reason] tells waits of task 0 apart. *)
   | Region of { workers : int }  (** A call of [Team] begins here, for so many workers. *)
@@ -32,8 +32,8 @@ type event =
   | Counts of { tasks : int; forks : int; steals : int }
       (** The counts of this worker so far, of tasks that are not traced, too. *)
   | Sampling of { every : int }
-      (** From now on this domain traces one of so many of the tasks that it hands out: they are too
-          short to trace all. *)
+      (** From now on this domain traces one of so many of the tasks that it hands out, and of the
+          waits: there are too many to trace all. *)
   | Name of { id : int; text : string }
 
 (** {2 In the traced program}
@@ -52,7 +52,13 @@ val emit : event -> unit
 
 val task : parent:int -> code:int -> place:(unit -> string) -> int
 (** The number of a task that is handed out now, whose function has that code, after [Fork] was
-    told; or 0, where it is one that is not traced. [place] is asked at the first of the code. *)
+    told; or 0, where it is one that is not traced. [place] is asked at the first of the code, and
+    each time where the code is {!by_place}. *)
+
+val by_place : int
+
+val takes_wait : unit -> bool
+(** Whether a wait that begins now is to be traced. *)
 
 val name : string -> int
 (** The number of a name. *)

@@ -197,7 +197,8 @@ let rec to_the_end call p ~put_back ~wait step =
     to_the_end call p ~put_back ~wait wait
 
 let in_fiber fiber f (w : P.t) =
-  let call = Run.call w and p = Promise.(make nowhere (fun () -> f w)) in
+  let f = Fiber.traced w ~code:Fiber.by_place (fun () -> f w) in
+  let call = Run.call w and p = Promise.(make nowhere f) in
   let beneath = w.own.fiber in
   let put_back () = Fiber.switch w beneath in
   let wait () = if not (Promise.is_done p) then wait_as w p in

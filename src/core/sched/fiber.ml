@@ -302,6 +302,8 @@ let run_traced task f =
   let back = Tell.start (place ()) task in
   Outcome.finally (fun () -> Tell.finish (place ()) task ~back) () f
 
+let by_place = Trace.by_place
+
 let[@inline never] traced_now w code f =
   match Tell.fork w ~code with 0 -> f | task -> fun () -> run_traced task f
 

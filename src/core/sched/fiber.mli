@@ -146,4 +146,7 @@ val spins : unit -> int
 
 val traced : Place.t -> code:int -> (unit -> 'a) -> unit -> 'a
 (** The function of a task that is handed out there now, which tells its beginning and its end while
-    a program traces this one. [code]: of the code that names it; 0: of the function itself. *)
+    a program traces this one. [code]: of the code that names it; 0: of the function itself;
+    {!by_place}: none, but the place of the call does. *)
+
+val by_place : int

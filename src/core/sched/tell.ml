@@ -50,7 +50,8 @@ let[@inline never] wait_now (w : P.t) { Event.call; _ } =
   Trace.emit (Wait { task = w.own.fiber.traced; reason = Trace.name call; name });
   since
 
-let[@inline] wait w event = if Trace.is_on () then wait_now w event else 0
+let[@inline] wait w event =
+  if Trace.is_on () && Trace.takes_wait () then wait_now w event else 0
 
 let[@inline never] resume_now (w : P.t) { Event.call; _ } since =
   let ns = Trace.now () - since in
