@@ -1,28 +1,5 @@
 open Experiment
 
-let style =
-  {|
-text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #24292f }
-.title { font-size: 15px; font-weight: 600 }
-.note, .tick { fill: #57606a; font-size: 12px }
-.page { fill: #ffffff }
-.value { paint-order: stroke; stroke: #ffffff; stroke-width: 4px }
-.own { fill: #d9480f }
-.other { fill: #8c959f }
-.grid { stroke: #d0d7de }
-.ideal { stroke: #57606a; stroke-dasharray: 4 3 }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 }
-  .note, .tick { fill: #9da7b3 }
-  .page { fill: #0d1117 }
-  .value { stroke: #0d1117 }
-  .own { fill: #ff8c4a }
-  .other { fill: #6e7681 }
-  .grid { stroke: #30363d }
-  .ideal { stroke: #9da7b3 }
-}
-|}
-
 let width = 880.
 let label_width = 190.
 let figure_width = 70.
@@ -182,7 +159,5 @@ let svg ~domains outcomes =
   in
   let bottom, shapes = List.fold_left draw (0., []) panels in
   let height = bottom +. 6. in
-  (* Without it, a viewer that knows no schemes shows dark text on its dark page. *)
-  let page = Svg.bar ~cls:"page" ~x:0. ~y:0. ~width ~height in
   let title = "What a fork costs and what the programs gain, measured" in
-  if panels = [] then None else Some (Svg.document ~width ~height ~title ~style (page :: shapes))
+  if panels = [] then None else Some (Svg.document ~width ~height ~title shapes)

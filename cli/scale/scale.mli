@@ -1,0 +1,3 @@
+(** [muster scale]. *)
+
+val command : int Cmdliner.Cmd.t
