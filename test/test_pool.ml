@@ -152,6 +152,9 @@ let refused_once () =
   Child.check_success child;
   check_equal "domains used, and told" "1 3 1" (String.trim child.output)
 
+let watchdog_beside_spin () =
+  Child.check_success (Child.run ~limit:30. "child/child.exe" [ "start-beside-spin" ])
+
 (* The default pool *)
 
 let default_pool () =
@@ -656,6 +659,7 @@ let () =
           case "a pool leaves the program's random numbers as they are" random_numbers;
           case "each worker draws other random numbers" generators;
           case "a domain that could not start starts later" refused_once;
+          case "the watchdog starts beside a thread that spins" watchdog_beside_spin;
           case "more domains than the runtime has are asked for" more_domains_than_the_runtime_has;
           case "a pool works where other code has all domains" every_domain_taken;
           case "two callers want a domain for their tasks at once" hired_by_two_at_once;

@@ -225,8 +225,17 @@ let refused_once () =
   let told = List.length (List.filter is_refusal (Muster.Pool.stats pool).decisions) in
   Printf.printf "%d %d %d\n" alone together told
 
+(* As the watchdog starts, while the one thread of the program neither blocks nor allocates. *)
+let start_beside_spin () =
+  let ran = Atomic.make false in
+  if not (Muster_core.Machine.start_thread (fun () -> Atomic.set ran true)) then exit 1;
+  while not (Atomic.get ran) do
+    Domain.cpu_relax ()
+  done
+
 let programs =
   [
+    ("start-beside-spin", start_beside_spin);
     ("default-size", default_size);
     ("default-by-several", default_by_several);
     ("end-after-work", end_after_work);

@@ -101,9 +101,19 @@ let undisturbed f x =
   keep_domain 1;
   Outcome.finally no_longer () call
 
+(* A thread of ours has to take the first domain's lock before it begins. Code that computes gives it
+   away at the ticks of one thread only, which the runtime starts with the domain's first thread. *)
+let has_ticks = Atomic.make false
+
+let have_ticks () =
+  if Domain.is_main_domain () && not (Atomic.exchange has_ticks true) then
+    try ignore (Thread.create ignore ()) with Sys_error _ | Failure _ -> Atomic.set has_ticks false
+
 external start : (unit -> unit) -> bool = "muster_start_thread"
 
-let start_thread f = undisturbed start f
+let start_thread f =
+  undisturbed have_ticks ();
+  undisturbed start f
 
 (* [Domain.spawn] draws the child's generator of [Random] from the parent's, which is the program's
    and must not depend on when domains come and go. So the parent's is put back. Each child gets
@@ -127,7 +137,9 @@ let spawn_noted noted f =
   noted domain;
   domain
 
-let spawn ?(noted = ignore) f = undisturbed (spawn_noted noted) f
+let spawn ?(noted = ignore) f =
+  undisturbed have_ticks ();
+  undisturbed (spawn_noted noted) f
 
 module Sleeper = struct
   type t
