@@ -177,6 +177,21 @@ let on_quit f =
   | Signal_handle _ as other -> Sys.set_signal Sys.sigquit other
   | exception (Invalid_argument _ | Sys_error _) -> () (* Windows has none. *)
 
+(* {2 ThreadSanitizer} *)
+
+external add_calls : Printexc.raw_backtrace -> unit = "muster_add_calls" [@@noalloc]
+external drop_calls : Printexc.raw_backtrace -> unit = "muster_drop_calls" [@@noalloc]
+
+let shows_calls = Target.has_tsan
+
+let below_calls backtrace f x =
+  add_calls backtrace;
+  match f x with
+  | () -> drop_calls backtrace
+  | exception exn ->
+    drop_calls backtrace;
+    raise exn
+
 module Canary = struct
   type t
 

@@ -143,6 +143,14 @@ val on_quit : (unit -> unit) -> unit
 (** [on_quit f] has SIGQUIT call [f], by a thread of its own in the first domain, and then end the
     process. Nothing is done where the program has a handler. *)
 
+val shows_calls : bool
+(** Whether ThreadSanitizer watches this program. *)
+
+val below_calls : Printexc.raw_backtrace -> ('a -> unit) -> 'a -> unit
+(** [below_calls backtrace f x] is [f x]; meanwhile ThreadSanitizer has it called by the calls of
+    that backtrace, below [muster_task_forked_by]. No fiber that contains this call may be
+    suspended: the sanitizer would lose count of the calls. *)
+
 (** Values that tell when they were collected: put one into the value in question. Neither weak
     pointers nor [Gc.finalise_last] will do: OCaml 5.4.1 loses count of both when domains end. *)
 module Canary : sig

@@ -56,7 +56,7 @@ let join p f =
 
 let both_offered ?(code = 0) w ~wake f g =
   let g = Fiber.traced w ~code g in
-  let p = Promise.(make nowhere (Fiber.carry w g)) in
+  let p = Fiber.branch w g in
   match
     Publish.offer w ~wake (Promise.any p);
     f ()

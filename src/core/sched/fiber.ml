@@ -254,8 +254,8 @@ let in_call w f =
     with Promise.Cancelled when Promise.(is_marked (state own)) -> raise Sys.Break
   end
 
-let carry (w : P.t) f =
-  let { context; home; _ } : t = w.own.fiber in
+let carrying (w : P.t) home f =
+  let { context; _ } : t = w.own.fiber in
   if context == P.uncancelled && home == w.pool.home then f
   else fun x ->
     (match here () with
@@ -264,6 +264,15 @@ let carry (w : P.t) f =
       check_at w
     | None -> ());
     try f x with exn -> Outcome.raise (caught exn)
+
+let carry (w : P.t) f = carrying w w.own.fiber.home f
+
+let marked_branch w f =
+  let home = Waiting.started (home w) in
+  Waiting.branch home (carrying w home f)
+
+let[@inline] branch w f =
+  if Waiting.shows_forks then marked_branch w f else Promise.(make nowhere (carry w f))
 
 (* {2 Numbers}
 

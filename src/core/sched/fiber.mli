@@ -42,6 +42,9 @@ val is_elsewhere : unit -> bool
 val carry : Place.t -> ('a -> 'b) -> 'a -> 'b
 (** The function, which in another fiber will be a part of the same. *)
 
+val branch : Place.t -> (unit -> 'a) -> 'a Promise.t
+(** A task that runs the function so; its maker looks at the result. *)
+
 type part = { of_ : Promise.any; tasks : Promise.home; met_checkpoint : bool }
 (** The context, the home, and whether the fiber has met a checkpoint in there. *)
 

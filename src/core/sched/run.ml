@@ -66,8 +66,6 @@ let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 let set_aside pool call k =
   let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
   let rest () =
-    Publish.count_suspended pool (-1);
-    Machine.record_backtrace records;
     match Fiber.resume fiber with
     | () -> (
       match take_strike call with
@@ -76,6 +74,11 @@ let set_aside pool call k =
     | exception exn ->
       Fiber.resume fiber;
       raise_at k exn
+  in
+  let rest () =
+    Publish.count_suspended pool (-1);
+    Machine.record_backtrace records;
+    if Waiting.shows_forks then Waiting.below_fork fiber.home rest () else rest ()
   in
   let suspended = (fiber, Promise.(any (make nowhere rest))) in
   Fiber.leave fiber;
@@ -161,6 +164,13 @@ let refuse_endless (w : P.t) =
 
 let run_task p = ignore (Promise.run p)
 let in_fiber = Compat.fibers handler run_task
+
+let below_fork p =
+  match Promise.state p with
+  | Ready (_, home, _) -> Waiting.below_fork home in_fiber p
+  | Running _ | Returned _ | Raised _ -> ()
+
+let in_fiber = if Waiting.shows_forks then below_fork else in_fiber
 let in_fiber_of call p = Compat.match_with run_task p (handler_noting (fun it -> it.call <- call))
 
 (* The task is of the fiber's home. If it waits, it alone is suspended, perhaps in the midst of a

@@ -1,7 +1,7 @@
 (* All waits of the moment, for the report of a program that hangs (Report).
 
    Only while [MUSTER_STATS] is set: then a task's home has the place at which it was started, among
-   the values that tasks inherit, and each wait has an entry in [all] from its beginning to its end.
+   the values that tasks inherit (under [MUSTER_RACE], for [muster race], too), and each wait has an entry in [all] from its beginning to its end.
    A wait that has ended marks its entry, which goes when others come: so twice as many are kept as
    wait, and some more. An entry keeps nothing of the task, but the lock or promise for which it
    waits, until it goes. *)
@@ -13,6 +13,8 @@ let is_on, ignored =
   | None | Some ("" | "0") -> (false, None)
   | Some "1" -> (true, None)
   | ignored -> (false, ignored)
+
+let shows_forks = Machine.shows_calls && Sys.getenv_opt "MUSTER_RACE" = Some "1"
 
 (* {2 Places in the program} *)
 
@@ -50,7 +52,17 @@ let[@inline never] marked (home : Promise.home) =
   let locals = Promise.Local (key, here ()) :: others in
   Promise.home ~lineage ~locals ?opened_by ~unheard owner
 
-let[@inline] started home = if is_on then marked home else home
+let[@inline] started home = if is_on || shows_forks then marked home else home
+
+let below_fork (home : Promise.home) f x =
+  match List.find_map start_in home.locals with
+  | None -> f x
+  | Some start -> Machine.below_calls start f x
+
+(* Its maker looks at the result. *)
+let branch home f =
+  let { Promise.unheard; owner; _ } = Promise.nowhere in
+  Promise.make (Promise.home ~locals:home.Promise.locals ~unheard owner) f
 
 (* {2 Waits} *)
 

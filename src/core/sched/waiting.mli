@@ -5,6 +5,16 @@ val is_on : bool
 val ignored : string option
 (** The variable's value, if it makes no sense. *)
 
+val shows_forks : bool
+(** Whether ThreadSanitizer's reports are to show where tasks were forked: under [MUSTER_RACE=1]. *)
+
+val below_fork : Promise.home -> ('a -> unit) -> 'a -> unit
+(** [below_fork home f x] is [f x], the code of a task of that home, or what is left of it
+    ({!Machine.below_calls}). *)
+
+val branch : Promise.home -> (unit -> 'a) -> 'a Promise.t
+(** A task of {!Promise.nowhere}, but for what it inherits. *)
+
 val started : Promise.home -> Promise.home
 (** The home for a task that is started here: it remembers the place in the program. *)
 

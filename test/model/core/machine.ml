@@ -30,6 +30,8 @@ let usual_signals = ignore
 let domain_must_stay () = false
 let stack_id () = 0
 let look_up_every _ _ = ()
+let shows_calls = false
+let below_calls _ f x = f x
 
 (* {2 What happens to one who sleeps}
 
