@@ -1,6 +1,6 @@
-/* ThreadSanitizer's own picture of each thread's stack, from which it reports races. The compiler has
-   every function tell of its begin and its end. Here calls are added that are not on the stack: those
-   that forked a task. Tried with OCaml 5.4.1. */
+/* ThreadSanitizer's own picture of each thread's stack, from which it reports races. The compiler
+   has every function tell of its begin and its end. Here calls are added that are not on the stack:
+   those that forked a task. Tried with OCaml 5.4.1. */
 
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS
@@ -9,7 +9,7 @@
 #include <caml/frame_descriptors.h>
 #include <caml/tsan.h>
 
-/* Without the sanitizer they are not there. Some releases of the second take an argument, and ignore it. */
+/* Not there without the sanitizer. Some releases of the second take an argument, and ignore it. */
 #ifdef __ELF__
 extern void __tsan_func_entry(void *return_address) __attribute__((weak));
 extern void __tsan_func_exit(void *ignored) __attribute__((weak));

@@ -101,7 +101,7 @@ let undisturbed f x =
   keep_domain 1;
   Outcome.finally no_longer () call
 
-(* A thread of ours has to take the first domain's lock before it begins. Code that computes gives it
+(* A thread of ours takes the first domain's lock before it begins. Code that computes gives that
    away at the ticks of one thread only, which the runtime starts with the domain's first thread. *)
 let has_ticks = Atomic.make false
 

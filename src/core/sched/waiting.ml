@@ -1,10 +1,10 @@
 (* All waits of the moment, for the report of a program that hangs (Report).
 
    Only while [MUSTER_STATS] is set: then a task's home has the place at which it was started, among
-   the values that tasks inherit (under [MUSTER_RACE], for [muster race], too), and each wait has an entry in [all] from its beginning to its end.
-   A wait that has ended marks its entry, which goes when others come: so twice as many are kept as
-   wait, and some more. An entry keeps nothing of the task, but the lock or promise for which it
-   waits, until it goes. *)
+   the values that tasks inherit (for [muster race] under [MUSTER_RACE], too), and each wait has an
+   entry in [all] from its beginning to its end. A wait that has ended marks its entry, which goes
+   when others come: so twice as many are kept as wait, and some more. An entry keeps nothing of the
+   task, but the lock or promise for which it waits, until it goes. *)
 
 module P = Place
 
