@@ -19,6 +19,7 @@ module Task = struct
   let is_done = Tasks.is_done
   let peek = Tasks.peek
   let sleep = Tasks.sleep
+  let yield = Tasks.yield
   let protect = Tasks.protect
   let bracket = Tasks.bracket
 

@@ -447,10 +447,11 @@ module Task : sig
 
   val yield : unit -> unit
   (** [yield ()] lets the tasks that wait for this worker run first. It returns at once where none
-      waits, and in code that cannot be suspended. Outside all pools it is [Thread.yield ()].
+      waits, and in code that cannot be suspended. Outside all pools it is [Thread.yield ()], and in
+      a fiber of another scheduler a turn of its loop.
 
       {b Raises} as {!check}.
-      {b Cost}: about 0.4 us where a task waits, else 5 ns.
+      {b Cost}: about 0.4 us where a task waits, else 5 ns; as {!blocking} in another's fiber.
       {b Order}: none. *)
 
   val on_cancel : (unit -> unit) -> unit

@@ -24,9 +24,9 @@ val has_each_its_own : unit -> bool
 val foreign : unit -> trigger option
 (** A trigger for the calling thread, if its domain has another scheduler's way. 10 ns. *)
 
-val await : trigger -> bool
+val await : firmly:bool -> trigger -> bool
 (** Waits. False where the scheduler does not run the calling thread or stack, which cannot be
-    suspended. Raises the scheduler's cancellation. *)
+    suspended. Raises the scheduler's cancellation; if [firmly], returns early instead. *)
 
 val is_cancellation : exn -> bool
 (** Whether {!val-await} has raised such an exception before: its fiber is cancelled. *)

@@ -48,11 +48,13 @@ let rec note exn =
   if not (List.memq (constructor exn) seen || exn == Sys.Break) then
     if not (Atomic.compare_and_set cancellations seen (constructor exn :: seen)) then note exn
 
-let await trigger =
+(* A scheduler lets others run before it tells a fiber that it is cancelled, each time that the
+   fiber would wait. *)
+let await ~firmly trigger =
   match trigger.await () with
   | () -> true
   | exception Effect.Unhandled _ -> false
   | exception exn ->
     let failure = Outcome.caught exn in
     note exn;
-    Outcome.raise failure
+    if firmly && is_cancellation exn then true else Outcome.raise failure

@@ -5,7 +5,6 @@
 
    At rest the queue is empty, or holds dead waiters. *)
 
-module Dla = Muster_core.Dla
 module Event = Muster_core.Event
 module Outcome = Muster_core.Outcome
 module Waiter = Muster_core.Waiter
@@ -27,7 +26,7 @@ let signal t = if has_waiters t then Duty.step t signalling
 let waking_all queue = (Fifo.empty, Duty.grants (Fifo.to_list queue))
 let broadcast t = if has_waiters t then Duty.step t waking_all
 
-let retake m () = if not (Mutex.is_mine m) then Mutex.relock_or_excuse m
+let retake m () = if not (Mutex.is_mine m) then Mutex.relock m
 
 let event = Event.make "Condition.wait"
 let wait t m =
@@ -40,8 +39,6 @@ let wait t m =
   (* One thunk for both, since an asynchronous exception may be delivered between them. *)
   let wait_and_retake () =
     Waiter.wait event register;
-    (* The signal of a fiber that cannot wait any more is another waiter's. *)
-    Outcome.on_failure (fun () -> Mutex.relock m) (fun { exn; _ } ->
-        if Dla.is_cancellation exn then signal t)
+    Mutex.relock m
   in
   Outcome.on_failure wait_and_retake (fun _ -> Outcome.firmly retake m ())

@@ -2,9 +2,7 @@
 
 module Event = Muster_core.Event
 module Outcome = Muster_core.Outcome
-module Dla = Muster_core.Dla
 module Fiber = Muster_core.Fiber
-module Place = Muster_core.Place
 module Waiter = Muster_core.Waiter
 module Waiting = Muster_core.Waiting
 
@@ -32,28 +30,13 @@ let unlock_as fn t me =
   if not (is_simple && replace t seen unlocked) then
     Permits.give t 1 ~why_not:(why_not_unlock fn me)
 
-(* A fiber of another scheduler that is cancelled in [Condition.wait] cannot wait for the mutex, as
-   its scheduler ends each further wait. If the mutex is not free, it leaves without. The unlock
-   that follows is excused, once. *)
-let excused : (t * int) list Atomic.t = Atomic.make []
-
-let is_excused t =
-  let excuse = (t, Fiber.number ()) in
-  let is_it (mutex, me) = mutex == fst excuse && me = snd excuse in
-  List.exists is_it (Atomic.get excused)
-  && begin
-    Place.change excused (List.filter (fun other -> not (is_it other)));
-    true
-  end
-
 (* An asynchronous exception does not leave it locked. *)
 let unlock_of fn t =
   match unlock_as fn t (Fiber.number ()) with
   | () -> ()
   | exception exn ->
     let failure = Outcome.caught exn in
-    if is_mine t then unlock_as fn t (Fiber.number ())
-    else if not (is_excused t) then Outcome.raise failure
+    if is_mine t then unlock_as fn t (Fiber.number ()) else Outcome.raise failure
 
 let unlock t = unlock_of "unlock" t
 
@@ -81,11 +64,6 @@ let try_lock t = try_as t (Fiber.number ())
 let relock t =
   let me = Fiber.number () in
   if not (try_as t me) then Permits.wait_and_take t 1 ~me ~wait:(wait_firmly t)
-
-let relock_or_excuse t =
-  try relock t
-  with exn when Dla.is_cancellation exn ->
-    Place.change excused (List.cons (t, Fiber.number ()))
 
 let unprotect t = unlock_of "protect" t
 

@@ -53,7 +53,4 @@ val protect : t -> (unit -> 'a) -> 'a
 val is_mine : t -> bool
 
 val relock : t -> unit
-(** [lock], which cancellation does not end, but that of another scheduler. *)
-
-val relock_or_excuse : t -> unit
-(** The same. Where that ends it, the caller's next {!unlock} does nothing. *)
+(** [lock], which no cancellation ends. *)

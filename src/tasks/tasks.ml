@@ -85,6 +85,10 @@ let sleep seconds =
     Outcome.on_failure (fun () -> Waiter.wait time register) forget
   end
 
+(* A fiber of another scheduler has to wait for something, or its loop would not go on. *)
+let yield () =
+  if Fiber.is_elsewhere () then Muster_blocking.Blocking.call ignore else Task.yield ()
+
 (* {2 Code that is not cancelled}
 
    It is a part of nothing, as is a fiber that has been told (Fiber). Afterwards the fiber gets its

@@ -7,5 +7,6 @@ val is_done : 'a t -> bool
 val peek : 'a t -> ('a, exn) result option
 val any : 'a t list -> 'a
 val sleep : float -> unit
+val yield : unit -> unit
 val protect : (unit -> 'a) -> 'a
 val bracket : acquire:(unit -> 'r) -> release:('r -> unit) -> ('r -> 'a) -> 'a

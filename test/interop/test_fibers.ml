@@ -265,8 +265,12 @@ let leaves_at_once () =
 let tasks_are_cancelled () =
   let one name call =
     let told = Atomic.make false and wait, _ = latch () in
+    (* A loop that is known to be short runs in the fiber, and is told by Eio. *)
     let body () =
-      try wait () with Task.Cancelled -> Atomic.set told true
+      try wait ()
+      with (Task.Cancelled | Eio.Cancel.Cancelled _) as exn ->
+        Atomic.set told true;
+        raise exn
     in
     check_equal name "cancelled" (cancelled (fun () -> call body));
     Eio.Time.with_timeout_exn (Option.get !clock) 5. (fun () ->
@@ -338,25 +342,41 @@ let no_lock_is_lost () =
     Mutex.unlock m
   done
 
-(* It cannot wait for the mutex that another fiber holds, and the loop must not. *)
-let cancelled_without_its_mutex () =
+(* It waits for the mutex though it is cancelled, and the loop goes on. [holder] holds that for a while. *)
+let cancelled_with_its_mutex holder =
   let m = Mutex.create () and c = Condition.create () in
-  let outcome = ref "" in
+  let others = Atomic.make 0 and outcome = ref "" in
+  let hold () = Mutex.protect m (fun () -> Atomic.incr others; holder (); Atomic.decr others) in
+  let wait () =
+    try Condition.wait c m
+    with Eio.Cancel.Cancelled _ ->
+      check_int "others that hold it" 0 (Atomic.get others);
+      check_invalid "held" ~mentions:[ "already locked" ] (fun () -> Mutex.lock m);
+      outcome := "cancelled"
+  in
+  let tasks = ref [] in
   (try
      Eio.Switch.run (fun sw ->
-         Fiber.fork ~sw (fun () ->
-             try Mutex.protect m (fun () -> Condition.wait c m)
-             with exn ->
-               outcome := (match exn with Eio.Cancel.Cancelled _ -> "cancelled" | _ -> Printexc.to_string exn));
-         Fiber.fork ~sw (fun () ->
-             Eio.Cancel.protect (fun () -> Mutex.protect m (fun () -> pause 0.02)));
+         Fiber.fork ~sw (fun () -> Mutex.protect m wait);
+         for _ = 1 to 3 do
+           Fiber.fork ~sw (fun () -> Eio.Cancel.protect hold);
+           tasks := Task.async hold :: !tasks
+         done;
          pause 0.01;
          Eio.Switch.fail sw Stop)
    with Stop -> ());
+  List.iter Task.await !tasks;
   check_equal "outcome" "cancelled" !outcome;
   check_bool "is free" true (Mutex.try_lock m);
   Mutex.unlock m;
   check_invalid "twice" ~mentions:[ "not locked" ] (fun () -> Mutex.unlock m)
+
+let cancelled_with_its_mutex () =
+  List.iter cancelled_with_its_mutex [ (fun () -> Task.sleep 0.01); (fun () -> burn 0.005) ];
+  beside_ticks "a wait that is cancelled" (fun () () ->
+      for _ = 1 to 5 do
+        cancelled_with_its_mutex (fun () -> Task.sleep 0.01)
+      done)
 
 (* The function of the cancelled fiber counts as not begun. *)
 let cancelled_computation () =
@@ -499,6 +519,49 @@ let exceptions_and_closed_pools () =
   Pool.close pool;
   check_invalid "closed" ~mentions:[ "Pool.run"; "closed" ] (fun () -> Pool.run pool ignore)
 
+(* {2 Calls that are no waits for others, and take their time} *)
+
+(* A fiber that polls lets the others of its loop run. *)
+let yields () =
+  let is_set = ref false in
+  Fiber.both
+    (fun () ->
+      while not !is_set do
+        Task.yield ()
+      done)
+    (fun () ->
+      for _ = 1 to 10 do
+        Fiber.yield ()
+      done;
+      is_set := true);
+  let outcome = cancelled (fun () -> while true do Task.yield () done) in
+  check_equal "yield" "cancelled" outcome
+
+let closes () =
+  let make () =
+    let pool = Pool.create ~domains:2 () in
+    let slow = Pool.run pool (fun () -> Task.async (fun () -> burn 0.2; 42)) in
+    fun () ->
+      Pool.close pool;
+      check_bool "its tasks have ended" true (Task.is_done slow);
+      Pool.close pool
+  in
+  beside_ticks "close" make;
+  (* A task that fibers of the loop end. *)
+  let wait, end_it = latch () in
+  let pool = Pool.create ~domains:1 () in
+  ignore (Pool.run pool (fun () -> Task.async wait));
+  Fiber.both (fun () -> Pool.close pool) (fun () -> pause 0.01; end_it ());
+  (* One that is cancelled leaves at once, and the pool closes. *)
+  let wait, end_it = latch () in
+  let pool = Pool.create ~name:"left" ~domains:1 () in
+  let task = Pool.run pool (fun () -> Task.async wait) in
+  check_equal "close" "cancelled" (cancelled (fun () -> Pool.close pool));
+  end_it ();
+  Task.await task;
+  check_bool "closed" true (Pool.find "left" = None);
+  Pool.close pool
+
 let below_c () =
   let wait, end_it = latch () in
   ignore (Task.async (fun () -> Task.sleep 0.01; end_it ()));
@@ -522,7 +585,7 @@ let () =
           case "no message is lost" (here no_message_is_lost);
           case "no permit is lost" (here no_permit_is_lost);
           case "no lock is lost" (here no_lock_is_lost);
-          case "a condition's mutex is not free" (here cancelled_without_its_mutex);
+          case "a cancelled wait for a condition has its mutex" (here cancelled_with_its_mutex);
           case "a computation that others need" (here cancelled_computation);
         ] );
       ( "callers",
@@ -532,6 +595,8 @@ let () =
           case "a fiber has its values" (here each_has_its_values);
           case "fibers of two loops, and tasks" (in_eio loops_and_tasks);
           case "beside Kcas" (here beside_kcas);
+          case "a fiber that polls" (here yields);
+          case "a fiber closes a pool" (here closes);
           case "exceptions, and a closed pool" (here exceptions_and_closed_pools);
           case "a wait below a C callback blocks the thread" (here below_c);
         ] );

@@ -141,7 +141,7 @@ let wait_until_left (pool : P.pool) =
     ignore (Machine.Sleeper.sleep sleeper 20)
   done
 
-let close_and_wait (pool : P.pool) =
+let close_here (pool : P.pool) =
   Atomic.set pool.closing true;
   finish_tasks pool;
   wait_until_left pool;
@@ -151,6 +151,21 @@ let close_and_wait (pool : P.pool) =
   Load.note_shortage ();
   Uncaught.flush ~owner:pool.home.owner ();
   Report.at_end pool
+
+let closed = Event.make "Pool.close"
+
+(* A fiber of another scheduler waits for a domain that does it: a thread of its loop's would run
+   the tasks that are left beside the loop. *)
+let close_elsewhere pool =
+  let closing = Promise.(make nowhere (fun () -> close_here pool)) in
+  match Machine.spawn (fun () -> ignore (Promise.run closing)) with
+  | _ ->
+    Caller.wait closed closing;
+    Promise.result closing
+  | exception Failure _ -> close_here pool
+
+let close_and_wait pool =
+  if Fiber.is_elsewhere () then close_elsewhere pool else close_here pool
 
 (* A task that ends the program would wait for itself in a function of [at_exit]. *)
 let close_of fn (pool : P.pool) =

@@ -64,13 +64,13 @@ let until_over w go =
     else if failure.exn == Promise.Cancelled then tell_again ()
     else if not (Dla.is_cancellation failure.exn) then Worker.raise_later failure.exn
 
-let sleep event w =
+let sleep ~firmly event w =
   let arm wake =
     match Atomic.get w with
     | Idle context as seen when Atomic.compare_and_set w seen (Armed (context, wake)) -> ()
     | _ -> wake ()
   in
-  Worker.wait event ~ready:(fun () -> not (is_pending w)) ~register:arm
+  Worker.wait ~firmly event ~ready:(fun () -> not (is_pending w)) ~register:arm
 
 let heed_stop w context =
   if context != Place.uncancelled then
@@ -84,16 +84,16 @@ let[@inline] need_not_wait () =
   Run.poll ();
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
-let wait_as event context register =
+let wait_as ?(firmly = false) event context register =
   let w = make context in
   until_over w (fun () ->
       register w;
       if is_pending w then heed_stop w context;
-      if is_pending w then sleep event w;
+      if is_pending w then sleep ~firmly event w;
       if is_cancelled context && not (is_dead w) then Cancellation.keep context);
   if is_dead w then Fiber.deliver_here ()
 
-let wait_firmly event register = wait_as event Place.uncancelled register
+let wait_firmly event register = wait_as ~firmly:true event Place.uncancelled register
 
 let wait event register =
   Fiber.check ();

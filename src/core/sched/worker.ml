@@ -154,16 +154,16 @@ let block woken rouse =
 (* A fiber of another scheduler is suspended by that, and its thread goes on. Else the thread
    blocks. The waker writes [woken] and then reads [rouse]; the waiting party writes [rouse] and
    then reads [woken]. So one sees both. A trigger may end a wait early: then there is another. *)
-let rec wait_elsewhere (trigger : Dla.trigger) woken rouse =
+let rec wait_elsewhere ~firmly (trigger : Dla.trigger) woken rouse =
   Atomic.set rouse trigger.release;
   if not (Atomic.get woken) then
-    if not (Dla.await trigger) then block woken rouse
+    if not (Dla.await ~firmly trigger) then block woken rouse
     else if not (Atomic.get woken) then
       match Dla.foreign () with
-      | Some trigger -> wait_elsewhere trigger woken rouse
+      | Some trigger -> wait_elsewhere ~firmly trigger woken rouse
       | None -> block woken rouse
 
-let wait_outside register =
+let wait_outside ~firmly register =
   let woken = Atomic.make false and rouse = Atomic.make ignore in
   register (fun () ->
       Atomic.set woken true;
@@ -172,7 +172,7 @@ let wait_outside register =
   | None -> block woken rouse
   | Some trigger ->
     List.iter Load.stand_in (Atomic.get P.open_pools);
-    wait_elsewhere trigger woken rouse
+    wait_elsewhere ~firmly trigger woken rouse
 
 (* Runs other tasks on top of the waiting stack. *)
 let help (w : P.t) ~ready ~register =
@@ -203,11 +203,11 @@ let try_suspend (w : P.t) register =
   | () -> true
   | exception Effect.Unhandled (Run.Suspend _) -> false
 
-let wait_at place ~ready ~register =
+let wait_at ~firmly place ~ready ~register =
   match place with
   | None ->
     take_stray_outside ();
-    wait_outside register
+    wait_outside ~firmly register
   | Some w -> if not (try_suspend w register) then help w ~ready ~register
 
 (* Counted where the code goes on; a wait of a thread outside is nobody's. *)
@@ -216,10 +216,10 @@ let count_wait (event : Event.t) since ~told =
   Counts.end_wait w.own.counts event.call since;
   Tell.resume w event told
 
-let wait event ~ready ~register =
+let wait ?(firmly = false) event ~ready ~register =
   Stack_room.reserve ();
   let place = P.owned_place () and since = Counts.begin_wait () in
   let told = Option.fold place ~none:0 ~some:(fun w -> Tell.wait w event) in
-  if Waiting.is_on then Waiting.noted event place (fun () -> wait_at place ~ready ~register)
-  else wait_at place ~ready ~register;
+  let wait () = wait_at ~firmly place ~ready ~register in
+  if Waiting.is_on then Waiting.noted event place wait else wait ();
   if place <> None then count_wait event since ~told

@@ -15,10 +15,15 @@ val pause : Place.t -> found:(unit -> bool) -> unit
 
 (** {2 The waiting door: every wait for a promise comes through here} *)
 
-val wait : Event.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
+val wait :
+  ?firmly:bool ->
+  Event.t ->
+  ready:(unit -> bool) ->
+  register:(Promise.waker -> unit) ->
+  unit
 (** Returns when [ready] holds, and looks after each call of the waker that it registers. A task is
     suspended meanwhile, also a fiber of another scheduler; other code of a worker runs tasks; any
-    other thread sleeps. *)
+    other thread sleeps. If [firmly], a fiber whose scheduler cancels it goes on to wait. *)
 
 val help : Place.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
 (** {!wait} of code that cannot be suspended: its worker runs tasks on top of it. *)
