@@ -6,9 +6,10 @@ let man =
     `S Manpage.s_description;
     `P
       "$(mname) runs the examples of Muster, a multicore toolkit for OCaml 5, says what its \
-       pool will do on this machine, and how a program scales with its workers.";
+       pool will do on this machine, how a program scales with its workers, and which data races \
+       it has.";
     `S Manpage.s_examples;
-    `Pre "  $(mname) run fib --size 38\n  $(mname) run closure\n  $(mname) doctor --json\n  $(mname) scale -- ./prog";
+    `Pre "  $(mname) run fib --size 38\n  $(mname) run closure\n  $(mname) doctor --json\n  $(mname) scale -- ./prog\n  $(mname) race -- ./prog";
   ]
 
 (* Listed as the others; [arguments] never reaches it. *)
@@ -28,6 +29,6 @@ let muster =
   let default = Term.(ret (const (`Help (`Plain, None)))) in
   Cmd.group
     (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man)
-    ~default [ Run.command; Doctor.command; Muster_scale.Scale.command; help ]
+    ~default [ Run.command; Doctor.command; Muster_scale.Scale.command; Muster_race.Race.command; help ]
 
 let () = Muster_program.Program.main ~arguments muster

@@ -119,6 +119,13 @@ let watch pid pipe =
   let status = follow { pid; since = infinity; told = false } pipe buffer in
   (status, Buffer.contents buffer)
 
+let run_here ~env command =
+  let program = List.hd command in
+  let argv = Array.of_list command and env = environment env in
+  match Unix.create_process_env program argv env Unix.stdin Unix.stdout Unix.stderr with
+  | exception Unix.Unix_error (error, _, _) -> Error (cannot_start program error)
+  | pid -> Ok (closed { pid; since = infinity; told = false })
+
 let run ~env command =
   let program = List.hd command in
   let pipe, its_end = Unix.pipe ~cloexec:true () in

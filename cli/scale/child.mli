@@ -12,6 +12,10 @@ val run : env:(string * string) list -> string list -> (outcome, int * string) r
     away; an error is a program that cannot be started: the status of a shell (126, 127), and why. One at
     a time. While it runs, SIGINT and SIGTERM reach it; of the second it is killed. *)
 
+val run_here :
+  env:(string * string) list -> string list -> (Unix.process_status, int * string) result
+(** The same with the input and the output of this process. *)
+
 val catch_signals : unit -> unit
 (** From now on SIGINT and SIGTERM end the program that runs, and no longer this one. *)
 

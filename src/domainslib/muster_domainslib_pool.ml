@@ -16,6 +16,7 @@ module Outcome = Muster_core.Outcome
 module Caller = Muster_core.Caller
 module Task = Muster_core.Task
 module Mailbox = Muster_core.Mailbox
+module Waiting = Muster_core.Waiting
 
 type t = {
   pool : Pool.t;
@@ -125,6 +126,9 @@ let home_for t (w : Place.t) =
   let home = Fiber.home w in
   if home == w.pool.home then t.home else home
 
+(* Under muster race a task has the place at which it was forked. *)
+let marked home = if Waiting.shows_forks then Waiting.started home else home
+
 (* Code that waits for a task by the stdlib's means keeps its worker. Where the process has fewer
    CPUs than the user asked for domains, more of them come when that is so (Watchdog). *)
 let[@inline] count_on_others t = Place.count_on t.pool (t.asked - 1)
@@ -138,9 +142,9 @@ let async t f =
   let w = Place.current () in
   if w.pool == t.pool && Place.owned w then begin
     Fiber.check_at w;
-    Task.offer w (Promise.make (home_for t w) (Fiber.traced w ~code:0 f))
+    Task.offer w (Promise.make (marked (home_for t w)) (Fiber.traced w ~code:0 f))
   end
-  else send t (Promise.make t.home (Fiber.traced w ~code:0 f))
+  else send t (Promise.make (marked t.home) (Fiber.traced w ~code:0 f))
 
 let may_run_here t (w : Place.t) home =
   home == t.home && Fiber.home w == home && Mailbox.is_idle w.mailbox && Place.owned w

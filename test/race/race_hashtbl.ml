@@ -1,0 +1,16 @@
+(* A Hashtbl that two tasks use. *)
+
+let squares = Hashtbl.create 16
+
+let square n =
+  match Hashtbl.find_opt squares n with
+  | Some square -> square
+  | None ->
+    Hashtbl.replace squares n (n * n);
+    n * n
+
+let () =
+  Together.two @@ fun () ->
+  for n = 1 to 5_000 do
+    ignore (square n)
+  done
