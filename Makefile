@@ -25,6 +25,7 @@ help-dev: help
 	@echo '                    programs against models, $(ROUNDS) times those of make test (ROUNDS=n)'
 	@echo 'make soak           random graphs beside busy processes, with signals, faults; memory flat; an hour'
 	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
+	@echo 'make test-report    the report of muster why in Chromium, with a million events (may install it)'
 	@echo 'make model          the model checker on the core as it ships, channels and locks (minutes)'
 	@echo 'make litmus         each litmus test of the order of reads and writes a million times (ROUNDS=n)'
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
@@ -87,6 +88,11 @@ faults:
 	@$(RUN) test/faults/test_faults.exe -- --full
 	@$(RUN) test/faults/test_reentry.exe -- --full
 
+# Chromium is of Debian's; elsewhere it has to be there.
+test-report:
+	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
+	@$(RUN) test/report/test_report.exe -- --full
+
 model:
 	@$(RUN) test/model/test_model.exe -- --full $(ARGS)
 
@@ -117,4 +123,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help help-dev setup all test demo bench bench-never bench-ported bench-scaling bench-sync bench-collections bench-rivals stress soak faults model litmus coverage tsan fmt doc install clean
+.PHONY: help help-dev setup all test demo bench bench-never bench-ported bench-scaling bench-sync bench-collections bench-rivals stress soak faults test-report model litmus coverage tsan fmt doc install clean

@@ -20,7 +20,9 @@ let catch_signals () =
 
 let number signal =
   let known = Sys.[ (sigint, 2); (sigterm, 15); (sigkill, 9); (sigquit, 3); (sighup, 1) ] in
-  let known = known @ Sys.[ (sigsegv, 11); (sigabrt, 6); (sigbus, 7); (sigfpe, 8); (sigpipe, 13) ] in
+  let known =
+    known @ Sys.[ (sigsegv, 11); (sigabrt, 6); (sigbus, 7); (sigfpe, 8); (sigpipe, 13) ]
+  in
   Option.value (List.assoc_opt signal known) ~default:(Int.max signal 0)
 
 let code : Unix.process_status -> int = function

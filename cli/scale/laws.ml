@@ -52,8 +52,7 @@ let terms ~cpus n =
   let c = at_work ~cpus n in
   [| 1. /. c; 1. -. (1. /. c); float_of_int (n - 1) |]
 
-let time ~cpus law n =
-  law.one *. dot [| 1.; law.sigma; law.kappa |] (terms ~cpus n)
+let time ~cpus law n = law.one *. dot [| 1.; law.sigma; law.kappa |] (terms ~cpus n)
 
 (* The error is convex: with no weight below 0 it is least where it is so with some of them 0. *)
 let fit ~cpus sets samples =

@@ -6,7 +6,9 @@ module Cpu = Muster_core.Cpu
 (* The CPUs' time that there is: of two CPUs under a quota of one and a half, 1.5. *)
 let cpus_of (report : Cpu.report) =
   let affinity = float_of_int report.affinity in
-  match report.quota with Some { cpus = Some quota; _ } -> Float.min quota affinity | _ -> affinity
+  match report.quota with
+  | Some { cpus = Some quota; _ } -> Float.min quota affinity
+  | _ -> affinity
 
 (* All numbers up to eight CPUs, then powers of two; and one and a half and two times the CPUs. *)
 let default_counts cpus =
@@ -48,12 +50,12 @@ let notes ~cpus (trials : Trials.t) =
       (List.exists is_above trials.rows, "*: more workers than CPUs");
       (true, "vs self: times faster than on 1 worker; CPUs used: its CPU time by its time");
       ( not (List.exists sequential trials.rows),
-        "--serial './other args' adds the sequential program, and how many times faster than that" );
+        "--serial './other args' adds the sequential program, and how many times faster than that"
+      );
     ]
   |> String.concat ""
 
 let percent x = Printf.sprintf "%.3g %%" (100. *. x)
-
 
 (* A law that has as many numbers as there are times meets them all. *)
 let fit_error (law : Laws.law) =
@@ -187,7 +189,7 @@ let scale plan =
   if (not trials.uses_muster) && trials.rows <> [] then
     complain
       (List.hd plan.program
-      ^ " has not used a pool of Muster: the number of workers changes nothing for it");
+     ^ " has not used a pool of Muster: the number of workers changes nothing for it");
   report plan ~cpus trials
 
 let man =
@@ -199,18 +201,19 @@ let man =
        times faster that is than on one worker and than a sequential program, and the CPUs used.";
     `P
       "From these times it finds the numbers in Amdahl's law and in the universal scalability law, \
-       by least squares of the relative errors, and what these foretell: the number of workers with \
-       the shortest time, here and where there are CPUs for more.";
+       by least squares of the relative errors, and what these foretell: the number of workers \
+       with the shortest time, here and where there are CPUs for more.";
     `P
       "A run that does not count comes first, and tells whether the program uses Muster. Runs have \
        no input, and their output is thrown away; of a run that fails the last lines of its stderr \
        are shown. Ctrl-C ends the runs and shows what there is until then.";
     `S Manpage.s_exit_status;
     `P
-      "0; the status of the first run that failed (128 and the number of a signal); 127 where there \
-       is no such program, and 126 where it cannot be started.";
+      "0; the status of the first run that failed (128 and the number of a signal); 127 where \
+       there is no such program, and 126 where it cannot be started.";
     `S Manpage.s_examples;
-    `Pre "  $(iname) -- ./primes 2000000\n  $(iname) --serial './primes_seq' --svg f.svg -- ./primes";
+    `Pre
+      "  $(iname) -- ./primes 2000000\n  $(iname) --serial './primes_seq' --svg f.svg -- ./primes";
   ]
 
 let plan =

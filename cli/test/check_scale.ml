@@ -14,9 +14,11 @@ let known () =
   let law = law 10. 0.1 0.01 in
   Alcotest.check close "one worker" 10. (Laws.time ~cpus:8. law 1);
   Alcotest.check close "two" (10. *. (0.5 +. 0.05 +. 0.01)) (Laws.time ~cpus:8. law 2);
-  Alcotest.check close "as it is written" (4. /. (1. +. (0.1 *. 3.) +. (0.01 *. 12.)))
+  Alcotest.check close "as it is written"
+    (4. /. (1. +. (0.1 *. 3.) +. (0.01 *. 12.)))
     (Laws.speed_up law 4.);
-  Alcotest.check close "the time is its inverse" (10. /. Laws.time ~cpus:8. law 4)
+  Alcotest.check close "the time is its inverse"
+    (10. /. Laws.time ~cpus:8. law 4)
     (Laws.speed_up law 4.);
   Alcotest.check close "peak" (sqrt 90.) (Laws.peak law);
   Alcotest.(check int) "best of eight CPUs" 8 (Laws.best ~cpus:8. law);
@@ -25,7 +27,9 @@ let known () =
 let edges () =
   let nothing = Laws.amdahl ~cpus:1. [ (1, 1.); (2, 1.) ] in
   Alcotest.(check bool) "one CPU tells nothing of two" true (nothing = None);
-  Alcotest.(check bool) "two times are too few" true (Laws.universal ~cpus:2. [ (1, 1.); (2, 0.6) ] = None);
+  Alcotest.(check bool)
+    "two times are too few" true
+    (Laws.universal ~cpus:2. [ (1, 1.); (2, 0.6) ] = None);
   let serial = Option.get (Laws.amdahl ~cpus:2. [ (1, 1.); (2, 1.) ]) in
   Alcotest.check close "nothing gained" 1. serial.sigma;
   Alcotest.(check int) "then one is best" 1 (Laws.best ~cpus:2. serial);
@@ -89,9 +93,7 @@ let is_least =
         in
         near 0. 0. 0.
         && Float.abs (off found -. found.error) < 1e-9
-        && List.for_all
-             (fun a -> List.for_all (fun b -> List.for_all (near a b) step) step)
-             step)
+        && List.for_all (fun a -> List.for_all (fun b -> List.for_all (near a b) step) step) step)
 
 (* {2 The command} *)
 
@@ -102,7 +104,9 @@ let scale ?stdout arguments =
   let file = Filename.temp_file "muster_scale" "" in
   let errors = file ^ ".errors" in
   let out = Option.value stdout ~default:file in
-  let code = Sys.command (Filename.quote_command muster ("scale" :: arguments) ~stdout:out ~stderr:errors) in
+  let code =
+    Sys.command (Filename.quote_command muster ("scale" :: arguments) ~stdout:out ~stderr:errors)
+  in
   let read file = In_channel.with_open_bin file In_channel.input_all in
   let printed = (read file, read errors) in
   Sys.remove file;
@@ -127,24 +131,51 @@ let measures () =
   let svg = Filename.temp_file "muster_scale" ".svg" in
   let sequential = fib ^ " --size 20 --help=plain" in
   expect 0
-    [ "--rounds"; "2"; "--workers"; "2,3"; "--serial"; sequential; "--svg"; svg; "--"; fib; "--size"; "25" ]
+    [
+      "--rounds";
+      "2";
+      "--workers";
+      "2,3";
+      "--serial";
+      sequential;
+      "--svg";
+      svg;
+      "--";
+      fib;
+      "--size";
+      "25";
+    ]
     ~out:
-      [ "sequential"; "1 worker "; "2 workers"; "vs serial"; "vs self"; "CPUs used"; "Amdahl's law";
-        "Universal scalability law"; "Best count: measured"; "o measured" ]
+      [
+        "sequential";
+        "1 worker ";
+        "2 workers";
+        "vs serial";
+        "vs self";
+        "CPUs used";
+        "Amdahl's law";
+        "Universal scalability law";
+        "Best count: measured";
+        "o measured";
+      ]
     ();
   let picture = In_channel.with_open_bin svg In_channel.input_all in
   Sys.remove svg;
-  List.iter (says picture) [ "<svg"; "</svg>"; "measured"; "ideal"; "<title>" ^ fib ^ " --size 25</title>" ]
+  List.iter (says picture)
+    [ "<svg"; "</svg>"; "measured"; "ideal"; "<title>" ^ fib ^ " --size 25</title>" ]
 
 let without_muster =
   expect 0
     [ "--rounds"; "1"; "--workers"; "2"; "--"; "true" ]
-    ~out:[ "vs self" ] ~errors:[ "true has not used a pool of Muster" ]
+    ~out:[ "vs self" ]
+    ~errors:[ "true has not used a pool of Muster" ]
 
 (* It runs alone first, and fails only when two more runs have counted. *)
 let fails_later () =
   let file = Filename.temp_file "muster_scale" ".count" in
-  let script = Printf.sprintf "echo >>%s; [ $(wc -l <%s) -lt 4 ] || { echo why >&2; exit 7; }" file file in
+  let script =
+    Printf.sprintf "echo >>%s; [ $(wc -l <%s) -lt 4 ] || { echo why >&2; exit 7; }" file file
+  in
   expect 7
     [ "--rounds"; "3"; "--workers"; "2"; "--"; "sh"; "-c"; script ]
     ~out:[ "1 worker "; "2 workers" ]
@@ -154,7 +185,16 @@ let fails_later () =
 
 let prints_much =
   expect 0
-    [ "--rounds"; "1"; "--workers"; "1"; "--"; "sh"; "-c"; "head -c 20000000 /dev/zero | tee /dev/stderr" ]
+    [
+      "--rounds";
+      "1";
+      "--workers";
+      "1";
+      "--";
+      "sh";
+      "-c";
+      "head -c 20000000 /dev/zero | tee /dev/stderr";
+    ]
     ~out:[ "1 worker " ] ~errors:[ "has not used" ]
 
 (* A child that lives on holds the pipe open. *)
@@ -195,7 +235,8 @@ let bad_use =
   [
     case "no program" (expect usage [] ~errors:[ "PROGRAM" ]);
     case "no number" (expect usage [ "--workers"; "1,x"; "--"; "true" ] ~errors:[ "x" ]);
-    case "a program that is not there" (expect 127 [ "--"; "./absent" ] ~errors:[ "./absent: no such program" ]);
+    case "a program that is not there"
+      (expect 127 [ "--"; "./absent" ] ~errors:[ "./absent: no such program" ]);
     case "a directory" (expect 126 [ "--"; "/" ] ~errors:[ "/ cannot be started: " ]);
     case "a program without Muster" without_muster;
     case "a program that fails at once"
@@ -206,11 +247,13 @@ let bad_use =
     case "a program that prints much" prints_much;
     case "a program whose child lives on" leaves_a_child;
     case "a picture that cannot be written"
-      (expect Cmdliner.Cmd.Exit.some_error [ "--svg"; "/absent/f"; "--"; "true" ]
+      (expect Cmdliner.Cmd.Exit.some_error
+         [ "--svg"; "/absent/f"; "--"; "true" ]
          ~errors:[ "cannot write: /absent/f" ]);
     case "onto a full disk" cannot_write;
     case "SIGINT" (interrupted "echo >$STARTED; exec sleep 60" 130);
-    case "SIGINT that the program handles" (interrupted "trap 'exit 9' INT; echo >$STARTED; sleep 60 & wait" 9);
+    case "SIGINT that the program handles"
+      (interrupted "trap 'exit 9' INT; echo >$STARTED; sleep 60 & wait" 9);
   ]
 
 let () =

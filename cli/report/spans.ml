@@ -1,0 +1,236 @@
+type what = Task of int | Code | Region | Looking | Parked | Away | Unknown
+type 'what span = { start : int; stop : int; what : 'what }
+
+type task = {
+  number : int;
+  mutable site : int;
+  mutable parent : int;
+  mutable forked : int;
+  mutable began : int;
+  mutable ended : int;
+  mutable ran : int;
+  mutable thief_of : int;
+}
+
+type lane = {
+  ring : int;
+  spans : what span array;
+  gc : Recording.phase span array;
+  threads : (int * int) list;
+  workers : (int * int) list;
+  steals : int;
+}
+
+type t = {
+  lanes : lane list;
+  tasks : (int, task) Hashtbl.t;
+  queued : int list;
+  waited : int list;
+  sampled : bool;
+}
+
+(* {2 One ring's events, in the order of time}
+
+   A worker is in a state, and at work for a task or for none. A task that waits leaves its worker
+   without one; [End] and [Resume] say which task goes on. *)
+
+type reader = {
+  all : (int, task) Hashtbl.t;
+  mutable state : what;  (** beside its tasks *)
+  mutable task : int;
+  mutable regions : int;
+  mutable since : int;
+  mutable shown : what;
+  mutable found : what span list;  (** backwards, as those below *)
+  mutable phases : Recording.phase list;  (** those that are open, the innermost first *)
+  mutable gc_since : int;
+  mutable gc_found : Recording.phase span list;
+  mutable victim : int;  (** of the steal whose task is yet to begin, or -1 *)
+  mutable stolen : int;
+  mutable its_threads : (int * int) list;
+  mutable its_workers : (int * int) list;
+  mutable queues : int list;
+  mutable waits : int list;
+  mutable samples : bool;
+  mutable last : int;  (** the time of the event before *)
+}
+
+let reader all =
+  {
+    all;
+    state = Away;
+    task = 0;
+    regions = 0;
+    since = 0;
+    shown = Away;
+    found = [];
+    phases = [];
+    gc_since = 0;
+    gc_found = [];
+    victim = -1;
+    stolen = 0;
+    its_threads = [];
+    its_workers = [];
+    queues = [];
+    waits = [];
+    samples = false;
+    last = 0;
+  }
+
+let find r number =
+  match Hashtbl.find_opt r.all number with
+  | Some task -> task
+  | None ->
+    let task =
+      { number; site = 0; parent = 0; forked = -1; began = -1; ended = -1; ran = 0; thief_of = -1 }
+    in
+    Hashtbl.add r.all number task;
+    task
+
+let close r at =
+  if at > r.since then begin
+    r.found <- { start = r.since; stop = at; what = r.shown } :: r.found;
+    match r.shown with
+    | Task number ->
+      let task = find r number in
+      task.ran <- task.ran + (at - r.since)
+    | _ -> ()
+  end;
+  r.since <- Int.max at r.since
+
+let show r at =
+  let now =
+    if r.task > 0 then Task r.task else if r.regions > 0 && r.state = Code then Region else r.state
+  in
+  if now <> r.shown then begin
+    close r at;
+    r.shown <- now
+  end
+
+let rest r state =
+  r.state <- state;
+  r.task <- 0
+
+let work r number =
+  r.state <- Code;
+  r.task <- number
+
+let note_begin r at number =
+  if number > 0 then begin
+    let task = find r number in
+    if task.began < 0 then task.began <- at;
+    if r.victim >= 0 then task.thief_of <- r.victim
+  end;
+  r.victim <- -1
+
+let note_worker r at ~pool ~worker ~thread =
+  let it = (pool, worker) in
+  if not (List.mem it r.its_workers) then r.its_workers <- it :: r.its_workers;
+  match r.its_threads with
+  | (_, last) :: _ when last = thread -> ()
+  | before -> r.its_threads <- (at, thread) :: before
+
+let muster r at : Muster_trace.Trace.event -> unit = function
+  | Fork { task; parent; site } ->
+    let it = find r task in
+    it.forked <- at;
+    it.parent <- parent;
+    it.site <- site
+  | Begin { task } ->
+    note_begin r at task;
+    work r task
+  | End { task; back } ->
+    if task > 0 then (find r task).ended <- at;
+    work r back
+  | Wait _ -> r.task <- 0
+  | Resume { task; ns; _ } ->
+    r.waits <- ns :: r.waits;
+    work r task
+  | Steal { victim } ->
+    r.victim <- victim;
+    r.stolen <- r.stolen + 1
+  | Busy { pool; worker; thread } ->
+    note_worker r at ~pool ~worker ~thread;
+    if r.state <> Code then rest r Code
+  | Idle -> rest r Looking
+  | Park -> rest r Parked
+  | Leave -> rest r Away
+  | Region _ -> r.regions <- r.regions + 1
+  | Region_end -> r.regions <- Int.max 0 (r.regions - 1)
+  | Job { queued; _ } -> r.queues <- queued :: r.queues
+  | Sampling { every } -> if every > 1 then r.samples <- true
+  | Counts _ | Name _ -> ()
+
+(* {2 The collector} *)
+
+let close_gc r at =
+  (match r.phases with
+  | what :: _ when at > r.gc_since ->
+    r.gc_found <- { start = r.gc_since; stop = at; what } :: r.gc_found
+  | _ -> ());
+  r.gc_since <- at
+
+let rec without phase = function
+  | [] -> []
+  | it :: outer -> if it = phase then outer else without phase outer
+
+let gc_begins r at phase =
+  close_gc r at;
+  r.phases <- phase :: r.phases
+
+(* One that was never seen to begin ends nothing. *)
+let gc_ends r at phase =
+  if List.mem phase r.phases then begin
+    close_gc r at;
+    r.phases <- without phase r.phases
+  end
+
+(* What was lost lies between the event before and this one. *)
+let lost r at =
+  let last = Int.max r.last r.since in
+  r.regions <- 0;
+  r.victim <- -1;
+  close_gc r r.last;
+  r.phases <- [];
+  rest r Unknown;
+  show r last;
+  r.last <- at
+
+let read r (at, (event : Recording.event)) =
+  (match event with
+  | Muster event -> muster r at event
+  | Gc phase -> gc_begins r at phase
+  | Gc_end phase -> gc_ends r at phase
+  | Lost _ -> lost r at);
+  show r at;
+  r.last <- at
+
+let lane r ~duration (timeline : Recording.timeline) =
+  Array.iter (read r) timeline.events;
+  let stop = Int.max duration r.last in
+  close r stop;
+  close_gc r stop;
+  {
+    ring = timeline.ring;
+    spans = Array.of_list (List.rev r.found);
+    gc = Array.of_list (List.rev r.gc_found);
+    threads = List.rev r.its_threads;
+    workers = List.rev r.its_workers;
+    steals = r.stolen;
+  }
+
+let of_recording (recording : Recording.t) =
+  let tasks = Hashtbl.create 1024 in
+  let one timeline =
+    let r = reader tasks in
+    (lane r ~duration:recording.duration timeline, r)
+  in
+  let read = List.map one recording.timelines in
+  let readers = List.map snd read in
+  {
+    lanes = List.map fst read;
+    tasks;
+    queued = List.concat_map (fun r -> r.queues) readers;
+    waited = List.concat_map (fun r -> r.waits) readers;
+    sampled = List.exists (fun r -> r.samples) readers;
+  }
