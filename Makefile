@@ -16,6 +16,7 @@ help:
 help-dev: help
 	@echo
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
+	@echo 'make bench-service  jobs of a service beside Eio'"'"'s Executor_pool'
 	@echo 'make bench-sync     locks beside the stdlib'"'"'s'
 	@echo 'make bench-scaling  times faster than the sequential program on 1, 2, 4 ... workers'
 	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
@@ -24,6 +25,7 @@ help-dev: help
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n), then random'
 	@echo '                    programs against models, $(ROUNDS) times those of make test (ROUNDS=n)'
 	@echo 'make soak           random graphs beside busy processes, with signals, faults; memory flat; an hour'
+	@echo 'make soak-jobs      jobs of Workers that raise, are cancelled and drained; ten minutes'
 	@echo 'make faults         the long forms of what can go wrong: 10,000 pools, 10^7 tasks'
 	@echo 'make test-report    the report of muster why in Chromium, with a million events (may install it)'
 	@echo 'make model          the model checker on the core as it ships, channels and locks (minutes)'
@@ -63,6 +65,9 @@ bench-never:
 bench-scaling:
 	@$(RUN) bench/scaling/main.exe -- $(ARGS)
 
+bench-service:
+	@$(RUN) bench/service/main.exe -- $(ARGS)
+
 bench-sync:
 	@$(RUN) bench/sync/main.exe -- $(ARGS)
 
@@ -82,6 +87,10 @@ stress:
 soak: SECONDS = 3600
 soak:
 	@MUSTER_GOVERNOR=$${MUSTER_GOVERNOR:-random} $(RUN) test/stress/stress.exe -- --soak --seconds $(SECONDS) $(ARGS)
+
+soak-jobs: SECONDS = 600
+soak-jobs:
+	@$(RUN) test/stress/test_jobs.exe -- --seconds $(SECONDS)
 
 faults:
 	@$(SETUP) dune build --profile release ./test/faults
@@ -123,4 +132,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help help-dev setup all test demo bench bench-never bench-ported bench-scaling bench-sync bench-collections bench-rivals stress soak faults test-report model litmus coverage tsan fmt doc install clean
+.PHONY: help help-dev setup all test demo bench bench-never bench-ported bench-scaling bench-service bench-sync bench-collections bench-rivals stress soak soak-jobs faults test-report model litmus coverage tsan fmt doc install clean

@@ -86,6 +86,15 @@ let ends_in_order on () =
   | said -> Alcotest.failf "it still says %S" said
   | exception Unix.Unix_error (ECONNREFUSED, _, _) -> ()
 
+(* Work that takes longer than the grace is stopped, and its client is told, as one that waits. *)
+let ends_within_grace on () =
+  with_service [ "--max=1"; "--limit=100"; "--grace=0.2" ] @@ fun service port ->
+  let sockets = List.init 3 (fun _ -> asked port "2000000000") in
+  Unix.sleepf 0.1;
+  signal service on;
+  List.iter (fun socket -> check_string "told" "stopped" (answer socket)) sockets;
+  ends ~code:0 ~saying:[ "3 requests answered" ] service
+
 let ends_idle () =
   with_service [] @@ fun service _ ->
   signal service Sys.sigint;
@@ -114,6 +123,8 @@ let service =
     case "answers more clients than it serves at a time" answers;
     case "SIGTERM ends it after the request that it has" (ends_in_order Sys.sigterm);
     case "Ctrl-C does, too" (ends_in_order Sys.sigint);
+    case "SIGTERM ends it within the grace" (ends_within_grace Sys.sigterm);
+    case "Ctrl-C does so, too" (ends_within_grace Sys.sigint);
     case "Ctrl-C ends it when it is idle" ends_idle;
     case "silent clients and long requests are given up" limits_time;
     case "a port that is taken is told of" port_is_taken;

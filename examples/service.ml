@@ -1,11 +1,13 @@
-(* A service: a socket, a task for each request, no more than so many at a time, a limit of time for
-   each. SIGTERM and Ctrl-C end it when the requests that it has taken are answered.
+(* A service: a socket, a task for each client, workers for what clients ask, a limit of time for
+   each. SIGTERM and Ctrl-C end it: requests that it has taken are answered, though after a grace
+   their work is stopped.
 
    A request is a line with a number; the answer is how many primes there are up to it. Try
    [echo 1000000 | nc localhost 7777]. *)
 
 open Cmdliner
 module Task = Muster.Task
+module Workers = Muster.Workers
 
 let is_prime n =
   let rec no_divisor d = d * d > n || (n mod d > 0 && no_divisor (d + 1)) in
@@ -15,34 +17,37 @@ let primes n =
   Muster.parallel_reduce ~start:2 ~finish:n ~combine:( + ) ~init:0 (fun i ->
       if is_prime i then 1 else 0)
 
-let answer ~seconds line =
+let answer workers ~seconds line =
   match int_of_string_opt (String.trim line) with
   | None -> "not a number"
   | Some n -> (
-    match Task.with_deadline seconds (fun () -> primes n) with
+    match Workers.submit ~deadline:seconds workers (fun () -> primes n) with
     | count -> string_of_int count
-    | exception Task.Deadline_exceeded -> "out of time")
+    | exception (Task.Deadline_exceeded | Workers.Rejected Expired) -> "out of time"
+    | exception Workers.Rejected Full -> "busy"
+    | exception (Task.Cancelled | Workers.Rejected Draining) -> "stopped")
 
 (* {2 A request} *)
 
-(* A silent client is given up by the kernel, in the call that waits for it: so none is left in a
-   call on a socket that is closed. *)
-let converse ~seconds socket =
-  Unix.setsockopt_float socket SO_RCVTIMEO seconds;
-  Unix.setsockopt_float socket SO_SNDTIMEO seconds;
+(* Whether the client asked something. A silent one is given up by the kernel, in the call that
+   waits for it: so none is left in a call on a socket that is closed, nor holds up the end. *)
+let converse workers ~seconds ~silence socket =
+  Unix.setsockopt_float socket SO_RCVTIMEO silence;
+  Unix.setsockopt_float socket SO_SNDTIMEO silence;
   let input = Unix.in_channel_of_descr socket and output = Unix.out_channel_of_descr socket in
   match Task.blocking (fun () -> In_channel.input_line input) with
-  | None -> ()
+  | None -> false
   | Some line ->
-    let text = answer ~seconds line in
+    let text = answer workers ~seconds line in
     Task.blocking (fun () ->
         output_string output (text ^ "\n");
-        flush output)
+        flush output);
+    true
 
 (* A client that has gone, or says nothing, is no failure of the service. *)
-let serve ~seconds ~answered socket =
-  match converse ~seconds socket with
-  | () -> Atomic.incr answered
+let serve workers ~seconds ~silence ~answered socket =
+  match converse workers ~seconds ~silence socket with
+  | was_asked -> if was_asked then Atomic.incr answered
   | exception (Sys_error _ | Sys_blocked_io | Unix.Unix_error _) -> ()
 
 (* {2 The end} *)
@@ -72,33 +77,22 @@ let accept listening =
     Some socket
   | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK | ECONNABORTED | EINTR), _, _) -> None
 
-(* The scope ends when all requests are answered. Where as many as may are being served, the next
-   client waits in the kernel's queue. *)
-let serve_all ~most ~over listening serve =
-  let room = Muster.Semaphore.make most in
-  let finish socket () =
-    Unix.close socket;
-    Muster.Semaphore.release room
-  in
+(* The scope ends when all clients have their answers. *)
+let serve_all ~over ~grace listening workers serve =
   let start scope socket =
-    let run () = Fun.protect (fun () -> serve socket) ~finally:(finish socket) in
-    ignore (Task.fork scope run)
+    let finally () = Unix.close socket in
+    ignore (Task.fork scope (fun () -> Fun.protect ~finally (fun () -> serve socket)))
   in
   Task.scope (fun scope ->
       let rec next () =
-        Muster.Semaphore.acquire room;
         if a_client_comes listening over then begin
-          match accept listening with
-          | Some socket ->
-            start scope socket;
-            next ()
-          | None ->
-            Muster.Semaphore.release room;
-            next ()
+          Option.iter (start scope) (accept listening);
+          next ()
         end
       in
       next ();
-      Unix.close listening)
+      Unix.close listening;
+      Workers.drain ~grace workers)
 
 (* {2 The program} *)
 
@@ -112,7 +106,7 @@ let listen port =
   | ADDR_INET (_, port) -> (socket, port)
   | ADDR_UNIX _ -> assert false
 
-let main () port most seconds =
+let main () port most seconds grace =
   Sys.set_signal Sys.sigpipe Signal_ignore;
   let over = signalled () and answered = Atomic.make 0 in
   match listen port with
@@ -121,7 +115,9 @@ let main () port most seconds =
     Cmd.Exit.some_error
   | listening, port ->
     Printf.printf "listening on port %d\n%!" port;
-    serve_all ~most ~over listening (serve ~seconds ~answered);
+    let workers = Workers.create ~workers:most ignore in
+    let silence = Float.max 0.01 (Float.min seconds grace) in
+    serve_all ~over ~grace listening workers (serve workers ~seconds ~silence ~answered);
     Printf.printf "%d requests answered\n%!" (Atomic.get answered);
     Cmd.Exit.ok
 
@@ -131,10 +127,14 @@ let example =
     let doc = "Listen on $(docv) of this host; 0 takes a free one." in
     Arg.(value & opt int 7777 & info [ "port" ] ~docv:"PORT" ~doc)
   in
-  let most = Example.option ~default:64 "max" "Serve at most $(docv) requests at a time." in
+  let most = Example.option ~default:64 "max" "Work on at most $(docv) requests at a time." in
   let seconds =
     let doc = "Give a request up after $(docv)." in
     Arg.(value & opt float 5. & info [ "limit" ] ~docv:"SECONDS" ~doc)
   in
-  let term = Term.(const main $ Jobs.jobs $ port $ most $ seconds) in
+  let grace =
+    let doc = "At the end, stop after $(docv) what is still being worked on." in
+    Arg.(value & opt float 5. & info [ "grace" ] ~docv:"SECONDS" ~doc)
+  in
+  let term = Term.(const main $ Jobs.jobs $ port $ most $ seconds $ grace) in
   ("service", doc, Cmd.v (Cmd.info "service" ~doc) term)

@@ -890,7 +890,10 @@ module Table = Table
     for itself. *)
 module Workers : sig
   type 'w t
-  (** Workers of which each has a ['w]. *)
+  (** Workers of which each has a ['w]. Their jobs are tasks: they may fork, wait and be cancelled.
+
+      A job may submit to its own workers, and never waits for one. Where none is free, the inner
+      job gets a value of its own, which [make workers] makes and its end closes. *)
 
   (** Why a job never began. *)
   type reason =
@@ -913,9 +916,9 @@ module Workers : sig
       tasks of [pool] (default: the current one). At most [queue] jobs wait (default: 64 for each
       worker): a longer queue only makes all answers late.
 
-      [make i] makes the value of worker [i] at its first job; [i] is [workers] for an extra one.
-      After a job that raises, [reset] makes a new one of it; without [reset] it is closed.
-      Exceptions of these are the job's.
+      [make i] makes the value of worker [i] at its first job. After a job that raises, [reset]
+      makes a new one of it; without [reset] it is closed. Exceptions of these are the job's. Values
+      are closed by {!drain}.
 
       {b Raises} [Invalid_argument] if [workers < 1] or [queue < 0].
       {b Order}: none. *)
@@ -927,13 +930,14 @@ module Workers : sig
       pass. After [deadline] seconds a job that waits is rejected, and one that runs is cancelled.
 
       {b Raises} {!Rejected}; {!Task.Deadline_exceeded} if [f] ran too long; else what [f] raises.
-      [Invalid_argument] if [priority < 0] or [deadline] is not a number.
+      [Invalid_argument] if [priority < 0], if [deadline] is not a number, or in a closed pool.
       {b Cost}: about 1 us.
       {b Order}: jobs of one worker follow each other.
-      {b Cancels}: at once, the job too. *)
+      {b Cancels}: at once, the job too, which leaves the queue. *)
 
   val post : ?priority:int -> ?deadline:float -> 'w t -> ('w -> 'a) -> 'a Task.t
-  (** [post t f] is {!submit}'s job, which the caller need not wait for.
+  (** [post t f] is {!submit}'s job, which the caller need not wait for. Posted by a job it may wait
+      in the queue: a job that awaits it there can wait for itself.
 
       {b Raises} {!Rejected} at once if the queue is full, or after {!drain}; [Invalid_argument] as
       {!submit}. The task raises what else {!submit} raises.
@@ -941,11 +945,14 @@ module Workers : sig
 
   val drain : ?grace:float -> 'w t -> unit
   (** [drain t] takes no more jobs, waits for those that there are, and closes all values. After
-      [grace] seconds it cancels the jobs, and waits for their ends. Nested jobs of running ones are
-      still taken. To drain again waits too, and does nothing else.
+      [grace] seconds it cancels the jobs, and waits for their ends. Until then nested jobs of
+      running ones are taken. To drain again does no harm, and waits too.
+
+      In a job of [t], or a signal's handler that has interrupted one, it does not wait: it would
+      wait for itself. The next {!drain} elsewhere waits, and closes the values.
 
       {b Raises} what closing raises, when all are closed; [Invalid_argument] if [grace] is negative
-      or not a number, and in a job of [t].
+      or not a number.
       {b Order}: all jobs happen before the return.
       {b Cancels}: the wait alone. *)
 
@@ -967,11 +974,11 @@ module Workers : sig
 
   type stats = {
     workers : int;
-    busy : int;  (** jobs that run, or are about to *)
-    queued : int;  (** jobs that wait for a worker *)
+    busy : int;  (** jobs that run *)
+    queued : int;  (** jobs that wait for a worker, or are about to run *)
     returned : int;
     failed : int;  (** jobs that raised *)
-    cancelled : int;
+    cancelled : int;  (** in the queue, as they ran, or by a deadline as they ran *)
     expired : int;  (** rejected, as the two below *)
     full : int;
     draining : int;
@@ -989,6 +996,7 @@ module Workers : sig
   val pp_prometheus : Format.formatter -> 'w t -> unit
   (** Prints {!val-stats} in the text format that Prometheus reads, with the name of [t] as a label.
 
+      {b Cost}: some 100 us.
       {b Order}: none. *)
 end
 

@@ -81,6 +81,21 @@ let states_that_raise () =
   check_raises "raises" Exit (fun () -> Workers.drain t);
   Workers.drain t
 
+(* All are closed, though each of these raises. *)
+let closings_that_raise () =
+  let closed = Atomic.make 0 in
+  let close () =
+    Atomic.incr closed;
+    raise Exit
+  in
+  let t = Workers.create ~workers:2 ~close ignore in
+  let first, release = hold t in
+  Workers.submit t ignore;
+  release ();
+  Task.await first;
+  check_raises "raises" Exit (fun () -> Workers.drain t);
+  check_equal "closed" 2 (Atomic.get closed)
+
 (* {2 The queue} *)
 
 let full () =
@@ -178,6 +193,75 @@ let gives_up () =
   check_equal "never ran, and was told" (false, true) (Atomic.get ran, Atomic.get cancelled);
   Workers.drain t
 
+(* {2 Jobs are tasks} *)
+
+let sum n = Muster.parallel_reduce ~start:1 ~finish:n ~combine:( + ) ~init:0 Fun.id
+
+let jobs_are_tasks () =
+  let t = Workers.create ~workers:2 ignore in
+  let job f = Workers.submit t (fun () -> f ()) in
+  check_equal "forks" (1, 2) (job (fun () -> Muster.both (fun () -> 1) (fun () -> 2)));
+  check_equal "loops" 5_050 (job (fun () -> sum 100));
+  check_equal "waits" () (job (fun () -> Task.sleep 0.002));
+  check_equal "tasks" 3 (job (fun () -> Task.await (Task.async (fun () -> 3))));
+  let forked s = Task.(await (fork s (fun () -> 4))) in
+  check_equal "scopes" 4 (job (fun () -> Task.scope forked));
+  check_equal "awaited twice" [ 5; 5 ]
+    (let task = Workers.post t (fun () -> 5) in
+     Task.[ await task; await task ]);
+  let slow () = Workers.post t (fun () -> Task.sleep 100.) in
+  let task = slow () in
+  Task.cancel task;
+  check_raises "cancelled" Task.Cancelled (fun () -> Task.await task);
+  check_equal "raced" 6
+    (Task.first [ (fun () -> Task.await (slow ()); 0); (fun () -> job (fun () -> 6)) ]);
+  check_raises "limited" Task.Deadline_exceeded (fun () ->
+      Task.with_deadline 0.01 (fun () -> job (fun () -> Task.sleep 100.)));
+  check_raises "limited within" Task.Deadline_exceeded (fun () ->
+      job (fun () -> Task.with_deadline 0.01 (fun () -> Task.sleep 100.)));
+  let local = Task.local 0 in
+  check_equal "inherits" 7
+    (Task.with_local local 7 (fun () -> job (fun () -> Task.get_local local)));
+  Workers.drain ~grace:0.01 t
+
+(* A post within a scope is stopped with it, queued or not. *)
+let in_a_scope () =
+  let t = Workers.create ~workers:1 ignore in
+  let running = ref None and queued = ref None in
+  (try
+     Task.scope (fun _ ->
+         running := Some (Workers.post t (fun () -> Task.sleep 100.));
+         queued := Some (Workers.post t ignore);
+         raise Boom)
+   with Boom -> ());
+  let ended task =
+    check_raises "stopped" Task.Cancelled (fun () -> Task.await (Option.get task))
+  in
+  List.iter ended [ !running; !queued ];
+  Workers.submit t ignore;
+  Workers.drain t
+
+(* A lock that a job leaves behind is not the next one's. *)
+let holders () =
+  let t = Workers.create ~workers:1 ignore and lock = Muster.Mutex.create () in
+  Workers.submit t (fun () -> Muster.Mutex.lock lock);
+  let next = Workers.post t (fun () -> Muster.Mutex.protect lock ignore) in
+  Task.sleep 0.002;
+  check_equal "waits" false (Task.is_done next);
+  Task.cancel next;
+  check_raises "cancelled" Task.Cancelled (fun () -> Task.await next);
+  Workers.drain t
+
+(* Tasks of the pool come to their turn beside jobs without end. *)
+let others_get_their_turn () =
+  let t = Workers.create ~workers:1 ~queue:max_int ignore and over = Atomic.make false in
+  let rec job () = if not (Atomic.get over) then ignore (Workers.post t job) in
+  ignore (Workers.post t job);
+  Task.await (Task.async ignore);
+  Muster.Pool.run (Muster.Pool.current ()) ignore;
+  Atomic.set over true;
+  Workers.drain t
+
 (* {2 Nested jobs} *)
 
 let nested () =
@@ -189,9 +273,6 @@ let nested () =
   check_equal "depths" [ 5; 5; 5; 5 ] (Task.all [ depth; depth; depth; depth ]);
   let children () = Task.all (List.init 4 (fun i () -> Workers.submit t (fun () -> i))) in
   check_equal "by children" [ 0; 1; 2; 3 ] (Workers.submit t (fun () -> children ()));
-  check_raises "raises"
-    (Invalid_argument "Muster.Workers.drain: called by a job of these workers")
-    (fun () -> Workers.submit t (fun () -> Workers.drain t));
   Workers.drain t;
   check_equal "all closed" (Atomic.get made) (Atomic.get closed)
 
@@ -227,6 +308,55 @@ let grace () =
   List.iter (fun task -> check_raises "raises" Task.Cancelled (fun () -> Task.await task))
     [ running; queued; late ];
   check_equal "cancelled" 3 (Workers.stats t).cancelled
+
+(* A job would wait for itself; it begins the end, and a drain outside waits for that. *)
+let drain_within () =
+  let closed = Atomic.make 0 in
+  let t = Workers.create ~workers:2 ~close:(fun () -> Atomic.incr closed) ignore in
+  let drain () = Workers.drain ~grace:0.02 t in
+  let slow = Workers.post t (fun () -> Task.sleep 100.) in
+  check_equal "returns" 1 (Workers.submit t (fun () -> drain (); 1));
+  rejected Draining (fun () -> Workers.submit t ignore);
+  check_raises "cut" Task.Cancelled (fun () -> Task.await slow);
+  Workers.drain t;
+  Workers.drain t;
+  check_equal "values" true (Atomic.get closed >= 1)
+
+(* Each task is done when the drain returns. *)
+let all_answered () =
+  for round = 1 to 200 do
+    let t = Workers.create ~workers:2 ~queue:max_int ignore in
+    let tasks = List.init (round mod 7) (fun _ -> Workers.post t ignore) in
+    Workers.drain t;
+    check_equal "done" true (List.for_all Task.is_done tasks)
+  done
+
+(* The handler may interrupt any code, a job's too. *)
+let by_signal () =
+  for round = 1 to 8 do
+    let t = Workers.create ~workers:2 ~queue:max_int ignore in
+    let busy () = ignore (Sys.opaque_identity (sum 1_000)) in
+    let drain _ = Workers.drain ~grace:(0.01 *. float (round mod 3)) t in
+    let before = Sys.signal Sys.sigusr1 (Signal_handle drain) in
+    let answered = Atomic.make 0 in
+    let client () =
+      for _ = 1 to 2_000 do
+        (try Workers.submit t busy with Workers.Rejected _ | Task.Cancelled -> ());
+        Atomic.incr answered
+      done
+    in
+    let tell () =
+      Task.sleep 0.001;
+      Unix.kill (Unix.getpid ()) Sys.sigusr1
+    in
+    ignore (Task.all [ client; client; tell ]);
+    Workers.drain t;
+    Sys.set_signal Sys.sigusr1 before;
+    check_equal "answers" 4_000 (Atomic.get answered);
+    let { Workers.busy; queued; returned; cancelled; draining; failed; _ } = Workers.stats t in
+    check_equal "none lost" (4_000, 0, 0, 0)
+      (returned + cancelled + draining, busy, queued, failed)
+  done
 
 (* {2 All at random} *)
 
@@ -304,11 +434,18 @@ let () =
       ("values", everywhere "one job a value" one_job_a_value);
       ("exceptions", everywhere "after an exception" after_an_exception);
       ("values that raise", everywhere "make, reset and close" states_that_raise);
+      ("closing", everywhere "closings that raise" closings_that_raise);
       ("queue", everywhere "full" full @ everywhere "no queue" no_queue);
       ("order", everywhere "priorities" priorities @ everywhere "ageing" ageing);
       ("deadlines", everywhere "deadlines" deadlines @ everywhere "gives up" gives_up);
+      ("tasks", everywhere "jobs are tasks" jobs_are_tasks @ everywhere "in a scope" in_a_scope);
+      ("holders", everywhere "holders of locks" holders);
+      ("turns", everywhere "others get their turn" others_get_their_turn);
       ("nested", everywhere "nested jobs" nested);
       ("drain", everywhere "drain" drains @ everywhere "grace" grace);
+      ("drain in a job", everywhere "drain in a job" drain_within);
+      ("all answered", everywhere "all answered" all_answered);
+      ("signal", everywhere "drain in a signal's handler" by_signal);
       ("storm", everywhere "storm" storm);
       ("statistics", everywhere "statistics" statistics);
     ]

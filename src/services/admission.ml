@@ -1,179 +1,253 @@
-(* Jobs and slots.
+(* Jobs, slots and runners.
 
-   A slot is the right to run a job, with the value that belongs to it. All that jobs and slots have
-   to do with each other is one immutable state, changed by compare-and-set:
+   A slot is the right to run jobs, one at a time, with the value that belongs to it. A runner is a
+   task of the pool: it takes a slot and a job, and in the step that ends a job it takes the next
+   one. All that they have to do with each other is one immutable state, changed by compare-and-set:
 
-   - A job is in [jobs] from its admission until it leaves. It holds a slot there, or is in [queue].
-   - A slot is in [free], or one job holds it. [free] is empty while a job is queued.
-   - The step that takes a job out of [jobs] passes its slot on, to the first job of the queue. So a
-     slot is passed on once, though a job may leave twice: at its end, and when its promise ends.
-     The latter counts where the task was cancelled before it began.
-   - The party that passes a slot on resolves [granted] afterwards. An asynchronous exception does
-     not keep it from that (Duty). [over] is resolved by the party whose step empties [jobs], or
-     closes the empty one.
+   - A job is in [queue], then in [running], then in neither. The party whose step takes it out of
+     the queue answers it: a runner by running it, or the party that withdraws it. So it is answered
+     once.
+   - A slot is in [free], or a runner has it.
+   - [calls] counts the runners that were sent, or have given their slot back and wait a moment for
+     more. While a job is queued, all slots are taken or [calls > 0]: so no job is overlooked. A
+     runner that takes a job and leaves others calls the next one, so a burst calls them one after
+     the other.
+   - A nested job never waits in the queue. Where no slot is free it gets an extra one.
+   - The slot is free, or has passed on, before its job is answered: a submitter that sees its
+     answer finds the place of its job free.
+   - The party of the first step to a state that is over opens [over], after its own answer.
 
    A job's number is its place in the queue, plus [overtakes] for each step of its priority. So at
-   most that many later jobs pass it for each step, and nothing starves. *)
+   most that many later jobs pass it for each step, and nothing starves.
 
-module Outcome = Muster_core.Outcome
+   An asynchronous exception cuts no step short (Duty). One that strikes a runner between two steps
+   leaves all that it has in its [hand], and the runner goes on. *)
+
 module Promise = Muster_core.Promise
-module Task = Muster_core.Task
 module Ids = Map.Make (Int)
 
-type key = int * int
+type 'w slot = {
+  index : int;
+  mutable value : 'w option;
+  mutable unanswered : Promise.any list;
+}
+
+type 'w job = {
+  number : int;
+  rank : int;
+  task : Promise.any;
+  work : 'w slot -> unit;
+  answer : unit -> unit;
+}
 
 module Keys = Map.Make (struct
-  type t = key
+  type t = int * int
 
-  let compare = Stdlib.compare
+  let compare (a, i) (b, j) = if a <> b then Int.compare a b else Int.compare i j
 end)
 
 type refusal = Full | Closed
-type 'w slot = { index : int; mutable value : 'w option }
-type 'w place = Queued of key | Holds of 'w slot
-
-type job = {
-  number : int;
-  granted : unit Promise.t;
-  grant : unit Resolver.t;
-  cancel : (unit -> unit) Atomic.t;  (** written once, by its poster *)
-}
-
 type phase = Open | Closing | Cut
 
 type 'w state = {
-  made : int;  (** slots, without extra ones *)
   free : 'w slot list;
-  queue : job Keys.t;
+  taken : int;
+  calls : int;
+  queue : 'w job Keys.t;
   queued : int;
-  jobs : (job * 'w place) Ids.t;
+  running : 'w job Ids.t;
   phase : phase;
+}
+
+type 'w hand = {
+  mutable called : bool;  (** it has yet to take a slot *)
+  mutable slot : 'w slot;
+  mutable job : 'w job option;
+}
+
+type 'w start = 'w hand -> unit -> unit
+
+type 'w runner = {
+  start : 'w start;
+  between : unit -> unit;
+  idle : (unit -> bool) -> unit;
+  struck : exn -> unit;
 }
 
 type 'w t = {
   workers : int;
   bound : int;
+  slots : 'w slot list;
   state : 'w state Atomic.t;
   numbers : int Atomic.t;
-  over : unit Promise.t;
-  end_it : unit Resolver.t;
+  over : Latch.t;
 }
 
+let new_slot index = { index; value = None; unanswered = [] }
+
 let create ~workers ~bound =
-  let over, end_it = Resolver.create () in
-  let state =
-    { made = 0; free = []; queue = Keys.empty; queued = 0; jobs = Ids.empty; phase = Open }
-  in
-  { workers; bound; state = Atomic.make state; numbers = Atomic.make 0; over; end_it }
-
-let new_job t =
-  let granted, grant = Resolver.create () in
-  { number = Atomic.fetch_and_add t.numbers 1; granted; grant; cancel = Atomic.make ignore }
-
-(* {2 To enter} *)
+  let slots = List.init workers new_slot in
+  let queue = Keys.empty and running = Ids.empty in
+  let state = { free = slots; taken = 0; calls = 0; queue; queued = 0; running; phase = Open } in
+  let numbers = Atomic.make 0 and over = Latch.create 1 in
+  { workers; bound; slots; state = Atomic.make state; numbers; over }
 
 let overtakes = 64
 
-let slot_for t s ~nested =
-  match s.free with
-  | slot :: free -> Some (slot, { s with free })
-  | [] when s.made < t.workers ->
-    Some ({ index = s.made; value = None }, { s with made = s.made + 1 })
-  | [] when nested -> Some ({ index = t.workers; value = None }, s)
-  | [] -> None
+(* More steps than there will ever be jobs. *)
+let most_steps = max_int / 2 / overtakes
+
+let new_job t ~priority task ~work ~answer =
+  let number = Atomic.fetch_and_add t.numbers 1 in
+  let rank = number + (overtakes * Int.min priority most_steps) in
+  { number; rank; task; work; answer }
 
 let is_extra t slot = slot.index = t.workers
 
-let enqueue s job ~priority =
-  let key = (job.number + (priority * overtakes), job.number) in
-  let jobs = Ids.add job.number (job, Queued key) s.jobs in
-  { s with jobs; queue = Keys.add key job s.queue; queued = s.queued + 1 }
+(* {2 Steps} *)
 
-let admitted t s job ~nested ~priority =
-  if s.phase <> Open && not nested then Error Closed
-  else
-    match slot_for t s ~nested with
-    | Some (slot, s) -> Ok { s with jobs = Ids.add job.number (job, Holds slot) s.jobs }
-    | None -> if s.queued >= t.bound then Error Full else Ok (enqueue s job ~priority)
+let is_over s = s.phase <> Open && s.queued = 0 && Ids.is_empty s.running
 
-let rec admit t job ~nested ~priority =
-  let s = Atomic.get t.state in
-  match admitted t s job ~nested ~priority with
-  | Error _ as refused -> refused
-  | Ok next when Atomic.compare_and_set t.state s next -> Ok ()
-  | Ok _ -> admit t job ~nested ~priority
-
-let is_in t job = Ids.mem job.number (Atomic.get t.state).jobs
-
-let rec await_slot t job =
-  match Ids.find job.number (Atomic.get t.state).jobs with
-  | _, Holds slot -> slot
-  | _, Queued _ ->
-    Task.await job.granted;
-    await_slot t job
-
-(* {2 To leave} *)
-
-let is_over s = s.phase <> Open && Ids.is_empty s.jobs
-let dequeue s key = { s with queue = Keys.remove key s.queue; queued = s.queued - 1 }
-
-let pass_on t s slot =
-  if is_extra t slot then (s, None)
-  else
-    match Keys.min_binding_opt s.queue with
-    | None -> ({ s with free = slot :: s.free }, None)
-    | Some (key, job) ->
-      let s = dequeue s key in
-      ({ s with jobs = Ids.add job.number (job, Holds slot) s.jobs }, Some job)
-
-(* A step may be taken again: to resolve twice does nothing. *)
-let told t next =
-  let tell s =
-    Option.iter (fun job -> ignore (Resolver.try_resolve job.grant ())) next;
-    if is_over s then ignore (Resolver.try_resolve t.end_it ());
-    (s, Duty.Done)
+(* [f] is a function from a state to the next one, and to an act of its party: it may be called
+   again, and so may the act. *)
+let change t f =
+  let step s =
+    let next, act = f s in
+    let ends = is_over next && not (is_over s) in
+    let act s =
+      act ();
+      if ends && Latch.count t.over > 0 then Latch.count_down t.over;
+      (s, Duty.Done)
+    in
+    (next, Duty.Step act)
   in
-  Duty.Step tell
+  Duty.step t.state step
 
-let leave_if t job condition =
-  let was_there = ref false in
-  let take_out s =
-    match Ids.find_opt job.number s.jobs with
-    | None -> (s, Duty.Done)
-    | Some (_, place) when not (condition place) -> (s, Duty.Done)
-    | Some (_, place) ->
-      was_there := true;
-      let s = { s with jobs = Ids.remove job.number s.jobs } in
-      let s, next =
-        match place with Queued key -> (dequeue s key, None) | Holds slot -> pass_on t s slot
+let key job = (job.rank, job.number)
+let begun job s = { s with running = Ids.add job.number job s.running }
+let dequeued job s = { s with queue = Keys.remove (key job) s.queue; queued = s.queued - 1 }
+let enqueued job s = { s with queue = Keys.add (key job) job s.queue; queued = s.queued + 1 }
+
+let next s =
+  let take (_, job) = (job, begun job (dequeued job s)) in
+  Option.map take (Keys.min_binding_opt s.queue)
+
+let take_slot s =
+  match s.free with
+  | [] -> None
+  | slot :: free -> Some (slot, { s with free; taken = s.taken + 1 })
+
+(* {2 To enter} *)
+
+let call t ~start s =
+  let hand = { called = true; slot = new_slot t.workers; job = None } in
+  ({ s with calls = s.calls + 1 }, start hand)
+
+let call_if_needed t ~start s =
+  if s.calls = 0 && s.queued > 0 && s.free <> [] then call t ~start s else (s, ignore)
+
+let give t job ~start s =
+  let slot, s = Option.value (take_slot s) ~default:(new_slot t.workers, s) in
+  (begun job s, start { called = false; slot; job = Some job })
+
+let is_full t s = s.queued - (t.workers - s.taken) >= t.bound
+
+let admit t job ~nested ~start =
+  let result = ref (Ok ()) in
+  let refuse s why = (s, fun () -> result := Error why) in
+  change t (fun s ->
+      match s.phase with
+      | Open | Closing when nested -> give t job ~start s
+      | Closing | Cut -> refuse s Closed
+      | Open when is_full t s -> refuse s Full
+      | Open -> call_if_needed t ~start (enqueued job s));
+  !result
+
+let withdraw t job answer =
+  change t (fun s -> if Keys.mem (key job) s.queue then (dequeued job s, answer) else (s, ignore))
+
+(* {2 A runner} *)
+
+let take t hand ~start =
+  change t (fun s ->
+      let s = { s with calls = s.calls - 1 } in
+      match (next s, take_slot s) with
+      | Some (job, s), Some (slot, { free; taken; _ }) ->
+        let s, call_another = call_if_needed t ~start { s with free; taken } in
+        let act () =
+          hand.slot <- slot;
+          hand.job <- Some job;
+          hand.called <- false;
+          call_another ()
+        in
+        (s, act)
+      | _ -> (s, fun () -> hand.called <- false))
+
+(* The runner that gives its slot back is one that was called, unless there is one. *)
+let give_back hand s =
+  let free = hand.slot :: s.free and stays = s.calls = 0 in
+  let calls = s.calls + Bool.to_int stays in
+  ({ s with free; taken = s.taken - 1; calls }, stays)
+
+let finish t hand job =
+  let next_of s =
+    if is_extra t hand.slot then (s, None, false)
+    else
+      match next s with
+      | Some (job, s) -> (s, Some job, false)
+      | None ->
+        let s, stays = give_back hand s in
+        (s, None, stays)
+  in
+  change t (fun s ->
+      let s, next, stays = next_of { s with running = Ids.remove job.number s.running } in
+      let act () =
+        job.answer ();
+        hand.job <- next;
+        hand.called <- stays
       in
-      (s, told t next)
-  in
-  Duty.step t.state take_out;
-  !was_there
+      (s, act))
 
-let leave t job = leave_if t job (fun _ -> true)
-let withdraw t job = leave_if t job (function Queued _ -> true | Holds _ -> false)
+let has_work t () = (Atomic.get t.state).queued > 0
+
+let rec serve t hand ({ idle; between; start; _ } as runner) =
+  match hand.job with
+  | Some job ->
+    job.work hand.slot;
+    finish t hand job;
+    if Option.is_some hand.job then between ();
+    serve t hand runner
+  | None when hand.called ->
+    if not (has_work t ()) then idle (has_work t);
+    take t hand ~start;
+    serve t hand runner
+  | None -> ()
+
+let rec run t hand runner =
+  try serve t hand runner
+  with exn ->
+    runner.struck exn;
+    run t hand runner
 
 (* {2 The end} *)
 
-let enter t phase =
-  Duty.step t.state (fun s -> ((if s.phase = Cut then s else { s with phase }), told t None))
+(* A signal's handler may close where its thread has added a job, and has yet to send a runner: so
+   one more is called. *)
+let enter t phase ~start =
+  change t (fun s ->
+      let s = if s.phase = Cut then s else { s with phase } in
+      if s.queued = 0 then (s, ignore) else call t ~start s)
 
-let close t = enter t Closing
-let is_cut t = (Atomic.get t.state).phase = Cut
+let close t ~start = enter t Closing ~start
 
-(* The one writes the phase and then reads [cancel], the other the reverse: so one of them sees
-   both. *)
-let cut t =
-  enter t Cut;
-  Ids.iter (fun _ (job, _) -> (Atomic.get job.cancel) ()) (Atomic.get t.state).jobs
+let cut t ~start =
+  enter t Cut ~start;
+  let { queue; running; _ } = Atomic.get t.state in
+  let add _ job tasks = job.task :: tasks in
+  Keys.fold add queue (Ids.fold add running [])
 
-let on_cut t job cancel =
-  Atomic.set job.cancel cancel;
-  if is_cut t then cancel ()
-
-let join t = Task.await t.over
+let join t = Latch.await t.over
+let slots t = t.slots
 
 let rec take_free t =
   let s = Atomic.get t.state in
@@ -184,4 +258,4 @@ let rec take_free t =
 
 let busy_and_queued t =
   let s = Atomic.get t.state in
-  (Ids.cardinal s.jobs - s.queued, s.queued)
+  (Ids.cardinal s.running, s.queued)

@@ -1,53 +1,69 @@
-(** A bounded queue of jobs, and slots of which each is one job's at a time. *)
-
-type refusal = Full | Closed
+(** A bounded queue of jobs, slots of which each is one job's at a time, and the runners that bring
+    them together. *)
 
 type 'w slot = {
   index : int;
-  mutable value : 'w option;  (** by the job that holds the slot *)
+  mutable value : 'w option;  (** by the runner that has the slot, as the next *)
+  mutable unanswered : Muster_core.Promise.any list;
+      (** jobs that have ended, the last ones: they may have yet to be answered *)
 }
 
-type job
+type 'w job
+
+type 'w hand
+(** The slot and the job of a runner. *)
+
+type 'w start = 'w hand -> unit -> unit
+(** Makes a runner, which is to call {!run} with that hand; the result sends it, perhaps twice. *)
+
+type refusal = Full | Closed
 type 'w t
 
 val create : workers:int -> bound:int -> 'w t
-val new_job : 'w t -> job
 
-val admit : 'w t -> job -> nested:bool -> priority:int -> (unit, refusal) result
-(** Gives the job a slot, or a place in the queue. One that is [nested] never waits: where no slot
-    is free, it gets an extra one. *)
+val new_job :
+  'w t ->
+  priority:int ->
+  Muster_core.Promise.any ->
+  work:('w slot -> unit) ->
+  answer:(unit -> unit) ->
+  'w job
+(** [work] runs the job, and keeps its result. It raises asynchronous exceptions only. Called again
+    it does nothing; nor does [answer]. *)
 
-val is_in : 'w t -> job -> bool
-(** Whether the job was admitted and has not left. *)
+val admit : 'w t -> 'w job -> nested:bool -> start:'w start -> (unit, refusal) result
+(** Puts the job into the queue. One that is [nested] is begun at once: where no slot is free, it
+    gets an extra one. *)
 
-val await_slot : 'w t -> job -> 'w slot
-(** Waits until the job holds one. A cancellation ends the wait. *)
+val withdraw : 'w t -> 'w job -> (unit -> unit) -> unit
+(** [withdraw t job answer] takes it out of the queue and answers it, if it is there. Never
+    waits. *)
+
+type 'w runner = {
+  start : 'w start;
+  between : unit -> unit;  (** two jobs *)
+  idle : (unit -> bool) -> unit;  (** waits a moment for a job to come *)
+  struck : exn -> unit;  (** by an asynchronous exception *)
+}
+
+val run : 'w t -> 'w hand -> 'w runner -> unit
 
 val is_extra : 'w t -> 'w slot -> bool
-(** It goes when its job leaves. *)
+(** It goes when its job ends. *)
 
-val leave : 'w t -> job -> bool
-(** Gives up the job's slot or place, at most once; whether it was this time. Never waits. *)
-
-val withdraw : 'w t -> job -> bool
-(** {!leave}, for a cancelled job that is still in the queue. *)
-
-val close : 'w t -> unit
+val close : 'w t -> start:'w start -> unit
 (** From now on no job is admitted, but nested ones. *)
 
-val cut : 'w t -> unit
-(** Also cancels all jobs. *)
-
-val on_cut : 'w t -> job -> (unit -> unit) -> unit
-(** [on_cut t job cancel]: {!cut} calls [cancel] for the job; at once if it has come already. By the
-    job's poster, once. *)
-
-val is_cut : 'w t -> bool
+val cut : 'w t -> start:'w start -> Muster_core.Promise.any list
+(** From now on none at all. The jobs that there are, to be stopped: those in the queue come first,
+    as a runner that ends one takes the next. *)
 
 val join : 'w t -> unit
-(** Waits until all jobs have left, after {!close}. *)
+(** Waits until all jobs have ended, after {!close}. *)
+
+val slots : 'w t -> 'w slot list
 
 val take_free : 'w t -> 'w slot option
-(** Takes away a slot that no job holds. *)
+(** Takes away a slot that no job has. *)
 
 val busy_and_queued : 'w t -> int * int

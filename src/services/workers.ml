@@ -1,14 +1,28 @@
-(* A job is a task of the pool. One that is queued waits as a task waits for anything: so it can be
-   cancelled, and has a deadline, as all tasks can. Admission has its place, and the value that it
-   works with. It leaves before its result can be seen, so that the next job finds the slot free. *)
+(* A job has a promise of its own, which counts as running from the start. So nobody can begin it
+   but a runner (Admission), which is a task of the pool. In the runner's fiber the job is what a
+   task's code is there: it is a part of its promise, and has the home that its tasks inherit.
 
+   A job that is stopped in the queue leaves it at once, by a hook of its promise: so the queue has
+   room again. One whose deadline passes there leaves by a timer. *)
+
+module Caller = Muster_core.Caller
+module Counts = Muster_core.Counts
+module Entries = Muster_core.Entries
+module Fiber = Muster_core.Fiber
 module Machine = Muster_core.Machine
 module Outcome = Muster_core.Outcome
 module Pool = Muster_core.Pool
 module Promise = Muster_core.Promise
+module Publish = Muster_core.Publish
+module Run = Muster_core.Run
 module Scope = Muster_core.Scope
+module Search = Muster_core.Search
+module Sleep = Muster_core.Sleep
 module Task = Muster_core.Task
+module Tell = Muster_core.Tell
 module Timer = Muster_core.Timer
+module Waiting = Muster_core.Waiting
+module Worker = Muster_core.Worker
 
 type reason = Full | Expired | Draining
 
@@ -22,7 +36,7 @@ type 'w t = {
   reset : ('w -> 'w) option;
   close : 'w -> unit;
   admission : 'w Admission.t;
-  inside : bool Local.t;  (** whether this code belongs to one of these jobs *)
+  inside : bool Local.t;  (** whether this code belongs to one of these jobs, or to their runner *)
   load : Workload.t;
 }
 
@@ -39,7 +53,7 @@ let create ?name ?workers ?queue ?pool ?(close = ignore) ?reset make =
   let inside = Local.create false and load = Workload.make () in
   { name; workers; pool; make; reset; close; admission; inside; load }
 
-(* {2 A job} *)
+(* {2 Values} *)
 
 let value_of t (slot : _ Admission.slot) =
   match slot.value with
@@ -61,54 +75,140 @@ let renew t (slot : _ Admission.slot) w =
   | Some _ | None -> drop t slot w
 
 (* The value of a job that raised is made new before anybody else gets it. *)
-let use t slot f =
+let use t f slot =
   let w = value_of t slot in
-  let since = Machine.now () in
   match f w with
   | v ->
-    Workload.worked t.load ~since;
     if Admission.is_extra t.admission slot then Tasks.protect (fun () -> drop t slot w);
     v
   | exception exn ->
     let failure = Outcome.caught exn in
-    Workload.worked t.load ~since;
     Tasks.protect (fun () -> renew t slot w);
     Outcome.raise failure
 
-let in_time at ~begun f =
-  let seconds = 1e-9 *. float_of_int (at - Machine.now ()) in
-  try Scope.with_deadline seconds f
-  with Scope.Deadline_exceeded when not !begun -> raise (Rejected Expired)
+(* {2 A job}
 
-let outcome_of = function
-  | Task.Cancelled -> Workload.Cancelled
-  | Rejected Expired -> Expired
-  | _ -> Failed
+   [result] is written by the party that took the job out of the queue, before it answers. *)
 
-(* One that was withdrawn has been noted. *)
-let ended t job outcome =
-  if Admission.leave t.admission job then Workload.note t.load outcome
+type ('w, 'a) job = {
+  workers : 'w t;
+  f : 'w -> 'a;
+  task : 'a Promise.t;
+  home : Promise.home;
+  posted : int;
+  at : int option;  (** its deadline *)
+  mutable timer : Timer.key option;
+  mutable result : 'a Promise.state;
+}
 
-let body t job ~at f =
-  let posted = Machine.now () and begun = ref false in
-  let work () =
-    let slot = Admission.await_slot t.admission job in
-    if Admission.is_cut t.admission then raise Task.Cancelled;
-    begun := true;
-    Muster_core.(Tell.job (Fiber.place ()) ~queued:(Machine.now () - posted));
-    Workload.waited t.load ~since:posted;
-    Local.within t.inside true (fun () -> use t slot f)
+let locals_of_jobs t locals = Local.bind t.inside true locals
+
+(* It is stopped with the scopes around the code that posts it, as any task. *)
+let new_job t ~deadline f =
+  let lineage = match Fiber.here () with Some w -> (Fiber.home w).lineage | None -> Alone in
+  let home = Waiting.started (Fiber.home_of t.pool lineage (locals_of_jobs t (Fiber.locals ()))) in
+  let task = Promise.started home and at = Option.map Timer.after deadline in
+  let posted = Machine.now () in
+  { workers = t; f; task; home; posted; at; timer = None; result = home.running }
+
+let is_unbegun job = job.result == job.home.running
+let is_late job = Option.fold job.at ~none:false ~some:(fun at -> Machine.now () >= at)
+
+let answer job () =
+  if not (Promise.is_done job.task) then ignore (Promise.resolve job.task job.result)
+
+let forget_timer job =
+  Option.iter Timer.remove job.timer;
+  job.timer <- None
+
+let refuse job outcome failure () =
+  if is_unbegun job then begin
+    forget_timer job;
+    job.result <- Promise.raised failure;
+    Workload.note job.workers.load outcome
+  end;
+  answer job ()
+
+let expired = Outcome.{ exn = Rejected Expired; backtrace = Printexc.get_callstack 0 }
+
+(* As a fiber of its own: a lock that the job before has left behind is not its. *)
+let as_task job f =
+  let w = Fiber.place () in
+  let before = Fiber.part w in
+  let of_ = Promise.any job.task in
+  let run () =
+    w.own.fiber.number <- 0;
+    Counts.add_task w.own.counts;
+    Fiber.become w { of_; tasks = job.home; met_checkpoint = false };
+    Fiber.check_at w;
+    f ()
   in
-  let go = Option.fold at ~none:work ~some:(fun at () -> in_time at ~begun work) in
+  Outcome.finally (Fiber.put_back before) () run
+
+let run job slot =
+  let { workers = t; f; at; posted; _ } = job in
+  as_task job (fun () ->
+      let begun = Machine.now () in
+      Tell.job (Fiber.place ()) ~queued:(begun - posted);
+      Workload.waited t.load (begun - posted);
+      let use () = use t f slot in
+      let limited at () = Scope.with_deadline (1e-9 *. float_of_int (at - begun)) use in
+      let worked () = Workload.worked t.load (Machine.now () - begun) in
+      Outcome.finally worked () (Option.fold at ~none:use ~some:limited))
+
+let outcome job : Workload.outcome =
+  match job.result with
+  | Raised { failure = { exn = Scope.Deadline_exceeded; _ }; _ } when is_late job -> Cancelled
+  | Raised { failure = { exn = Task.Cancelled; _ }; _ } -> Cancelled
+  | Raised _ -> Failed
+  | Returned _ | Ready _ | Running _ -> if Promise.is_stopped job.task then Cancelled else Returned
+
+let work job (slot : _ Admission.slot) =
+  if is_unbegun job then begin
+    forget_timer job;
+    if is_late job then refuse job Expired expired ()
+    else begin
+      job.result <- Promise.result_of (run job) slot;
+      Workload.note job.workers.load (outcome job)
+    end
+  end;
+  let is_open task = not (Promise.is_done task) in
+  slot.unanswered <- Promise.any job.task :: List.filter is_open slot.unanswered
+
+(* {2 Runners} *)
+
+(* Between two jobs a runner does as a worker between two tasks. So that other tasks of the pool
+   come to their turn, it goes behind them now and then. *)
+let turn = Machine.ticks_of_us 200
+
+let between since () =
+  let w = Fiber.place () in
+  Run.serve w;
+  Run.look_up w;
+  Run.step_aside (Fiber.place_after w);
+  let now = Machine.ticks () in
+  if now - !since > turn then begin
+    Run.give_way (Fiber.place_after w);
+    since := Machine.ticks ()
+  end
+
+(* As an idle worker does, while it has nothing else to do. *)
+let idle has_job =
+  let w = Fiber.place () in
+  let found () = has_job () || Search.has_work w || w.own.is_over () in
+  ignore (Sleep.spin ~found (Sleep.search_pauses w.pool ~served:false))
+
+let rec start t hand =
+  let run () =
+    let between = between (ref (Machine.ticks ())) in
+    Admission.run t.admission hand
+      { start = start t; between; idle; struck = Worker.raise_later }
+  in
+  let task = Promise.make (Fiber.home_of t.pool Alone (locals_of_jobs t [])) run in
   fun () ->
-    match go () with
-    | v ->
-      ended t job Returned;
-      v
-    | exception exn ->
-      let failure = Outcome.caught exn in
-      ended t job (outcome_of exn);
-      Outcome.raise failure
+    match Caller.place_in t.pool with
+    | Some w -> ignore (Task.offer w task)
+    | None -> Publish.send t.pool (Promise.any task)
 
 (* {2 Posting} *)
 
@@ -119,24 +219,15 @@ let reject t reason =
   Workload.note t.load outcome;
   raise (Rejected reason)
 
-let admit t job ~nested ~priority =
-  match Admission.admit t.admission job ~nested ~priority with
+let admit fn t it ~nested =
+  let admit () =
+    Caller.refuse_late ("Workers." ^ fn) t.pool;
+    Admission.admit t.admission it ~nested ~start:(start t)
+  in
+  match Publish.kept_open t.pool admit with
   | Ok () -> ()
   | Error Full -> reject t Full
   | Error Closed -> reject t Draining
-
-(* A task that is cancelled before it begins leaves by its promise's end. One that is queued leaves
-   at once, so that the queue has room again. *)
-let start t job body () =
-  let task = Task.async body in
-  let is_live () = Admission.is_in t.admission job in
-  let go leave () = if leave t.admission job then Workload.note t.load Cancelled in
-  Promise.on_done task ~is_live (go Admission.leave);
-  if not (Promise.add_hook task ~is_live (go Admission.withdraw)) then go Admission.withdraw ();
-  Admission.on_cut t.admission job (fun () -> Task.cancel task);
-  task
-
-let in_pool t f = if Pool.equal (Pool.current ()) t.pool then f () else Pool.run t.pool f
 
 let check fn ~priority deadline =
   if priority < 0 then invalid fn "priority = %d is negative" priority;
@@ -145,19 +236,33 @@ let check fn ~priority deadline =
 
 let add fn ?(priority = 0) ?deadline t ~nested f =
   check fn ~priority deadline;
+  Task.check ();
   if Option.fold deadline ~none:false ~some:(fun seconds -> seconds <= 0.) then reject t Expired;
-  let job = Admission.new_job t.admission and at = Option.map Timer.after deadline in
+  let job = new_job t ~deadline f in
+  let { task; _ } = job in
+  let work = work job and answer = answer job in
+  let it = Admission.new_job t.admission ~priority (Promise.any task) ~work ~answer in
+  let leave outcome failure () = Admission.withdraw t.admission it (refuse job outcome failure) in
+  let cancel = leave Cancelled Promise.cancelled in
   let go () =
-    admit t job ~nested ~priority;
-    in_pool t (start t job (body t job ~at f))
+    job.timer <- Option.map (fun at -> Timer.add at (leave Expired expired)) job.at;
+    admit fn t it ~nested;
+    if not (Promise.on_stop task (Entries.entry cancel)) then cancel ()
   in
-  Outcome.on_failure go (fun _ -> ignore (Admission.leave t.admission job))
+  let give_up _ =
+    forget_timer job;
+    Task.cancel task;
+    cancel ()
+  in
+  Outcome.on_failure go give_up;
+  task
 
 let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~nested:false f
 
 let submit ?priority ?deadline t f =
   let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in
-  Outcome.on_failure (fun () -> Task.await task) (fun _ -> Task.cancel task)
+  let give_up _ = if not (Promise.is_done task) then Task.cancel task in
+  Outcome.on_failure (fun () -> Task.await task) give_up
 
 (* {2 The end} *)
 
@@ -166,22 +271,26 @@ let rec close_free t =
   | None -> ()
   | Some slot ->
     let close () = Option.iter (drop t slot) slot.value in
-    Fun.protect ~finally:(fun () -> close_free t) close
+    Outcome.finally close_free t close
 
-let wait_or_cut t seconds =
-  try Scope.with_deadline seconds (fun () -> Admission.join t.admission)
-  with Scope.Deadline_exceeded -> Admission.cut t.admission
+let cut t () = Fiber.stop_each (Admission.cut t.admission ~start:(start t))
+let await_answers (slot : _ Admission.slot) = List.iter Task.join slot.unanswered
 
+(* A job would wait for itself, and so would a signal's handler on top of one. *)
 let drain ?grace t =
   let check seconds =
     if not (seconds >= 0.) then invalid "drain" "grace = %g is negative, or no number" seconds
   in
   Option.iter check grace;
-  if Local.get t.inside then invalid "drain" "called by a job of these workers";
-  Admission.close t.admission;
-  Option.iter (wait_or_cut t) grace;
-  Admission.join t.admission;
-  close_free t
+  Admission.close t.admission ~start:(start t);
+  let cut_in seconds = Task.at (Timer.after seconds) (cut t) in
+  let forget = Option.fold grace ~none:ignore ~some:cut_in in
+  if not (Local.get t.inside) then begin
+    Admission.join t.admission;
+    forget ();
+    List.iter await_answers (Admission.slots t.admission);
+    close_free t
+  end
 
 (* {2 Statistics} *)
 

@@ -1,5 +1,3 @@
-module Machine = Muster_core.Machine
-
 type outcome = Returned | Failed | Cancelled | Expired | Full | Draining
 
 type t = {
@@ -35,8 +33,8 @@ let counter t = function
   | Draining -> t.draining
 
 let note t outcome = Atomic.incr (counter t outcome)
-let waited t ~since = Histogram.note t.queue (Machine.now () - since)
-let worked t ~since = Histogram.note t.work (Machine.now () - since)
+let waited t = Histogram.note t.queue
+let worked t = Histogram.note t.work
 
 module Public = struct
   type times = Histogram.shot = { counts : int array; count : int; seconds : float }

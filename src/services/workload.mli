@@ -6,10 +6,11 @@ type t
 val make : unit -> t
 val note : t -> outcome -> unit
 
-val waited : t -> since:int -> unit
-(** A job has begun that has been there since this time, of [Machine.now]. *)
+val waited : t -> int -> unit
+(** A job has begun, so many nanoseconds after its post. *)
 
-val worked : t -> since:int -> unit
+val worked : t -> int -> unit
+(** A job has ended, so many after its begin. *)
 
 (** Of Muster.Workers, which describes it. *)
 module Public : sig

@@ -8,3 +8,6 @@ val carry : (unit -> 'a) -> unit -> 'a
 (** The function, which will see the values of now on a thread outside all pools. *)
 
 val within : 'a t -> 'a -> (unit -> 'b) -> 'b
+
+val bind : 'a t -> 'a -> Muster_core.Promise.local list -> Muster_core.Promise.local list
+(** The values that are seen with this one in its place. *)

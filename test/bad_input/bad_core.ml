@@ -425,6 +425,12 @@ let with_workers f =
   let t = Workers.create ~workers:1 ignore in
   Fun.protect ~finally:(fun () -> Workers.drain t) (fun () -> f t)
 
+let in_closed_pool call () =
+  let pool = Pool.create ~name:"closed" () in
+  let t = Workers.create ~pool ignore in
+  Pool.close pool;
+  call t ignore
+
 let workers_of_services =
   let made make = fun () -> ignore (make ignore : unit Workers.t) in
   let jobs fn call =
@@ -458,8 +464,14 @@ let workers_of_services =
           "Workers.create: queue = -1 is negative";
         drains (-1.) (-1.);
         drains nan nan;
-        invalid "Workers.drain, in a job" drain_within
-          "Workers.drain: called by a job of these workers";
+        fine "Workers.drain, in a job" () drain_within;
+        fine "Workers.submit ~priority:max_int" 1 (fun () ->
+            with_workers (fun t -> Workers.submit ~priority:max_int t (fun () -> 1)));
+        invalid "Workers.submit, in a closed pool" (in_closed_pool (fun t f -> Workers.submit t f))
+          {|Workers.submit: pool "closed" is closed|};
+        invalid "Workers.post, in a closed pool"
+          (in_closed_pool (fun t f -> ignore (Workers.post t f)))
+          {|Workers.post: pool "closed" is closed|};
         invalid "Workers.quantile 1.5"
           (fun () -> ignore (Workers.quantile 1.5 times))
           "Workers.quantile: 1.5 is not between 0 and 1";

@@ -32,7 +32,7 @@ let body counts ~fails () =
   if fails then raise Failed
 
 let claim promise f =
-  if Promise.claim promise then ignore (Promise.resolve promise (Promise.result_of f))
+  if Promise.claim promise then ignore (Promise.resolve promise (Promise.result_of f ()))
 
 let stop counts promise =
   Promise.stop promise;

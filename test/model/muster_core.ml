@@ -3,6 +3,7 @@
 module Machine = Clock
 module Event = Event
 module Outcome = Outcome
+module Promise = Promise
 module Timer = Clock
 module Fiber = Fiber
 module Waiter = Waiter

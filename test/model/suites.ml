@@ -24,6 +24,7 @@ let quick =
     ("condition", Model_condition.quick);
     ("rwlock", Model_rwlock.quick);
     ("table", Model_table.quick);
+    ("admission", Model_admission.quick);
   ]
 
 let full =
@@ -44,4 +45,5 @@ let full =
     ("condition", Model_condition.quick @ Model_condition.slow);
     ("rwlock", Model_rwlock.quick @ Model_rwlock.slow);
     ("table", Model_table.quick @ Model_table.slow);
+    ("admission", Model_admission.quick @ Model_admission.slow);
   ]

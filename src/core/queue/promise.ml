@@ -359,8 +359,8 @@ let[@inline] resolve_from home p result =
 
 (* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
    its allocation still resolves the promise. *)
-let result_of f =
-  try Returned (f ())
+let result_of f x =
+  try Returned (f x)
   with exn -> (
     match raised (Outcome.caught exn) with
     | result -> result
@@ -374,6 +374,6 @@ let rec run p =
     Atomic.get p
   | Ready (f, home, attached) as ready ->
     if Atomic.compare_and_set p ready (running home attached) then
-      resolve_from home p (result_of f)
+      resolve_from home p (result_of f ())
     else run p
   | (Running _ | Returned _ | Raised _) as state -> state

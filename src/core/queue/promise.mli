@@ -94,6 +94,10 @@ val resolve : 'a t -> 'a state -> 'a state
 (** Ends a task that the caller has claimed, with [Returned] or [Raised], and wakes the waiters. The
     state in which it has ended: {!Cancelled} in place of a value, if the task was stopped. *)
 
+val result_of : ('a -> 'b) -> 'a -> 'b state
+(** How the call ends; {!run} calls a task's function so. An asynchronous exception is the call's,
+    unless it strikes before. *)
+
 val try_resolve : 'a t -> 'a state -> bool
 (** Ends a promise ({!started}) that several parties may end; whether it did. *)
 

@@ -59,6 +59,9 @@ val look_up : Place.t -> unit
 val look_up_if_due : Place.t -> unit
 (** The same, by the clock. *)
 
+val step_aside : Place.t -> unit
+(** Leaves the worker to others, if it is dismissed or the wait beneath the fiber is over. *)
+
 val give_way : Place.t -> unit
 (** The worker's fiber goes behind all tasks that wait, if it can suspend. *)
 
