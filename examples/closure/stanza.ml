@@ -6,6 +6,8 @@ type t = {
   depends : Text.span;
   pre_depends : Text.span;
   provides : Text.span;
+  conflicts : Text.span;
+  breaks : Text.span;
 }
 
 type chunk = { text : string; start : int; stop : int }
@@ -32,10 +34,20 @@ let cut ~size text =
 
 (* The fields that matter, in the order of a draft's array. *)
 let fields =
-  [| "package"; "version"; "architecture"; "installed-size"; "depends"; "pre-depends"; "provides" |]
+  [|
+    "package";
+    "version";
+    "architecture";
+    "installed-size";
+    "depends";
+    "pre-depends";
+    "provides";
+    "conflicts";
+    "breaks";
+  |]
 
 let package, version, architecture, installed_size = (0, 1, 2, 3)
-let depends, pre_depends, provides = (4, 5, 6)
+let depends, pre_depends, provides, conflicts, breaks = (4, 5, 6, 7, 8)
 let ignored = -1
 
 let is_field text start stop name =
@@ -58,6 +70,8 @@ let field_named text start stop =
     | ('D' | 'd'), 7 -> depends
     | ('P' | 'p'), 11 -> pre_depends
     | ('P' | 'p'), 8 -> provides
+    | ('C' | 'c'), 9 -> conflicts
+    | ('B' | 'b'), 6 -> breaks
     | _ -> ignored
   in
   if candidate <> ignored && is_field text start stop fields.(candidate) then candidate else ignored
@@ -135,6 +149,8 @@ let finish draft text =
     depends = draft.values.(depends);
     pre_depends = draft.values.(pre_depends);
     provides = draft.values.(provides);
+    conflicts = draft.values.(conflicts);
+    breaks = draft.values.(breaks);
   }
 
 let is_blank_line text start stop = Text.is_empty (Text.trim text ~start ~stop)

@@ -8,6 +8,8 @@ type t = {
   depends : Text.span;
   pre_depends : Text.span;
   provides : Text.span;
+  conflicts : Text.span;
+  breaks : Text.span;
 }
 (** The spans lie in [name.text]. A field that is missing is empty. *)
 

@@ -1,0 +1,194 @@
+open Eio.Std
+module Lazy = Muster.Lazy
+module Task = Muster.Task
+module Workers = Muster.Workers
+
+type place = Workers of { count : int; queue : int } | Executor_pool of int | Event_loop
+
+type settings = {
+  source : Repository.source;
+  place : place;
+  deadline : float;
+  grace : float;
+  limits : Connection.limits;
+  port : int;
+  accept_domains : int;
+}
+
+let log format = Printf.eprintf ("solver_service: " ^^ format ^^ "\n%!")
+
+(* {2 Solves}
+
+   The repository is shared: it is read by the first solve that needs it, while others wait, and
+   replaced as a whole. A worker's solver belongs to that worker's job; it is made anew for another
+   repository. *)
+
+type worker = { mutable solver : Solver.t option }
+
+type t = {
+  settings : settings;
+  repository : Repository.t Lazy.t Atomic.t;
+  solve : Solver.request -> Solver.answer * string;
+  metrics : unit -> string;
+  drain : unit -> unit;
+}
+
+let solver_of worker repository =
+  match worker.solver with
+  | Some solver when Solver.repository solver == repository -> solver
+  | Some _ | None ->
+    let solver = Solver.make repository in
+    worker.solver <- Some solver;
+    solver
+
+let solve_in repository request worker =
+  let repository = Lazy.force (Atomic.get repository) in
+  let answer = Solver.solve (solver_of worker repository) request in
+  match answer with
+  | Packages packages -> (answer, Repository.list repository packages)
+  | No_solution | No_such_package -> (answer, "")
+
+(* A solver that was cut off is as good as before, so that it is kept. *)
+let on_workers settings repository ~count ~queue =
+  let workers =
+    Workers.create ~name:"solver" ~workers:count ~queue ~reset:Fun.id (fun _ -> { solver = None })
+  in
+  let solve request =
+    Workers.submit ~deadline:settings.deadline workers (solve_in repository request)
+  in
+  let metrics () = Format.asprintf "%a" Workers.pp_prometheus workers in
+  let drain () = Workers.drain ~grace:settings.grace workers in
+  { settings; repository; solve; metrics; drain }
+
+let elsewhere settings repository solve =
+  { settings; repository; solve; metrics = (fun () -> ""); drain = ignore }
+
+let own_worker = Domain.DLS.new_key (fun () -> { solver = None })
+let solve_here repository request = solve_in repository request (Domain.DLS.get own_worker)
+
+let make ~sw ~domain_manager settings =
+  let load () = Repository.load settings.source in
+  let repository = Atomic.make (Lazy.from_fun load) in
+  match settings.place with
+  | Workers { count; queue } -> on_workers settings repository ~count ~queue
+  | Event_loop -> elsewhere settings repository (solve_here repository)
+  | Executor_pool domain_count ->
+    let pool = Eio.Executor_pool.create ~sw ~domain_count domain_manager in
+    elsewhere settings repository (fun request ->
+        Eio.Executor_pool.submit_exn pool ~weight:1. (fun () -> solve_here repository request))
+
+(* The new one is read by a task, beside the solves. One that cannot be read changes nothing. *)
+let reload t =
+  let next = Lazy.from_fun (fun () -> Repository.load t.settings.source) in
+  match Task.await (Task.async (fun () -> Lazy.force next)) with
+  | _ ->
+    Atomic.set t.repository next;
+    log "the repository was read anew"
+  | exception Repository.Unreadable reason -> log "the repository stays as it is: %s" reason
+
+(* {2 Requests} *)
+
+let text = Connection.text
+let busy reason = text `Service_unavailable reason ~headers:[ ("retry-after", "1") ]
+
+let solve t hung_up (request : Solver.request) =
+  match Fiber.first (fun () -> t.solve request) hung_up with
+  | Packages _, list -> text `OK list
+  | No_solution, _ -> text `Unprocessable_entity "no solution"
+  | No_such_package, _ -> text `Not_found ("no such package: " ^ request.package)
+  | exception Workers.Rejected Full -> busy "too many requests wait"
+  | exception (Workers.Rejected Draining | Task.Cancelled) -> busy "the service ends"
+  | exception (Workers.Rejected Expired | Task.Deadline_exceeded) ->
+    text `Gateway_timeout "out of time"
+  | exception Repository.Unreadable reason ->
+    log "%s" reason;
+    text `Internal_server_error "the repository cannot be read"
+
+let solve_query t hung_up uri =
+  match Uri.get_query_param uri "pkg" with
+  | None | Some "" -> text `Bad_request "which package? /solve?pkg=NAME&ocaml=VERSION"
+  | Some package -> solve t hung_up { package; ocaml = Uri.get_query_param uri "ocaml" }
+
+let handle t hung_up (request : Http.Request.t) =
+  let uri = Uri.of_string request.resource in
+  match (request.meth, Uri.path uri) with
+  | (`GET | `HEAD), "/ping" -> text `OK "pong"
+  | (`GET | `HEAD), "/metrics" ->
+    let headers = [ ("content-type", "text/plain; version=0.0.4") ] in
+    { status = `OK; headers; body = t.metrics () }
+  | (`GET | `HEAD), "/solve" -> solve_query t hung_up uri
+  | (`GET | `HEAD), path -> text `Not_found ("nothing at " ^ path)
+  | _ -> text `Method_not_allowed "GET or HEAD" ~headers:[ ("allow", "GET, HEAD") ]
+
+(* {2 From begin to end}
+
+   A signal's handler may run on any domain and between any two steps: it counts, and wakes the
+   fiber that does the work. The second signal to end ends the process at once. *)
+
+let signals () =
+  let changed = Eio.Condition.create () and hangups = Atomic.make 0 and ended = Atomic.make false in
+  let on signal f =
+    let handle signal =
+      f signal;
+      Eio.Condition.broadcast changed
+    in
+    Sys.set_signal signal (Signal_handle handle)
+  in
+  let stop signal =
+    Sys.set_signal signal Signal_default;
+    Atomic.set ended true
+  in
+  List.iter (fun signal -> on signal stop) [ Sys.sigint; Sys.sigterm ];
+  on Sys.sighup (fun _ -> Atomic.incr hangups);
+  (changed, hangups, ended)
+
+(* Until it is to end. *)
+let rec follow t (changed, hangups, ended) ~seen =
+  let news () =
+    if Atomic.get ended then Some `End
+    else
+      let now = Atomic.get hangups in
+      if now > seen then Some (`Reload now) else None
+  in
+  match Eio.Condition.loop_no_mutex changed news with
+  | `End -> ()
+  | `Reload seen ->
+    reload t;
+    follow t (changed, hangups, ended) ~seen
+
+(* Clients that go in the middle of things are no failure of the service. *)
+let on_error = function
+  | Connection.Hung_up | Eio.Time.Timeout | End_of_file | Eio.Io (Eio.Net.E _, _) -> ()
+  | error -> log "%s" (Printexc.to_string error)
+
+let listen ~sw net port =
+  let address = `Tcp (Eio.Net.Ipaddr.V4.loopback, port) in
+  let socket = Eio.Net.listen ~reuse_addr:true ~backlog:1_024 ~sw net address in
+  (match Eio.Net.listening_addr socket with
+  | `Tcp (_, port) -> Printf.printf "listening on port %d\n%!" port
+  | `Unix _ -> ());
+  socket
+
+(* When the solves are answered, or cancelled, the clients have a second to take the answers. *)
+let finish t ~clock tell_stop =
+  Promise.resolve tell_stop ();
+  t.drain ();
+  Eio.Time.sleep clock 1.
+
+let run env settings =
+  Switch.run @@ fun sw ->
+  Sys.set_signal Sys.sigpipe Signal_ignore;
+  let clock = Eio.Stdenv.clock env and domain_manager = Eio.Stdenv.domain_mgr env in
+  let signals = signals () and stop, tell_stop = Promise.create () in
+  let t = make ~sw ~domain_manager settings in
+  let socket = listen ~sw (Eio.Stdenv.net env) settings.port in
+  let serve socket _ = Connection.serve ~clock ~stop settings.limits (handle t) socket in
+  let accept () =
+    Eio.Net.run_server socket serve ~on_error ~stop ~max_connections:1_000
+      ~additional_domains:(domain_manager, settings.accept_domains - 1)
+  in
+  let until_the_end () =
+    follow t signals ~seen:0;
+    finish t ~clock tell_stop
+  in
+  Fiber.first accept until_the_end

@@ -1,0 +1,331 @@
+(* The service as its clients meet it: a process, sockets, curl. *)
+
+let case name f = Alcotest.test_case name `Quick f
+
+let contains text part =
+  let n = String.length part in
+  let rec at i = i + n <= String.length text && (String.sub text i n = part || at (i + 1)) in
+  at 0
+
+let says text part = if not (contains text part) then Alcotest.failf "no %S in:\n%s" part text
+
+(* Only a service that hangs waits that long. *)
+let rec wait_until ?(turns = 6_000) what condition =
+  if turns = 0 then Alcotest.failf "%s: not within 60 s" what;
+  if not (condition ()) then begin
+    Unix.sleepf 0.01;
+    wait_until ~turns:(turns - 1) what condition
+  end
+
+(* {2 The process} *)
+
+type service = { pid : int; port : int; output : in_channel; log : string }
+
+let program = "../../examples/solver_service/main.exe"
+
+let start arguments =
+  let log = Filename.temp_file "muster_solver" ".log" in
+  let from, into = Unix.pipe ~cloexec:true () in
+  let errors = Unix.openfile log [ O_WRONLY; O_CLOEXEC ] 0 in
+  let argv = Array.of_list (program :: "--port=0" :: arguments) in
+  let pid = Unix.create_process program argv Unix.stdin into errors in
+  List.iter Unix.close [ into; errors ];
+  let output = Unix.in_channel_of_descr from in
+  let line = Option.value (In_channel.input_line output) ~default:"nothing" in
+  match Scanf.sscanf_opt line "listening on port %d" Fun.id with
+  | Some port -> { pid; port; output; log }
+  | None -> Alcotest.failf "it says %s" line
+
+let logged service = In_channel.with_open_bin service.log In_channel.input_all
+
+(* It ends by itself, in order. *)
+let ended service =
+  let _, status = Unix.waitpid [] service.pid in
+  let log = logged service in
+  Sys.remove service.log;
+  close_in service.output;
+  if status <> WEXITED 0 then Alcotest.failf "it does not end in order, having said:\n%s" log
+
+let with_service arguments f =
+  let service = start arguments in
+  f service;
+  Unix.kill service.pid Sys.sigterm;
+  ended service
+
+(* {2 Clients} *)
+
+let connect { port; _ } =
+  let socket = Unix.(socket ~cloexec:true PF_INET SOCK_STREAM 0) in
+  Unix.setsockopt_float socket SO_RCVTIMEO 60.;
+  Unix.connect socket (ADDR_INET (Unix.inet_addr_loopback, port));
+  socket
+
+let send socket text = ignore (Unix.write_substring socket text 0 (String.length text) : int)
+
+let sent service text =
+  let socket = connect service in
+  send socket text;
+  socket
+
+(* All that comes until the service closes. *)
+let received socket =
+  let input = Unix.in_channel_of_descr socket in
+  let text = In_channel.input_all input in
+  close_in input;
+  text
+
+let get ?(keep = false) path =
+  let connection = if keep then "" else "Connection: close\r\n" in
+  Printf.sprintf "GET %s HTTP/1.1\r\nHost: here\r\n%s\r\n" path connection
+
+let asked service path = sent service (get path)
+
+let status answer =
+  match Scanf.sscanf_opt answer "HTTP/1.1 %d" Fun.id with
+  | Some status -> status
+  | None -> Alcotest.failf "no answer of HTTP: %S" answer
+
+let body answer =
+  match Str.bounded_split_delim (Str.regexp "\r\n\r\n") answer 2 with
+  | [ _; body ] -> body
+  | _ -> Alcotest.failf "no body in %S" answer
+
+let expect what expected socket =
+  let answer = received socket in
+  Alcotest.(check int) (what ^ "\n" ^ answer) expected (status answer);
+  answer
+
+let answers service path expected saying =
+  says (body (expect path expected (asked service path))) saying
+
+let metrics service = body (received (asked service "/metrics"))
+let shows service line = contains (metrics service) line
+let waits service line = wait_until line (fun () -> shows service line)
+let busy n = Printf.sprintf "muster_workers_busy{name=\"solver\"} %d\n" n
+let queued n = Printf.sprintf "muster_workers_queued{name=\"solver\"} %d\n" n
+let jobs outcome n = Printf.sprintf "jobs_total{name=\"solver\",outcome=%S} %d\n" outcome n
+
+(* {2 Cases} *)
+
+(* A repository with a package of which the test says when it can be read. *)
+let slow_tree () =
+  let root = Fixture.tree () in
+  Fixture.add_slow root "slow";
+  root
+
+let with_slow arguments f =
+  let root = slow_tree () in
+  with_service (("--opam=" ^ root) :: arguments) (f root)
+
+let routes () =
+  with_slow [] @@ fun _ service ->
+  answers service "/ping" 200 "pong";
+  answers service "/solve?pkg=lib&ocaml=4.14.2" 200 "lib.2.0 ocaml.4.14.2\n";
+  answers service "/solve?pkg=both" 422 "no solution";
+  answers service "/solve?pkg=nothing" 404 "no such package: nothing";
+  answers service "/solve?ocaml=5.4.0" 400 "which package";
+  answers service "/" 404 "nothing at /";
+  answers service "/metrics" 200 "muster_workers_size";
+  let head = expect "HEAD" 200 (sent service "HEAD /ping HTTP/1.0\r\n\r\n") in
+  Alcotest.(check string) "no body" "" (body head)
+
+let by_curl () =
+  if Sys.command "curl --version > /dev/null 2>&1" <> 0 then Alcotest.skip ();
+  with_slow [] @@ fun _ service ->
+  let url = Printf.sprintf "http://localhost:%d/solve" service.port in
+  let file = Filename.concat (Fixture.folder ()) "answer" in
+  let pair = "pkg=newest" and other = "ocaml=5.4.0" in
+  Fixture.run "curl"
+    [ "-sSf"; "--get"; "-d"; pair; "-d"; other; url; "-o"; file ];
+  Alcotest.(check string)
+    "answer" "newest.1.10\n"
+    (In_channel.with_open_bin file In_channel.input_all)
+
+let keeps_alive () =
+  with_slow [] @@ fun _ service ->
+  let text =
+    get ~keep:true "/ping" ^ get ~keep:true "/solve?pkg=newest" ^ get ~keep:true "/nothing"
+    ^ get "/solve?pkg=lib&ocaml=3.12"
+  in
+  let said = received (sent service text) in
+  let status answer = if contains answer " 404 " then 404 else 200 in
+  let statuses = List.map status (List.tl (Str.split_delim (Str.regexp "HTTP/1.1") said)) in
+  Alcotest.(check (list int)) said [ 200; 200; 404; 200 ] statuses;
+  says said "lib.1.0"
+
+let full () =
+  with_slow [ "--workers=1"; "--queue=1" ] @@ fun root service ->
+  let first = asked service "/solve?pkg=slow" in
+  waits service (busy 1);
+  let second = asked service "/solve?pkg=newest" in
+  waits service (queued 1);
+  let third = expect "third" 503 (asked service "/solve?pkg=newest") in
+  says third "retry-after: 1\r\n";
+  answers service "/ping" 200 "pong";
+  Fixture.release root "slow";
+  says (expect "first" 200 first) "slow.1";
+  says (expect "second" 200 second) "newest.1.10";
+  waits service (jobs "full" 1)
+
+let out_of_time () =
+  with_slow [ "--workers=1"; "--deadline=0.3" ] @@ fun _ service ->
+  let first = asked service "/solve?pkg=slow" in
+  waits service (busy 1);
+  let second = asked service "/solve?pkg=newest" in
+  ignore (expect "it runs" 504 first : string);
+  ignore (status (received second) : int);
+  wait_until "it is free again" (fun () ->
+      status (received (asked service "/solve?pkg=newest")) = 200)
+
+let hangs_up () =
+  with_slow [ "--workers=1" ] @@ fun _ service ->
+  let running = asked service "/solve?pkg=slow" in
+  waits service (busy 1);
+  let waiting = asked service "/solve?pkg=slow" in
+  waits service (queued 1);
+  Unix.close waiting;
+  waits service (queued 0);
+  Unix.close running;
+  waits service (busy 0);
+  waits service (jobs "cancelled" 2);
+  answers service "/solve?pkg=newest" 200 "newest.1.10"
+
+(* The clients that are there when the signal comes are answered, others find nobody. *)
+let ends signal ~grace expected () =
+  let root = slow_tree () in
+  let service = start [ "--opam=" ^ root; "--grace=" ^ grace ] in
+  let slow = asked service "/solve?pkg=slow" and idle = sent service (get ~keep:true "/ping") in
+  waits service (busy 1);
+  Unix.kill service.pid signal;
+  wait_until "it takes no more clients" (fun () ->
+      match received (asked service "/ping") with
+      | "" | (exception (Unix.Unix_error _ | Sys_error _)) -> true
+      | _ -> false);
+  if expected = 200 then Fixture.release root "slow";
+  ignore (expect "slow" expected slow : string);
+  says (expect "idle" 200 idle) "pong";
+  ended service
+
+let reloads () =
+  with_slow [ "--workers=2" ] @@ fun root service ->
+  let slow = asked service "/solve?pkg=slow" in
+  waits service (busy 1);
+  answers service "/solve?pkg=newest" 200 "newest.1.10";
+  Fixture.add root ("newest", "2", []);
+  answers service "/solve?pkg=newest" 200 "newest.1.10";
+  Unix.kill service.pid Sys.sighup;
+  wait_until "the new version" (fun () ->
+      contains (received (asked service "/solve?pkg=newest")) "newest.2");
+  Unix.rename (Filename.concat root "packages") (Filename.concat root "away");
+  Unix.kill service.pid Sys.sighup;
+  wait_until "it says so" (fun () -> contains (logged service) "stays as it is");
+  answers service "/solve?pkg=newest" 200 "newest.2";
+  Unix.rename (Filename.concat root "away") (Filename.concat root "packages");
+  Fixture.release root "slow";
+  says (expect "slow" 200 slow) "slow.1"
+
+(* Each gets an answer or an end, and then the next client finds all as before. *)
+let bad_clients () =
+  with_slow [ "--workers=1"; "--patience=0.5" ] @@ fun _ service ->
+  let refused what expected text = ignore (expect what expected (sent service text) : string) in
+  refused "no HTTP" 400 "\001\002\003\r\n\r\n";
+  refused "a torn line" 400 "GET\r\n\r\n";
+  refused "a torn header" 400 "GET /ping HTTP/1.1\r\nno colon\r\n\r\n";
+  refused "a long path" 431 (get ("/" ^ String.make 100_000 'x'));
+  refused "many headers" 431
+    ("GET /ping HTTP/1.1\r\n" ^ String.concat "" (List.init 9_000 (Printf.sprintf "x%d: y\r\n")));
+  refused "a slow head" 408 "GET /ping HTTP/1.1\r\nHost";
+  refused "another method" 405 "POST /solve HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello";
+  refused "no such package" 404 (get "/solve?pkg=%ff%00%0d%0a../..");
+  Alcotest.(check string) "silence" "" (received (connect service));
+  answers service "/solve?pkg=newest" 200 "newest.1.10"
+
+(* It asks much and takes nothing: its connection is cut off when the buffers are full. *)
+let never_reads () =
+  with_slow [ "--workers=1"; "--patience=0.5" ] @@ fun _ service ->
+  let socket = connect service in
+  Unix.setsockopt_float socket SO_SNDTIMEO 60.;
+  let requests = String.concat "" (List.init 100 (fun _ -> get ~keep:true "/metrics")) in
+  let rec ask () =
+    send socket requests;
+    ask ()
+  in
+  (match ask () with
+  | () -> ()
+  | exception Unix.Unix_error ((EPIPE | ECONNRESET), _, _) -> ());
+  Unix.close socket;
+  answers service "/solve?pkg=newest" 200 "newest.1.10"
+
+let several_loops () =
+  with_slow [ "--accept-domains=2"; "--workers=2" ] @@ fun _ service ->
+  let ask i = asked service (if i mod 2 = 0 then "/ping" else "/solve?pkg=newest") in
+  let sockets = List.init 100 ask in
+  List.iter (fun socket -> ignore (expect "answer" 200 socket : string)) sockets
+
+let elsewhere arguments () =
+  with_slow arguments @@ fun _ service ->
+  answers service "/solve?pkg=newest" 200 "newest.1.10";
+  answers service "/solve?pkg=both" 422 "no solution"
+
+(* {2 The real repository} *)
+
+let data = List.fold_left Filename.concat (Filename.dirname Sys.executable_name)
+let shared = data [ "../../../../../shared/data" ]
+let archive = Filename.concat shared "opam-repository-full.tar.xz"
+let expected = Filename.concat shared "solver-requests-expected.tsv"
+
+let digest_of service package ocaml =
+  let answer = received (asked service (Printf.sprintf "/solve?pkg=%s&ocaml=%s" package ocaml)) in
+  match status answer with
+  | 200 -> Digest.to_hex (Digest.string (String.trim (body answer)))
+  | 422 -> "-"
+  | _ -> answer
+
+let all_answers () =
+  if not (Sys.file_exists archive) then Alcotest.skip ();
+  with_service [ "--opam=" ^ archive; "--workers=2" ] @@ fun service ->
+  let lines = Array.of_list (In_channel.with_open_bin expected In_channel.input_lines) in
+  let next = Atomic.make 0 and wrong = Atomic.make [] in
+  let rec client () =
+    let i = Atomic.fetch_and_add next 1 in
+    if i < Array.length lines then begin
+      (match String.split_on_char '\t' lines.(i) with
+      | [ package; ocaml; _; digest ] when digest_of service package ocaml = digest -> ()
+      | _ -> Atomic.set wrong (lines.(i) :: Atomic.get wrong));
+      client ()
+    end
+  in
+  List.iter Thread.join (List.init 4 (fun _ -> Thread.create client ()));
+  Alcotest.(check int) "requests" 144 (Array.length lines);
+  Alcotest.(check (list string)) "wrong answers" [] (Atomic.get wrong)
+
+let () =
+  Sys.set_signal Sys.sigpipe Signal_ignore;
+  Alcotest.run "solver_service"
+    [
+      ( "answers",
+        [
+          case "each path" routes;
+          case "curl" by_curl;
+          case "several requests on a connection" keeps_alive;
+          case "on the event loop" (elsewhere [ "--workers=0" ]);
+          case "on Eio's pool" (elsewhere [ "--workers=1"; "--executor-pool" ]);
+          case "several accept loops" several_loops;
+          case "144 answers of the real repository" all_answers;
+        ] );
+      ( "limits",
+        [
+          case "a full queue" full;
+          case "a deadline" out_of_time;
+          case "clients that hang up" hangs_up;
+          case "clients that send nonsense, or nothing" bad_clients;
+          case "a client that does not read" never_reads;
+        ] );
+      ( "life",
+        [
+          case "SIGTERM, answers within the grace" (ends Sys.sigterm ~grace:"60" 200);
+          case "SIGINT, answers within the grace" (ends Sys.sigint ~grace:"60" 200);
+          case "SIGTERM, the grace is over" (ends Sys.sigterm ~grace:"0.1" 503);
+          case "SIGHUP while requests go on" reloads;
+        ] );
+    ]
