@@ -16,9 +16,8 @@ help:
 help-dev: help
 	@echo
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
-	@echo 'make bench-service  jobs of a service beside Eio'"'"'s Executor_pool'
+	@echo 'make bench-service  jobs of a service beside Eio'"'"'s Executor_pool, and the solver service'
 	@echo 'make bench-sync     locks beside the stdlib'"'"'s'
-	@echo 'make bench-service  the solver service under load (needs curl and wrk)'
 	@echo 'make bench-scaling  times faster than the sequential program on 1, 2, 4 ... workers'
 	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
 	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
