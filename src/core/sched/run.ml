@@ -66,6 +66,8 @@ let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 let set_aside pool call k =
   let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
   let rest () =
+    Publish.count_suspended pool (-1);
+    Machine.record_backtrace records;
     match Fiber.resume fiber with
     | () -> (
       match take_strike call with
@@ -75,11 +77,7 @@ let set_aside pool call k =
       Fiber.resume fiber;
       raise_at k exn
   in
-  let rest () =
-    Publish.count_suspended pool (-1);
-    Machine.record_backtrace records;
-    if Waiting.shows_forks then Waiting.below_fork fiber.home rest () else rest ()
-  in
+  let rest = if Waiting.shows_forks then Waiting.below_fork fiber.home rest else rest in
   let suspended = (fiber, Promise.(any (make nowhere rest))) in
   Fiber.leave fiber;
   Publish.count_suspended pool 1;
