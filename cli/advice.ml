@@ -78,18 +78,10 @@ let heap (facts : Facts.t) =
   match facts.minor_heap_source with
   | _ when facts.cpu.available = 1 -> "The minor heap stays as it is: no worker stops another."
   | Parameters -> "Minor heaps stay as OCAMLRUNPARAM has set them."
-  | Runtime_default when facts.minor_heap_room < Heap.first ->
+  | Runtime_default when facts.minor_heap_room < Heap.larger ->
     "Minor heaps stay as they are: the address space has no room for larger ones (ulimit -v)."
   | Runtime_default ->
-    let growth =
-      if facts.minor_heap_room < Heap.largest then
-        "stay so, as the address space has no room for larger ones (ulimit -v)"
-      else
-        Printf.sprintf "grow to %d where %g %% or more of what is allocated survives" Heap.largest
-          (100. *. Heap.survival)
-    in
-    Printf.sprintf "Minor heaps begin with %d words, as each collection stops all workers, and %s."
-      Heap.first growth
+    Printf.sprintf "Minor heaps have %d words, as each collection stops all workers." Heap.larger
 
 let idle =
   Printf.sprintf

@@ -50,10 +50,7 @@ let ocaml () =
 
 let minor_heap () = (Gc.get ()).minor_heap_size
 
-let minor_heap_room () =
-  List.fold_left
-    (fun room words -> if Heap.has_room words then words else room)
-    0 [ Heap.first; Heap.largest ]
+let minor_heap_room () = if Heap.has_room Heap.larger then Heap.larger else 0
 
 (* It allocates, as workers look around when they collect. *)
 let rec build depth = if depth = 0 then `Leaf else `Node (build (depth - 1), build (depth - 1))

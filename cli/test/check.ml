@@ -186,12 +186,11 @@ let beside_others () =
 
 let policies () =
   let heap facts part = says (Advice.heap facts) part in
-  heap (facts (report 2)) "begin with 524288 words";
+  heap (facts (report 2)) "have 524288 words";
   heap (facts (report 1)) "stays as it is";
   heap { (facts (report 2)) with minor_heap_source = Parameters } "OCAMLRUNPARAM";
   let bounded room = heap { (facts (report 2)) with minor_heap_room = room } in
   bounded 0 "stay as they are: the address space";
-  bounded 524_288 "begin with 524288 words, as each collection stops all workers, and stay so";
   says Advice.idle "after 150 ms"
 
 let warnings () =

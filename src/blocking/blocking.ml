@@ -1,12 +1,5 @@
 (* A call that blocks: the crew makes it, the task waits (Waiter) and its worker goes on. *)
 
-module Event = Muster_core.Event
-module Fiber = Muster_core.Fiber
-module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Waiter = Muster_core.Waiter
-
 (* A cancelled task waits no longer (Waiter), so a late outcome is dropped.
 
    While the call runs, its thread takes signals as any thread of the program does: they end system

@@ -30,11 +30,6 @@
    None of this is a lock, since a thread of this domain may lose its turn anywhere, for as long as
    another one computes. *)
 
-module Dla = Muster_core.Dla
-module Machine = Muster_core.Machine
-module Place = Muster_core.Place
-module Uncaught = Muster_core.Uncaught
-module Worker = Muster_core.Worker
 module Sleeper = Machine.Sleeper
 
 type job = unit -> unit

@@ -28,7 +28,6 @@ module Fiber = Muster_sched.Fiber
 module Governor = Muster_sched.Governor
 module History = Muster_sched.History
 module Load = Muster_sched.Load
-module Own = Muster_sched.Own
 module Place = Muster_sched.Place
 module Publish = Muster_sched.Publish
 module Run = Muster_sched.Run

@@ -92,7 +92,7 @@ let teardown t =
 
 (* In a fiber of Eio, code of a [run] may do what that library offers: so it was with Domainslib. *)
 let enter t f =
-  Caller.with_worker_here ~if_closed:refuse "Task.run" t.pool ~in_place:f (fun _ -> f ())
+  Caller.with_worker Here (Instead refuse) t.pool ~in_place:f (fun _ -> f ())
 
 let close_if_last t () =
   if Atomic.get t.last_closes && Atomic.get t.runs = 0 && not (Atomic.get t.torn_down) then
@@ -105,7 +105,7 @@ let leave t =
 (* Code of a [run] that comes back through another pool is in that [run] still. *)
 let run t f =
   check t;
-  if Caller.inside t.pool then f ()
+  if Option.is_some (Caller.place_in t.pool) then f ()
   else if is_inside t then enter t f
   else begin
     let go () = enter t f in

@@ -18,11 +18,6 @@
    pool grows if the process may use more CPUs. So the number that C was told of a pool is kept for
    as long as the pool is open, and no loop uses more. *)
 
-module Fiber = Muster_core.Fiber
-module Place = Muster_core.Place
-module Pool = Muster_core.Pool
-module Caller = Muster_core.Caller
-module Region = Muster_core.Region
 module Site = Muster_loop.Site
 module Slices = Muster_loop.Slices
 module Team = Muster_loop.Team
@@ -87,7 +82,7 @@ let rec for_slices loop code n =
     let tiny = Site.estimate cost iterations < Tuning.tiny in
     Site.timed code cost ~iterations ~tiny (fun () -> share worker)
   in
-  Caller.with_worker_plainly ~if_closed "Team" pool ~in_place (fun w ->
+  Caller.with_worker Plainly (Instead if_closed) pool ~in_place (fun w ->
       (* A further caller's own index is none of the loop's. *)
       let mine = if w.index < workers then w.index else 0 in
       let share worker = if worker = mine then measured worker else share worker in
@@ -103,7 +98,7 @@ let rec for_n_dynamic loop code n =
   let pool = Pool.current () and if_closed () = for_n_dynamic loop code n in
   let workers = most pool in
   let chunk = chunk loop (Site.cost code) ~workers in
-  Team.run_dynamic ~if_closed pool { n; chunk; code; most = workers; to_the_end = true }
+  Team.run_dynamic (Instead if_closed) pool { n; chunk; code; most = workers; to_the_end = true }
 
 (* A call with nothing to do is a checkpoint, too. *)
 let if_any each loop code n = if n = 0 then Fiber.check () else each loop code n

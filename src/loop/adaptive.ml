@@ -1,7 +1,3 @@
-module Machine = Muster_core.Machine
-module Place = Muster_core.Place
-module Fiber = Muster_core.Fiber
-
 (* Where [hi - lo] overflows, or nearly so, any count will do that is beyond [huge]. *)
 let[@inline] span lo hi =
   let d = hi - lo in
@@ -20,9 +16,9 @@ let[@inline never] falls_quiet () =
   let w = Fiber.place () in
   Place.owned w && Place.has_offered w
   && begin
-    Muster_core.Run.look_up w;
+    Run.look_up w;
     let w = Fiber.place () in
-    if Place.owned w then Muster_core.Publish.hush w ~few:0;
+    if Place.owned w then Publish.hush w ~few:0;
     Place.is_quiet ()
   end
 
@@ -54,7 +50,7 @@ let is_trusted code ~n =
 let checkpoint () =
   let w = Fiber.place () in
   if Place.owned w then begin
-    Muster_core.Run.look_up_if_due w;
+    Run.look_up_if_due w;
     Fiber.check_at (Fiber.place_after w)
   end
   else Fiber.check ()

@@ -1,8 +1,3 @@
-module Machine = Muster_core.Machine
-module Fiber = Muster_core.Fiber
-module Place = Muster_core.Place
-module Leftmost = Muster_core.Leftmost
-
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
 
 let check_grain fn = function

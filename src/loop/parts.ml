@@ -1,6 +1,3 @@
-module Machine = Muster_core.Machine
-module Fiber = Muster_core.Fiber
-
 let cut ?grain start finish =
   let span = Adaptive.span start finish in
   let usual () =

@@ -1,10 +1,3 @@
-module Machine = Muster_core.Machine
-module Place = Muster_core.Place
-module Fiber = Muster_core.Fiber
-module Leftmost = Muster_core.Leftmost
-module Outcome = Muster_core.Outcome
-module Sleep = Muster_core.Sleep
-
 type 'a job = {
   body : int -> int -> 'a option;
   first : ('a, Outcome.failure) result Leftmost.t;
@@ -100,7 +93,7 @@ and sweep_on job mine guess lo hi =
 and sweep_at job mine w guess lo hi =
   if not (Place.owned w) then step job mine guess lo hi
   else begin
-    Muster_core.Run.serve w;
+    Run.serve w;
     let { cost; whole; _ } = guess in
     let rest = Site.estimate cost (span lo hi + 1) in
     let whole = whole && are_all_offered job cost lo hi in
@@ -121,14 +114,14 @@ and split job mine w guess lo hi =
   let all = are_all_offered job cost lo hi in
   let guess = { guess with whole = all } in
   let left () =
-    Muster_core.Publish.hush w ~few:0;
+    Publish.hush w ~few:0;
     if all && is_divisible job lo mid (Site.estimate cost (span lo mid + 1)) then
       split job mine w guess lo mid
     else step job mine guess lo mid
   in
   let right () = sweep job { guess with cost = Atomic.get mine.latest } (mid + 1) hi in
   let wake = is_worth_waking rest cost ~whole in
-  ignore (Muster_core.Fork.both_offered ~code:job.code w ~wake left right)
+  ignore (Fork.both_offered ~code:job.code w ~wake left right)
 
 (* One chunk, then the rest. *)
 and step job mine guess lo hi =
@@ -147,15 +140,15 @@ and step job mine guess lo hi =
 
 type row = { mutable since : int; mutable work : int }
 
-let row = Muster_core.Compat.(slot (fun () -> padded { since = 0; work = 0 }))
+let row = Compat.(slot (fun () -> padded { since = 0; work = 0 }))
 
 let wake_for_row (w : Place.t) rest =
   if
     rest < Tuning.min_waking
-    && Muster_core.Parking.sleepers w.pool.parking > 0
+    && Parking.sleepers w.pool.parking > 0
     && not (Place.alone w)
   then begin
-    let row = Muster_core.Compat.get row and now = Machine.ticks () in
+    let row = Compat.get row and now = Machine.ticks () in
     if now - row.since > Tuning.window then begin
       row.since <- now;
       row.work <- 0
@@ -172,7 +165,7 @@ let share ~code ~grain body first lo hi =
   let job = { body; first; code; grain; spent = Atomic.make 0; swept = Atomic.make 0 } in
   let cost = Site.cost code in
   let sweep_all () = sweep job { cost; last = 0; whole = false } lo hi in
-  Muster_core.Pool.with_branches ~in_place:sweep_all (fun w ->
+  Pool.with_branches ~in_place:sweep_all (fun w ->
       wake_for_row w (Site.estimate cost (span lo hi + 1));
       sweep_all ();
       let iterations = Atomic.get job.swept in

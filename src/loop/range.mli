@@ -13,7 +13,7 @@ val share :
   code:int ->
   grain:int ->
   (int -> int -> 'a option) ->
-  ('a, Muster_core.Outcome.failure) result Muster_core.Leftmost.t ->
+  ('a, Outcome.failure) result Leftmost.t ->
   int ->
   int ->
   unit
@@ -27,7 +27,7 @@ val share :
 val is_coarse : int -> int -> bool
 (** [is_coarse cost n]: whether [n] iterations of that cost last too long to be a chunk. *)
 
-val may_offer : Muster_core.Place.t -> whole:bool -> bool
+val may_offer : Place.t -> whole:bool -> bool
 (** Whether to hand out half of the rest. [whole]: it is a part of a coarse loop that was handed
     out, and none of it has begun. *)
 
@@ -35,5 +35,5 @@ val is_worth_waking : int -> int -> whole:bool -> bool
 (** [is_worth_waking rest cost ~whole]: whether a sleeping worker is woken for work that lasts
     [rest] ticks. *)
 
-val wake_for_row : Muster_core.Place.t -> int -> unit
+val wake_for_row : Place.t -> int -> unit
 (** Notes that a loop of so many ticks begins: many short ones in a row wake a worker. *)

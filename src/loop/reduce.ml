@@ -1,12 +1,3 @@
-module Machine = Muster_core.Machine
-module Fiber = Muster_core.Fiber
-module Leftmost = Muster_core.Leftmost
-module Fork = Muster_core.Fork
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Pool = Muster_core.Pool
-module Promise = Muster_core.Promise
-
 type 'a job = {
   code : int;
   per_leaf : int;  (** iterations, fewer where their sum would overflow *)
@@ -80,7 +71,7 @@ and branch t a b ~whole left =
   let offers = Range.may_offer w ~whole in
   let of_coarse = offers && coarse in
   let left () =
-    if offers then Muster_core.Publish.hush w ~few:0;
+    if offers then Publish.hush w ~few:0;
     left ~whole:of_coarse m
   and right () = node t (m + 1) b ~whole:of_coarse in
   let wake = Range.is_worth_waking (rest t (b - a + 1)) cost ~whole in

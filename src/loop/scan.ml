@@ -1,7 +1,3 @@
-module Fiber = Muster_core.Fiber
-module Leftmost = Muster_core.Leftmost
-module Outcome = Muster_core.Outcome
-
 (* Each block but the last is reduced, which gives each its carry, and then scanned: two calls of
    the operation for each element, so short arrays are one block.
 

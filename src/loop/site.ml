@@ -1,6 +1,3 @@
-module Machine = Muster_core.Machine
-module Compat = Muster_core.Compat
-
 let unknown = -1
 
 (* The unit is ticks per [sample] iterations. *)

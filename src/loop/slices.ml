@@ -1,5 +1,3 @@
-module Compat = Muster_core.Compat
-
 (* The first [n mod size] slices have one more. *)
 let[@inline] slice n size worker =
   let each = n / size in

@@ -4,8 +4,6 @@
    The list is immutable, and each cell is put in once, by [cons]. So a cell that was taken does not
    come back, and a compare-and-set that succeeds takes the first of the very list that it saw. *)
 
-module Place = Muster_core.Place
-
 type 's t = { make : unit -> 's; idle : 's list Atomic.t }
 
 let create make = { make; idle = Atomic.make [ make () ] }

@@ -1,23 +1,16 @@
-module Machine = Muster_core.Machine
-module Fiber = Muster_core.Fiber
-module Leftmost = Muster_core.Leftmost
-module Outcome = Muster_core.Outcome
-module Region = Muster_core.Region
-module Caller = Muster_core.Caller
-module Pool = Muster_core.Pool
-
 (* A call with nothing to do refuses a closed pool, too, and is a checkpoint. *)
 let check_call fn pool n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
   if n = 0 then begin
-    Caller.refuse_late ("Team." ^ fn) pool;
+    if Caller.is_late pool then Caller.refuse ("Team." ^ fn) pool ();
     Fiber.check ()
   end
 
 (* A fiber of another scheduler leaves the region to the pool. *)
-let with_worker fn pool ~in_place f =
-  if Fiber.is_elsewhere () then Caller.with_worker fn pool ~in_place f
-  else Caller.with_worker_plainly fn pool ~in_place f
+let how ~to_the_end : Caller.how =
+  if to_the_end || not (Fiber.is_elsewhere ()) then Plainly else Anywhere
+
+let with_worker fn pool = Caller.with_worker (how ~to_the_end:false) (Refuse fn) pool
 
 (* Where all places of the pool are taken, the caller does every share itself. *)
 let shares fn pool ~size n share =
@@ -62,7 +55,7 @@ let chunk_of body ~worker lo hi =
 type sweep = {
   chunk : worker:int -> int -> int -> unit;  (** bounds included *)
   failures : Outcome.failure Leftmost.t;
-  me : Muster_core.Promise.any;  (** the caller's *)
+  me : Promise.any;  (** the caller's *)
 }
 
 (* [run] with a place for the exceptions of chunks, of which the leftmost is raised at the end. *)
@@ -78,7 +71,7 @@ let keep t ~worker lo hi =
 let is_over t =
   match Leftmost.get t.failures with
   | None -> false
-  | Some _ -> Muster_core.Promise.is_stopped t.me
+  | Some _ -> Promise.is_stopped t.me
 
 (* A slice may be long, and become needless, or be cancelled. A block grows until it lasts a chunk,
    and shrinks where it lasts longer. The region has looked just before the first. *)
@@ -122,10 +115,10 @@ type loop = {
 }
 
 let min_shared (pool : Pool.t) =
-  Tuning.min_region + (Tuning.min_region_waking * Muster_core.Parking.sleepers pool.parking)
+  Tuning.min_region + (Tuning.min_region_waking * Parking.sleepers pool.parking)
 
 (* The first index that is left. *)
-let run_alone (w : Muster_core.Place.t) loop =
+let run_alone (w : Place.t) loop =
   let left = ref 0 in
   Region.alone w (fun worker ->
       let go k m =
@@ -133,7 +126,7 @@ let run_alone (w : Muster_core.Place.t) loop =
         true
       in
       left := Adaptive.alone ~min_rest:(min_shared w.pool) loop.code ~n:loop.n go);
-  if !left = loop.n then Muster_core.Counts.add_region w.own.counts;
+  if !left = loop.n then Counts.add_region w.own.counts;
   !left
 
 let unit_for loop ~from ~size cost =
@@ -158,7 +151,7 @@ let rec sweep_shared t code ~from slices worker =
     if not (is_over t) then sweep_shared t code ~from slices worker
   end
 
-let run_shared (w : Muster_core.Place.t) (loop : loop) ~from cost =
+let run_shared (w : Place.t) (loop : loop) ~from cost =
   let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
   let workers = Int.min (loop.n - from) size and me = Fiber.get () in
@@ -167,11 +160,9 @@ let run_shared (w : Muster_core.Place.t) (loop : loop) ~from cost =
       Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers
         (sweep_shared t loop.code ~from slices))
 
-(* [if_closed]: see Caller; of loops to the end alone. *)
-let run_dynamic ?if_closed pool loop =
+let run_dynamic closed pool loop =
   let in_place () = loop.chunk ~worker:0 0 (loop.n - 1) in
-  let enter = if loop.to_the_end then Caller.with_worker_plainly ?if_closed else with_worker in
-  enter "Team.for_n_dynamic" pool ~in_place (fun w ->
+  Caller.with_worker (how ~to_the_end:loop.to_the_end) closed pool ~in_place (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= min_shared pool then run_shared w loop ~from:0 cost
       else
@@ -182,4 +173,5 @@ let for_n_dynamic pool n body =
   check_call "for_n_dynamic" pool n;
   if n > 0 then
     let code = Machine.code_of body in
-    run_dynamic pool { n; chunk = chunk_of body; code; most = max_int; to_the_end = false }
+    run_dynamic (Refuse "Team.for_n_dynamic") pool
+      { n; chunk = chunk_of body; code; most = max_int; to_the_end = false }

@@ -1,12 +1,12 @@
 (** Fork Union's calls: the whole pool at once, each worker knowing its index. *)
 
-val broadcast : Muster_core.Pool.t -> (int -> unit) -> unit
+val broadcast : Pool.t -> (int -> unit) -> unit
 
 val for_slices :
-  Muster_core.Pool.t -> int -> (worker:int -> start:int -> count:int -> unit) -> unit
+  Pool.t -> int -> (worker:int -> start:int -> count:int -> unit) -> unit
 
-val for_n : Muster_core.Pool.t -> int -> (worker:int -> int -> unit) -> unit
-val for_n_dynamic : Muster_core.Pool.t -> int -> (worker:int -> int -> unit) -> unit
+val for_n : Pool.t -> int -> (worker:int -> int -> unit) -> unit
+val for_n_dynamic : Pool.t -> int -> (worker:int -> int -> unit) -> unit
 
 (** {2 For kernels} *)
 
@@ -18,5 +18,4 @@ type loop = {
   to_the_end : bool;  (** see Region *)
 }
 
-val run_dynamic : ?if_closed:(unit -> unit) -> Muster_core.Pool.t -> loop -> unit
-(** [if_closed]: see Caller. *)
+val run_dynamic : unit Caller.closed -> Pool.t -> loop -> unit

@@ -1,5 +1,3 @@
-module Machine = Muster_core.Machine
-
 let min_shared = Machine.ticks_of_us 12
 let min_moved = 3 * min_shared
 let min_waking = Machine.ticks_of_us 60

@@ -34,7 +34,7 @@
    At rest all permits are free, and the line is [Nobody]. *)
 
 module Outcome = Muster_core.Outcome
-module Fiber = Muster_core.Fiber
+module Place = Muster_core.Place
 module Waiter = Muster_core.Waiter
 
 type entry = { wants : int; is_named : bool; waiter : Waiter.t }
@@ -117,13 +117,6 @@ let rec take t n ~me ~woken =
 
 let try_take t n ~me = take t n ~me ~woken:false
 
-let rec take_soon t n ~me ~woken turns =
-  turns > 0
-  && begin
-    Domain.cpu_relax ();
-    take t n ~me ~woken || take_soon t n ~me ~woken (turns - 1)
-  end
-
 let joined s e ~woken =
   match s.line with
   | Nobody -> Line { woken = 0; first = Fifo.empty; queue = Fifo.push Fifo.empty e }
@@ -146,8 +139,7 @@ let rec take_or_sleep t n ~me ~wait owed =
     owed := Step (join waiter);
     Duty.fulfil t owed
   in
-  let takes () = (woken && take t n ~me ~woken) || take_soon t n ~me ~woken (Fiber.spins ()) in
-  if not (takes ()) then begin
+  if not (Place.soon (fun () -> take t n ~me ~woken)) then begin
     wait register;
     owed := if woken then returning n else passing_on n;
     if not woken then take_or_sleep t n ~me ~wait owed else if me <> 0 then accept t me

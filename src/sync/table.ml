@@ -27,6 +27,7 @@
 
 module Outcome = Muster_core.Outcome
 module Fiber = Muster_core.Fiber
+module Place = Muster_core.Place
 
 type ('k, 'v) chain =
   | Nil
@@ -176,17 +177,10 @@ let release shard settling =
   settle shard settling;
   if Latch.count settling.over > 0 then Latch.count_down settling.over
 
-let rec is_over_soon over turns =
-  Latch.count over = 0
-  || turns > 0
-     &&
-     (Domain.cpu_relax ();
-      is_over_soon over (turns - 1))
-
 let wait fn ~fiber over =
   if fiber = Fiber.number () then
     invalid_arg ("Muster.Table." ^ fn ^ ": the function of a key asks for the same key");
-  if not (is_over_soon over (Fiber.spins ())) then Latch.await over
+  if not (Place.soon (fun () -> Latch.count over = 0)) then Latch.await over
 
 let run_if_mine f settling = function
   | Claimed _ as theirs -> theirs

@@ -1,6 +1,3 @@
-module Scope = Muster_core.Scope
-module Task = Muster_core.Task
-
 let check fn max =
   if max < 1 then invalid_arg (Printf.sprintf "Muster.Task.%s: max = %d is less than 1" fn max)
 

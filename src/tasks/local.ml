@@ -6,12 +6,6 @@
    it, its code runs in place, and the values stand under the thread's number (Fiber.outside). So do
    those of a call of [Task.blocking], and of a fiber of another scheduler, by its number. *)
 
-module Fiber = Muster_core.Fiber
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Pool = Muster_core.Pool
-module Promise = Muster_core.Promise
-
 type 'a t = { key : 'a Type.Id.t; default : 'a }
 
 let create default = { key = Type.Id.make (); default }

@@ -12,8 +12,6 @@
    taken, and the runner looks again. *)
 
 module Indices = Map.Make (Int)
-module Scope = Muster_core.Scope
-module Outcome = Muster_core.Outcome
 
 type 'b t = {
   lock : Mutex.t;

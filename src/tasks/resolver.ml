@@ -3,9 +3,6 @@
    one succeeds, and it wakes all that wait. A cancellation is such a party. It marks the promise
    first, so that a value which comes before the second step is dropped. *)
 
-module Promise = Muster_core.Promise
-module Uncaught = Muster_core.Uncaught
-
 type 'a t = 'a Promise.t
 
 (* Of no pool: a failure that nobody awaits is told when the collector finds the promise

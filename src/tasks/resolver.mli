@@ -2,7 +2,7 @@
 
 type 'a t
 
-val create : unit -> 'a Muster_core.Task.t * 'a t
+val create : unit -> 'a Task.t * 'a t
 val resolve : 'a t -> 'a -> unit
 val try_resolve : 'a t -> 'a -> bool
 val fail : ?backtrace:Printexc.raw_backtrace -> 'a t -> exn -> unit

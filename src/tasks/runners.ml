@@ -18,13 +18,6 @@
    Each call is the code of a scope of its own, as the runner outlives it: a hook that the call has
    set up (Task.on_cancel) goes with it. *)
 
-module Fiber = Muster_core.Fiber
-module Leftmost = Muster_core.Leftmost
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Promise = Muster_core.Promise
-module Scope = Muster_core.Scope
-
 type 'a work = {
   max : int;
   before : int -> unit;

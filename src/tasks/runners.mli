@@ -13,11 +13,11 @@ type 'a work = {
 val make : 'a work -> 'a Seq.t -> 'a t
 (** The elements are forced in their order, by one fiber at a time, each once. *)
 
-val start : 'a t -> Muster_core.Scope.t -> unit Muster_core.Promise.t
+val start : 'a t -> Scope.t -> unit Promise.t
 (** Starts the first fiber, as a task of the scope; that one starts the second once it has an
     element, and so on. *)
 
-val stop : _ t -> Muster_core.Scope.t -> unit
+val stop : _ t -> Scope.t -> unit
 (** Nothing more is taken; the fibers are cancelled. The scope ends when they have ended. *)
 
 val is_over : _ t -> int -> bool

@@ -1,24 +1,13 @@
 (* Several functions as tasks of one scope. A failure of a function is the scope's only if it is
    asynchronous: Ctrl-C, or an exception that strikes a task as it stops the others. *)
 
-module Fiber = Muster_core.Fiber
-module Leftmost = Muster_core.Leftmost
-module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Promise = Muster_core.Promise
-module Run = Muster_core.Run
-module Scope = Muster_core.Scope
-module Task = Muster_core.Task
-
 (* One that nobody has begun, as in [Task.join]. If it waits, this does not. *)
 let start task =
   Task.check ();
   let w = Fiber.place () in
-  if Promise.is_ready task && Place.owned w then begin
+  if Place.owned w then begin
     Run.serve w;
-    Run.refuse_endless w;
-    Run.execute w ~records:(Machine.backtrace_status ()) (Promise.any task)
+    Task.begin_at task w
   end
 
 let join task = if not (Promise.is_done task) then Task.join task

@@ -1,13 +1,3 @@
-module Cancellation = Muster_core.Cancellation
-module Event = Muster_core.Event
-module Fiber = Muster_core.Fiber
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Promise = Muster_core.Promise
-module Task = Muster_core.Task
-module Timer = Muster_core.Timer
-module Waiter = Muster_core.Waiter
-
 type 'a t = 'a Promise.t
 
 let is_done = Promise.is_done

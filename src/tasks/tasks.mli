@@ -1,7 +1,7 @@
 (** Calls of Muster.Task that need no more of the core than its interfaces. Muster.Task says what
     each does. *)
 
-type 'a t = 'a Muster_core.Task.t
+type 'a t = 'a Task.t
 
 val is_done : 'a t -> bool
 val peek : 'a t -> ('a, exn) result option

@@ -111,20 +111,6 @@ let budget_is_kept =
          let given = shares ~cpus callers in
          List.for_all (fun n -> n >= 0) given && List.fold_left ( + ) 0 given = max 0 (cpus - all)))
 
-let fitting () =
-  let check words survived expected =
-    check_int (Printf.sprintf "from %d" words) expected (Heap.grown words ~survived)
-  in
-  check 262_144 0. 524_288;
-  check 262_144 0.5 524_288;
-  check 524_288 0. 524_288;
-  check 524_288 0.005 524_288;
-  check 524_288 0.05 1_048_576;
-  check 1_048_576 0. 1_048_576;
-  check 1_048_576 0.9 1_048_576;
-  check 100_000 0.9 100_000;
-  check 4_194_304 0.9 4_194_304
-
 (* {1 Decisions} *)
 
 (* Of several domains. *)
@@ -380,12 +366,9 @@ let check_words ?(runtime = "") what name expected =
   let words = String.sub child.output at (String.length child.output - at) in
   check_int what expected (int_of_string words)
 
-let heap_grows_for_trees () =
+let heap_is_larger () =
   needs_two_cpus ();
-  attempt (fun () -> check_words "words" "trees" 1_048_576)
-
-let heap_fits_garbage () =
-  needs_two_cpus ();
+  attempt (fun () -> check_words "words" "trees" 524_288);
   check_words "the most" "garbage" 524_288
 
 let heap_is_given_back () =
@@ -749,7 +732,6 @@ let run_tests () =
           case "workers that several pools may have" shares_of_several;
           budget_is_kept;
           case "a caller in nested pools counts once" nested_pools;
-          case "the next size of a heap follows from its survivors" fitting;
         ] );
       ("decisions", [ case "decisions are in the order of their times" newest_first ]);
       ( "idle",
@@ -776,8 +758,7 @@ let run_tests () =
       ("a caller leaves", List.map (fun (name, step) -> case name (other_caller_leaves step)) steps);
       ( "heaps",
         [
-          case "heaps grow for programs that build trees" heap_grows_for_trees;
-          case "heaps grow to 512 k words at most for garbage" heap_fits_garbage;
+          case "heaps of a pool of several workers have 512 k words" heap_is_larger;
           case "a caller's heap is given back" heap_is_given_back;
           case "a heap that the user chose stays" heap_is_the_user's;
         ] );

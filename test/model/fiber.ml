@@ -3,7 +3,6 @@
 type _ Effect.t += Current : int Effect.t
 
 let number () = Effect.perform Current
-let spins () = 0
 let watch () exn = exn == Waiter.Cancelled
 
 let as_number (number : int) f =

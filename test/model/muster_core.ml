@@ -19,6 +19,7 @@ end
 
 module Place = struct
   let change cell f = Atomic.set cell (f (Atomic.get cell))
+  let soon holds = holds ()
 end
 
 module Task = struct

@@ -24,8 +24,7 @@ let runtime_insides =
 (* The records of which a worker, and a pool, are made: each is counted once. *)
 let worker_records =
   [
-    ("src/core/sched/slot.mli", [ "t" ]);
-    ("src/core/sched/own.ml", [ "t" ]);
+    ("src/core/sched/slot.mli", [ "t"; "own" ]);
     ("src/core/sched/cpu_wait.ml", [ "t" ]);
     ("src/core/sched/counts.ml", [ "t" ]);
   ]
@@ -36,13 +35,13 @@ let fields_of records () =
   let in_file (path, names) = List.map (Shape.fields (Sources.find path)) names in
   (List.fold_left ( + ) 0 (List.concat_map in_file records), [])
 
-(* An atomic of a place or a pool is written by one module; the owner's own part by Own alone, as its
-   interface sees to. *)
+(* An atomic of a place or a pool is written by one module, and so is a field of the owner's part. *)
 let written_by_several =
-  let field = Str.regexp "^  \\([a-z_]+\\) : [^;]*Atomic\\.t;" in
+  let field = Str.regexp "^  \\(mutable \\([a-z_]+\\) : \\|\\([a-z_]+\\) : [^;]*Atomic\\.t;\\)" in
   let writes name =
     let write = "Atomic\\.\\(set\\|exchange\\|compare_and_set\\|fetch_and_add\\)\\|change" in
-    Str.regexp (Printf.sprintf "\\(%s\\) \\([a-z_]+\\.\\)*%s\\b" write name)
+    Str.regexp
+      (Printf.sprintf "\\(%s\\) \\([a-z_]+\\.\\)*%s\\b\\|\\(own\\|fiber\\)\\.%s <-" write name name)
   in
   let contains regexp (file : Sources.t) =
     match Str.search_forward regexp file.text 0 with _ -> true | exception Not_found -> false
@@ -51,7 +50,7 @@ let written_by_several =
   let violation line =
     if not (Str.string_match field line 0) then None
     else
-      let name = Str.matched_group 1 line in
+      let name = try Str.matched_group 2 line with Not_found -> Str.matched_group 3 line in
       match List.filter (contains (writes name)) (List.filter is_near ml) with
       | [] | [ _ ] -> None
       | files -> Some (String.concat ", " (name :: List.map Sources.module_name files))

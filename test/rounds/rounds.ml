@@ -137,7 +137,7 @@ let is_selected { name; _ } =
    first domain starts. *)
 let reserve_heaps () =
   let settings = Gc.get () in
-  Gc.set { settings with minor_heap_size = Muster_core.Heap.largest };
+  Gc.set { settings with minor_heap_size = Muster_core.Heap.larger };
   Gc.set settings
 
 let main cases =

@@ -14,7 +14,7 @@ type op =
   | Cancel of int
   | Wake of int
   | Wake_one
-  | Wake_one_of of int * int
+  | Wake_one_from of int
   | Wake_all
 
 let places = 3
@@ -25,8 +25,8 @@ let without i list = List.filter (( <> ) i) list
 let awaken { asleep; aside } i = { asleep = without i asleep; aside = without i aside }
 let is_down { asleep; aside } i = List.mem i asleep || List.mem i aside
 
-let wake_one ~from ~upto m =
-  match List.sort compare (List.filter (fun i -> from <= i && i <= upto) m.asleep) with
+let wake_one ~from m =
+  match List.sort compare (List.filter (fun i -> from <= i) m.asleep) with
   | [] -> m
   | first :: _ -> awaken m first
 
@@ -45,10 +45,10 @@ let step parking m = function
     awaken m i
   | Wake_one ->
     ignore (Parking.wake_one parking);
-    wake_one ~from:0 ~upto:places m
-  | Wake_one_of (from, upto) ->
-    ignore (Parking.wake_one parking ~from ~upto);
-    wake_one ~from ~upto m
+    wake_one ~from:0 m
+  | Wake_one_from from ->
+    ignore (Parking.wake_one parking ~from);
+    wake_one ~from m
   | Wake_all ->
     Parking.wake_all parking;
     { asleep = []; aside = [] }
@@ -82,8 +82,7 @@ let every_sequence () =
       Wake 0;
       Wake 1;
       Wake_one;
-      Wake_one_of (1, 2);
-      Wake_one_of (0, 1);
+      Wake_one_from 1;
       Wake_all;
     ]
   in

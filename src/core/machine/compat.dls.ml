@@ -23,10 +23,6 @@ let get (s : 'a slot) : 'a =
 
 let set s v = Domain.DLS.set s.key v
 
-let[@inline] shows (s : 'a slot) (v : 'a) =
-  let state = untyped_state () in
-  s.index < Array.length state && Array.unsafe_get state s.index == (Obj.magic v : Obj.t ref)
-
 (* For domains that have no array yet (domains.c): the sentinel stands in a slot that nobody has
    touched, once the array reaches beyond it. *)
 external give_storage : Obj.t ref -> unit = "muster_give_storage" [@@noalloc]

@@ -12,9 +12,6 @@ val slot : (unit -> 'a) -> 'a slot
 val get : 'a slot -> 'a
 val set : 'a slot -> 'a -> unit
 
-val shows : 'a slot -> 'a -> bool
-(** Whether [get] would be that very value, which is not the one that [slot] makes. *)
-
 type index
 
 val index : 'a slot -> index

@@ -5,7 +5,6 @@ type 'a slot = 'a Domain.DLS.key
 let slot init = Domain.DLS.new_key ~split_from_parent:(fun _ -> init ()) init
 let get = Domain.DLS.get
 let set = Domain.DLS.set
-let[@inline] shows s v = get s == v
 
 type index = Index : 'a slot -> index
 

@@ -1,18 +1,11 @@
 (** The minor heap of the calling domain, sized for parallel work.
 
-    One rule: in a pool of several workers a minor heap has {!first} words, and {!largest} once
-    {!survival} of all allocated words survives its collections. The program's own choice stands:
+    One rule: in a pool of several workers a minor heap has {!larger} words. The program's own
+    choice stands:
     [~minor_heap_words], [s=] in [OCAMLRUNPARAM], or a [Gc.set]. The notes here belong to the
     domain, and only its own threads read and write it. *)
 
-val first : int
-(** Words with which each worker of a pool of several begins. *)
-
-val largest : int
-(** Words to which a heap grows. *)
-
-val survival : float
-(** The part of all allocation that has to survive for that. *)
+val larger : int
 
 val parameters : string option
 (** The settings that the runtime heeds: [OCAMLRUNPARAM], else [CAMLRUNPARAM]. *)
@@ -42,15 +35,8 @@ val for_workers : chosen:int option -> workers:int -> int option
     those that it has. *)
 
 val settle : chosen:int option -> workers:int -> unit
-(** Sets the size that a worker begins with, unless the program has set another one since. *)
-
-val fit : chosen:int option -> workers:int -> unit
-(** The same. Then, once in eight heaps full, looks at the collections since the last such look, and
-    lets the heap grow if enough survived. *)
+(** Sets the size for a worker, unless the program has set another one since. *)
 
 val give_back : chosen:int option -> unit
 (** For a caller that leaves its outermost pool. Its heap becomes what it was, if it has filled it
     so often that the collection and the new pages do not matter. *)
-
-val grown : int -> survived:float -> int
-(** The next size of a heap of so many words. *)

@@ -9,13 +9,6 @@ let take_back p =
   if Place.owned w then Publish.retract w (Promise.any p);
   Promise.claim p
 
-let rec spin_done p turns =
-  Promise.is_done p
-  || turns > 0
-     &&
-     (Domain.cpu_relax ();
-      spin_done p (turns - 1))
-
 let event = Event.make "the end of a fork or a loop"
 
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
@@ -24,7 +17,7 @@ let event = Event.make "the end of a fork or a loop"
 let wait_done ?(event = event) ?(struck = Fiber.stop_branches) ?(first = ignore) p =
   match
     first ();
-    if not (spin_done p (Place.looks ~most:Machine.join_turns)) then Caller.wait event p
+    if not (Place.soon (fun () -> Promise.is_done p)) then Caller.wait event p
   with
   | () -> ()
   | exception exn ->

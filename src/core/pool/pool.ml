@@ -120,7 +120,7 @@ let create_promising ?name ~domains () = make ~promised:(domains - 1) ?name ~dom
 (* Where no resident can be had, the closing thread runs the tasks that wait. *)
 let finish_tasks (pool : P.pool) =
   if Atomic.get pool.residents = 0 then
-    Caller.with_worker_to_the_end pool ~in_place:ignore ignore
+    Caller.with_worker Here Stay pool ~in_place:ignore ignore
 
 (* This sleeps between looks, and not in [Domain.join], so that Ctrl-C can end it. *)
 let wait_until_left (pool : P.pool) =
@@ -137,7 +137,7 @@ let wait_until_left (pool : P.pool) =
   in
   while not (is_over ()) do
     ignore (Timer.look ());
-    if not (Resident.nothing_left pool) then finish_tasks pool;
+    if Caller.something_is_left pool then finish_tasks pool;
     ignore (Machine.Sleeper.sleep sleeper 20)
   done
 
@@ -222,14 +222,13 @@ let rec with_current ~in_place f =
   match P.owned_place () with
   | Some w -> f w
   | None ->
-    let if_closed () = with_current ~in_place f in
-    Caller.with_worker ~if_closed "Pool.run" (current ()) ~in_place f
+    let again () = with_current ~in_place f in
+    Caller.with_worker Anywhere (Instead again) (current ()) ~in_place f
 
 let with_branches ~in_place f = with_current ~in_place (fun w -> Fiber.in_call w f)
 
 let run pool f =
-  if Caller.inside pool then f ()
-  else Caller.with_worker "Pool.run" pool ~in_place:f (fun _ -> f ())
+  Caller.with_worker Anywhere (Refuse "Pool.run") pool ~in_place:f (fun _ -> f ())
 
 let with_ ?name ?domains ?oversubscribe f =
   check_create "Pool.with_" ~domains ~minor_heap_words:None;

@@ -14,12 +14,9 @@ module P = Place
 
 let coming = -1
 
-let nothing_left (pool : P.pool) =
-  let is_empty (w : P.t) = Deque.is_empty w.deque in
-  Inbox.is_empty pool.inbox && Array.for_all is_empty (P.workers pool)
-
 let may_close (pool : P.pool) =
-  Atomic.get pool.closing && Atomic.get pool.suspended = 0 && nothing_left pool
+  Atomic.get pool.closing && Atomic.get pool.suspended = 0
+  && not (Caller.something_is_left pool)
 
 let leaves_at_once w = Load.is_over_budget w && not (Search.inbox_has_work w)
 

@@ -14,8 +14,5 @@ val hire_one : Place.pool -> unit
 val may_close : Place.pool -> bool
 (** Whether the pool is closing, and has nothing left to do. *)
 
-val nothing_left : Place.pool -> bool
-(** Whether the inbox and all deques are empty. *)
-
 val join : Place.t -> unit
 (** Joins the last domain that worked in that place. *)

@@ -17,13 +17,14 @@ let apart f =
   match P.owned_place () with
   | None -> f ()
   | Some w ->
-    let waited = ref false in
+    let call = Run.call w in
     let later exn =
       if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain_of_handler exn
     in
-    let run () = try f () with exn when !waited -> later exn in
-    let in_fiber () = Compat.match_with run () (Run.noting waited) in
-    Run.aside w ~records:(Machine.backtrace_status ()) (Fiber.plain w ~handled:true) in_fiber ()
+    let run () = try f () with exn when Run.has_waited call -> later exn in
+    let in_fiber () = Compat.match_with run () Run.handler in
+    let fiber = { (Fiber.plain w ~handled:true) with call = Some call } in
+    Run.aside w ~records:(Machine.backtrace_status ()) fiber in_fiber ()
 
 (* The hook is called once, and not after its removal. *)
 let hook_entry hook =
@@ -38,7 +39,7 @@ let set_uncaught_handler f =
 (* {2 Start} *)
 
 let send pool promise =
-  Caller.refuse_or_send "Task.async" pool (Promise.any promise);
+  if not (Caller.send pool (Promise.any promise)) then Caller.refuse "Task.async" pool ();
   promise
 
 let offer (w : P.t) promise =
@@ -102,9 +103,9 @@ let join_at t (w : P.t) =
 (* A task that nobody has begun keeps a closing pool open. A thread that only waits stays out. *)
 let join_in (pool : P.pool) t =
   let wait () = wait_if_needed t in
-  let is_late () = Atomic.get pool.closing && not (Promise.is_ready t || Caller.has_place pool) in
+  let is_late () = Caller.is_late pool && not (Promise.is_ready t) in
   if is_late () || Fiber.is_elsewhere () then wait ()
-  else Caller.with_worker_to_the_end pool ~in_place:wait (join_at t)
+  else Caller.with_worker Here Stay pool ~in_place:wait (join_at t)
 
 let join_from t (home : Promise.home) =
   let w = P.current () in

@@ -100,7 +100,7 @@ let relieve pool () =
   let rec serve w =
     if Machine.now () < until && Worker.execute_next w Search.find_what_is_stuck then serve w
   in
-  Caller.with_worker_to_the_end pool ~in_place:ignore serve
+  Caller.with_worker Here Stay pool ~in_place:ignore serve
 
 (* A pool in which something waits cannot have closed. *)
 let help w ~ms now =

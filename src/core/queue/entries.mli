@@ -7,10 +7,8 @@ type waker = unit -> unit
 type entry
 type t
 
-val always : unit -> bool
-
 val entry : ?is_live:(unit -> bool) -> waker -> entry
-(** One that is not live any more may be left out. By default it is {!always} live. *)
+(** One that is not live any more may be left out. By default it is always live. *)
 
 val forgotten : waker
 val forget : entry -> unit
@@ -32,7 +30,7 @@ val are_waiting : t -> bool
 (** Whether an entry is live. *)
 
 val are_expecting : t -> bool
-(** Whether an entry is [always] live. A scope's is: the scope raises the first failure of its
+(** Whether an entry is always live. A scope's is: the scope raises the first failure of its
     tasks, and the others are not reported. *)
 
 val fire : t -> unit

@@ -87,9 +87,8 @@ let wake_if has_ended t i =
 let wake t i = wake_if (end_sleep t i (state t i)) t i
 let wake_searcher t i = wake_if (state t i = asleep && end_sleep t i asleep) t i
 
-let wake_one ?(from = 0) ?(upto = max_int) t =
-  let last = Int.min upto (Array.length (places t) - 1) in
-  let rec first i = i <= last && (wake_searcher t i || first (i + 1)) in
+let wake_one ?(from = 0) t =
+  let rec first i = i < Array.length (places t) && (wake_searcher t i || first (i + 1)) in
   sleepers t > 0 && first from
 
 let wake_all t = Array.iteri (fun i _ -> ignore (wake t i)) (places t)

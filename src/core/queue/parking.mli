@@ -37,7 +37,7 @@ val is_asleep : t -> int -> bool
 val wake : t -> int -> bool
 (** Wakes that worker, if it sleeps, in 10-16 us. *)
 
-val wake_one : ?from:int -> ?upto:int -> t -> bool
-(** To be called after publishing work: wakes a sleeper, of those numbered [from] to [upto]. *)
+val wake_one : ?from:int -> t -> bool
+(** To be called after publishing work: wakes a sleeper, of those numbered [from] or more. *)
 
 val wake_all : t -> unit

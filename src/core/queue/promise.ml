@@ -283,12 +283,6 @@ let hand_over = function
     if not (Entries.is_none inner) then adopt inner around
   | _ -> ()
 
-(* The state before. *)
-let rec replace p result =
-  let state = Atomic.get p in
-  hand_over state;
-  if Atomic.compare_and_set p state (outcome state result) then state else replace p result
-
 (* A scope's stop that has yet to come to the task finds it ended, and calls its hooks no more. *)
 let stop_linked_orphan p =
   match Atomic.get p with
@@ -299,23 +293,23 @@ let stop_linked_orphan p =
 
 let is_failure { failure; _ } = failure.exn != Cancelled
 
-(* [Cancelled] needs no report: the program wanted it. *)
-let announce p before result =
-  match (before, result) with
-  | Running (home, { ends; link; _ }), Raised raised -> (
-    Entries.forget link;
+(* Whether the failure finds no waiter. [Cancelled] needs no report: the program wanted it. *)
+let is_unheard ends = function
+  | Raised raised when is_failure raised ->
     if Entries.are_expecting ends then Atomic.set raised.heard Heard;
-    match is_failure raised && not (Entries.are_waiting ends) with
-    | tell ->
-      Entries.fire ends;
-      if tell then home.unheard (any p) raised
-    | exception exn ->
-      Entries.fire ends;
-      raise exn)
-  | Running (_, { ends; link; _ }), _ ->
-    Entries.forget link;
-    Entries.fire ends
-  | (Ready _ | Returned _ | Raised _), _ -> assert false
+    not (Entries.are_waiting ends)
+  | Ready _ | Running _ | Returned _ | Raised _ -> false
+
+(* Nothing allocates before the handler, nor between it and the first step of [fire]. *)
+let announce p home { ends; link; _ } result =
+  Entries.forget link;
+  match is_unheard ends result with
+  | tell -> (
+    Entries.fire ends;
+    match result with Raised raised when tell -> home.unheard (any p) raised | _ -> ())
+  | exception exn ->
+    Entries.fire ends;
+    raise exn
 
 (* The waiter had an entry, so the party that ended [p] may have told nobody. *)
 let forgo p home =
@@ -323,33 +317,27 @@ let forgo p home =
   | Raised raised when is_failure raised -> home.unheard (any p) raised
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
-(* No asynchronous exception strikes before the promise is resolved: one that a hook raises, or that
-   comes where another party changes the state meanwhile, is raised afterwards. *)
-let[@inline never] resolve p result =
-  (match
-     stop_linked_orphan p;
-     replace p result
-   with
-  | before -> announce p before result
-  | exception exn ->
-    let before = Atomic.exchange p (outcome (Atomic.get p) result) in
-    announce p before result;
+(* Between the step and its announcement nothing allocates. *)
+let rec try_resolve p result =
+  match Atomic.get p with
+  | Running (home, attached) as before ->
     hand_over before;
-    raise exn);
-  Atomic.get p
-
-(* By one of several parties. Between the step and its announcement nothing allocates. *)
-let try_resolve p result =
-  let announce = announce p in
-  let rec attempt () =
-    match Atomic.get p with
-    | Running _ as before when Atomic.compare_and_set p before (outcome before result) ->
-      Outcome.firmly announce before result;
+    if Atomic.compare_and_set p before (outcome before result) then begin
+      announce p home attached result;
       true
-    | Running _ -> attempt ()
-    | Ready _ | Returned _ | Raised _ -> false
-  in
-  attempt ()
+    end
+    else try_resolve p result
+  | Ready _ | Returned _ | Raised _ -> false
+
+(* An asynchronous exception is raised when the promise has been resolved: one that a hook raises,
+   or that comes where another party changes the state meanwhile. *)
+let end_it p result =
+  stop_linked_orphan p;
+  ignore (try_resolve p result)
+
+let[@inline never] resolve p result =
+  Outcome.firmly end_it p result;
+  Atomic.get p
 
 (* Mostly it has no entries, and was not stopped. *)
 let[@inline] resolve_from home p result =

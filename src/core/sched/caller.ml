@@ -5,21 +5,18 @@
    [most_callers] others the function runs sequentially in the calling thread.
 
    A place is found through domain-local storage, unless another thread of the domain is in a
-   pool already: then by its owner (Place.owned_place). So is that of a thread that comes back to a
-   pool through another one ([own_place]). *)
+   pool already: then by its owner (Place.owned_place). A thread that comes back to a pool through
+   another one takes a further place there, as any caller. *)
 
 module P = Place
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
 let refuse fn (pool : P.pool) () = invalid fn "pool %S is closed" pool.name
 
-(* The place that the calling thread has in the pool, though another pool is current. *)
-let own_place pool = Array.find_opt P.owned (P.workers pool)
 let has_place pool = Array.exists P.owned (P.workers pool)
 
 (* A thread that is within may use the pool to the end: closing waits for it. *)
-let refuse_late fn (pool : P.pool) =
-  if Atomic.get pool.closing && not (has_place pool) then refuse fn pool ()
+let is_late (pool : P.pool) = Atomic.get pool.closing && not (has_place pool)
 
 let take w = P.claim w (Machine.thread_id ())
 
@@ -196,15 +193,15 @@ let rec to_the_end call p ~put_back ~wait step =
     if Promise.claim p || not (Run.strike call failure) then Outcome.raise failure;
     to_the_end call p ~put_back ~wait wait
 
-let in_fiber fiber f (w : P.t) =
+let in_fiber (fiber : Fiber.t) f (w : P.t) =
   let f = Fiber.traced w ~code:Fiber.by_place (fun () -> f w) in
   let call = Run.call w and p = Promise.(make nowhere f) in
   let beneath = w.own.fiber in
   let put_back () = Fiber.switch w beneath in
   let wait () = if not (Promise.is_done p) then wait_as w p in
   let start () =
-    Fiber.switch w fiber;
-    Run.in_fiber_of call p;
+    Fiber.switch w { fiber with call = Some call };
+    Run.in_fiber (Promise.any p);
     put_back ();
     wait ()
   in
@@ -233,18 +230,17 @@ let visiting visit run f =
     finish_and_leave visit;
     Fiber.rethrow failure
 
-let refuse_or_send fn pool task =
+let send pool task =
   Publish.kept_open pool (fun () ->
-      refuse_late fn pool;
-      Publish.send pool task)
+      let is_open = not (is_late pool) in
+      if is_open then Publish.send pool task;
+      is_open)
 
 let wait event p = waiting_for p (Worker.wait event)
 
 (* The calling thread's place, if that is in this pool. *)
 let place_in pool =
   match P.owned_place () with Some w when w.pool == pool -> Some w | Some _ | None -> None
-
-let inside pool = place_in pool <> None
 
 (* {2 Fibers of other schedulers}
 
@@ -254,77 +250,47 @@ let inside pool = place_in pool <> None
 
 let event = Event.make "the end of a call in a pool"
 
-let run_for number f () =
-  let w = Fiber.place () in
-  w.own.fiber.number <- number;
-  f w
 
 let hand_over (pool : P.pool) ~if_closed f =
-  let home = Fiber.home_of pool Alone (Fiber.locals ()) in
-  let task = Promise.make home (run_for (Fiber.number ()) f) in
-  let send () =
-    let is_open = not (Atomic.get pool.closing) in
-    if is_open then Publish.send pool (Promise.any task);
-    is_open
-  and leave _ = Fiber.stop task; Promise.forgo task home in
-  if not (Publish.kept_open pool send) then if_closed ()
+  let home = Fiber.home_of pool Alone (Fiber.locals ()) and number = Fiber.number () in
+  let run () =
+    let w = Fiber.place () in
+    Fiber.take_number w number;
+    f w
+  in
+  let task = Promise.make home run in
+  let leave _ = Fiber.stop task; Promise.forgo task home in
+  if not (send pool (Promise.any task)) then if_closed ()
   else (Outcome.on_failure (fun () -> wait event task) leave; Promise.result task)
 
 (* {2 Working in a pool} *)
 
-(* The handler of the place is below that of the pool in between. All changes on the way are put
-   back wherever an exception strikes. *)
-let again (w : P.t) run f =
-  let outer = P.owned_place () in
-  let fiber = Fiber.within w ~number:(Fiber.number ()) ~part_of:outer in
-  let was_away = Atomic.get w.away and before = P.current () in
-  let put_back () () =
-    if was_away then Run.go_away w;
-    return_to outer;
-    if P.current () == w then Compat.set P.here before
-  in
-  let put_all_back () = Outcome.firmly put_back () () in
-  let work () =
-    if P.owned before then Compat.set P.here w;
-    leave_for_another outer;
-    if was_away then Run.come_back w;
-    as_host w (run fiber f)
-  in
-  try Outcome.finally put_all_back () work with exn -> Fiber.rethrow (Outcome.caught exn)
+type how = Anywhere | Here | Plainly
+type 'a closed = Refuse of string | Instead of (unit -> 'a) | Stay
 
-(* [run] calls [f] where the thread comes in for it. Whether the pool closes is asked once more
-   after entering: so a closing pool is either left again or waits. *)
-let work_in ~even_closing ~if_closed ~in_place ~run (pool : P.pool) f =
+(* Whether the pool closes is asked once more after entering: so a closing pool is either left again
+   or waits. *)
+let enter pool run ~is_refused ~if_closed ~in_place f =
+  if is_refused () then if_closed ()
+  else
+    match try_enter pool with
+    | None -> in_place ()
+    | Some visit when is_refused () ->
+      leave visit;
+      if_closed ()
+    | Some visit -> visiting visit run f
+
+let with_worker how closed pool ~in_place f =
   Stack_room.reserve ();
-  match place_in pool with
-  | Some w -> f w
-  | None -> (
-    match own_place pool with
-    | Some w -> again w run f
-    | None when Atomic.get pool.closing && not even_closing -> if_closed ()
-    | None -> (
-      match try_enter pool with
-      | None -> in_place ()
-      | Some visit when Atomic.get pool.closing && not even_closing ->
-        leave visit;
-        if_closed ()
-      | Some visit -> visiting visit run f))
-
-let closed_or_refused if_closed fn pool = Option.value if_closed ~default:(refuse fn pool)
-
-let with_worker_here ?if_closed fn pool ~in_place f =
-  let if_closed = closed_or_refused if_closed fn pool in
-  work_in pool ~even_closing:false ~if_closed ~in_place ~run:in_fiber f
-
-let with_worker ?if_closed fn pool ~in_place f =
-  if Fiber.is_elsewhere () then hand_over pool ~if_closed:(closed_or_refused if_closed fn pool) f
-  else with_worker_here ?if_closed fn pool ~in_place f
-
-(* For a region, whose caller never suspends: nor does a fiber of another scheduler, as C code or
-   raw memory may be in flight. *)
-let with_worker_plainly ?if_closed fn pool ~in_place f =
-  let if_closed = closed_or_refused if_closed fn pool in
-  work_in pool ~even_closing:false ~if_closed ~in_place ~run:as_caller f
-
-let with_worker_to_the_end pool ~in_place f =
-  work_in pool ~even_closing:true ~if_closed:in_place ~in_place ~run:in_fiber f
+  let if_closed =
+    match closed with Refuse fn -> refuse fn pool | Instead f -> f | Stay -> in_place
+  in
+  if how = Anywhere && Fiber.is_elsewhere () then hand_over pool ~if_closed f
+  else
+    match place_in pool with
+    | Some w -> f w
+    | None ->
+      let stays = match closed with Stay -> true | Refuse _ | Instead _ -> has_place pool in
+      let is_refused () = Atomic.get pool.Slot.closing && not stays in
+      let run = if how = Plainly then as_caller else in_fiber in
+      enter pool run ~is_refused ~if_closed ~in_place f

@@ -8,46 +8,29 @@ val most_callers : int
 val place_in : Place.pool -> Place.t option
 (** Where it works now, if that is in this pool. *)
 
-val inside : Place.pool -> bool
-(** Whether it works in that pool now. *)
-
 val has_place : Place.pool -> bool
-(** The same, but it may work in another pool meanwhile. *)
+(** Whether the calling thread is in that pool, be it that it works in another one meanwhile. *)
 
 (** {2 Working in a pool} *)
 
+(** How a function runs in the pool. *)
+type how =
+  | Anywhere
+      (** As {!Here}; for a fiber of another scheduler as a task, which may outlast the fiber's
+          wait. *)
+  | Here  (** on the calling thread, in a fiber of its own *)
+  | Plainly  (** on the calling thread: it never suspends, such as a region *)
+
+(** How a closed pool answers. *)
+type 'a closed =
+  | Refuse of string  (** raises [Invalid_argument] for that public function *)
+  | Instead of (unit -> 'a)
+  | Stay  (** lets the caller in, and waits for it *)
+
 val with_worker :
-  ?if_closed:(unit -> 'a) ->
-  string ->
-  Place.pool ->
-  in_place:(unit -> 'a) ->
-  (Place.t -> 'a) ->
-  'a
-(** [with_worker fn pool ~in_place f] calls [f] with a place of the pool: the thread's own, or a
-    new one, where it runs in a fiber of its own. Where all places are taken it is [in_place ()],
-    and where the pool is closed [if_closed ()]; without that, [Invalid_argument] names [fn]. For a
-    fiber of another scheduler [f] is a task, and may go on after the fiber was cancelled. *)
-
-val with_worker_here :
-  ?if_closed:(unit -> 'a) ->
-  string ->
-  Place.pool ->
-  in_place:(unit -> 'a) ->
-  (Place.t -> 'a) ->
-  'a
-(** The same, but [f] is never a task: the code of a fiber may use its own scheduler. *)
-
-val with_worker_plainly :
-  ?if_closed:(unit -> 'a) ->
-  string ->
-  Place.pool ->
-  in_place:(unit -> 'a) ->
-  (Place.t -> 'a) ->
-  'a
-(** The same for a function that never suspends, such as a region: it needs no fiber. *)
-
-val with_worker_to_the_end : Place.pool -> in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
-(** {!with_worker}, also in a pool that closes, which waits for it. *)
+  how -> 'a closed -> Place.pool -> in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
+(** Calls the function with a place of the pool: the one at which the thread works, or a new one. It
+    is [in_place ()] where all places are taken. *)
 
 val something_is_left : Place.pool -> bool
 (** Whether a task lies in the inbox or in a deque. *)
@@ -75,8 +58,11 @@ val waiting_for :
 val invalid : string -> ('a, unit, string, 'b) format4 -> 'a
 (** [invalid fn text] raises [Invalid_argument] for the public function [fn]. *)
 
-val refuse_late : string -> Place.pool -> unit
-(** Refuses a closing pool, unless the thread has a place there: closing waits for it. *)
+val refuse : string -> Place.pool -> unit -> 'a
+(** The same for a closed pool. *)
 
-val refuse_or_send : string -> Place.pool -> Promise.any -> unit
-(** Puts a task into the inbox of a pool that is not closing. *)
+val is_late : Place.pool -> bool
+(** Whether the pool is closing, and the thread has no place there: closing waits for it. *)
+
+val send : Place.pool -> Promise.any -> bool
+(** Puts a task into the inbox, unless {!is_late}; whether it has. *)

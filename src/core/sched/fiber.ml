@@ -1,5 +1,5 @@
 (* A fiber is one sequence of calls, which may wait and go on in another domain (fiber.mli). Each
-   has one record (Own.fiber), to which the worker that runs it points: [own.fiber].
+   has one record (Slot.fiber), to which the worker that runs it points: [own.fiber].
 
    {v Ready --switch--> on a worker --leave--> suspended --resume--> on a worker v}
 
@@ -23,7 +23,7 @@
 
 module P = Place
 
-type t = Own.fiber
+type t = Slot.fiber
 
 (* {2 Where the calling thread is} *)
 
@@ -122,7 +122,7 @@ let reraise failures = Option.iter rethrow (Leftmost.get failures)
 let[@inline] above (w : P.t) ~handled context home : t =
   let beneath = w.own.fiber in
   let depth = beneath.depth + 1 in
-  { context; home; number = 0; checked = false; handled; beneath; depth; traced = 0 }
+  { context; home; number = 0; checked = false; handled; call = None; beneath; depth; traced = 0 }
 
 let[@inline] make w context home = above w ~handled:true context home
 let plain (w : P.t) ~handled = above w ~handled P.uncancelled w.pool.home
@@ -134,7 +134,7 @@ let heed w =
   if is_stopped w then Publish.call_up w
   else if Publish.watches_clock w then Publish.set_quiet w 0
 
-let[@inline] put (w : P.t) fiber = Own.run w.own fiber
+let[@inline] put (w : P.t) fiber = w.own.fiber <- fiber
 
 let[@inline] switch w (fiber : t) =
   put w fiber;
@@ -286,6 +286,7 @@ let[@inline never] draw (fiber : t) =
   fiber.number <- number;
   number
 
+let take_number (w : P.t) number = w.own.fiber.number <- number
 let[@inline] number_of (fiber : t) = if fiber.number <> 0 then fiber.number else draw fiber
 
 let number_elsewhere () =
@@ -301,9 +302,6 @@ let watch () =
   let me = get () in
   let is_mine exn = exn == Promise.Cancelled && Promise.is_stopped me in
   fun exn -> is_mine exn || (Dla.is_cancellation exn && is_elsewhere ())
-
-let turns = 100
-let spins () = P.looks ~most:turns
 
 (* {2 Traced tasks} *)
 

@@ -4,7 +4,7 @@
     of a loop that another worker takes over is a fiber of its own; the rest is the caller's. A
     fiber holds locks, and is told of cancellations. *)
 
-type t = Own.fiber
+type t = Slot.fiber
 
 (** {2 Where the calling thread is} *)
 
@@ -142,8 +142,8 @@ val number : unit -> int
 (** That of the calling fiber, which may be another scheduler's, or of a thread outside all pools:
     not 0, and no other's. 3 ns. *)
 
-val spins : unit -> int
-(** How many looks at another fiber's progress may pay before one suspends; 0 on one worker. *)
+val take_number : Place.t -> int -> unit
+(** The worker's fiber is a task that stands for the caller with that number. *)
 
 (** {2 Traced tasks} *)
 

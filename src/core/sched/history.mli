@@ -23,9 +23,6 @@ type t = {
 
 val make : unit -> t
 
-val kept : int
-(** So many decisions of each kind. *)
-
 val add : kind -> string -> string -> decision list -> decision list
 (** [add kind what why log] is [log] with one made now. *)
 

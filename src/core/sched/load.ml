@@ -190,15 +190,8 @@ let rec govern sample =
 
 (* {2 A look} *)
 
-let heap_for heap (w : P.t) =
-  heap ~chosen:w.pool.settings.minor_heap ~workers:(Atomic.get w.pool.size)
-
 let settle_heap (w : P.t) =
-  heap_for Heap.settle w;
-  Counts.note_heap w.own.counts
-
-let fit_heap (w : P.t) =
-  if not (P.alone w) then heap_for Heap.fit w;
+  Heap.settle ~chosen:w.pool.settings.minor_heap ~workers:(Atomic.get w.pool.size);
   Counts.note_heap w.own.counts
 
 (* Of each size; as many as OCaml 5.5 keeps. *)
@@ -230,7 +223,7 @@ let look_as_bound (w : P.t) =
   let waited = Cpu_wait.measure w.own.cpu_wait ~now ~noticed:Governor.noticed in
   let is_notable = waited >= Governor.noticed in
   refresh_cpus now;
-  fit_heap w;
+  if P.alone w then Counts.note_heap w.own.counts else settle_heap w;
   if is_notable then Counts.add_cpu_wait w.own.counts ~ns:waited;
   let often_halted = often_halted () in
   if (often_halted && is_notable) || lent () > 0 || is_random then
@@ -252,7 +245,7 @@ let look (w : P.t) =
 
 (* A worker that has just come has seen nothing yet to compare with. *)
 let is_due (w : P.t) =
-  let { Own.cpu_wait; _ } = w.own in
+  let { Slot.cpu_wait; _ } = w.own in
   if Cpu_wait.is_new cpu_wait then Cpu_wait.look cpu_wait;
   Atomic.get w.look <> 0 || Cpu_wait.ticks_since_look cpu_wait > every
 

@@ -17,14 +17,35 @@ type Promise.owner += Pool of pool
 
 let high = 8
 let low = 2
-let none = Own.none
-let uncancelled = Own.uncancelled
+let none = Promise.(any (make nowhere ignore))
+let uncancelled = Promise.(any (started nowhere))
 
 let rec change cell f =
   let old = Atomic.get cell in
   if not (Atomic.compare_and_set cell old (f old)) then change cell f
 
 (* {2 Pools} *)
+
+let make_own (home : Promise.home) victim : Slot.own =
+  let rec idle =
+    { Slot.context = uncancelled; home; number = 0; checked = false; handled = false; call = None;
+      beneath = idle; depth = 0; traced = 0 }
+  in
+  Compat.padded
+    {
+      Slot.fiber = idle;
+      idle;
+      in_share = false;
+      filling = true;
+      bored = false;
+      task = none;
+      records = false;
+      is_over = (fun () -> false);
+      victim;
+      polls = 0;
+      cpu_wait = Cpu_wait.make ();
+      counts = Counts.make ();
+    }
 
 let make (pool : pool) index : t =
   let resident = index > 0 && index < pool.settings.regulars in
@@ -45,7 +66,7 @@ let make (pool : pool) index : t =
       backtrace = Compat.padded (Atomic.make false);
       away = Compat.padded (Atomic.make false);
       left = Atomic.make none;
-      own = Own.make pool.home index;
+      own = make_own pool.home index;
       published = Compat.padded (Atomic.make (Counts.make ()));
     }
 
@@ -192,9 +213,17 @@ let note_end =
       Machine.free_stacks ~keep:0;
       if owned_place () <> None then Atomic.set exits true)
 
-let looks ~most =
+let rec within turns holds =
+  turns > 0
+  && begin
+    Domain.cpu_relax ();
+    holds () || within (turns - 1) holds
+  end
+
+let soon holds =
   let w = current () in
-  if w != nobody && alone w && has_one_caller w.pool then 0 else most
+  let is_only = w != nobody && alone w && has_one_caller w.pool in
+  holds () || ((not is_only) && within Machine.join_turns holds)
 
 (* {2 What every checkpoint looks at} *)
 

@@ -125,8 +125,9 @@ val note_end : unit -> unit
 val exits : bool Atomic.t
 (** Whether a task or a blocking call ends the program ([exit]). *)
 
-val looks : most:int -> int
-(** How often to look at another worker's work before a sleep: never, where there is no other. *)
+val soon : (unit -> bool) -> bool
+(** Whether that holds within 1 us or so, in which another worker, if there is one, may bring it
+    about: before a sleep. *)
 
 (** {2 What every checkpoint looks at} *)
 

@@ -32,14 +32,14 @@ let keeps_looking (w : P.t) =
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has called
    the worker up, and their writes came too early. *)
 let[@inline never] hush (w : P.t) ~few =
-  Own.set_filling w.own false;
+  w.own.filling <- false;
   set_quiet w 1;
   if Atomic.get w.look <> 0 || keeps_looking w then set_quiet w 0
   else if Deque.size w.deque <= few then rouse w
 
 let wants_tasks (w : P.t) =
   let size = Deque.size w.deque in
-  if size <= P.low then Own.set_filling w.own true;
+  if size <= P.low then w.own.filling <- true;
   (w.own.filling && not (P.alone w))
   ||
   (hush w ~few:P.low;

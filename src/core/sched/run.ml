@@ -7,37 +7,25 @@ module P = Place
 (* An exception that strikes a caller's thread while its fiber waits, or goes on elsewhere, is
    raised where the fiber waits, at once or the next time (Caller). The thread writes [struck] and
    then reads [waits]; the fiber writes [waits] and then reads [struck]. So one sees both. *)
-type call = {
-  caller : P.t;  (** where its thread is *)
-  struck : Outcome.failure option Atomic.t;
-  waits : (unit -> unit) Atomic.t;  (** goes on with the fiber, if it still waits there *)
-}
-
-let call caller = { caller; struck = Atomic.make None; waits = Atomic.make ignore }
-
-(* Of fibers that are no callers': no thread strikes it. *)
-let no_call = call P.nobody
+let not_yet () = ()
+let call caller = { Slot.caller; struck = Atomic.make None; waits = Atomic.make not_yet }
+let has_waited (call : Slot.call) = Atomic.get call.waits != not_yet
 
 (* Whether the fiber will raise it: not if it has yet to raise the one before. *)
-let strike call failure =
+let strike (call : Slot.call) failure =
   Atomic.compare_and_set call.struck None (Some failure)
   && begin
     (Atomic.get call.waits) ();
     true
   end
 
-let take_strike call =
+let take_strike (call : Slot.call) =
   match Atomic.get call.struck with None -> None | Some _ -> Atomic.exchange call.struck None
 
-(* [given_up] takes the continuation of the fiber. The closure is there before the effect is
-   performed: an asynchronous exception may strike where code allocates, or where a partial
-   application is called, and between [perform] and [given_up] it would lose the fiber. *)
-type suspension = {
-  mutable call : call;  (** the handler's *)
-  given_up : ((unit, unit) Effect.Deep.continuation -> unit) option;
-}
-
-type _ Effect.t += Suspend : suspension -> unit Effect.t
+(* The function takes the continuation of the fiber. It is there before the effect is performed: an
+   asynchronous exception may strike where code allocates, or where a partial application is called,
+   and in between it would lose the fiber. *)
+type _ Effect.t += Suspend : ((unit, unit) Effect.Deep.continuation -> unit) option -> unit Effect.t
 
 let wake_all_in (pool : P.pool) () = Parking.wake_all pool.parking
 let wake_posters (pool : P.pool) =
@@ -47,7 +35,7 @@ let wake_posters (pool : P.pool) =
    other callers may need the mailbox, and the job counts the share as late. *)
 let go_on_late (w : P.t) =
   let { Mailbox.report; from; _ } = w.mailbox in
-  Own.set_in_share w.own false;
+  w.own.in_share <- false;
   ignore (Atomic.fetch_and_add report.late 1);
   Mailbox.free w.mailbox;
   (* The region's caller waits no longer for this worker, and may run shares that none has begun. *)
@@ -63,14 +51,14 @@ let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
 (* The fiber, which has left this worker, and an entry for a deque to go on with it. An exception
    that strikes before is raised where the fiber waits. *)
-let set_aside pool call k =
+let set_aside pool k =
   let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
   let rest () =
     Publish.count_suspended pool (-1);
     Machine.record_backtrace records;
     match Fiber.resume fiber with
     | () -> (
-      match take_strike call with
+      match Option.bind fiber.call take_strike with
       | None -> Effect.Deep.continue k ()
       | Some failure -> raise_failure_at k failure)
     | exception exn ->
@@ -85,7 +73,9 @@ let set_aside pool call k =
 
 (* A caller's thread that is awake runs something else meanwhile. *)
 let go_on pool call rest =
-  if call == no_call || not (Sleep.leave_to call.caller rest) then Publish.submit pool rest
+  match call with
+  | Some { Slot.caller; _ } when Sleep.leave_to caller rest -> ()
+  | Some _ | None -> Publish.submit pool rest
 
 (* May be done twice: all but one of its entries are stale. *)
 let resume pool call rest =
@@ -93,21 +83,23 @@ let resume pool call rest =
   let wake () = Outcome.firmly go_on call rest in
   wake
 
+(* The fiber writes that it waits and then reads whether it was struck. *)
+let note_wait resume (call : Slot.call) =
+  Atomic.set call.waits resume;
+  if Option.is_some (Atomic.get call.struck) then resume ()
+
 (* A share that suspends frees its worker's mailbox before another worker can go on with it. An
    exception that strikes here is the fiber's, unless another worker goes on with it already. *)
-let suspend pool register call k =
+let suspend pool register k =
   match
     Option.iter free_mailbox (P.owned_place ());
-    set_aside pool call k
+    set_aside pool k
   with
   | exception exn -> raise_at k exn
   | fiber, entry -> (
     match
-      let resume = resume pool call entry in
-      if call != no_call then begin
-        Atomic.set call.waits resume;
-        if Option.is_some (Atomic.get call.struck) then resume ()
-      end;
+      let resume = resume pool fiber.call entry in
+      Option.iter (note_wait resume) fiber.call;
       register resume
     with
     | () -> ()
@@ -117,23 +109,13 @@ let suspend pool register call k =
       Publish.count_suspended pool (-1);
       raise_at k exn)
 
-let suspension host register =
-  let rec it = { call = no_call; given_up = Some (fun k -> suspend host register it.call k) } in
-  it
+let suspension pool register = Some (fun k -> suspend pool register k)
 
-(* [note] gets the suspension before a waker can end it, and allocates nothing. *)
-let handler_noting note =
+let handler =
   let effc (type a) (eff : a Effect.t) : ((a, unit) Effect.Deep.continuation -> unit) option =
-    match eff with
-    | Suspend it ->
-      note it;
-      it.given_up
-    | _ -> None
+    match eff with Suspend given_up -> given_up | _ -> None
   in
   Effect.Deep.{ retc = Fun.id; exnc = raise; effc }
-
-let handler = handler_noting (fun _ -> ())
-let noting waited = handler_noting (fun _ -> waited := true)
 
 let aside (w : P.t) ~records fiber f x =
   let before = w.own.fiber and recorded = Machine.backtrace_status () in
@@ -156,7 +138,7 @@ let least_stack = 128
 let depth_between_looks = 256
 
 let refuse_endless (w : P.t) =
-  let { Own.depth; _ } = w.own.fiber in
+  let { Slot.depth; _ } = w.own.fiber in
   if depth land (depth_between_looks - 1) = 0 && depth > (Gc.get ()).stack_limit / least_stack
   then raise Stack_overflow
 
@@ -169,7 +151,6 @@ let below_fork p =
   | Running _ | Returned _ | Raised _ -> ()
 
 let in_fiber = if Waiting.shows_forks then below_fork else in_fiber
-let in_fiber_of call p = Compat.match_with run_task p (handler_noting (fun it -> it.call <- call))
 
 (* The task is of the fiber's home. If it waits, it alone is suspended, perhaps in the midst of a
    scope of its own. The steps are those of [aside], fewer: the await is a checkpoint afterwards. *)
@@ -238,7 +219,7 @@ let[@inline never] take_turns w =
 let[@inline] poll () =
   let w = P.current () in
   if w != P.nobody then begin
-    Own.count_poll w.own;
+    w.own.polls <- w.own.polls + 1;
     if w.own.polls land (polls_to_a_turn - 1) = 0 then take_turns w
   end
 
@@ -317,7 +298,7 @@ let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
 let end_share (w : P.t) ~here (report : Mailbox.report) ~from =
   let frees = here && w.own.in_share in
   if frees then begin
-    Own.set_in_share w.own false;
+    w.own.in_share <- false;
     Mailbox.free w.mailbox
   end
   else ignore (Atomic.fetch_and_add report.late (-1));
@@ -328,7 +309,7 @@ let end_share (w : P.t) ~here (report : Mailbox.report) ~from =
 let take_job (w : P.t) job =
   Mailbox.try_begin w.mailbox job
   &&
-  (Own.set_in_share w.own true;
+  (w.own.in_share <- true;
    true)
 
 let serve_on_top (w : P.t) job =

@@ -2,17 +2,17 @@
 
 (** {2 Suspending} *)
 
-type suspension
-
 type _ Effect.t +=
-  | Suspend : suspension -> unit Effect.t  (** Returns once the fiber has been resumed. *)
+  | Suspend : ((unit, unit) Effect.Deep.continuation -> unit) option -> unit Effect.t
+        (** Returns once the fiber has been resumed. *)
 
-val suspension : Place.pool -> (Promise.waker -> unit) -> suspension
+val suspension :
+  Place.pool -> (Promise.waker -> unit) -> ((unit, unit) Effect.Deep.continuation -> unit) option
 (** [suspension pool register]: the fiber goes on in [pool]. [register] gets the function that
     resumes it, which may be called twice. *)
 
-val noting : bool ref -> (unit, unit) Effect.Deep.handler
-(** The handler of [Suspend], which also sets the reference at the first wait. *)
+val handler : (unit, unit) Effect.Deep.handler
+(** Of [Suspend]. *)
 
 val aside : Place.t -> records:bool -> Fiber.t -> ('a -> unit) -> 'a -> unit
 (** [aside w ~records fiber f x] is [f x] as code of that fiber, on top of the one that runs on [w].
@@ -20,19 +20,16 @@ val aside : Place.t -> records:bool -> Fiber.t -> ('a -> unit) -> 'a -> unit
 
 (** {2 A caller's fiber} *)
 
-type call
-(** The messages between a caller's thread and its fiber. *)
+val call : Place.t -> Slot.call
+(** By the thread at that place, for its fiber. *)
 
-val call : Place.t -> call
+val has_waited : Slot.call -> bool
 
-val in_fiber_of : call -> _ Promise.t -> unit
-(** Runs the task, in the caller's fiber. *)
-
-val strike : call -> Outcome.failure -> bool
+val strike : Slot.call -> Outcome.failure -> bool
 (** By the thread, when an exception has struck it: the fiber raises that at its wait, now or the
     next time. False while the fiber has yet to raise an earlier one. *)
 
-val take_strike : call -> Outcome.failure option
+val take_strike : Slot.call -> Outcome.failure option
 
 (** {2 Tasks} *)
 

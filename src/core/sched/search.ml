@@ -14,7 +14,12 @@ module P = Place
 let none = P.none
 
 let found (w : P.t) task backtrace =
-  if task != none then Own.found w.own task ~records:(Atomic.get backtrace)
+  if task != none then begin
+    w.own.task <- task;
+    w.own.records <- Atomic.get backtrace
+  end
+
+let put_back (w : P.t) task = w.own.task <- task
 
 (* An owner may have counted entries that had been taken: so it is roused in any case. A worker that
    finds something wakes the next one (Sleep). *)
@@ -29,11 +34,7 @@ let steal_from (w : P.t) (victim : P.t) =
   end;
   task
 
-(* So often in a row a worker takes tasks of one victim: code may wait for another's in a way that
-   the pool does not see, while this victim has always more. *)
-let most_of_one = 8
-
-(* Begins with the last victim that had something, or with the one after it. *)
+(* Begins with the last victim that had something. *)
 let steal_from_on (w : P.t) first =
   let n = P.places_in_use w.pool in
   let workers = P.workers w.pool in
@@ -43,7 +44,7 @@ let steal_from_on (w : P.t) first =
       let i = if i >= n then 0 else i in
       let task = if i = w.index then none else steal_from w workers.(i) in
       if task != none then (
-        Own.turn_to w.own (i + Bool.to_int (w.own.counts.steals land (most_of_one - 1) = 0));
+        w.own.victim <- i;
         task)
       else from (left - 1) (i + 1)
   in

@@ -10,6 +10,9 @@ val find_at_last : Place.t -> Promise.any
 val find_what_is_stuck : Place.t -> Promise.any
 (** For the watchdog's own caller: from the inbox, or from some other's deque. *)
 
+val put_back : Place.t -> Promise.any -> unit
+(** Notes the task again that was found before another one, which the worker ran meanwhile. *)
+
 val steal : Place.t -> Promise.any
 (** From some other's deque. *)
 

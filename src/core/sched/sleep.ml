@@ -204,7 +204,7 @@ let end_sleep (w : P.t) =
   P.publish_counts w;
   Tell.busy w
 
-let arrive (w : P.t) = Own.set_bored w.own false
+let arrive (w : P.t) = w.own.bored <- false
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park (w : P.t) ~announce ~found =
@@ -216,7 +216,7 @@ let park (w : P.t) ~announce ~found =
     announce ();
     if not (found () || disturbed ()) then begin
       P.publish_counts w;
-      if w.resident then Own.set_bored w.own (not (nap w idle_ms)) else sleep_as_caller w ~disturbed
+      if w.resident then w.own.bored <- not (nap w idle_ms) else sleep_as_caller w ~disturbed
     end
   with
   | () -> end_sleep w

@@ -1,9 +1,45 @@
 (** The records of a worker's place and of a pool.
 
-    Any thread reads their atomics; the comments name the one module that writes each. A place's
-    own part is its owner's alone ({!Own}). *)
+    Any thread reads their atomics. [own] is read and written by the place's owner alone, and lies
+    off the cache lines of the others. The comments name the one module that writes each field. *)
 
-type t = {
+type fiber = {
+  mutable context : Promise.any;  (** the task or scope that its code is a part of *)
+  mutable home : Promise.home;  (** of the tasks that it starts *)
+  mutable number : int;  (** as the holder of a lock; 0: not drawn yet *)
+  mutable checked : bool;
+      (** was at a checkpoint, away or took a lock since its innermost deadline was set *)
+  handled : bool;  (** whether [Suspend] finds a worker's handler *)
+  call : call option;  (** of a caller's function *)
+  mutable beneath : fiber;  (** on the same stack, where it waits; [idle] lies on itself *)
+  mutable depth : int;  (** fibers beneath it *)
+  mutable traced : int;  (** the task that it runs, as Trace numbers it, or 0 (Tell) *)
+}
+(** One sequence of calls. By the worker that runs it (Fiber). *)
+
+(** The messages between a caller's thread and its fiber. *)
+and call = {
+  caller : t;  (** where its thread is *)
+  struck : Outcome.failure option Atomic.t;  (** yet to be raised by the fiber (Run) *)
+  waits : (unit -> unit) Atomic.t;  (** goes on with the fiber, if it still waits there (Run) *)
+}
+
+and own = {
+  mutable fiber : fiber;  (** that runs here (Fiber) *)
+  idle : fiber;  (** runs here between two others *)
+  mutable in_share : bool;  (** runs the job that its mailbox shows (Run) *)
+  mutable filling : bool;  (** hands out tasks until the deque has [Place.high] (Publish) *)
+  mutable bored : bool;  (** has slept for as long as an idle worker stays (Sleep) *)
+  mutable task : Promise.any;  (** taken out of a queue, and perhaps not begun (Search) *)
+  mutable records : bool;  (** backtraces: the thread that handed it out (Search) *)
+  mutable is_over : unit -> bool;  (** the wait beneath the tasks that run here (Worker) *)
+  mutable victim : int;  (** the place at which it looks first for tasks of others (Search) *)
+  mutable polls : int;  (** checkpoints of code that may wait in a loop (Run) *)
+  cpu_wait : Cpu_wait.t;
+  counts : Counts.t;
+}
+
+and t = {
   mutable quiet : int;  (** first: see Compat.first_word. 1: a fork runs in place (Publish) *)
   look : int Atomic.t;  (** second: gc_hooks.c sets it. 1: time to look up (Publish) *)
   collected : int Atomic.t;  (** third: gc_hooks.c counts minor collections here, ... *)
@@ -19,7 +55,7 @@ type t = {
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another (Caller) *)
   dormant : bool Atomic.t;  (** a caller that has slept for long, and uses no CPU (Sleep) *)
   left : Promise.any Atomic.t;  (** the fiber that its sleeping thread goes on with (Sleep) *)
-  own : Own.t;
+  own : own;
   published : Counts.t Atomic.t;  (** as of the owner's last pause (Place) *)
 }
 

@@ -22,7 +22,7 @@ let[@inline] counts (w : P.t) =
 (* {2 Tasks} *)
 
 (* That of the innermost fiber here which runs one. *)
-let rec current (fiber : Own.fiber) =
+let rec current (fiber : Slot.fiber) =
   if fiber.traced <> 0 || fiber.beneath == fiber then fiber.traced else current fiber.beneath
 
 let fork (w : P.t) ~code = Trace.task ~parent:(current w.own.fiber) ~code ~place:Waiting.place_here

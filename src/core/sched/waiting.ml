@@ -2,9 +2,7 @@
 
    Only while [MUSTER_STATS] is set: then a task's home has the place at which it was started, among
    the values that tasks inherit (for [muster race] under [MUSTER_RACE], too), and each wait has an
-   entry in [all] from its beginning to its end. A wait that has ended marks its entry, which goes
-   when others come: so twice as many are kept as wait, and some more. An entry keeps nothing of the
-   task, but the lock or promise for which it waits, until it goes. *)
+   entry in [all] from its beginning to its end. *)
 
 module P = Place
 
@@ -73,35 +71,30 @@ type wait = {
   from : Printexc.raw_backtrace;
   since : int;
   number : int;  (* as the holder of a lock (Fiber); 0: not drawn *)
-  over : bool Atomic.t;
 }
 
-(* Those that are over go when as many have come as were left the last time. *)
-type known = { waits : wait list; room : int }
+module Numbers = Map.Make (Int)
 
-let all = Atomic.make { waits = []; room = 0 }
-let is_over wait = Atomic.get wait.over
+(* In the order in which they began. *)
+let all = Atomic.make Numbers.empty
+let begun = Atomic.make 0
 
-let add wait { waits; room } =
-  if room > 0 then { waits = wait :: waits; room = room - 1 }
-  else
-    let live = List.filter (fun wait -> not (is_over wait)) waits in
-    { waits = wait :: live; room = Int.max 8 (List.length live) }
-
-let kept () = List.length (Atomic.get all).waits
-
-let begin_wait event (by : P.t option) =
+let wait_for event (by : P.t option) =
   let start = Option.bind by (fun w -> List.find_map start_in w.own.fiber.home.locals) in
   let number = match by with Some w -> w.own.fiber.number | None -> Machine.thread_id () in
-  let since = Machine.now () and over = Atomic.make false in
   let pool = Option.map (fun (w : P.t) -> w.pool.name) by in
-  let wait = { event; pool; start; from = here (); since; number; over } in
-  P.change all (add wait);
-  wait
+  { event; pool; start; from = here (); since = Machine.now (); number }
+
+let remove key () = P.change all (Numbers.remove key)
 
 let noted event by f =
-  let wait = begin_wait event by in
-  Outcome.finally (Atomic.set wait.over) true f
+  let key = Atomic.fetch_and_add begun 1 and wait = wait_for event by in
+  let no_longer key = Outcome.firmly remove key () in
+  let wait () =
+    P.change all (Numbers.add key wait);
+    f ()
+  in
+  Outcome.finally no_longer key wait
 
 (* {2 The report} *)
 
@@ -111,7 +104,7 @@ let party { pool; start; number; _ } =
   | Some pool, None -> Printf.sprintf "a caller of pool %S" pool
   | Some pool, Some start -> Printf.sprintf "a task of pool %S started%s" pool (place start)
 
-let waits () = List.filter (fun it -> not (is_over it)) (Atomic.get all).waits
+let waits () = List.map snd (Numbers.bindings (Atomic.get all))
 
 let holder number =
   let is_it wait = number <> 0 && wait.number = number in
@@ -134,4 +127,4 @@ let tell now ({ event; from; since; _ } as wait) =
 
 let report () =
   let now = Machine.now () in
-  List.rev_map (tell now) (waits ())
+  List.map (tell now) (waits ())

@@ -30,9 +30,6 @@ val task : _ Promise.t -> string
 val holder : int -> string
 (** The party of that number (Fiber), if it waits itself. *)
 
-val kept : unit -> int
-(** Waits that it remembers, those among them that have ended. *)
-
 val report : unit -> string list
 (** A line for each wait that has not ended, the oldest first. *)
 

@@ -100,13 +100,13 @@ let execute_next (w : P.t) next =
   match
     let task = next w in
     if task != P.none then Run.execute w ~records:w.own.records task;
-    Own.put_back w.own outer;
+    Search.put_back w outer;
     task != P.none
   with
   | ran -> ran
   | exception exn ->
-    let { Own.task; _ } = w.own in
-    Own.put_back w.own outer;
+    let { Slot.task; _ } = w.own in
+    Search.put_back w outer;
     if task != outer && Promise.is_ready task then Outcome.firmly Publish.send w.pool task;
     raise exn
 
@@ -189,10 +189,11 @@ let help (w : P.t) ~ready ~register =
   if not (ready ()) then begin
     let beneath = w.own.is_over and fiber = Fiber.plain w ~handled:false in
     let help () =
-      Own.set_is_over w.own ready;
+      w.own.is_over <- ready;
       work w ~on_top:true ~until
     in
-    Outcome.finally (Own.set_is_over w.own) beneath (fun () ->
+    let no_longer () = w.own.is_over <- beneath in
+    Outcome.finally no_longer () (fun () ->
         Run.aside w ~records:(Machine.backtrace_status ()) fiber help ())
   end
 

@@ -5,5 +5,4 @@ let choice words = words
 let set = ignore
 let for_workers ~chosen:_ ~workers:_ = None
 let settle ~chosen:_ ~workers:_ = ()
-let fit ~chosen:_ ~workers:_ = ()
 let give_back ~chosen:_ = ()

@@ -21,7 +21,7 @@ let left ?bound ~wakers parties =
     let runs = Array.make wakers 0 and caller = (workers pool).(0) in
     let rest i = Promise.make Promise.nowhere (fun () -> runs.(i) <- runs.(i) + 1) in
     let rests = List.init wakers rest in
-    let waker rest () = Run.resume caller.pool (Run.call caller) (Promise.any rest) () in
+    let waker rest () = Run.resume caller.pool (Some (Run.call caller)) (Promise.any rest) () in
     let waits w = List.iter (Caller.wait_as w) rests in
     let verdict () =
       Model.faults
@@ -55,8 +55,8 @@ let struck ~times =
     in
     let p = Promise.(any (make nowhere body)) in
     let hosts w =
-      Fiber.switch w (Fiber.plain w ~handled:true);
-      Run.in_fiber_of call p;
+      Fiber.switch w { (Fiber.plain w ~handled:true) with call = Some call };
+      Run.in_fiber p;
       Fiber.switch w w.own.idle;
       Worker.work w ~on_top:false ~until:(fun () -> Promise.is_done p)
     in

@@ -26,7 +26,7 @@ let sends t i () = Publish.send t.pool (task t i)
 (* It has slept for long in vain, and is about to take its leave. *)
 let leaves t =
   World.at t.pool 1 (fun w ->
-      Own.set_bored w.own true;
+      w.own.bored <- true;
       Resident.take_leave w;
       t.left <- true)
 
@@ -124,7 +124,7 @@ let closes t () =
   t.left <- true
 
 let sends_or_is_refused t () =
-  try Caller.refuse_or_send "Task.async" t.pool (task ~ends:false t 0)
+  try if not (Caller.send t.pool (task ~ends:false t 0)) then Caller.refuse "Task.async" t.pool ()
   with Invalid_argument _ -> t.refused <- true
 
 let is_left t = ("a resident is left", Atomic.get t.pool.residents <> 0)
