@@ -221,7 +221,7 @@ let reject t reason =
 
 let admit fn t it ~nested =
   let admit () =
-    Caller.refuse_late ("Workers." ^ fn) t.pool;
+    if Caller.is_late t.pool then Caller.refuse ("Workers." ^ fn) t.pool ();
     Admission.admit t.admission it ~nested ~start:(start t)
   in
   match Publish.kept_open t.pool admit with
