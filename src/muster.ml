@@ -91,39 +91,23 @@ end
 (* The paths of old. [open Muster] brings them, too, and must not change what a program's
    [List.iter] does: the stdlib's functions come last, and win. *)
 
+module Bytes = Stdlib.Bytes
+module String = Stdlib.String
+module Floatarray = Parallel.Floatarray
+
 module Array = struct
   include Parallel.Array
-
-  include (
-    Stdlib.Array :
-      module type of Stdlib.Array
-        with type 'a t := 'a array
-         and module Floatarray := Stdlib.Array.Floatarray)
-end
-
-module Bytes = struct
-  include Parallel.Bytes
-  include (Stdlib.Bytes : module type of Stdlib.Bytes with type t := bytes)
-end
-
-module String = struct
-  include Parallel.String
-  include (Stdlib.String : module type of Stdlib.String with type t := string)
+  include Stdlib.Array
 end
 
 module List = struct
   include Parallel.List
-  include (Stdlib.List : module type of Stdlib.List with type 'a t := 'a list)
+  include Stdlib.List
 end
 
 module Seq = struct
   include Parallel.Seq
-
-  include (
-    Stdlib.Seq :
-      module type of Stdlib.Seq
-        with type 'a t := 'a Stdlib.Seq.t
-         and type 'a node := 'a Stdlib.Seq.node)
+  include Stdlib.Seq
 end
 
 module Bigarray = struct
@@ -131,12 +115,6 @@ module Bigarray = struct
 
   module Array1 = struct
     include Parallel.Bigarray.Array1
-
-    include (
-      Stdlib.Bigarray.Array1 :
-        module type of Stdlib.Bigarray.Array1
-          with type ('a, 'b, 'c) t := ('a, 'b, 'c) Stdlib.Bigarray.Array1.t)
+    include Stdlib.Bigarray.Array1
   end
 end
-
-module Floatarray = Parallel.Floatarray

@@ -38,36 +38,6 @@ let init n f =
   if n < 2 || n > Sys.max_array_length then init n f
   else Fresh.build (Machine.code_of f) n init_one init_chunk f ()
 
-(* These have no function of the user's to call; their own stands for it. *)
-
-let pair_one _ (a, b) i = (unsafe_get a i, unsafe_get b i)
-
-let pair_chunk _ (a, b) r lo hi =
-  for i = lo to hi do
-    write r i (unsafe_get a i, unsafe_get b i)
-  done
-
-let combine a b =
-  if length a < 2 || length a <> length b then combine a b
-  else build a (length a) pair_one pair_chunk pair_one (a, b)
-
-let fst_one _ a i = fst (unsafe_get a i)
-let snd_one _ a i = snd (unsafe_get a i)
-
-let fst_chunk _ a r lo hi =
-  for i = lo to hi do
-    write r i (fst (unsafe_get a i))
-  done
-
-let snd_chunk _ a r lo hi =
-  for i = lo to hi do
-    write r i (snd (unsafe_get a i))
-  done
-
-let split a =
-  let firsts = build a (length a) fst_one fst_chunk fst_one a in
-  (firsts, build a (length a) snd_one snd_chunk snd_one a)
-
 (* {2 Pairs} *)
 
 let iter2_chunk f (a, b) lo hi =

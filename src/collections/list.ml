@@ -111,7 +111,7 @@ let mem x = function ([] | [ _ ]) as l -> L.mem x l | l -> Work.mem x l
 let reduce_by code op = function
   | [] -> None
   | [ x ] -> Some x
-  | l -> Work.reduce code (Tally.of_operation op) l
+  | l -> Some (Work.reduce code (Tally.of_operation op) l)
 
 let reduce op l = reduce_by (code op) op l
 let min cmp l = reduce_by (code cmp) (Leaves.least cmp) l
@@ -120,21 +120,21 @@ let max cmp l = reduce_by (code cmp) (Leaves.greatest cmp) l
 let fold op init = function
   | [] -> init
   | [ x ] -> op init x
-  | l -> Option.get (reduce op (init :: l))
+  | l -> Work.reduce (code op) (Tally.of_operation op) (init :: l)
 
 (* As many parts as of an array, or half as many: their length is a power of 2. *)
 let fold_parts ~init ~add ~combine l =
   let n = L.length l in
   let rec run_from run = if run * Tuning.few_parts < n then run_from (2 * run) else run in
   let fold = Tally.in_parts ~run:(run_from Tuning.shortest_leaf) ~init ~add ~combine in
-  match l with [] -> init () | l -> Option.get (Work.reduce (code add) fold l)
+  match l with [] -> init () | l -> Work.reduce (code add) fold l
 
 (* Of a few elements each may be a job of its own. *)
 let map_reduce ~combine ~init f l =
   let run = if L.compare_length_with l Tuning.leaves <= 0 then 1 else Tally.run in
   match l with
   | [] -> init
-  | l -> Option.get (Work.reduce (code f) (Tally.mapping ~run ~combine ~init f) l)
+  | l -> Work.reduce (code f) (Tally.mapping ~run ~combine ~init f) l
 
 let sum = Sums.floats
 let sum_ints = Sums.ints

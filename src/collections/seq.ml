@@ -5,7 +5,6 @@ module Groups = Muster_collections_engine.Groups
 module Leaves = Muster_collections_engine.Leaves
 module Work = Muster_collections_engine.List_work
 module Reader = Muster_collections_engine.Reader
-module Sums = Muster_collections_engine.Sums
 module Tally = Muster_collections_engine.Tally
 module Machine = Muster_core.Machine
 module Tuning = Muster_loop.Tuning
@@ -50,43 +49,59 @@ let count f s =
   Reader.run { code = Machine.code_of f; unit = 1; in_place; block } s;
   !total
 
-(* [acc] is the value so far of a leaf that lacks [more] elements. *)
-let rec leaf add acc s more =
+(* A place is a node, as only that tells whether there is one more. [acc] is a leaf's value so far,
+   of which [n] elements lack. *)
+let rec leaf_from add acc (at : _ Tally.at) s n =
   match s () with
-  | Nil -> Tally.Last acc
-  | Cons (x, s) when more >= 2 -> (
+  | Cons (x, s) when n >= 2 -> (
     let acc = add acc x in
     match s () with
-    | Nil -> Tally.Last acc
-    | Cons (x, s) -> leaf add (add acc x) s (more - 2))
-  | Cons (x, s) -> if more = 0 then Tally.Leaf (acc, x, s) else leaf add (add acc x) s (more - 1)
+    | Cons (x, s) -> leaf_from add (add acc x) at s (n - 2)
+    | Nil ->
+      at.rest <- Nil;
+      acc)
+  | Cons (x, s) when n = 1 -> leaf_from add (add acc x) at s 0
+  | node ->
+    at.rest <- node;
+    acc
 
-let rec leaves (fold : _ Tally.fold) nodes last x s =
-  let at = Tally.leaves !nodes in
-  let add value = nodes := Tally.push fold.combine at 0 value !nodes in
-  if at = last then Some (cons x s)
+let[@inline] leaf (fold : _ Tally.fold) (at : _ Tally.at) i =
+  match at.rest with
+  | Cons (x, s) -> leaf_from fold.add (Tally.start fold i x) at s (fold.run - 1)
+  | Nil -> invalid_arg "leaf"
+
+let is_end = function Nil -> true | Cons _ -> false
+
+let rec node (fold : _ Tally.fold) (at : _ Tally.at) i rank =
+  if rank = 0 then leaf fold at i
   else
-    match leaf fold.add (fold.first at x) s (fold.run - 1) with
-    | Last value ->
-      add value;
-      None
-    | Leaf (value, x, s) ->
-      add value;
-      leaves fold nodes last x s
+    let left = node fold at i (rank - 1) in
+    if is_end at.rest then left
+    else fold.combine left (node fold at (i + (1 lsl (rank - 1))) (rank - 1))
 
-let rest code (fold : _ Tally.fold) nodes x s =
-  let start = Tally.leaves nodes * fold.run and nodes = ref nodes and unit = fold.run in
+let others code (fold : _ Tally.fold) nodes from =
+  let start = Tally.leaves nodes * fold.run and nodes = ref nodes in
   let in_place start s n =
-    match s () with Nil -> None | Cons (x, s) -> leaves fold nodes ((start + n) / unit) x s
+    let at = { Tally.rest = s () } in
+    let rec go i left =
+      if is_end at.rest then None
+      else if left <= 0 then Some (fun () -> at.rest)
+      else begin
+        let rank = Tally.widest i (left / fold.run) in
+        nodes := Tally.push fold.combine i rank (node fold at i rank) !nodes;
+        go (i + (1 lsl rank)) (left - (fold.run lsl rank))
+      end
+    in
+    go (start / fold.run) n
   in
   let block start l = nodes := Work.append start code fold !nodes l in
-  Reader.run ~start { code; unit; in_place; block } (cons x s);
+  Reader.run ~start { code; unit = fold.run; in_place; block } (fun () -> from);
   !nodes
 
 let fold_by code fold s =
   match s () with
   | Nil -> None
-  | Cons (x, s) -> Some (Tally.reduce { leaf; rest } code fold x s)
+  | first -> Some (Tally.reduce { node; is_end; others } code fold first)
 
 let reduce_by code op s = fold_by code (Tally.of_operation op) s
 
@@ -100,8 +115,8 @@ let map_reduce ~combine ~init f s =
 
 let fold op init s = Option.get (reduce_by (Machine.code_of op) op (cons init s))
 let reduce op s = reduce_by (Machine.code_of op) op s
-let sum = Sums.seq_floats
-let sum_ints = Sums.seq_ints
+let sum s = Option.get (fold_by (Machine.code_of ( +. )) Tally.adding (cons 0. s))
+let sum_ints s = fold ( + ) 0 s
 let min cmp s = reduce_by (Machine.code_of cmp) (Leaves.least cmp) s
 let max cmp s = reduce_by (Machine.code_of cmp) (Leaves.greatest cmp) s
 

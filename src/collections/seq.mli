@@ -46,7 +46,7 @@ val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> ('a -> 'b) -> 'a t -> 'b
 (** As [List.map_reduce]. Four elements are one job. *)
 
 val sum : float t -> float
-(** As [List.sum]. *)
+(** As [List.sum], at the cost of {!fold}. *)
 
 val sum_ints : int t -> int
 val reduce : ('a -> 'a -> 'a) -> 'a t -> 'a option

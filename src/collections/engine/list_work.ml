@@ -243,30 +243,51 @@ let mem y l = Option.is_some (search (Machine.code_of seek_equal) seek_equal y l
 
 (* {2 Reductions} *)
 
-(* Two elements a turn: [acc] is a leaf's value so far, and [more] elements belong to it. *)
-let rec leaf add acc l more =
+(* [acc] is a leaf's value so far, of which [n] elements lack. The processor guesses the end of
+   eight turns right, which of sixteen it does not: a wrong guess takes as long as ten elements. *)
+let rec few add acc (at : _ Tally.at) l n =
   match l with
-  | x1 :: x2 :: l when more >= 2 -> leaf add (add (add acc x1) x2) l (more - 2)
-  | x :: l when more > 0 -> leaf add (add acc x) l (more - 1)
-  | [] -> Tally.Last acc
-  | x :: l -> Tally.Leaf (acc, x, l)
+  | x :: l when n > 0 -> few add (add acc x) at l (n - 1)
+  | l ->
+    at.rest <- l;
+    acc
 
-(* A piece that fails keeps its nodes: a combination left of it may be the first that fails. *)
-let tally (fold : _ Tally.fold) events (p : _ Walk.piece) =
-  let nodes = ref Tally.none in
-  let add at value = nodes := Tally.push fold.combine at 0 value !nodes in
-  let rec go at x l n =
-    match leaf fold.add (fold.first at x) l (fold.run - 1) with
-    | Last value ->
-      add at value;
-      ignore (ended p [] (n - fold.run))
-    | Leaf (value, x, l) -> (
-      add at value;
-      if n > fold.run then go (at + 1) x l (n - fold.run)
-      else match ended p (x :: l) 0 with 0 -> () | n -> go (at + 1) x l n)
+let[@inline] three add acc x2 x3 x4 = add (add (add acc x2) x3) x4
+
+let rec leaf_from add acc at l n =
+  if n < 4 then few add acc at l n
+  else
+    match l with
+    | x1 :: x2 :: x3 :: x4 :: l -> leaf_from add (three add (add acc x1) x2 x3 x4) at l (n - 4)
+    | l -> few add acc at l n
+
+let[@inline] leaf (fold : _ Tally.fold) (at : _ Tally.at) i =
+  match at.rest with
+  | x1 :: x2 :: x3 :: x4 :: l when fold.run >= 4 ->
+    leaf_from fold.add (three fold.add (Tally.start fold i x1) x2 x3 x4) at l (fold.run - 4)
+  | x :: l -> few fold.add (Tally.start fold i x) at l (fold.run - 1)
+  | [] -> invalid_arg "leaf"
+
+let rec node (fold : _ Tally.fold) (at : _ Tally.at) i rank =
+  if rank = 0 then leaf fold at i
+  else
+    let left = node fold at i (rank - 1) in
+    if L.is_empty at.rest then left
+    else fold.combine left (node fold at (i + (1 lsl (rank - 1))) (rank - 1))
+
+(* A piece that fails keeps its nodes: a combination left of it may be the first that fails. Where
+   more comes behind the list ([is_part]), a node may not be cut short by its end. *)
+let tally (fold : _ Tally.fold) ~is_part events (p : _ Walk.piece) =
+  let nodes = ref Tally.none and at = { Tally.rest = p.rest } in
+  let rec go i n =
+    if n > 0 && not (L.is_empty at.rest) then begin
+      let rank = if is_part then 0 else Tally.widest i (n / fold.run) in
+      nodes := Tally.push fold.combine i rank (node fold at i rank) !nodes;
+      go (i + (1 lsl rank)) (n - (fold.run lsl rank))
+    end
+    else match ended p at.rest n with 0 -> () | n -> go i n
   in
-  begin try
-    match p.rest with [] -> () | x :: l -> go (p.start / fold.run) x l p.left
+  begin try go (p.start / fold.run) p.left
   with exn ->
     let failure = Fiber.caught exn in
     Leftmost.note events p.start (Walk.Failed failure);
@@ -275,24 +296,19 @@ let tally (fold : _ Tally.fold) events (p : _ Walk.piece) =
   end;
   !nodes
 
-let tallies first code (fold : _ Tally.fold) events l =
-  let work p = tally fold events p in
-  fst Walk.(run first { source; work; code; unit = fold.run; events; keeps = true } l)
-
 (* Where a piece was told of a cancellation, the caller is told again: it puts the pieces together
    by the user's function, which may wait. *)
-let append first code (fold : _ Tally.fold) nodes l =
+let append ?(is_part = true) first code (fold : _ Tally.fold) nodes l =
   let tell_again = Fiber.to_tell_again () and events = Leftmost.create () in
-  let made = tallies first code fold events l in
+  let work p = tally fold ~is_part events p in
+  let made, _ = Walk.(run first { source; work; code; unit = fold.run; events; keeps = true } l) in
   if Option.is_some (Leftmost.index events) then tell_again ();
   L.fold_left (Tally.append fold.combine) nodes made
 
-let rest code (fold : _ Tally.fold) nodes x l =
-  append (Tally.leaves nodes * fold.run) code fold nodes (x :: l)
+let others code fold nodes l =
+  append ~is_part:false (Tally.leaves nodes * fold.Tally.run) code fold nodes l
 
-let reduce code fold = function
-  | [] -> None
-  | x :: l -> Some (Tally.reduce { leaf; rest } code fold x l)
+let reduce code fold l = Tally.reduce { node; is_end = L.is_empty; others } code fold l
 
 (* {2 Prefixes} *)
 

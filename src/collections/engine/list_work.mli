@@ -53,11 +53,13 @@ val mem : 'a -> 'a list -> bool
 
 (** {2 Reductions and prefixes} *)
 
-val reduce : int -> ('a, 'v) Tally.fold -> 'a list -> 'v option
+val reduce : int -> ('a, 'v) Tally.fold -> 'a list -> 'v
+(** [reduce code fold l], of a list that is not empty. *)
 
-val append : int -> int -> ('a, 'v) Tally.fold -> 'v Tally.nodes -> 'a list -> 'v Tally.nodes
-(** [append first code fold nodes l], for sequences: [nodes] are those of the elements before
-    [l]. *)
+val append :
+  ?is_part:bool -> int -> int -> ('a, 'v) Tally.fold -> 'v Tally.nodes -> 'a list -> 'v Tally.nodes
+(** [append first code fold nodes l], for sequences: [nodes] are those of the elements before [l].
+    More may come after it, unless [is_part] is false. *)
 
 val prefixes : ('a -> 'a -> 'a) -> 'a list -> 'a list
 (** In place. *)

@@ -1,13 +1,12 @@
-(* Sums of lists and sequences, by the caller alone: to add an element takes no longer than the walk
-   to it, for which a second worker would wait as well.
+(* Sums of lists, by the caller alone: to add an element takes no longer than the walk to it, for
+   which a second worker would wait as well.
 
    Floats are added in runs, each in a variable of its own, unboxed; then by the tree of Tally. *)
 
 module Fiber = Muster_core.Fiber
 module Adaptive = Muster_loop.Adaptive
 
-(* Elements of a run: the bound of the error has one less. *)
-let run = 16
+let run = Tally.adding.run
 
 (* Elements of a list between two checkpoints: some microseconds. *)
 let stretch = 1024
@@ -44,40 +43,3 @@ let rec runs nodes at = function
 let floats l =
   Fiber.check ();
   runs Tally.none 0 l
-
-(* {2 Sequences}
-
-   To force an element may take long. *)
-
-let rec seq_ints_from sum s n =
-  match s () with
-  | Stdlib.Seq.Nil -> sum
-  | Cons (x, s) when n > 0 -> seq_ints_from (sum + x) s (n - 1)
-  | Cons (x, s) ->
-    Adaptive.checkpoint ();
-    seq_ints_from (sum + x) s run
-
-let seq_ints s =
-  Fiber.check ();
-  seq_ints_from 0 s run
-
-(* The last run may be empty, which adds nothing. *)
-let rec seq_runs nodes at s =
-  let sum = ref 0. and rest = ref s and n = ref run and is_over = ref false in
-  while !n > 0 do
-    match !rest () with
-    | Stdlib.Seq.Nil ->
-      is_over := true;
-      n := 0
-    | Cons (x, s) ->
-      sum := !sum +. x;
-      rest := s;
-      decr n
-  done;
-  Adaptive.checkpoint ();
-  let nodes = Tally.push ( +. ) at 0 !sum nodes in
-  if !is_over then total nodes else seq_runs nodes (at + 1) !rest
-
-let seq_floats s =
-  Fiber.check ();
-  seq_runs Tally.none 0 s

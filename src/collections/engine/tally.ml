@@ -16,22 +16,23 @@ let run = Tuning.shortest_leaf
 
 type ('a, 'v) fold = {
   run : int;
-  first : int -> 'a -> 'v;
+  first : 'a -> 'v;
+  next : 'a -> 'v;
   add : 'v -> 'a -> 'v;
   combine : 'v -> 'v -> 'v;
 }
 
-let of_operation op = { run; first = (fun _ x -> x); add = op; combine = op }
+let[@inline] start fold leaf x = if leaf = 0 then fold.first x else fold.next x
+let of_operation ?(run = run) op = { run; first = Fun.id; next = Fun.id; add = op; combine = op }
+let adding = of_operation ~run:16 ( +. )
 
 let mapping ~run ~combine ~init f =
-  let first at x =
-    let v = f x in
-    if at = 0 then combine init v else v
-  in
-  { run; first; add = (fun acc x -> combine acc (f x)); combine }
+  let first x = combine init (f x) in
+  { run; first; next = f; add = (fun acc x -> combine acc (f x)); combine }
 
 let in_parts ~run ~init ~add ~combine =
-  { run; first = (fun _ x -> add (init ()) x); add; combine }
+  let next x = add (init ()) x in
+  { run; first = next; next; add; combine }
 
 (* The last one first; where a piece has failed, that it did so comes last. *)
 type 'a nodes =
@@ -46,6 +47,12 @@ let rec push f at rank value = function
   | Node left when left.rank = rank && (left.at lsr rank) land 1 = 0 ->
     push f left.at (rank + 1) (f left.value value) left.before
   | before -> Node { at; rank; value; before }
+
+let widest i leaves =
+  let rec from rank =
+    if leaves lsr (rank + 1) > 0 && i land (1 lsl rank) = 0 then from (rank + 1) else rank
+  in
+  from 0
 
 let rec append f nodes = function
   | Nothing -> nodes
@@ -65,17 +72,22 @@ let total f = function
 
 (* {2 While leaves are cheap}
 
-   A leaf is never cut, so the first one is walked without a clock if it is remembered as cheap. So
-   are those behind it, with a look at the clock after 1, 2, 4, 8 … of them, until they last. *)
+   The caller makes leaves alone, in the same tree, without a record for each: the finished node
+   doubles each time. A leaf is never cut, so the first one needs no clock if it is remembered as cheap;
+   from then on the clock is looked at after 2, 4, 8 … leaves. *)
 
-type ('a, 'v, 's) leaf = Last of 'v | Leaf of 'v * 'a * 's
+type 's at = { mutable rest : 's }
 
-type ('a, 'v, 's) walk = {
-  leaf : ('v -> 'a -> 'v) -> 'v -> 's -> int -> ('a, 'v, 's) leaf;
-  rest : int -> ('a, 'v) fold -> 'v nodes -> 'a -> 's -> 'v nodes;
+type ('a, 'v, 's) source = {
+  node : ('a, 'v) fold -> 's at -> int -> int -> 'v;
+  is_end : 's -> bool;
+  others : int -> ('a, 'v) fold -> 'v nodes -> 's -> 'v nodes;
 }
 
 let leaves = function Node { at; rank; _ } -> at + (1 lsl rank) | Nothing | Failed _ -> 0
+
+let with_others source code fold nodes at =
+  Option.get (total fold.combine (source.others code fold nodes at.rest))
 
 let lasts code since iterations =
   let ticks = Machine.ticks () - since in
@@ -85,28 +97,23 @@ let lasts code since iterations =
     true
   end
 
-let rest walk code fold nodes x s =
-  Option.get (total fold.combine (walk.rest code fold nodes x s))
-
-let cheap_leaves walk code fold nodes x s =
+(* [value] is that of the first leaf, later of the node of [rank] that begins all. *)
+let doubled source code fold at value =
   let since = Machine.ticks () in
-  let rec go nodes x s =
-    let at = leaves nodes in
-    if at land (at - 1) = 0 && at > 1 && lasts code since ((at - 1) * fold.run) then
-      rest walk code fold nodes x s
-    else
-      match walk.leaf fold.add (fold.first at x) s (fold.run - 1) with
-      | Last value -> total_with fold.combine value nodes
-      | Leaf (value, x, s) -> go (push fold.combine at 0 value nodes) x s
+  let rec double value rank =
+    let count = 1 lsl rank in
+    if source.is_end at.rest then value
+    else if rank > 0 && lasts code since ((count - 1) * fold.run) then
+      with_others source code fold (Node { at = 0; rank; value; before = Nothing }) at
+    else double (fold.combine value (source.node fold at count rank)) (rank + 1)
   in
-  go nodes x s
+  double value 0
 
-let reduce walk code fold x s =
+let reduce source code fold rest =
   Fiber.check ();
+  let at = { rest } in
   if Site.estimate (Site.cost code) fold.run >= Tuning.min_shared then
-    rest walk code fold none x s
+    with_others source code fold Nothing at
   else
-    match walk.leaf fold.add (fold.first 0 x) s (fold.run - 1) with
-    | Last value -> value
-    | Leaf (value, x, s) ->
-      cheap_leaves walk code fold (push fold.combine 0 0 value none) x s
+    let value = source.node fold at 0 0 in
+    if source.is_end at.rest then value else doubled source code fold at value

@@ -6,13 +6,21 @@ val run : int
 
 type ('a, 'v) fold = private {
   run : int;  (** the elements of a leaf, a power of 2 *)
-  first : int -> 'a -> 'v;  (** a leaf begins with it; its index comes first *)
+  first : 'a -> 'v;  (** the first leaf begins with it *)
+  next : 'a -> 'v;  (** and so does each other one *)
   add : 'v -> 'a -> 'v;
   combine : 'v -> 'v -> 'v;
 }
 (** How elements are combined. *)
 
-val of_operation : ('a -> 'a -> 'a) -> ('a, 'a) fold
+val start : ('a, 'v) fold -> int -> 'a -> 'v
+(** [start fold i x] is what leaf [i] begins with, from its first element. *)
+
+val of_operation : ?run:int -> ('a -> 'a -> 'a) -> ('a, 'a) fold
+
+val adding : (float, float) fold
+(** A sum, in leaves of 16: so an element takes part in at most 15 additions in its leaf and log2
+    (n / 16), rounded up, of leaves. *)
 
 val mapping : run:int -> combine:('v -> 'v -> 'v) -> init:'v -> ('a -> 'v) -> ('a, 'v) fold
 (** Of the values of a function; [init] is the leftmost operand. *)
@@ -33,6 +41,10 @@ val none : 'a nodes
 val push : ('a -> 'a -> 'a) -> int -> int -> 'a -> 'a nodes -> 'a nodes
 (** [push op at rank value nodes] adds the node of that rank that begins at leaf [at]. *)
 
+val widest : int -> int -> int
+(** [widest i leaves] is the highest rank of a node that begins at leaf [i] and has at most so many
+    leaves. *)
+
 val failed : Muster_core.Outcome.failure -> 'a nodes -> 'a nodes
 (** The nodes of a piece that was stopped by an exception. *)
 
@@ -46,17 +58,18 @@ val leaves : 'v nodes -> int
 
 (** {2 Reductions} *)
 
-(** A leaf's value. Unless it is the last one, then come the next one's first element and the
-    elements after that. *)
-type ('a, 'v, 's) leaf = Last of 'v | Leaf of 'v * 'a * 's
+type 's at = { mutable rest : 's }
+(** A place in a list or sequence. *)
 
-type ('a, 'v, 's) walk = {
-  leaf : ('v -> 'a -> 'v) -> 'v -> 's -> int -> ('a, 'v, 's) leaf;
-      (** [leaf add v s n] adds [n] elements of [s] to [v]. *)
-  rest : int -> ('a, 'v) fold -> 'v nodes -> 'a -> 's -> 'v nodes;
-      (** [rest code fold nodes x s] adds [x] and [s], where leaves are not cheap. *)
+type ('a, 'v, 's) source = {
+  node : ('a, 'v) fold -> 's at -> int -> int -> 'v;
+      (** [node fold at i rank] is the node of that rank which begins at leaf [i], or as much of it
+          as there is, of elements from [at] on, where there is one; then [at] is behind it. *)
+  is_end : 's -> bool;
+  others : int -> ('a, 'v) fold -> 'v nodes -> 's -> 'v nodes;
+      (** [others code fold nodes s] adds what [s] has, where leaves are not cheap. *)
 }
-(** How to walk. *)
+(** A kind of list. *)
 
-val reduce : ('a, 'v, 's) walk -> int -> ('a, 'v) fold -> 'a -> 's -> 'v
-(** [reduce walk code fold x s] folds [x] and the elements of [s]. *)
+val reduce : ('a, 'v, 's) source -> int -> ('a, 'v) fold -> 's -> 'v
+(** [reduce source code fold s] folds the elements of [s], at least one. *)
