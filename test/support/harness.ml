@@ -254,8 +254,10 @@ let shares_what_has_become_long ?(cheap = 0) what ~alone ~iterations loop =
   let body i =
     if Atomic.get is_long then begin
       note i;
-      if i >= alone then wait i (Unix.gettimeofday () +. patience)
-      else if i >= cheap then burn 0.001
+      if i < alone then begin
+        if i >= cheap then burn 0.001
+      end
+      else if Atomic.get given_up = 0 then wait i (Unix.gettimeofday () +. patience)
     end
   in
   let is_shared_now () =
@@ -265,6 +267,8 @@ let shares_what_has_become_long ?(cheap = 0) what ~alone ~iterations loop =
     done;
     Array.fill here 0 iterations (-1);
     Atomic.set given_up 0;
+    (* Beside busy programs a pool has no other worker unless a call waits for one, as this does. *)
+    Muster.Team.broadcast (Muster.Pool.current ()) ignore;
     Atomic.set is_long true;
     loop body;
     Atomic.get given_up = 0
