@@ -73,8 +73,8 @@ let total f = function
 (* {2 While leaves are cheap}
 
    The caller makes leaves alone, in the same tree, without a record for each: the finished node
-   doubles each time. A leaf is never cut, so the first one needs no clock if it is remembered as cheap;
-   from then on the clock is looked at after 2, 4, 8 … leaves. *)
+   doubles each time. A leaf is never cut, so the first one needs no clock if it is remembered as
+   cheap; from then on the clock is looked at after 2, 4, 8 … leaves. *)
 
 type 's at = { mutable rest : 's }
 
