@@ -1,9 +1,9 @@
-(* Log lines from tasks, through the library logs: a mutex around the reporter keeps lines
-   whole, and a tag on each says which task wrote it. Stdlib's mutex will do: it holds up a
-   worker for the time of one line, as long as no message waits for a task. So each value
-   is there before it is logged. *)
+(* Log lines from tasks, systhreads and the fibers of an event loop, through the library logs: a
+   mutex around the reporter keeps lines whole, and a tag on each says which job wrote it. Stdlib's
+   mutex will do: it holds up a worker, or a loop, for the time of one line, as long as no message
+   waits for anything. So each value is there before it is logged. *)
 
-let task = Logs.Tag.def "task" ~doc:"The task that logs." Format.pp_print_int
+let tag = Logs.Tag.def "job" ~doc:"The job that logs." Format.pp_print_int
 let source = Logs.Src.create "muster.example" ~doc:"The example of logging."
 
 module Log = (val Logs.src_log source)
@@ -18,12 +18,12 @@ let reporter buffer =
     in
     write (fun ?header:_ ?(tags = Logs.Tag.empty) format ->
         Format.fprintf ppf "[%a] " Logs.pp_level level;
-        Option.iter (Format.fprintf ppf "task %d: ") (Logs.Tag.find task tags);
+        Option.iter (Format.fprintf ppf "job %d: ") (Logs.Tag.find tag tags);
         Format.kfprintf finish ppf (format ^^ "@."))
   in
   { Logs.report }
 
-(* What [run] logs, in order of tasks. *)
+(* What [run] logs, in order of jobs. *)
 let lines_of run =
   let buffer = Buffer.create 65_536 in
   Logs.set_reporter (reporter buffer);
@@ -40,7 +40,7 @@ let longest first count =
   from 0 first
 
 let job i =
-  let tags = Logs.Tag.(add task i empty) in
+  let tags = Logs.Tag.(add tag i empty) in
   Log.info (fun m -> m ~tags "begins");
   let steps = longest (1 + (i * 1_000)) 1_000 in
   Log.info (fun m -> m ~tags "has found %d steps" steps)
@@ -50,11 +50,33 @@ let sequential n () =
     job i
   done
 
+let in_tasks first last () = Muster.parallel_for ~start:first ~finish:last job
+
+(* Four at a time, outside of the pool. *)
+let in_threads first last () =
+  let jobs_of_thread t =
+    for i = first to last do
+      if i mod 4 = t then job i
+    done
+  in
+  Muster.Task.blocking (fun () ->
+      List.iter Thread.join (List.init 4 (fun t -> Thread.create jobs_of_thread t)))
+
+(* Each in a fiber of Eio, where that is installed (fibers.eio.ml); else in a plain loop. *)
+let in_fibers first last () = Muster.Task.blocking (fun () -> Fibers.each first last job)
+
 let parallel n () =
   let mutex = Mutex.create () in
   let lock () = Mutex.lock mutex and unlock () = Mutex.unlock mutex in
   Logs.set_reporter_mutex ~lock ~unlock;
-  Muster.parallel_for ~start:0 ~finish:(n - 1) job
+  let third = n / 3 in
+  ignore
+    (Muster.Task.all
+       [
+         in_tasks 0 (third - 1);
+         in_threads third ((2 * third) - 1);
+         in_fibers (2 * third) (n - 1);
+       ])
 
 let show lines = Printf.sprintf "%d lines" (List.length lines - 1)
 
@@ -62,13 +84,14 @@ let rows n =
   [
     Example.row "whole lines"
       ~shows:
-        "Tasks share one reporter behind a mutex: no line is torn, and the work runs in parallel."
+        "Tasks, threads and fibers share one reporter behind a mutex: no line is torn, and they run \
+         in parallel."
       ~show
       ~sequential:(fun () -> lines_of (sequential n))
       ~parallel:(fun _ -> lines_of (parallel n));
   ]
 
 let example =
-  let size = Example.size ~default:2_000 "Run $(docv) tasks, which log two lines each." in
-  Example.command ~name:"logging" ~doc:"tasks that write to one log, line by line" ~size
+  let size = Example.size ~default:2_000 "Run $(docv) jobs, which log two lines each." in
+  Example.command ~name:"logging" ~doc:"tasks, threads and fibers that write to one log, line by line" ~size
     (Cmdliner.Term.const rows)

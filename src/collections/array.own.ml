@@ -35,7 +35,7 @@ let init_chunk f () r lo hi =
   done
 
 let init n f =
-  if n < 2 || n > Sys.max_array_length then init n f
+  if n < 1 || n > Sys.max_array_length then init n f
   else Fresh.build (Machine.code_of f) n init_one init_chunk f ()
 
 (* {2 Pairs} *)

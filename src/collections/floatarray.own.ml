@@ -37,7 +37,7 @@ let init_chunk f () r lo hi =
     write r i (f i)
   done
 
-let init n f = if n < 2 then init n f else build () n () init_chunk f ()
+let init n f = if n < 1 then init n f else build () n () init_chunk f ()
 
 let from_array_chunk f a r lo hi =
   for i = lo to hi do

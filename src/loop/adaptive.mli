@@ -30,6 +30,16 @@ val is_shared_at_once : int -> n:int -> bool
     before the first of them begins: the remembered cost says that they last, or nothing is
     remembered and they are few. *)
 
+val holds_up : int -> n:int -> bool
+(** [holds_up code ~n]: whether [n] iterations, run here, might hold up the loop of another
+    scheduler, whose fiber calls. They might, unless they are remembered as short. *)
+
+val in_pool : (unit -> 'a) -> 'a
+(** Runs it as a task of the current pool, for such a fiber; as it is in a pool. *)
+
+val beside_loop : int -> n:int -> (unit -> 'a) -> 'a
+(** {!in_pool}, if it {!holds_up}. *)
+
 val is_trusted : int -> n:int -> bool
 (** [is_trusted code ~n]: whether [n] iterations are remembered as so short that even the looks of
     {!alone} would be felt, and the last such call was just now, and short. They are then run as the

@@ -12,7 +12,9 @@ let reduce ?grain ~start ~finish ~combine ~init f =
   if start > finish then init
   else
     let per_part, last = cut ?grain start finish in
-    if last = 0 then f ~start ~finish
+    if last = 0 then
+      let n = Adaptive.length start finish in
+      Adaptive.beside_loop (Machine.code_of f) ~n (fun () -> f ~start ~finish)
     else
       let part i =
         let lo = start + (i * per_part) in

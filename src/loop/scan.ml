@@ -56,4 +56,4 @@ let in_one code n ~scan op =
 let prefixes code n ~total ~scan op =
   Fiber.check ();
   if n > Tuning.one_block then in_many code n ~total ~scan op
-  else if n > 0 then in_one code n ~scan op
+  else if n > 0 then Adaptive.beside_loop code ~n (fun () -> in_one code n ~scan op)

@@ -211,6 +211,26 @@ let sleeps () =
   beside_ticks "after" (fun () -> after);
   beside_ticks "with_deadline" (fun () -> deadline)
 
+(* Code of which nobody knows that it is short. *)
+let short_ones work =
+  let add x y = work (); x + y and same x = work (); x in
+  let first n name got = check_int name n (Array.length got) in
+  first 1 "map" (Parallel.Array.map same [| 1 |]);
+  first 1 "init" (Parallel.Array.init 1 same);
+  first 5 "init" (Parallel.Array.init 5 same);
+  Parallel.Array.iter (fun _ -> work ()) [| 1 |];
+  first 3 "scan" (parallel_scan add [| 1; 2; 3 |]);
+  parallel_for_range ~start:1 ~finish:1 (fun ~start:_ ~finish:_ -> work ());
+  let sum = parallel_reduce_range ~start:1 ~finish:1 ~combine:( + ) ~init:0 in
+  check_int "range" 7 (sum (fun ~start:_ ~finish:_ -> work (); 7))
+
+(* A long result of short calls is made in the pool. *)
+let long_results () =
+  let n = 200_000 in
+  let half = Parallel.Array.filter (fun i -> i land 1 = 0) (Array.init n Fun.id) in
+  check_int "filter" (n / 2) (Array.length half);
+  check_int "append" (2 * n) (Array.length (Parallel.Array.append (Array.make n 0) (Array.make n 1)))
+
 (* Where code runs that computes for long. *)
 let work_is_not_on_the_loop () =
   let loop = Domain.self () in
@@ -225,8 +245,10 @@ let work_is_not_on_the_loop () =
   parallel_reduce ~start:1 ~finish:100 ~combine:(fun () () -> ()) ~init:() (fun _ -> work ());
   ignore (Parallel.List.map work (List.init 10 ignore));
   Parallel.Array.iter work (Array.make 10 ());
+  short_ones work;
   Task.scope (fun _ -> work ());
-  Task.await (Task.async work)
+  Task.await (Task.async work);
+  long_results ()
 
 (* {2 Cancellation} *)
 
@@ -260,6 +282,48 @@ let leaves_at_once () =
         end_it ())
   in
   List.iter one events
+
+(* Cancelled after so many turns of its loop, before and after the event: what a cancelled fiber did
+   not get is another's. *)
+let turns = 6
+
+let rec take_turns n =
+  if n > 0 then begin
+    Fiber.yield ();
+    take_turns (n - 1)
+  end
+
+let at_every_turn () =
+  let outcome_after n wait =
+    let outcome = ref "did not end" in
+    let go () =
+      match wait () with
+      | () -> outcome := "returned"
+      | exception Eio.Cancel.Cancelled _ -> outcome := "cancelled"
+    in
+    (try
+       Eio.Switch.run (fun sw ->
+           Fiber.fork ~sw go;
+           take_turns n;
+           Eio.Switch.fail sw Stop)
+     with Stop -> ());
+    !outcome
+  in
+  let one n (name, event) =
+    let wait, end_it = event () in
+    let party () =
+      match outcome_after n wait with
+      | "returned" -> ()
+      | "cancelled" -> wait ()
+      | other -> failf "%s: %s" name other
+    in
+    Fiber.both party (fun () ->
+        take_turns (turns / 2);
+        end_it ())
+  in
+  for n = 0 to turns do
+    List.iter (one n) events
+  done
 
 (* Its tasks are cancelled with it. *)
 let tasks_are_cancelled () =
@@ -581,6 +645,7 @@ let () =
       ( "cancellation",
         [
           case "a cancelled fiber leaves its wait at once" (here leaves_at_once);
+          case "a fiber cancelled at each turn of its loop" (here at_every_turn);
           case "its tasks are cancelled" (here tasks_are_cancelled);
           case "no message is lost" (here no_message_is_lost);
           case "no permit is lost" (here no_permit_is_lost);

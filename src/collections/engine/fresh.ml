@@ -10,6 +10,7 @@ module Fiber = Muster_core.Fiber
 module Place = Muster_core.Place
 module Pool = Muster_core.Pool
 module Region = Muster_core.Region
+module Adaptive = Muster_loop.Adaptive
 module Chunks = Muster_loop.Chunks
 module Slices = Muster_loop.Slices
 module Tuning = Muster_loop.Tuning
@@ -19,20 +20,22 @@ let[@inline] put a i v = Compat.set_fresh a i v
 
 (* The kernel hands out memory page by page, to the worker that touches it first, and clears each:
    for a million elements that takes 2 to 5 ms, as long as sixteen workers need for 40 ns of work on
-   each. So all workers touch it. A region's caller stays on its domain. A fiber of another
-   scheduler touches it alone: cancelled, it would leave the memory to others. *)
+   each. So all workers touch it. A region's caller stays on its domain. *)
 let touch n put =
   let in_place () = put 0 n in
-  if Fiber.is_elsewhere () then in_place ()
-  else
-    Pool.with_current ~in_place (fun w ->
+  Pool.with_current ~in_place (fun w ->
       let workers = Muster_core.Pool.size w.pool in
       Region.run w ~to_the_end:true ~revoke:true ~workers (fun worker ->
           let start, count = Slices.slice n workers worker in
           put start count))
 
+(* A fiber of another scheduler has a task make it: cancelled, it would leave the memory to others
+   that still touch it. *)
 let make n v =
-  if n < Tuning.first_touch then Compat.make_fresh n v else Compat.make_together n v ~share:touch
+  let make () = Compat.make_together n v ~share:touch in
+  if n < Tuning.first_touch then Compat.make_fresh n v
+  else if Fiber.is_elsewhere () then Adaptive.in_pool make
+  else make ()
 
 (* The array of [n], with its element [i] in it; [made] is empty until it is there. *)
 let with_element made n i v =
@@ -49,8 +52,10 @@ let build_short code n one chunk f s =
   Chunks.run code n chunk f s;
   Atomic.get made
 
-let build code n one chunk f s =
+let rec build code n one chunk f s =
   if n = 0 then [||]
+  else if Adaptive.holds_up code ~n then
+    Adaptive.in_pool (fun () -> build code n one chunk f s)
   else if n = 1 then Compat.make_fresh 1 (one f s 0)
   else if n <= Tuning.short_result && not (Place.is_quiet ()) then build_short code n one chunk f s
   else begin

@@ -1,0 +1,4 @@
+let each first last f =
+  for i = first to last do
+    f i
+  done
