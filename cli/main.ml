@@ -29,6 +29,14 @@ let muster =
   let default = Term.(ret (const (`Help (`Plain, None)))) in
   Cmd.group
     (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man)
-    ~default [ Run.command; Doctor.command; Muster_scale.Scale.command; Muster_race.Race.command; help ]
+    ~default
+      [
+        Run.command;
+        Doctor.command;
+        Why.command;
+        Muster_scale.Scale.command;
+        Muster_race.Race.command;
+        help;
+      ]
 
 let () = Muster_program.Program.main ~arguments muster

@@ -159,7 +159,8 @@ let name text =
 (* {2 Tasks} *)
 
 (* Every [row] tasks that a domain hands out, or waits, it looks how long that took. Where they come
-   faster than one in [grain] ns, to trace each would be felt: then it traces one of [sparse]. *)
+   faster than one in [grain] ns, to trace each would be felt: then it traces one of [sparse], and
+   looks at each of these whether it still is so. *)
 let row = 1024
 let sparse = 64
 let grain = 2_500
@@ -190,9 +191,9 @@ let site own code place =
     Hashtbl.replace own.sites code id;
     id
 
-let look own =
+let look own ~among =
   let at = now () in
-  let every = if at - own.since < row * grain then sparse else 1 in
+  let every = if at - own.since < among * grain then sparse else 1 in
   own.since <- at;
   if every <> own.every then begin
     own.every <- every;
@@ -203,7 +204,8 @@ let next = Atomic.make 1
 
 let is_due own =
   own.count <- own.count + 1;
-  if own.count land (row - 1) = 0 then look own;
+  let among = if own.every = 1 then row else sparse in
+  if own.count land (among - 1) = 0 then look own ~among;
   own.count land (own.every - 1) = 0
 
 let takes_wait () = is_due (Domain.DLS.get own)

@@ -1,0 +1,33 @@
+type site = { place : string; tasks : int; seconds : float; longest : float }
+
+type t = {
+  wall : float;
+  workers : int;
+  working : float;
+  minor : float;
+  major : float;
+  stop : float;
+  idle : float;
+  outside : float;
+  unknown : float;
+  missing : (string * float) list;
+  straggler : (string * float * int) option;
+  tasks : int;
+  forks : int;
+  steals : int;
+  grains : int array;
+  sampled : bool;
+  sites : site list;
+  work : float;
+  span : float;
+  chain : (string * float) list;
+  waits : (string * int * float) list;
+  wait_places : ((string * string) * int) list;
+  minors : int;
+  promoted : int;
+  allocated : int;
+  forced : (string * int) list;
+  queue : float;
+  blocked : float;
+  blocked_in : (string * float) list;
+}

@@ -1,0 +1,46 @@
+(** The sums of a run: the verdict's rules know nothing else. *)
+
+type site = {
+  place : string;
+  tasks : int;
+  seconds : float;  (** of all of them, without waits and collections *)
+  longest : float;
+}
+
+(** Seconds are of workers, not of the wall, if nothing else is said. *)
+type t = {
+  wall : float;  (** of the wall *)
+  workers : int;  (** at work at the same time, at most *)
+  working : float;  (** running the program's code *)
+  minor : float;
+  major : float;
+  stop : float;  (** waiting within a collection for other domains *)
+  idle : float;  (** looking for work, or parked, while others worked *)
+  outside : float;  (** of the wall: nobody was at work in a pool *)
+  unknown : float;  (** for which events were lost *)
+  missing : (string * float) list;
+      (** CPUs times seconds that were not used: by the class of the waits that were under way, for
+          lack of ["a worker"] while tasks had not begun, or of ["parallelism"] *)
+  straggler : (string * float * int) option;
+      (** a task that worked while no other did, longest in one piece: its place, these seconds of
+          the wall, and the tasks that it, or its parent, had handed out before *)
+  tasks : int;  (** run, by the workers' own counts *)
+  forks : int;  (** handed out *)
+  steals : int;
+  grains : int array;  (** traced tasks, by the power of 2 of their ns *)
+  sampled : bool;  (** not all tasks were traced *)
+  sites : site list;  (** the most seconds first *)
+  work : float;  (** of all traced tasks and the code outside *)
+  span : float;  (** of their longest chain *)
+  chain : (string * float) list;  (** that chain, by place, the most seconds first *)
+  waits : (string * int * float) list;  (** by the name: how many, seconds in all *)
+  wait_places : ((string * string) * int) list;
+      (** by name and place, of those that told it, the most first *)
+  minors : int;  (** minor collections *)
+  promoted : int;  (** words *)
+  allocated : int;  (** bytes, in minor heaps *)
+  forced : (string * int) list;  (** what has asked for collections, by the runtime's names *)
+  queue : float;  (** waiting for a CPU while they were at work *)
+  blocked : float;  (** asleep in a system call in the midst of a task *)
+  blocked_in : (string * float) list;  (** by the system call, the most first *)
+}

@@ -1,0 +1,10 @@
+(** What the system says of a running process (Linux; elsewhere nothing). *)
+
+val threads : int -> Account.thread list
+(** The threads of that process; none where there is no such process. 20 us for each. *)
+
+val throttled : unit -> int option
+(** The ns for which quotas have stopped this process's cgroups, the program's too. *)
+
+val cpus : unit -> float
+(** CPUs that this process, and a program that it starts, may use: by affinity and quota. *)

@@ -1,0 +1,174 @@
+(* A poll reads one ring after the other, so it may miss an event of an earlier one that is older
+   than those that it has of a later one. But all events that were written before the poll began
+   are there: so these are handed on, merged by their times, and the rest waits for the next poll.
+
+   The runtime may tell phases that its OCaml type does not know (5.4 has one more than it says):
+   they are compared, one by one, and never matched on. *)
+
+open Recording
+
+type item = Event of Recording.event | Counter of string * int
+
+type t = {
+  cursor : Runtime_events.cursor;
+  mutable callbacks : Runtime_events.Callbacks.t;
+  queues : (int * item) Queue.t array;  (** by ring *)
+  samples : (int * Account.thread list) Queue.t;
+  kept : (int * Recording.event) list ref array;  (** by ring, the newest first *)
+  mutable events : int;
+  mutable lost : int;
+  mutable names : (int * string) list;
+}
+
+let rings = 1024
+
+let phase (it : Runtime_events.runtime_phase) =
+  let is_in = List.exists (fun other -> other = it) in
+  if it = EV_MINOR then Some Minor
+  else if
+    is_in [ EV_STW_API_BARRIER; EV_STW_LEADER; EV_STW_HANDLER; EV_MINOR_LEAVE_BARRIER; EV_INTERRUPT_REMOTE ]
+  then Some Stop
+  else if
+    is_in
+      [ EV_MAJOR; EV_MAJOR_SLICE; EV_MAJOR_GC_STW; EV_MAJOR_FINISH_CYCLE; EV_MAJOR_MARK_OPPORTUNISTIC;
+        EV_EXPLICIT_GC_MAJOR; EV_EXPLICIT_GC_FULL_MAJOR; EV_EXPLICIT_GC_COMPACT; EV_EXPLICIT_GC_MAJOR_SLICE;
+        EV_COMPACT ]
+  then Some Major
+  else None
+[@@ocamlformat "disable"]
+
+let counter (it : Runtime_events.runtime_counter) =
+  match it with
+  | EV_C_MINOR_PROMOTED -> Some "minor_promoted"
+  | EV_C_MINOR_ALLOCATED -> Some "minor_allocated"
+  | EV_C_FORCE_MINOR_ALLOC_SMALL -> Some "a full minor heap"
+  | EV_C_FORCE_MINOR_MAKE_VECT -> Some "Array.make of young values"
+  | EV_C_FORCE_MINOR_SET_MINOR_HEAP_SIZE -> Some "a change of the minor heap"
+  | EV_C_REQUEST_MAJOR_ALLOC_SHR -> Some "allocation in the major heap"
+  | EV_C_REQUEST_MINOR_REALLOC_REF_TABLE -> Some "writes of young values into old ones"
+  | EV_C_REQUEST_MINOR_REALLOC_CUSTOM_TABLE -> Some "custom blocks"
+  | _ -> None
+
+let ns_of at = Int64.to_int (Runtime_events.Timestamp.to_int64 at)
+
+let make_callbacks t =
+  let put ring at item = Queue.push (ns_of at, item) t.queues.(ring) in
+  let gc make ring at it = Option.iter (fun p -> put ring at (Event (make p))) (phase it) in
+  let last ring = Queue.fold (fun _ (at, _) -> at) 0 t.queues.(ring) in
+  let lost ring n =
+    t.lost <- t.lost + n;
+    Queue.push (last ring, Event (Lost n)) t.queues.(ring)
+  in
+  let counted ring at it n =
+    Option.iter (fun name -> put ring at (Counter (name, n))) (counter it)
+  in
+  Runtime_events.Callbacks.create
+    ~runtime_begin:(gc (fun p -> Gc p))
+    ~runtime_end:(gc (fun p -> Gc_end p))
+    ~runtime_counter:counted ~lost_events:lost ()
+  |> Muster_trace.Trace.add_callback (fun ring at event -> put ring at (Event (Muster event)))
+
+(* The cursor takes over the sizes that the file begins with, be they written or not yet: eight
+   words, none of them 0. *)
+let is_set_up ~dir ~pid =
+  let file = Filename.concat dir (Printf.sprintf "%d.events" pid) in
+  match In_channel.with_open_bin file (fun ic -> really_input_string ic 64) with
+  | header ->
+    let is_written i = String.get_int64_ne header (8 * i) <> 0L in
+    List.for_all is_written (List.init 8 Fun.id)
+  | exception (Sys_error _ | End_of_file) -> false
+
+let open_ ~dir ~pid =
+  match
+    if is_set_up ~dir ~pid then Runtime_events.create_cursor (Some (dir, pid))
+    else failwith "the program has no rings yet"
+  with
+  | cursor ->
+    let t =
+      {
+        cursor;
+        callbacks = Runtime_events.Callbacks.create ();
+        queues = Array.init rings (fun _ -> Queue.create ());
+        samples = Queue.create ();
+        kept = Array.init rings (fun _ -> ref []);
+        events = 0;
+        lost = 0;
+        names = [];
+      }
+    in
+    t.callbacks <- make_callbacks t;
+    Ok t
+  | exception Failure reason -> Error reason
+
+(* {2 In the order of time} *)
+
+let keep t ring at event =
+  t.events <- t.events + 1;
+  if t.events <= Recording.kept then t.kept.(ring) := (at, event) :: !(t.kept.(ring))
+
+let hand_on t account ring (at, item) =
+  match item with
+  | Counter (name, n) -> Account.counter account name n
+  | Event (Muster (Name { id; text })) ->
+    t.names <- (id, text) :: List.remove_assoc id t.names;
+    Account.name account ~id text
+  | Event event ->
+    Account.event account ~ring ~at event;
+    keep t ring at event
+
+let oldest_time queue = match Queue.peek_opt queue with Some (at, _) -> at | None -> max_int
+
+let rec merge t account live ~before =
+  let older best ring =
+    if oldest_time t.queues.(ring) < oldest_time t.queues.(best) then ring else best
+  in
+  match live with
+  | [] -> ()
+  | first :: rest ->
+    let ring = List.fold_left older first rest in
+    let at = oldest_time t.queues.(ring) in
+    if at < before then begin
+      hand_on t account ring (Queue.pop t.queues.(ring));
+      merge t account live ~before
+    end
+
+let live t = List.filter (fun i -> not (Queue.is_empty t.queues.(i))) (List.init rings Fun.id)
+
+let rec hand_all_on t account ~before =
+  match Queue.peek_opt t.samples with
+  | Some (at, threads) when at < before ->
+    ignore (Queue.pop t.samples);
+    merge t account (live t) ~before:at;
+    Account.sample account ~at threads;
+    hand_all_on t account ~before
+  | _ -> merge t account (live t) ~before
+
+let read t = ignore (Runtime_events.read_poll t.cursor t.callbacks None)
+
+(* A writer reads the clock, and is there a moment later, or is sent off its CPU in between. *)
+let late = 5_000_000
+
+let poll t account ~now =
+  read t;
+  hand_all_on t account ~before:(now - late)
+
+let sample t ~at threads = Queue.push (at, threads) t.samples
+
+let drain t account ~now =
+  read t;
+  hand_all_on t account ~before:max_int;
+  Account.close account ~at:now;
+  Runtime_events.free_cursor t.cursor
+
+(* {2 The recording} *)
+
+let lost t = t.lost
+
+let recorded t ~since =
+  let timeline ring events : timeline =
+    let relative (at, event) = (Int.max 0 (at - since), event) in
+    { ring; events = Array.of_list (List.rev_map relative !events) }
+  in
+  let all = Array.to_list (Array.mapi timeline t.kept) in
+  let timelines = List.filter (fun (it : timeline) -> it.events <> [||]) all in
+  (timelines, t.names, Int.max 0 (t.events - Recording.kept))

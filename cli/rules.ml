@@ -1,0 +1,221 @@
+type run = {
+  m : Measures.t;
+  cpu : float;
+  cpus : float;
+  throttled : float;
+  lost : bool;
+  alone : Measures.t option;
+  task_cost : float;
+}
+
+type finding = { cause : string; gain : float; number : string; advice : string }
+
+let felt = 0.1
+
+(* {2 Waits} *)
+
+let lock = "a lock"
+let channel = "a channel"
+let io = "a blocking call"
+let classes = [ lock; channel; io ]
+
+let calls =
+  [
+    (lock, [ "Mutex."; "Rwlock."; "Semaphore."; "Condition."; "Lazy."; "Barrier."; "Latch." ]);
+    (channel, [ "Chan." ]);
+    (io, [ "Task.blocking"; "Task.sleep"; "an event of another library" ]);
+  ]
+
+let is_of_class call it =
+  List.exists (fun prefix -> String.starts_with ~prefix call) (List.assoc it calls)
+
+(* {2 What the rules speak of} *)
+
+let share part whole = if whole > 0. then part /. whole else 0.
+let percent part whole = Printf.sprintf "%.0f %%" (100. *. share part whole)
+let time s = if s < 0.0995 then Printf.sprintf "%.1f ms" (1e3 *. s) else Printf.sprintf "%.1f s" s
+let at place = if place = "" || place = "?" then "" else place
+let missing r it = Option.value (List.assoc_opt it r.m.missing) ~default:0.
+let collecting { m; _ } = m.minor +. m.major +. m.stop
+let busy r = r.m.working +. collecting r
+let is_crowded r = float r.m.workers > Float.round r.cpus +. 0.5
+
+(* Seconds of workers, as seconds of the wall that passed beside them. *)
+let of_wall r part = r.m.wall *. share part (busy r +. r.m.outside)
+
+(* The part of the workers' time in which they had no CPU: then others waited for them, too. *)
+let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r))
+
+(* Of CPUs. *)
+let of_cpus r part = part /. Float.max 1. r.cpus
+
+let straggler r =
+  match r.m.straggler with
+  | Some (place, seconds, kin) when kin >= 4 && seconds > r.m.wall *. felt -> Some (place, seconds)
+  | _ -> None
+
+let straggling r =
+  Option.fold (straggler r) ~none:0. ~some:(fun (_, s) -> s *. (1. -. (1. /. Float.max 1. r.cpus)))
+
+let waits r it = List.filter (fun (call, _, _) -> is_of_class call it) r.m.waits
+let times r it = List.fold_left (fun n (_, times, _) -> n + times) 0 (waits r it)
+let place_of r it =
+  let is_it ((call, _), _) = is_of_class call it in
+  Option.fold (List.find_opt is_it r.m.wait_places) ~none:"" ~some:(fun ((_, place), _) -> at place)
+[@@ocamlformat "disable"]
+
+(* A wait costs about as much as two tasks: it suspends, and goes on by way of a deque. *)
+let of_wait r it =
+  of_cpus r (missing r it +. (float (times r it) *. 2. *. r.task_cost))
+
+let told_wait r it =
+  let told (call, n, seconds) = Printf.sprintf "%s %d times for %s in all" call n (time seconds) in
+  let all = String.concat ", " (List.map told (waits r it)) in
+  Printf.sprintf "tasks waited in %s%s; %s of CPUs were free meanwhile" all (place_of r it)
+    (time (missing r it))
+
+let inflation r =
+  match r.alone with
+  | Some alone when alone.working > 0. ->
+    let busy (m : Measures.t) = m.working +. m.outside in
+    (busy r.m -. Float.min r.m.queue r.m.working) /. busy alone
+  | _ -> 1.
+
+let chain r =
+  let told (place, seconds) = Printf.sprintf "%s (%s)" (String.trim place) (time seconds) in
+  String.concat ", " (List.map told (List.filteri (fun i _ -> i < 3) r.m.chain))
+
+let parallelism r =
+  if r.m.sampled || r.m.span <= 0. then
+    Printf.sprintf "%s of CPUs were free while the others worked" (time (missing r "parallelism"))
+  else
+    Printf.sprintf "work %s, longest chain %s or less, parallelism %.1f; the chain is %s"
+      (time r.m.work) (time r.m.span) (r.m.work /. r.m.span) (chain r)
+
+let grain r =
+  Printf.sprintf "%d tasks of %.2f us each, and to hand out one takes %.2f us here" r.m.forks
+    (1e6 *. share r.m.working (float r.m.forks)) (1e6 *. r.task_cost)
+[@@ocamlformat "disable"]
+
+let gc r =
+  let m = r.m in
+  let part seconds = percent seconds (busy r) in
+  let each = share (m.minor +. m.stop) (float (m.minors * Int.max 1 m.workers)) in
+  let by = match m.forced with (name, n) :: _ -> Printf.sprintf ", %s forced %d" name n | [] -> "" in
+  Printf.sprintf
+    "%s of the workers' time: minor %s, major %s, waiting for other domains %s; %d minor \
+     collections of %.2f ms, %.1f GB/s allocated, %s of it survived%s"
+    (part (collecting r)) (part m.minor) (part m.major) (part m.stop) m.minors (1e3 *. each)
+    (share (float m.allocated /. 1e9) m.wall)
+    (percent (8. *. float m.promoted) (float m.allocated)) by
+[@@ocamlformat "disable"]
+
+(* {2 The rules} *)
+
+type rule = { cause : string; gain : run -> float; number : run -> string; advice : run -> string }
+
+let say text _ = text
+
+let rules =
+  [
+    {
+      cause = "collections";
+      gain = (fun r -> of_wall r (r.m.minor +. r.m.major +. (r.m.stop *. (1. -. crowd r))));
+      number = gc;
+      advice =
+        (fun r ->
+          if r.m.major > r.m.minor then
+            "allocate less that lives long, or OCAMLRUNPARAM=o=200 (less work of the major collector)"
+          else "allocate less in the tasks, or OCAMLRUNPARAM=s=4M (a larger minor heap)");
+    };
+    {
+      cause = "more workers than CPUs";
+      gain = (fun r -> if is_crowded r then of_wall r r.m.stop else 0.);
+      number =
+        (fun r ->
+          Printf.sprintf
+            "%d workers on %g CPUs: they waited %s for a CPU, and %s in collections for a domain \
+             that had none" r.m.workers r.cpus (time r.m.queue) (time r.m.stop));
+      advice = (fun r -> Printf.sprintf "%.0f domains (MUSTER_DOMAINS=%.0f)" r.cpus r.cpus);
+    };
+    {
+      cause = "no CPU: other programs use them";
+      gain =
+        (fun r ->
+          if is_crowded r then 0.
+          else of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a worker"));
+      number =
+        (fun r ->
+          Printf.sprintf "threads that could run waited %s for a CPU; tasks waited while %s of CPUs \
+             were left to others" (time r.m.queue) (time (missing r "a worker")));
+      advice = say "the same on a quiet machine";
+    };
+    {
+      cause = "a CPU quota";
+      gain = (fun r -> Float.min (r.m.wall /. 2.) (of_cpus r r.throttled));
+      number = (fun r -> Printf.sprintf "the cgroup was stopped for %s (cpu.stat)" (time r.throttled));
+      advice = (fun r -> Printf.sprintf "a larger quota, or %.0f domains" (Float.of_int (truncate r.cpus)));
+    };
+    {
+      cause = "imbalance";
+      gain = straggling;
+      number =
+        (fun r ->
+          match straggler r with
+          | None -> ""
+          | Some (place, seconds) ->
+            Printf.sprintf "one task, handed out%s, worked for %s while no other did" (at place)
+              (time seconds));
+      advice = say "cut that task into several, or begin it first";
+    };
+    {
+      cause = "too little parallelism";
+      gain = (fun r -> of_cpus r (missing r "parallelism") -. straggling r);
+      number = parallelism;
+      advice = say "fork, or use a parallel loop, in the chain's longest part";
+    };
+    {
+      cause = "waiting for " ^ lock;
+      gain = (fun r -> of_wait r lock);
+      number = (fun r -> told_wait r lock);
+      advice = say "hold it for a shorter time, or one for each part of the data";
+    };
+    {
+      cause = "waiting for " ^ channel;
+      gain = (fun r -> of_wait r channel);
+      number = (fun r -> told_wait r channel);
+      advice = say "send larger messages, or a larger buffer (Chan.bounded)";
+    };
+    {
+      cause = "a blocking call in a task";
+      gain = (fun r -> of_cpus r (r.m.blocked +. missing r io));
+      number =
+        (fun r ->
+          let call = match r.m.blocked_in with (c, _) :: _ when c <> "" -> " in " ^ c | _ -> "" in
+          Printf.sprintf "workers slept in the midst of tasks for %s%s" (time (r.m.blocked +. missing r io)) call);
+      advice = say "Task.blocking around the call (a Stdlib mutex or condition: Muster's)";
+    };
+    {
+      cause = "tasks too small";
+      gain = (fun r -> of_cpus r (float r.m.forks *. r.task_cost));
+      number = grain;
+      advice = say "both or a parallel loop, which hand out what pays, or larger tasks";
+    };
+    {
+      cause = "memory: the same work takes longer on several CPUs";
+      gain = (fun r -> r.m.wall *. (1. -. (1. /. Float.max 1. (inflation r))));
+      number =
+        (fun r -> Printf.sprintf "the tasks' own time is %.2f times that on one CPU" (inflation r));
+      advice =
+        say "tasks that write near each other apart (false sharing); less memory for each element";
+    };
+  ]
+[@@ocamlformat "disable"]
+
+let findings r =
+  let find { cause; gain; number; advice } =
+    let gain = Float.min (gain r) (0.99 *. r.m.wall) in
+    if gain < felt *. r.m.wall then None
+    else Some ({ cause; gain; number = number r; advice = advice r } : finding)
+  in
+  List.sort (fun (a : finding) b -> Float.compare b.gain a.gain) (List.filter_map find rules)

@@ -1,0 +1,31 @@
+(** The causes that [muster why] tells apart, one rule each: data, so that a cause more is a rule
+    more here and a planted program more in the tests. *)
+
+type run = {
+  m : Measures.t;
+  cpu : float;  (** seconds *)
+  cpus : float;  (** that the program may use *)
+  throttled : float;  (** seconds *)
+  lost : bool;  (** events were lost *)
+  alone : Measures.t option;  (** of a second run, on one CPU with one worker *)
+  task_cost : float;  (** seconds that it takes here to hand out a task and to wait for it *)
+}
+
+type finding = {
+  cause : string;
+  gain : float;  (** seconds of the wall that the program would save without it, at most *)
+  number : string;  (** the quantity that shows it *)
+  advice : string;  (** one thing to try *)
+}
+
+val classes : string list
+(** The kinds of waits that leave CPUs unused; of several at a time the first counts. *)
+
+val is_of_class : string -> string -> bool
+(** [is_of_class call it]: whether a wait in that call is one of the class. *)
+
+val findings : run -> finding list
+(** The largest gain first. *)
+
+val felt : float
+(** A cause that costs less than this part of the time is none. *)

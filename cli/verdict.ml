@@ -1,0 +1,64 @@
+let first (r : Rules.run) =
+  let { Rules.m; cpu; cpus; _ } = r in
+  Printf.sprintf "%.1f s on %d worker%s: %.1f of %g CPUs used." m.wall m.workers
+    (if m.workers = 1 then "" else "s")
+    (cpu /. Float.max 1e-9 m.wall) cpus
+
+(* Time for which the events of a ring were lost could be any cause's, or none's. *)
+let gain (r : Rules.run) (it : Rules.finding) =
+  let most = Float.min r.m.wall (it.gain +. r.m.unknown) in
+  if r.m.unknown <= 0. then
+    Printf.sprintf "%.0f %% of the time, about %.1f s without it" (100. *. it.gain /. r.m.wall)
+      (r.m.wall -. it.gain)
+  else
+    Printf.sprintf "%.0f to %.0f %% of the time" (100. *. it.gain /. r.m.wall)
+      (100. *. most /. r.m.wall)
+
+let main r (it : Rules.finding) =
+  [
+    Printf.sprintf "Main cause: %s, %s." it.cause (gain r it);
+    Printf.sprintf "  %s." it.number;
+    Printf.sprintf "Try: %s." it.advice;
+  ]
+
+let other r (it : Rules.finding) =
+  Printf.sprintf "Also: %s, %s. %s. Try: %s." it.cause (gain r it) it.number it.advice
+
+let well (r : Rules.run) =
+  let unused = r.cpus -. (r.cpu /. Float.max 1e-9 r.m.wall) in
+  let beyond =
+    match r.alone with
+    | None -> " Whether the work itself grew with the CPUs, --span would tell."
+    | Some _ -> ""
+  in
+  if unused < 0.25 *. r.cpus then [ "It scales fine: no cause takes a tenth of the time." ^ beyond ]
+  else [ "It does not use all CPUs, but no single cause takes a tenth of the time." ^ beyond ]
+
+(* A short run has few samples, and the start of the domains in it. *)
+let short = 0.2
+
+let confidence (r : Rules.run) findings =
+  let reasons =
+    List.filter_map
+      (fun (holds, text) -> if holds then Some text else None)
+      [
+        (r.lost, "events were lost, so figures are ranges");
+        (r.m.wall < short, "the run was short");
+        (r.m.sampled, "the tasks are so many that one of 64 was traced");
+        ( (match findings with (a : Rules.finding) :: b :: _ -> b.gain > 0.7 *. a.gain | _ -> false),
+          "two causes are about as large" );
+      ]
+  in
+  match reasons with
+  | [] -> "Confidence: high."
+  | [ _ ] -> Printf.sprintf "Confidence: fair (%s)." (String.concat "; " reasons)
+  | _ -> Printf.sprintf "Confidence: low (%s)." (String.concat "; " reasons)
+
+let lines (r : Rules.run) =
+  let findings = Rules.findings r in
+  let verdict =
+    match findings with
+    | [] -> well r
+    | it :: others -> main r it @ List.map (other r) others
+  in
+  (first r :: verdict) @ [ confidence r findings ]

@@ -1,0 +1,5 @@
+(** The verdict in words. *)
+
+val lines : Rules.run -> string list
+(** What [muster why] prints: the time and the CPUs used, the main cause with its number and what to
+    try, the others, and how sure all that is. *)

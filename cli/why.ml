@@ -1,0 +1,161 @@
+open Cmdliner
+
+let complain text = prerr_endline ("muster: " ^ text)
+
+(* {2 What a task costs here} *)
+
+let calibrate () =
+  let rounds = 20_000 in
+  Muster.Pool.with_ ~domains:1 @@ fun pool ->
+  Muster.Pool.run pool @@ fun () ->
+  let since = Unix.gettimeofday () in
+  for _ = 1 to rounds do
+    Muster.Task.await (Muster.Task.async (fun () -> ignore (Sys.opaque_identity 0)))
+  done;
+  (Unix.gettimeofday () -. since) /. float rounds
+
+let run_of (session : Session.t) ~alone =
+  let { Session.measures = m; cpu; cpus; throttled; lost; _ } = session in
+  let alone = Option.map (fun (it : Session.t) -> it.measures) alone in
+  { Rules.m; cpu; cpus; throttled; lost = lost > 0; alone; task_cost = calibrate () }
+
+(* {2 The text} *)
+
+let no_verdict (session : Session.t) =
+  match session.seen with
+  | Muster -> None
+  | Nothing ->
+    Some
+      "no verdict: the program wrote no events. It is no program of OCaml 5, or it was started \
+       without this environment."
+  | Rings ->
+    Some
+      "no verdict: this is a program of OCaml 5, but no worker of Muster's told anything. Does it \
+       use Muster (or muster.domainslib), and did it get so far?"
+
+let ended (session : Session.t) =
+  match session.outcome with
+  | Exited 0 | Still_running -> []
+  | Exited n -> [ Printf.sprintf "The program ended with status %d." n ]
+  | Signalled n when n = Sys.sigint -> [ "The program was interrupted: this is the time until then." ]
+  | Signalled n ->
+    [ Printf.sprintf "The program was killed by signal %s: this is the time until then."
+        (Sys.signal_to_string n) ]
+[@@ocamlformat "disable"]
+
+let text (session : Session.t) ~alone =
+  match no_verdict session with
+  | Some reason -> reason :: ended session
+  | None ->
+    Verdict.lines (run_of session ~alone)
+    @ [ Printf.sprintf "Lost events: %s." (if session.lost = 0 then "0" else Printf.sprintf "%d to %d" (session.lost / 6) (session.lost / 2)) ]
+    @ ended session
+[@@ocamlformat "disable"]
+
+(* {2 Files} *)
+
+let measures (m : Measures.t) =
+  [
+    ("wall", m.wall); ("workers", float m.workers); ("working", m.working); ("minor", m.minor);
+    ("major", m.major); ("stop", m.stop); ("idle", m.idle); ("outside", m.outside);
+    ("unknown", m.unknown); ("tasks", float m.tasks); ("forks", float m.forks);
+    ("steals", float m.steals); ("work", m.work); ("span", m.span); ("minors", float m.minors);
+    ("promoted", float m.promoted); ("allocated", float m.allocated); ("queue", m.queue);
+    ("blocked", m.blocked);
+  ]
+  @ List.map (fun (it, s) -> ("missing for " ^ it, s)) m.missing
+[@@ocamlformat "disable"]
+
+let write file recording =
+  match Out_channel.with_open_bin file (fun oc -> Recording.to_channel oc recording) with
+  | () -> true
+  | exception Sys_error reason ->
+    complain ("cannot write: " ^ reason);
+    false
+
+let status_of : Recording.outcome -> int = function
+  | Exited n -> n
+  | Signalled n ->
+    let number = [ (Sys.sigint, 2); (Sys.sigterm, 15); (Sys.sigkill, 9); (Sys.sigsegv, 11); (Sys.sigabrt, 6) ] in
+    128 + Option.value (List.assoc_opt n number) ~default:(Int.max 0 n)
+  | Still_running -> 0
+[@@ocamlformat "disable"]
+
+let tell session ~alone ~json =
+  let verdict = text session ~alone in
+  List.iter prerr_endline verdict;
+  let written =
+    match json with
+    | None -> true
+    | Some file ->
+      let recording = Lazy.force session.Session.recording in
+      write file { recording with verdict; measures = measures session.measures }
+  in
+  match status_of session.outcome with 0 when not written -> 1 | status -> status
+
+(* {2 The command} *)
+
+let refuse { Session.status; why } =
+  complain why;
+  status
+
+let second program ~span =
+  if not span then None
+  else
+    match Session.run ~alone:true program with
+    | Ok it when it.seen = Muster -> Some it
+    | Ok _ | Error _ ->
+      complain "the second run, on one domain, told nothing";
+      None
+
+let why json span pid seconds program =
+  match (pid, program) with
+  | Some pid, [] -> (
+    match Session.attach ~pid ~seconds with
+    | Ok session -> `Ok (tell session ~alone:None ~json)
+    | Error refusal -> `Ok (refuse refusal))
+  | None, _ :: _ -> (
+    match Session.run program with
+    | Error refusal -> `Ok (refuse refusal)
+    | Ok session ->
+      let alone = if session.interrupted then None else second program ~span in
+      `Ok (tell session ~alone ~json))
+  | None, [] -> `Error (true, "no program: muster why -- ./prog args...")
+  | Some _, _ :: _ -> `Error (true, "either --pid or a program")
+[@@ocamlformat "disable"]
+
+let man =
+  [
+    `S Manpage.s_description;
+    `P
+      "$(iname) starts the program, watches its workers, its collector and what the system says of \
+       its threads, and says at its end where the time went: the main cause, the quantity that \
+       shows it, one thing to try, and how sure that is. The program need not be changed, but has \
+       to use Muster, or muster.domainslib. It gets the terminal, and its exit status is the \
+       command's (128 and the signal's number where one killed it). The verdict goes to the \
+       channel for errors.";
+    `P
+      "It is traced through the runtime's own rings, in a folder of TMPDIR's that goes afterwards: \
+       4 MiB for each domain. The command takes up to 300 MB.";
+    `P
+      "doc/why.md explains the causes, and how each is measured.";
+    `S Manpage.s_examples;
+    `Pre "  $(iname) -- ./prog --size 1000\n  $(iname) --span -- ./prog\n  $(iname) --pid 4711 --for 5";
+  ]
+[@@ocamlformat "disable"]
+
+let command =
+  let json =
+    Arg.(value & opt (some string) None & info [ "json" ] ~docv:"FILE" ~doc:"Write all that was recorded.")
+  and span =
+    Arg.(value & flag & info [ "span" ]
+      ~doc:"Run the program once more, on one domain and without its output, to see whether its \
+            work took longer on several (memory, false sharing).")
+  and pid =
+    Arg.(value & opt (some int) None & info [ "pid" ] ~docv:"PID" ~doc:"Watch a running program, until it ends or Ctrl-C.")
+  and seconds =
+    Arg.(value & opt (some float) None & info [ "for" ] ~docv:"SECONDS" ~doc:"With $(b,--pid): for so long.")
+  and program = Arg.(value & pos_all string [] & info [] ~docv:"PROGRAM") in
+  let doc = "say why a program does not use all CPUs, and what to try" in
+  Cmd.v (Cmd.info "why" ~doc ~man) Term.(ret (const why $ json $ span $ pid $ seconds $ program))
+[@@ocamlformat "disable"]

@@ -1,0 +1,114 @@
+(* Programs with one problem each, which [muster why] has to find; and one without: planted.exe NAME
+   [SIZE], a size of 1 being a second or two. Some end in other ways. *)
+
+let size = if Array.length Sys.argv > 2 then float_of_string Sys.argv.(2) else 1.
+let sized n = int_of_float (size *. float n)
+
+let rec burn n x = if n = 0 then x else burn (n - 1) ((x * 1103515245) + 12345)
+let spin n = ignore (Sys.opaque_identity (burn n 1))
+
+(* Some 1 ms. *)
+let piece = 1_000_000
+let spread n f = Muster.Task.scope (fun s -> for i = 1 to n do ignore (Muster.Task.fork s (fun () -> f i)) done)
+
+let healthy () = spread (sized 2000) (fun _ -> spin piece)
+
+(* Each task waits for the one before it. *)
+let sequential () =
+  let rec chain n before =
+    if n > 0 then
+      chain (n - 1) (Muster.Task.async (fun () -> Muster.Task.await before; spin piece))
+    else Muster.Task.await before
+  in
+  Muster.Pool.run (Muster.Pool.default ()) (fun () -> chain (sized 1000) (Muster.Task.async ignore))
+
+let tiny () =
+  spread (sized 40_000) (fun _ ->
+      let tasks = List.init 100 (fun _ -> Muster.Task.async (fun () -> spin 10)) in
+      List.iter Muster.Task.await tasks)
+
+let straggler () = spread 200 (fun i -> spin (if i = 100 then sized 1000 * piece else piece))
+
+let allocation () =
+  let rec build n = if n = 0 then [] else n :: build (n - 1) in
+  spread (sized 400) (fun _ ->
+      for _ = 1 to 20 do
+        ignore (Sys.opaque_identity (List.map float (build 10_000)))
+      done)
+
+let domains () =
+  let rec tree n = if n = 0 then `Leaf else `Node (tree (n - 1), tree (n - 1)) in
+  Muster.Pool.with_ ~domains:8 ~oversubscribe:true (fun pool ->
+      Muster.Pool.run pool (fun () ->
+          spread (sized 400) (fun _ ->
+              for _ = 1 to 40 do
+                ignore (Sys.opaque_identity (tree 10));
+                spin (piece / 40)
+              done)))
+
+let lock () =
+  let lock = Muster.Mutex.create () in
+  spread (sized 2000) (fun _ -> Muster.Mutex.protect lock (fun () -> spin piece))
+
+let channel () =
+  let work = Muster.Chan.bounded 1 in
+  spread 3 (fun i ->
+      if i = 1 then begin
+        for _ = 1 to sized 1_000_000 do
+          Muster.Chan.send work 1
+        done;
+        Muster.Chan.close work
+      end
+      else Muster.Chan.iter ignore work)
+
+let sharing () =
+  let counters = Array.make 2 0 in
+  spread 2 (fun i ->
+      for _ = 1 to sized 1_000_000_000 do
+        Array.unsafe_set counters (i - 1) (Array.unsafe_get counters (i - 1) + 1)
+      done)
+
+(* Each walks through more than a cache holds. *)
+let memory () =
+  let n = 1 lsl 24 in
+  let next = Array.init n (fun i -> (i + 7_654_321) land (n - 1)) in
+  spread 2 (fun i ->
+      let at = ref i in
+      for _ = 1 to sized 3_000_000 do
+        at := next.(!at)
+      done;
+      ignore (Sys.opaque_identity !at))
+
+let blocking () =
+  spread (sized 200) (fun _ ->
+      spin piece;
+      Unix.sleepf 0.01)
+
+(* One iteration is as long as all others, by Domainslib's interface. *)
+let domainslib () =
+  let module T = Domainslib.Task in
+  let pool = T.setup_pool ~num_domains:1 () in
+  let body i = spin (if i = 150 then sized 1000 * piece else piece) in
+  T.run pool (fun () -> T.parallel_for ~chunk_size:1 ~start:1 ~finish:200 ~body pool);
+  T.teardown_pool pool
+
+let all =
+  [
+    ("healthy", healthy);
+    ("sequential", sequential);
+    ("tiny", tiny);
+    ("straggler", straggler);
+    ("allocation", allocation);
+    ("domains", domains);
+    ("lock", lock);
+    ("channel", channel);
+    ("sharing", sharing);
+    ("memory", memory);
+    ("blocking", blocking);
+    ("domainslib", domainslib);
+    ("talks", fun () -> for i = 1 to 100_000 do Printf.printf "line %d\n" i done);
+    ("fails", fun () -> healthy (); exit 3);
+    ("crashes", fun () -> healthy (); Unix.kill (Unix.getpid ()) Sys.sigkill);
+  ]
+
+let () = (List.assoc Sys.argv.(1) all) ()

@@ -1,0 +1,1 @@
+let () = Alcotest.run "why" [ ("bad use", [ Alcotest.test_case "no such program" `Quick (fun () -> match Muster_cli.Session.run [ "/no/such/program" ] with Error { status; _ } -> Alcotest.(check int) "status" 127 status | Ok _ -> Alcotest.fail "it ran") ]) ]
