@@ -15,6 +15,7 @@ help:
 
 help-dev: help
 	@echo
+	@echo 'make why            does muster why find each planted problem, five times? (minutes)'
 	@echo 'make bench-never    whether a program with Muster is ever slower than without'
 	@echo 'make bench-service  jobs of a service beside Eio'"'"'s Executor_pool, and the solver service'
 	@echo 'make bench-sync     locks beside the stdlib'"'"'s'
@@ -55,6 +56,10 @@ PICTURE = $(if $(ARGS),,--svg doc/bench.svg)
 
 bench:
 	@$(RUN) bench/main.exe -- $(PICTURE) $(ARGS)
+
+why:
+	@$(SETUP) dune build --profile release ./test/why
+	@cd _build/default/test/why && ./corpus.exe $(ARGS)
 
 bench-collections:
 	@$(RUN) bench/collections/main.exe -- $(ARGS)
@@ -133,4 +138,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help help-dev setup all test demo bench bench-never bench-ported bench-scaling bench-service bench-sync bench-collections bench-rivals stress soak soak-jobs faults test-report model litmus coverage tsan fmt doc install clean
+.PHONY: help help-dev setup all test why demo bench bench-never bench-ported bench-scaling bench-service bench-sync bench-collections bench-rivals stress soak soak-jobs faults test-report model litmus coverage tsan fmt doc install clean

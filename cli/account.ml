@@ -50,8 +50,10 @@ type t = {
   rings : ring option array;  (** by number *)
   names : (int, string) Hashtbl.t;
   times : int array;  (** by [working] and so on *)
-  missing : int array;  (** by class, or for lack of a worker or of tasks *)
+  missing : int array;  (** by class, or [no_worker], [no_task], [untold] *)
   open_waits : int array;  (** by class *)
+  few_waits : int array;  (** ns of those that stand for many, by class *)
+  mutable sparse : int;  (** rings that trace one of many; or some waits had begun before *)
   counts : (int * int, counts * counts) Hashtbl.t;  (** by pool and worker: the first, the last *)
   attached : bool;
   began : int;
@@ -96,9 +98,7 @@ let[@inline] spend t which ns = t.times.(which) <- t.times.(which) + ns
 let classes = Array.of_list Rules.classes
 let no_worker = Array.length classes
 let no_task = no_worker + 1
-
-let name_of_class i =
-  if i = no_task then "parallelism" else if i = no_worker then "a worker" else classes.(i)
+let untold = no_task + 1  (* while one of many waits is traced *)
 
 let none_zero = { ran = 0; handed_out = 0; stolen = 0 }
 
@@ -110,7 +110,7 @@ let make ~cpus ~attached ~since : t =
     tasks = Hashtbl.create 1024;
     rings = Array.make 1024 None;
     times = Array.make 11 0;
-    missing = Array.make (no_task + 1) 0;
+    missing = Array.make (untold + 1) 0;
     counts = table ();
     attached;
     names = table ();
@@ -121,6 +121,8 @@ let make ~cpus ~attached ~since : t =
     forced = table ();
     queues = table ();
     open_waits = Array.make (Array.length classes) 0;
+    few_waits = Array.make (untold + 1) 0;
+    sparse = Bool.to_int attached;
     grains = Array.make 48 0;
     began = since;
     now = since;
@@ -155,7 +157,8 @@ let has_muster t = t.told
 
 let end_piece (t : t) =
   let keep ((task : task), since, until) =
-    let kin = Option.fold task.parent ~none:task.forks ~some:(fun (p : task) -> Int.max task.forks p.forks) in
+    let like = Option.fold (Hashtbl.find_opt t.sites task.site) ~none:0 ~some:(fun { n; _ } -> n) in
+    let kin = Int.max task.forks like in
     match t.straggler with
     | Some (_, ns, _) when ns >= until - since -> ()
     | _ -> if kin > 0 then t.straggler <- Some (task.site, until - since, kin)
@@ -184,7 +187,8 @@ let is_outside t = match t.rings.(0) with Some r -> r.mode = Out | None -> true
    first class of which a task waits. *)
 let class_of_missing (t : t) =
   let rec from i =
-    if i = no_worker then no_task else if t.open_waits.(i) > 0 then i else from (i + 1)
+    if i = no_worker then if t.sparse > 0 then untold else no_task
+    else if t.open_waits.(i) > 0 then i else from (i + 1)
   in
   if t.ready > 0 then no_worker else from 0
 
@@ -301,11 +305,13 @@ let finish (t : t) r id ~back =
   r.runs <- task t back;
   Option.iter join r.runs
 
-let count_wait (t : t) reason n =
+let class_of t reason =
   let is_it = Rules.is_of_class (name_of t reason) in
-  match Array.find_index is_it classes with
-  | None -> ()
-  | Some i -> t.open_waits.(i) <- Int.max 0 (t.open_waits.(i) + n)
+  Option.value (Array.find_index is_it classes) ~default:no_task
+
+let count_wait (t : t) reason n =
+  let i = class_of t reason in
+  if i < no_worker then t.open_waits.(i) <- Int.max 0 (t.open_waits.(i) + n)
 
 let wait (t : t) r id reason place =
   count_wait t reason 1;
@@ -318,6 +324,8 @@ let resume (t : t) r id reason ns =
   r.runs <- task t id;
   let n = Option.fold r.runs ~none:r.every ~some:(fun it -> it.wait_every) in
   add t.waits (name_of t reason) ns ~n;
+  let it = class_of t reason in
+  if n > 1 || t.attached then t.few_waits.(it) <- t.few_waits.(it) + ns;
   Option.iter join r.runs
 
 let count (t : t) r last =
@@ -346,7 +354,9 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
   | Resume { task; reason; ns } -> resume t r task reason ns
   | Counts { tasks; forks; steals } ->
     count t r { ran = tasks; handed_out = forks; stolen = steals }
-  | Sampling { every } -> r.every <- every
+  | Sampling { every } ->
+    t.sparse <- t.sparse + Bool.to_int (every > 1) - Bool.to_int (r.every > 1);
+    r.every <- every
   | Name { id; text } -> name t ~id text
   | Steal _ | Region _ | Region_end | Job _ -> ()
 
@@ -418,7 +428,12 @@ let measures (t : t) =
     Hashtbl.fold (fun _ (first, last) n -> n + part last - part first) t.counts 0
   in
   let by_ns { ns; _ } = ns and by_n { n; _ } = n in
-  let missing i ns = (name_of_class i, seconds ns) in
+  let missing it =
+    let few = Array.fold_left ( + ) 0 t.few_waits in
+    let part = if few > 0 then float t.few_waits.(it) /. float few else if it = no_task then 1. else 0. in
+    seconds t.missing.(it) +. (part *. seconds t.missing.(untold))
+  in
+  let by_class = List.mapi (fun i it -> (it, missing i)) Rules.classes in
   let in_seconds (name, { ns; _ }) = (name, seconds ns) in
   let of_site (id, { n; ns; most }) =
     { Measures.place = name_of t id; tasks = n; seconds = seconds ns; longest = seconds most }
@@ -435,7 +450,8 @@ let measures (t : t) =
     idle = time idle;
     outside = time outside;
     unknown = time unknown;
-    missing = List.mapi missing (Array.to_list t.missing);
+    missing =
+      ("parallelism", missing no_task) :: ("a worker", seconds t.missing.(no_worker)) :: by_class;
     straggler = Option.map (fun (id, ns, kin) -> (name_of t id, seconds ns, kin)) t.straggler;
     tasks = total (fun { ran; _ } -> ran);
     forks = total (fun { handed_out; _ } -> handed_out);

@@ -6,5 +6,8 @@ val threads : int -> Account.thread list
 val throttled : unit -> int option
 (** The ns for which quotas have stopped this process's cgroups, the program's too. *)
 
+val read : string -> string option
+(** A file's text, without blanks around it; none if it cannot be read. *)
+
 val cpus : unit -> float
 (** CPUs that this process, and a program that it starts, may use: by affinity and quota. *)

@@ -18,6 +18,7 @@ type t = {
   mutable events : int;
   mutable lost : int;
   mutable names : (int * string) list;
+  since : int;  (** older events are of an earlier recording *)
 }
 
 let rings = 1024
@@ -78,7 +79,7 @@ let is_set_up ~dir ~pid =
     List.for_all is_written (List.init 8 Fun.id)
   | exception (Sys_error _ | End_of_file) -> false
 
-let open_ ~dir ~pid =
+let open_ ~dir ~pid ~since =
   match
     if is_set_up ~dir ~pid then Runtime_events.create_cursor (Some (dir, pid))
     else failwith "the program has no rings yet"
@@ -94,6 +95,7 @@ let open_ ~dir ~pid =
         events = 0;
         lost = 0;
         names = [];
+        since;
       }
     in
     t.callbacks <- make_callbacks t;
@@ -108,10 +110,11 @@ let keep t ring at event =
 
 let hand_on t account ring (at, item) =
   match item with
-  | Counter (name, n) -> Account.counter account name n
   | Event (Muster (Name { id; text })) ->
     t.names <- (id, text) :: List.remove_assoc id t.names;
     Account.name account ~id text
+  | _ when at < t.since -> ()
+  | Counter (name, n) -> Account.counter account name n
   | Event event ->
     Account.event account ~ring ~at event;
     keep t ring at event

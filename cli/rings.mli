@@ -3,8 +3,8 @@
 
 type t
 
-val open_ : dir:string -> pid:int -> (t, string) result
-(** The rings in [dir]/[pid].events, or the reason why they cannot be read (yet). *)
+val open_ : dir:string -> pid:int -> since:int -> (t, string) result
+(** The rings in [dir]/[pid].events, from that time on, or the reason why they cannot be read (yet). *)
 
 val poll : t -> Account.t -> now:int -> unit
 (** Reads what is there, and hands on the events that are older than any that may still come.

@@ -64,9 +64,12 @@ let place_of r it =
   Option.fold (List.find_opt is_it r.m.wait_places) ~none:"" ~some:(fun ((_, place), _) -> at place)
 [@@ocamlformat "disable"]
 
+(* Of the time on a CPU. *)
+let of_cpu_time r seconds = Float.min 1. (share seconds r.cpu) *. of_wall r r.m.working
+
 (* A wait costs about as much as two tasks: it suspends, and goes on by way of a deque. *)
 let of_wait r it =
-  of_cpus r (missing r it +. (float (times r it) *. 2. *. r.task_cost))
+  of_cpus r (missing r it) +. of_cpu_time r (float (times r it) *. 2. *. r.task_cost)
 
 let told_wait r it =
   let told (call, n, seconds) = Printf.sprintf "%s %d times for %s in all" call n (time seconds) in
@@ -143,7 +146,10 @@ let rules =
       gain =
         (fun r ->
           if is_crowded r then 0.
-          else of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a worker"));
+          else
+            Float.min
+              (r.m.wall -. of_cpus r r.cpu)
+              (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a worker")));
       number =
         (fun r ->
           Printf.sprintf "threads that could run waited %s for a CPU; tasks waited while %s of CPUs \
@@ -197,7 +203,7 @@ let rules =
     };
     {
       cause = "tasks too small";
-      gain = (fun r -> of_cpus r (float r.m.forks *. r.task_cost));
+      gain = (fun r -> of_cpu_time r (float r.m.forks *. r.task_cost));
       number = grain;
       advice = say "both or a parallel loop, which hand out what pays, or larger tasks";
     };

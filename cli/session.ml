@@ -50,7 +50,7 @@ let look_for_rings w =
     match List.find_opt is_it files with
     | Some file when w.rings = None || not w.attached -> (
       let pid = Option.value (int_of_string_opt (Filename.chop_suffix file ".events")) ~default:0 in
-      match Rings.open_ ~dir:w.dir ~pid with
+      match Rings.open_ ~dir:w.dir ~pid ~since:w.since with
       | Ok rings ->
         w.tried <- file :: w.tried;
         w.rings <- Some rings;
@@ -59,10 +59,14 @@ let look_for_rings w =
     | _ -> ()
 
 let sample_every = 20_000_000
+let prompt = 2_000_000
 
 let take_sample w now =
   w.next_look <- now + sample_every;
   let threads = Procfs.threads w.pid in
+  (* Of a sample that took long nobody knows when each thread slept. *)
+  let awake it = { it with Account.sleeps = None } in
+  let threads = if Trace.now () - now > prompt then List.map awake threads else threads in
   Option.iter (fun rings -> Rings.sample rings ~at:now threads) w.rings;
   let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
   let sample =
@@ -235,4 +239,76 @@ let run ?(alone = false) program =
 
 (* {2 A running one} *)
 
-let attach ~pid:_ ~seconds:_ = Error { status = 1; why = "" }
+let variable_of ~pid name =
+  let prefix = name ^ "=" in
+  let value line =
+    if not (String.starts_with ~prefix line) then None
+    else Some (String.sub line (String.length prefix) (String.length line - String.length prefix))
+  in
+  Option.bind
+    (Procfs.read (Printf.sprintf "/proc/%d/environ" pid))
+    (fun text -> List.find_map value (String.split_on_char '\000' text))
+
+(* Where its runtime has, or would have, its rings. *)
+let folder_of ~pid =
+  let own = Unix.readlink (Printf.sprintf "/proc/%d/cwd" pid) in
+  match variable_of ~pid "OCAML_RUNTIME_EVENTS_DIR" with
+  | Some dir when Filename.is_relative dir -> Filename.concat own dir
+  | Some dir -> dir
+  | None -> own
+
+let request ~dir ~pid wish =
+  let file = Filename.concat dir (Printf.sprintf "%d.muster" pid) in
+  Out_channel.with_open_bin file (fun oc -> output_string oc wish);
+  file
+
+let is_there pid = Sys.file_exists (Printf.sprintf "/proc/%d" pid)
+
+let cpu_of = function
+  | [] -> 0.
+  | last :: _ as samples ->
+    let first = List.nth samples (List.length samples - 1) in
+    let total { Recording.threads; _ } =
+      List.fold_left (fun n (it : Recording.thread) -> n + it.cpu) 0 threads
+    in
+    Float.max 0. (float (total last - total first) /. 1e9)
+
+let rec stay w ~until interrupts =
+  if is_there w.pid && !interrupts = 0 && Trace.now () < until then begin
+    poll w;
+    Unix.sleepf pause;
+    stay w ~until interrupts
+  end
+
+(* The process removes what it has read, a quarter of a second later. *)
+let ask_to_stop ~dir ~pid file =
+  if is_there pid then begin
+    ignore (request ~dir ~pid "off");
+    Unix.sleepf 0.6
+  end;
+  if Sys.file_exists file then Sys.remove file
+
+let watch_attached ~dir ~pid ~seconds file =
+  let w = watch ~attached:true ~dir pid in
+  let ns = Option.fold seconds ~none:max_int ~some:(fun s -> w.since + int_of_float (s *. 1e9)) in
+  let interrupts = ref 0 in
+  let note = Sys.Signal_handle (fun _ -> incr interrupts) in
+  let before = Sys.signal Sys.sigint note in
+  Fun.protect
+    ~finally:(fun () ->
+      Sys.set_signal Sys.sigint before;
+      ask_to_stop ~dir ~pid file)
+    (fun () ->
+      stay w ~until:ns interrupts;
+      let program = [ Printf.sprintf "process %d" pid ] in
+      result w ~program ~outcome:Still_running ~cpu:(cpu_of w.samples) ~interrupted:false)
+
+let attach ~pid ~seconds =
+  match
+    let dir = folder_of ~pid in
+    (dir, request ~dir ~pid "on")
+  with
+  | dir, file -> Ok (watch_attached ~dir ~pid ~seconds file)
+  | exception Unix.Unix_error (error, _, _) ->
+    Error { status = 1; why = Printf.sprintf "process %d: %s" pid (Unix.error_message error) }
+  | exception Sys_error reason -> Error { status = 1; why = "cannot ask it to trace: " ^ reason }

@@ -47,6 +47,11 @@ val set : bool -> unit
     file cannot be written; and tells all names again. A process whose environment has
     [MUSTER_TRACE=1] begins with it on, and leaves the start to the runtime's own variables. *)
 
+val look_for_request : unit -> unit
+(** By a worker, every so often: heeds a file [PID.muster] in the folder of the runtime's rings
+    ([OCAML_RUNTIME_EVENTS_DIR], or the current one), at most four times a second. One that says
+    [on] or [off] is removed and does so. *)
+
 val emit : event -> unit
 (** Unconditionally: to be asked after {!is_on}. 0.1 us. *)
 

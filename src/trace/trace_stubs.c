@@ -6,6 +6,8 @@
 #include <time.h>
 #ifdef __linux__
 #include <sys/syscall.h>
+#endif
+#ifndef _WIN32
 #include <unistd.h>
 #endif
 
@@ -16,6 +18,17 @@ value muster_trace_thread(value unit)
   return Val_long(syscall(SYS_gettid));
 #else
   return Val_long(0);
+#endif
+}
+
+/* The process's, or 0. */
+value muster_trace_process(value unit)
+{
+  (void)unit;
+#ifdef _WIN32
+  return Val_long(0);
+#else
+  return Val_long(getpid());
 #endif
 }
 

@@ -1,1 +1,229 @@
-let () = Alcotest.run "why" [ ("bad use", [ Alcotest.test_case "no such program" `Quick (fun () -> match Muster_cli.Session.run [ "/no/such/program" ] with Error { status; _ } -> Alcotest.(check int) "status" 127 status | Ok _ -> Alcotest.fail "it ran") ]) ]
+(* The rules on figures made for them, the sums of made events, and the command as a user meets it. *)
+
+open Muster_cli
+
+let case name run = Alcotest.test_case name `Quick run
+
+let contains text part =
+  let n = String.length part in
+  let rec at i = i + n <= String.length text && (String.sub text i n = part || at (i + 1)) in
+  at 0
+
+let says text part = if not (contains text part) then Alcotest.failf "no %S in:\n%s" part text
+
+(* {2 Rules} *)
+
+let healthy : Measures.t =
+  {
+    wall = 1.; workers = 2; working = 1.9; minor = 0.; major = 0.; stop = 0.; idle = 0.05;
+    outside = 0.02; unknown = 0.;
+    missing = [ ("parallelism", 0.05); ("a worker", 0.); ("a lock", 0.); ("a channel", 0.) ];
+    straggler = Some (" at a.ml:1", 0.02, 100); tasks = 100; forks = 100; steals = 10;
+    grains = [||]; sampled = false; sites = []; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
+    waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.;
+    blocked = 0.; blocked_in = [];
+  }
+[@@ocamlformat "disable"]
+
+let run : Rules.run =
+  {
+    m = healthy;
+    cpu = 1.9;
+    cpus = 2.;
+    throttled = 0.;
+    lost = false;
+    alone = Some healthy;
+    task_cost = 1e-7;
+  }
+
+let causes run = List.map (fun (it : Rules.finding) -> it.cause) (Rules.findings run)
+
+let names cause run () =
+  match causes run with
+  | first :: _ -> says first cause
+  | [] -> Alcotest.failf "nothing found: %s" (String.concat "\n" (Verdict.lines run))
+
+let with_ m = { run with Rules.m }
+let missing what seconds = (what, seconds) :: List.remove_assoc what healthy.missing
+
+let rules =
+  let h = healthy in
+  let waits call = [ (call, 500, 40.) ] in
+  [
+    ("too little parallelism", with_ { h with working = 1.; missing = missing "parallelism" 1. });
+    ( "imbalance",
+      with_
+        { h with working = 1.2; missing = missing "parallelism" 0.8; straggler = Some ("", 0.8, 50) }
+    );
+    ("collections", with_ { h with working = 1.; minor = 0.6; stop = 0.3 });
+    ("more workers", with_ { h with workers = 8; working = 4.; stop = 3.; queue = 5. });
+    ("no CPU", { (with_ { h with queue = 1. }) with cpu = 1. });
+    ("no CPU", { (with_ { h with missing = missing "a worker" 1. }) with cpu = 1. });
+    ("a CPU quota", { run with throttled = 1. });
+    ( "a lock",
+      with_ { h with working = 1.; missing = missing "a lock" 0.9; waits = waits "Mutex.lock" } );
+    ( "a channel",
+      with_ { h with working = 1.; missing = missing "a channel" 0.9; waits = waits "Chan.recv" } );
+    ("a channel", with_ { h with waits = [ ("Chan.send", 3_000_000, 5.) ] });
+    ("a blocking call", with_ { h with blocked = 1.5; blocked_in = [ ("read", 1.5) ] });
+    ("tasks too small", with_ { h with forks = 8_000_000 });
+    ("memory", { run with alone = Some { h with working = 1. } });
+  ]
+  |> List.map (fun (cause, run) -> case cause (names cause run))
+
+let no_cause () =
+  Alcotest.(check (list string)) "none" [] (causes run);
+  says (String.concat "\n" (Verdict.lines run)) "It scales fine"
+
+let ranges () =
+  let m = { healthy with working = 1.; minor = 0.6; unknown = 0.3 } in
+  let text = String.concat "\n" (Verdict.lines { (with_ m) with lost = true }) in
+  says text "to";
+  says text "ranges";
+  if contains text "without it" then Alcotest.failf "a predicted time with lost events:\n%s" text
+
+(* {2 Sums} *)
+
+let ms = 1_000_000
+
+let sums events ~until =
+  let account = Account.make ~cpus:2. ~attached:false ~since:0 in
+  Account.name account ~id:1 "Mutex.lock";
+  Account.name account ~id:2 " at a.ml:1";
+  let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
+  List.iter tell events;
+  Account.close account ~at:(until * ms);
+  Account.measures account
+
+let m event = Recording.Muster event
+let busy ring worker at = (ring, at, m (Busy { pool = 1; worker; thread = 100 + ring }))
+let near what expected x = Alcotest.(check (float 1e-6)) what expected x
+
+(* Worker 0 forks task 2 at 2, which worker 1 runs from 3 to 8; the parent waits from 4 to 8. *)
+let fork_and_wait () =
+  let events =
+    [
+      busy 0 0 0;
+      (0, 0, m (Fork { task = 1; parent = 0; site = 2 }));
+      (0, 0, m (Begin { task = 1 }));
+      (0, 2, m (Fork { task = 2; parent = 1; site = 2 }));
+      busy 1 1 3;
+      (1, 3, m (Begin { task = 2 }));
+      (0, 4, m (Wait { task = 1; reason = 1; name = 0 }));
+      (0, 4, m Idle);
+      (1, 5, Gc Minor);
+      (1, 6, Gc_end Minor);
+      (1, 8, m (End { task = 2; back = 0 }));
+      (1, 8, m Idle);
+      busy 0 0 8;
+      (0, 8, m (Resume { task = 1; reason = 1; ns = 4 * ms }));
+      (0, 10, m (End { task = 1; back = 0 }));
+    ]
+  in
+  let it = sums events ~until:10 in
+  near "working" 0.010 it.working;
+  near "minor" 0.001 it.minor;
+  near "work" 0.010 it.work;
+  near "span: to the fork, the child, the rest" 0.008 it.span;
+  near "a CPU was free for want of the lock" 0.004 (List.assoc "a lock" it.missing);
+  Alcotest.(check int) "workers" 2 it.workers;
+  Alcotest.(check (list (triple string int (float 1e-6)))) "waits" [ ("Mutex.lock", 1, 0.004) ] it.waits
+
+let alone () =
+  let fork task = (0, 0, m (Fork { task; parent = 0; site = 2 })) in
+  let short task at = [ (1, at, m (Begin { task })); (1, at + 1, m (End { task; back = 0 })) ] in
+  let events =
+    [ busy 0 0 0; fork 1; fork 2; fork 3; fork 4; fork 5; (0, 0, m (Begin { task = 1 })); busy 1 1 0 ]
+    @ List.concat_map (fun task -> short task (task - 2)) [ 2; 3; 4; 5 ]
+    @ [ (1, 4, m Park); (0, 20, m (End { task = 1; back = 0 })) ]
+  in
+  match (sums events ~until:20).straggler with
+  | Some (_, seconds, _) -> near "worked alone" 0.016 seconds
+  | None -> Alcotest.fail "no straggler"
+
+(* What lies between an event that was lost and the next that tells the state is anybody's. *)
+let lost () =
+  let events = [ busy 0 0 0; (0, 2, Lost 10); busy 0 0 5 ] in
+  let it = sums events ~until:6 in
+  near "working" 0.003 it.working;
+  near "unknown" 0.003 it.unknown
+
+(* {2 The command} *)
+
+let muster = Filename.concat ".." (Filename.concat ".." (Filename.concat "cli" "main.exe"))
+let planted = Filename.concat Filename.current_dir_name "planted.exe"
+
+let why ?(options = []) ?(environment = "") program =
+  let log = Filename.temp_file "muster_why" ".log" in
+  let command = Filename.quote_command muster (("why" :: options) @ ("--" :: program)) in
+  let code =
+    Sys.command (Printf.sprintf "%s %s >/dev/null 2>%s </dev/null" environment command (Filename.quote log))
+  in
+  let printed = In_channel.with_open_bin log In_channel.input_all in
+  Sys.remove log;
+  (code, printed)
+[@@ocamlformat "disable"]
+
+let expect ?options ?environment ?(code = 0) program parts () =
+  let got, printed = why ?options ?environment program in
+  Alcotest.(check int) ("exit status with\n" ^ printed) code got;
+  List.iter (says printed) parts
+
+let alone_in_pool = "MUSTER_GOVERNOR=off"
+let finds cause name = expect ~environment:alone_in_pool [ planted; name; "0.2" ] [ cause; "Lost events" ]
+
+(* The command alone is interrupted, as by a supervisor. *)
+let interrupted () =
+  let log = Filename.temp_file "muster_why" ".log" in
+  let file = Unix.openfile log [ O_WRONLY ] 0 and null = Unix.openfile "/dev/null" [ O_RDWR ] 0 in
+  let arguments = [| muster; "why"; "--"; planted; "healthy"; "20" |] in
+  let pid = Unix.create_process muster arguments null null file in
+  Unix.sleepf 1.;
+  Unix.kill pid Sys.sigint;
+  let _, status = Unix.waitpid [] pid in
+  List.iter Unix.close [ file; null ];
+  let printed = In_channel.with_open_bin log In_channel.input_all in
+  Sys.remove log;
+  let code = match status with WEXITED n -> n | WSIGNALED _ | WSTOPPED _ -> -1 in
+  says printed "interrupted";
+  Alcotest.(check bool) (Printf.sprintf "status %d after\n%s" code printed) true (code = 130 || code = 2)
+
+let json () =
+  let file = Filename.temp_file "muster_why" ".json" in
+  expect ~options:[ "--json"; file ] ~environment:alone_in_pool [ planted; "lock"; "0.1" ] [] ();
+  let it = In_channel.with_open_bin file Recording.of_channel in
+  Sys.remove file;
+  Alcotest.(check bool) "timelines" true (it.timelines <> []);
+  Alcotest.(check bool) "verdict" true (it.verdict <> [])
+
+let bad_use =
+  [
+    case "no such program" (expect ~code:127 [ "./absent" ] [ "cannot start ./absent" ]);
+    case "no program of OCaml's" (expect ~code:3 [ "sh"; "-c"; "exit 3" ] [ "no program of OCaml 5"; "status 3" ]);
+    case "no Muster in it" (expect [ muster; "--version" ] [ "no worker of Muster's" ]);
+    case "a program that fails" (expect ~code:3 [ planted; "fails"; "0.02" ] [ "status 3" ]);
+    case "a program that is killed" (expect ~code:137 [ planted; "crashes"; "0.02" ] [ "SIGKILL"; "until then" ]);
+    case "a program that prints much" (expect [ planted; "talks" ] [ "no worker of Muster's" ]);
+    case "no place for the trace"
+      (expect ~code:1 ~environment:"TMPDIR=/nowhere" [ planted; "lock"; "0.1" ] [ "TMPDIR" ]);
+    case "no place for the recording"
+      (expect ~code:1 ~options:[ "--json"; "/nowhere/it.json" ] [ planted; "lock"; "0.02" ] [ "cannot write" ]);
+    case "no process" (fun () ->
+        match Session.attach ~pid:99_999_999 ~seconds:None with
+        | Error { status = 1; _ } -> ()
+        | _ -> Alcotest.fail "attached");
+    case "Ctrl-C" interrupted;
+  ]
+[@@ocamlformat "disable"]
+
+let () =
+  Alcotest.run "why"
+    [
+      ("rules", rules @ [ case "none" no_cause; case "lost events" ranges ]);
+      ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "lost" lost ]);
+      ("planted",
+        [ case "lock" (finds "waiting for a lock" "lock");
+          case "blocking" (finds "a blocking call" "blocking"); case "--json" json ]);
+      ("bad use", bad_use);
+    ]
+[@@ocamlformat "disable"]

@@ -234,6 +234,7 @@ let look_as_bound (w : P.t) =
    all open pools. *)
 let look (w : P.t) =
   Publish.heed_call w;
+  Trace.look_for_request ();
   Cpu_wait.look w.own.cpu_wait;
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then look_as_bound w;
