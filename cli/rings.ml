@@ -14,7 +14,7 @@ type t = {
   mutable callbacks : Runtime_events.Callbacks.t;
   queues : (int * item) Queue.t array;  (** by ring *)
   samples : (int * Account.thread list) Queue.t;
-  kept : (int * Recording.event) list ref array;  (** by ring, the newest first *)
+  kept : Buffer.t option array;  (** by ring *)
   mutable events : int;
   mutable lost : int;
   mutable names : (int * string) list;
@@ -91,7 +91,7 @@ let open_ ~dir ~pid ~since =
         callbacks = Runtime_events.Callbacks.create ();
         queues = Array.init rings (fun _ -> Queue.create ());
         samples = Queue.create ();
-        kept = Array.init rings (fun _ -> ref []);
+        kept = Array.make rings None;
         events = 0;
         lost = 0;
         names = [];
@@ -102,11 +102,53 @@ let open_ ~dir ~pid ~since =
     Ok t
   | exception Failure reason -> Error reason
 
+(* {2 What is kept}
+
+   As bytes, which the collector does not look into: a time, a tag, and the event as in the ring. *)
+
+let phases = [| Minor; Major; Stop |]
+let tag_of phase = match phase with Minor -> 1 | Major -> 2 | Stop -> 3
+let scratch = Bytes.create 24
+
+let pack buffer at event =
+  Buffer.add_int64_ne buffer (Int64.of_int at);
+  match event with
+  | Gc phase -> Buffer.add_uint8 buffer (tag_of phase)
+  | Gc_end phase -> Buffer.add_uint8 buffer (3 + tag_of phase)
+  | Lost n ->
+    Buffer.add_uint8 buffer 7;
+    Buffer.add_int64_ne buffer (Int64.of_int n)
+  | Muster event ->
+    let length = Muster_trace.Trace.encode scratch event in
+    Buffer.add_uint8 buffer (8 + length);
+    Buffer.add_subbytes buffer scratch 0 length
+
+let unpack text since =
+  let int at = Int64.to_int (String.get_int64_ne text at) in
+  let rec from at events =
+    if at >= String.length text then List.rev events
+    else
+      let time = Int.max 0 (int at - since) and tag = String.get_uint8 text (at + 8) in
+      let next = at + 9 in
+      if tag <= 3 then from next ((time, Gc phases.(tag - 1)) :: events)
+      else if tag <= 6 then from next ((time, Gc_end phases.(tag - 4)) :: events)
+      else if tag = 7 then from (next + 8) ((time, Lost (int next)) :: events)
+      else
+        let length = tag - 8 in
+        let event = Muster_trace.Trace.decode (Bytes.of_string (String.sub text next length)) length in
+        from (next + length) ((time, Muster event) :: events)
+  in
+  from 0 []
+[@@ocamlformat "disable"]
+
 (* {2 In the order of time} *)
 
 let keep t ring at event =
   t.events <- t.events + 1;
-  if t.events <= Recording.kept then t.kept.(ring) := (at, event) :: !(t.kept.(ring))
+  if t.events <= Recording.kept then begin
+    if Option.is_none t.kept.(ring) then t.kept.(ring) <- Some (Buffer.create 65_536);
+    Option.iter (fun buffer -> pack buffer at event) t.kept.(ring)
+  end
 
 let hand_on t account ring (at, item) =
   match item with
@@ -169,8 +211,8 @@ let lost t = t.lost
 
 let recorded t ~since =
   let timeline ring events : timeline =
-    let relative (at, event) = (Int.max 0 (at - since), event) in
-    { ring; events = Array.of_list (List.rev_map relative !events) }
+    let text = Option.fold events ~none:"" ~some:Buffer.contents in
+    { ring; events = Array.of_list (unpack text since) }
   in
   let all = Array.to_list (Array.mapi timeline t.kept) in
   let timelines = List.filter (fun (it : timeline) -> it.events <> [||]) all in

@@ -210,7 +210,12 @@ let start ~dir ~alone program =
         try spawn ("taskset" :: "1" :: program) with Unix.Unix_error _ -> spawn program)
   end
 
+(* What lives long here are tables: to collect seldom costs little, and the program needs the CPUs. *)
+let collect_seldom () =
+  Gc.set { (Gc.get ()) with minor_heap_size = 1_048_576; space_overhead = 400 }
+
 let watched ~dir ~alone program =
+  collect_seldom ();
   let before = children's_cpu () in
   match start ~dir ~alone program with
   | exception Unix.Unix_error (error, _, _) ->

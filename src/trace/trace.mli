@@ -82,6 +82,12 @@ val add_callback :
   Runtime_events.Callbacks.t
 (** The first argument is the ring. *)
 
+val encode : bytes -> event -> int
+(** Writes it as in the ring, into the first 24 bytes (520 for a [Name]); how many it took. *)
+
+val decode : bytes -> int -> event
+(** The reverse; the number is of those bytes. *)
+
 val to_ints : event -> string * int list
 (** A word and the numbers of its fields, in their order. Not for [Name]. *)
 
