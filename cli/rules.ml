@@ -6,6 +6,7 @@ type run = {
   lost : bool;
   alone : Measures.t option;
   task_cost : float;
+  task_bytes : float;
 }
 
 type finding = { cause : string; gain : float; number : string; advice : string }
@@ -48,6 +49,12 @@ let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r
 
 (* Of CPUs. *)
 let of_cpus r part = part /. Float.max 1. r.cpus
+
+(* The part of what was allocated that handing out tasks has, and so of the collections. *)
+let of_tasks r =
+  Float.min 1. (share (float r.m.forks *. r.task_bytes) (float r.m.allocated))
+
+let collections r = of_wall r (r.m.minor +. r.m.major +. (r.m.stop *. (1. -. crowd r)))
 
 let straggler r =
   match r.m.straggler with
@@ -123,7 +130,7 @@ let rules =
   [
     {
       cause = "collections";
-      gain = (fun r -> of_wall r (r.m.minor +. r.m.major +. (r.m.stop *. (1. -. crowd r))));
+      gain = (fun r -> collections r *. (1. -. of_tasks r));
       number = gc;
       advice =
         (fun r ->
@@ -203,7 +210,9 @@ let rules =
     };
     {
       cause = "tasks too small";
-      gain = (fun r -> of_cpu_time r (float r.m.forks *. r.task_cost));
+      gain =
+        (fun r ->
+          of_cpu_time r (float r.m.forks *. r.task_cost) +. (collections r *. of_tasks r));
       number = grain;
       advice = say "both or a parallel loop, which hand out what pays, or larger tasks";
     };

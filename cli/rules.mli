@@ -9,6 +9,7 @@ type run = {
   lost : bool;  (** events were lost *)
   alone : Measures.t option;  (** of a second run, on one CPU with one worker *)
   task_cost : float;  (** seconds that it takes here to hand out a task and to wait for it *)
+  task_bytes : float;  (** that this allocates *)
 }
 
 type finding = {

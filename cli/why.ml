@@ -8,16 +8,18 @@ let calibrate () =
   let rounds = 20_000 in
   Muster.Pool.with_ ~domains:1 @@ fun pool ->
   Muster.Pool.run pool @@ fun () ->
-  let since = Unix.gettimeofday () in
+  let since = Unix.gettimeofday () and words = Gc.minor_words () in
   for _ = 1 to rounds do
     Muster.Task.await (Muster.Task.async (fun () -> ignore (Sys.opaque_identity 0)))
   done;
-  (Unix.gettimeofday () -. since) /. float rounds
+  let each total = total /. float rounds in
+  (each (Unix.gettimeofday () -. since), each (8. *. (Gc.minor_words () -. words)))
 
 let run_of (session : Session.t) ~alone =
   let { Session.measures = m; cpu; cpus; throttled; lost; _ } = session in
   let alone = Option.map (fun (it : Session.t) -> it.measures) alone in
-  { Rules.m; cpu; cpus; throttled; lost = lost > 0; alone; task_cost = calibrate () }
+  let task_cost, task_bytes = calibrate () in
+  { Rules.m; cpu; cpus; throttled; lost = lost > 0; alone; task_cost; task_bytes }
 
 (* {2 The text} *)
 

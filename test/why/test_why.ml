@@ -34,6 +34,7 @@ let run : Rules.run =
     lost = false;
     alone = Some healthy;
     task_cost = 1e-7;
+    task_bytes = 200.;
   }
 
 let causes run = List.map (fun (it : Rules.finding) -> it.cause) (Rules.findings run)
