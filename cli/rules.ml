@@ -4,7 +4,7 @@ type run = {
   cpus : float;
   throttled : float;
   lost : bool;
-  alone : Measures.t option;
+  alone : float option;
   task_cost : float;
   task_bytes : float;
 }
@@ -86,9 +86,7 @@ let told_wait r it =
 
 let inflation r =
   match r.alone with
-  | Some alone when alone.working > 0. ->
-    let busy (m : Measures.t) = m.working +. m.outside in
-    (busy r.m -. Float.min r.m.queue r.m.working) /. busy alone
+  | Some alone when alone > 0. -> (r.cpu -. Float.min r.cpu (collecting r)) /. alone
   | _ -> 1.
 
 let chain r =

@@ -7,7 +7,8 @@ type run = {
   cpus : float;  (** that the program may use *)
   throttled : float;  (** seconds *)
   lost : bool;  (** events were lost *)
-  alone : Measures.t option;  (** of a second run, on one CPU with one worker *)
+  alone : float option;
+      (** seconds on a CPU, without collections, of a second run: on one CPU with one worker *)
   task_cost : float;  (** seconds that it takes here to hand out a task and to wait for it *)
   task_bytes : float;  (** that this allocates *)
 }

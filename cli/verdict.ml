@@ -44,6 +44,7 @@ let confidence (r : Rules.run) findings =
       [
         (r.lost, "events were lost, so figures are ranges");
         (r.m.wall < short, "the run was short");
+        (r.m.queue > 0.2 *. r.m.working, "other threads used the CPUs, which hides causes");
         (r.m.sampled, "the tasks are so many that one of 64 was traced");
         ( (match findings with (a : Rules.finding) :: b :: _ -> b.gain > 0.7 *. a.gain | _ -> false),
           "two causes are about as large" );

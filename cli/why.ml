@@ -17,7 +17,10 @@ let calibrate () =
 
 let run_of (session : Session.t) ~alone =
   let { Session.measures = m; cpu; cpus; throttled; lost; _ } = session in
-  let alone = Option.map (fun (it : Session.t) -> it.measures) alone in
+  let without_collections { Session.measures = { minor; major; stop; _ }; cpu; _ } =
+    Float.max 0. (cpu -. minor -. major -. stop)
+  in
+  let alone = Option.map without_collections alone in
   let task_cost, task_bytes = calibrate () in
   { Rules.m; cpu; cpus; throttled; lost = lost > 0; alone; task_cost; task_bytes }
 

@@ -32,7 +32,7 @@ let run : Rules.run =
     cpus = 2.;
     throttled = 0.;
     lost = false;
-    alone = Some healthy;
+    alone = Some 1.9;
     task_cost = 1e-7;
     task_bytes = 200.;
   }
@@ -68,7 +68,7 @@ let rules =
     ("a channel", with_ { h with waits = [ ("Chan.send", 3_000_000, 5.) ] });
     ("a blocking call", with_ { h with blocked = 1.5; blocked_in = [ ("read", 1.5) ] });
     ("tasks too small", with_ { h with forks = 8_000_000 });
-    ("memory", { run with alone = Some { h with working = 1. } });
+    ("memory", { run with alone = Some 1. });
   ]
   |> List.map (fun (cause, run) -> case cause (names cause run))
 
