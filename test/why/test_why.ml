@@ -189,6 +189,25 @@ let interrupted () =
   says printed "interrupted";
   Alcotest.(check bool) (Printf.sprintf "status %d after\n%s" code printed) true (code = 130 || code = 2)
 
+(* It begins untraced, and leaves no file behind. *)
+let attaches () =
+  let dir = Filename.temp_dir "muster_why" "" in
+  let before = Sys.getcwd () and program = Filename.concat (Sys.getcwd ()) "planted.exe" in
+  Sys.chdir dir;
+  let pid = Unix.(create_process program [| program; "lock"; "20" |] stdin stdout stderr) in
+  Sys.chdir before;
+  let session = Session.attach ~pid ~seconds:(Some 3.) in
+  let left = Sys.file_exists (Filename.concat dir (Printf.sprintf "%d.muster" pid)) in
+  Unix.kill pid Sys.sigkill;
+  ignore (Unix.waitpid [] pid);
+  Array.iter (fun file -> Sys.remove (Filename.concat dir file)) (Sys.readdir dir);
+  Sys.rmdir dir;
+  Alcotest.(check bool) "the request is gone" false left;
+  match session with
+  | Ok { seen; outcome; _ } ->
+    Alcotest.(check bool) "told, and still there" true (seen = Muster && outcome = Still_running)
+  | Error { why; _ } -> Alcotest.fail why
+
 let json () =
   let file = Filename.temp_file "muster_why" ".json" in
   expect ~options:[ "--json"; file ] ~environment:alone_in_pool [ planted; "lock"; "0.1" ] [] ();
@@ -224,7 +243,8 @@ let () =
       ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "lost" lost ]);
       ("planted",
         [ case "lock" (finds "waiting for a lock" "lock");
-          case "blocking" (finds "a blocking call" "blocking"); case "--json" json ]);
+          case "blocking" (finds "a blocking call" "blocking"); case "--json" json;
+          case "--pid" attaches ]);
       ("bad use", bad_use);
     ]
 [@@ocamlformat "disable"]
