@@ -52,6 +52,11 @@ let throttled () =
   | [] -> None
   | all -> Some (List.fold_left Int.max 0 all)
 
+let first_cpu () =
+  let number line = try Scanf.sscanf line "Cpus_allowed_list: %d" Option.some with _ -> None in
+  let lines = String.split_on_char '\n' (Option.value (read "/proc/self/status") ~default:"") in
+  string_of_int (Option.value (List.find_map number lines) ~default:0)
+
 let cpus () =
   let { Cpu.affinity; quota; _ } = Cpu.report () in
   let quota = Option.bind quota (fun { Cpu.cpus; _ } -> cpus) in

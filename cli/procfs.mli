@@ -9,5 +9,8 @@ val throttled : unit -> int option
 val read : string -> string option
 (** A file's text, without blanks around it; none if it cannot be read. *)
 
+val first_cpu : unit -> string
+(** The number of one that this process may use. *)
+
 val cpus : unit -> float
 (** CPUs that this process, and a program that it starts, may use: by affinity and quota. *)

@@ -59,7 +59,7 @@ type t = {
 }
 
 val kept : int
-(** So many events are kept of a run at most, the first ones: some 100 MB. *)
+(** So many events are kept of a run at most, the first ones: some 30 MB, and 250 to write. *)
 
 val name : t -> int -> string
 (** That of a number; ["?"] if it was lost. *)

@@ -84,6 +84,7 @@ let poll w =
 let pause = 0.005
 
 let recording w ~program ~outcome ~seen ~now =
+  Gc.set { (Gc.get ()) with space_overhead = 80 };
   let timelines, names, left_out =
     Option.fold w.rings ~none:([], [], 0) ~some:(Rings.recorded ~since:w.since)
   in
@@ -207,7 +208,8 @@ let start ~dir ~alone program =
       ~finally:(fun () -> Unix.close null)
       (fun () ->
         let spawn = spawn ~input:null ~output:null ~errors:null in
-        try spawn ("taskset" :: "1" :: program) with Unix.Unix_error _ -> spawn program)
+        try spawn ("taskset" :: "-c" :: Procfs.first_cpu () :: program)
+        with Unix.Unix_error _ -> spawn program)
   end
 
 (* What lives long here are tables: to collect seldom costs little, and the program needs the CPUs. *)
