@@ -71,8 +71,8 @@ let measures (m : Measures.t) =
   @ List.map (fun (it, s) -> ("missing for " ^ it, s)) m.missing
 [@@ocamlformat "disable"]
 
-let write file recording =
-  match Out_channel.with_open_bin file (fun oc -> Recording.to_channel oc recording) with
+let write recording (file, put) =
+  match Out_channel.with_open_bin file (fun oc -> put oc recording) with
   | () -> true
   | exception Sys_error reason ->
     complain ("cannot write: " ^ reason);
@@ -86,15 +86,15 @@ let status_of : Recording.outcome -> int = function
   | Still_running -> 0
 [@@ocamlformat "disable"]
 
-let tell session ~alone ~json =
+let tell session ~alone ~files =
   let verdict = text session ~alone in
   List.iter prerr_endline verdict;
   let written =
-    match json with
-    | None -> true
-    | Some file ->
-      let recording = Lazy.force session.Session.recording in
-      write file { recording with verdict; measures = measures session.measures }
+    files = []
+    ||
+    let recording = Lazy.force session.Session.recording in
+    let recording = { recording with verdict; measures = measures session.measures } in
+    List.for_all Fun.id (List.map (write recording) files)
   in
   match status_of session.outcome with 0 when not written -> 1 | status -> status
 
@@ -113,18 +113,18 @@ let second program ~span =
       complain "the second run, on one domain, told nothing";
       None
 
-let why json span pid seconds program =
+let why files span pid seconds program =
   match (pid, program) with
   | Some pid, [] -> (
     match Session.attach ~pid ~seconds with
-    | Ok session -> `Ok (tell session ~alone:None ~json)
+    | Ok session -> `Ok (tell session ~alone:None ~files)
     | Error refusal -> `Ok (refuse refusal))
   | None, _ :: _ -> (
     match Session.run program with
     | Error refusal -> `Ok (refuse refusal)
     | Ok session ->
       let alone = if session.interrupted then None else second program ~span in
-      `Ok (tell session ~alone ~json))
+      `Ok (tell session ~alone ~files))
   | None, [] -> `Error (true, "no program: muster why -- ./prog args...")
   | Some _, _ :: _ -> `Error (true, "either --pid or a program")
 [@@ocamlformat "disable"]
@@ -145,14 +145,30 @@ let man =
     `P
       "doc/why.md explains the causes, and how each is measured.";
     `S Manpage.s_examples;
-    `Pre "  $(iname) -- ./prog --size 1000\n  $(iname) --span -- ./prog\n  $(iname) --pid 4711 --for 5";
+    `Pre "  $(iname) --html report.html -- ./prog --size 1000\n  $(iname) --span -- ./prog\n  $(iname) --pid 4711 --for 5";
   ]
 [@@ocamlformat "disable"]
 
+let files =
+  let file name ~doc put =
+    let one = Option.fold ~none:[] ~some:(fun file -> [ (file, put) ]) in
+    Term.(const one $ Arg.(value & opt (some string) None & info [ name ] ~docv:"FILE" ~doc))
+  in
+  let all =
+    [
+      file "html" Report.html
+        ~doc:"Write a report: one page for a browser, with a timeline, tables and the verdict. It has \
+              8 MB at most: of more than 150,000 spans the shortest are summed up.";
+      file "perfetto" Report.perfetto
+        ~doc:"Write all spans for ui.perfetto.dev, in Chrome's trace format.";
+      file "json" Recording.to_channel ~doc:"Write all that was recorded.";
+    ]
+  in
+  List.fold_left (fun files it -> Term.(const ( @ ) $ files $ it)) (Term.const []) all
+[@@ocamlformat "disable"]
+
 let command =
-  let json =
-    Arg.(value & opt (some string) None & info [ "json" ] ~docv:"FILE" ~doc:"Write all that was recorded.")
-  and span =
+  let span =
     Arg.(value & flag & info [ "span" ]
       ~doc:"Run the program once more, on one domain and without its output, to see whether its \
             work took longer on several (memory, false sharing).")
@@ -162,5 +178,5 @@ let command =
     Arg.(value & opt (some float) None & info [ "for" ] ~docv:"SECONDS" ~doc:"With $(b,--pid): for so long.")
   and program = Arg.(value & pos_all string [] & info [] ~docv:"PROGRAM") in
   let doc = "say why a program does not use all CPUs, and what to try" in
-  Cmd.v (Cmd.info "why" ~doc ~man) Term.(ret (const why $ json $ span $ pid $ seconds $ program))
+  Cmd.v (Cmd.info "why" ~doc ~man) Term.(ret (const why $ files $ span $ pid $ seconds $ program))
 [@@ocamlformat "disable"]

@@ -136,8 +136,9 @@ let histogram ~caption ~what buckets =
   let one (it : Summary.bucket) =
     let width = 100. *. float_of_int it.number /. float_of_int most in
     Printf.sprintf
-      {|<tr><th scope="row">%s to %s</th><td>%d</td><td>%s</td><td class="bar"><span style="width:%.1f%%"></span></td></tr>|}
-      (time it.least) (time it.most) it.number (percent it.sum whole) width
+      {|<tr><th scope="row">%s to %s</th><td>%d</td><td>%s</td><td class="bar">%s</td></tr>|}
+      (time it.least) (time it.most) it.number (percent it.sum whole)
+      (if it.number = 0 then "" else Printf.sprintf {|<span style="width:%.1f%%"></span>|} width)
   in
   if buckets = [] then ""
   else
@@ -205,7 +206,6 @@ let facts (recording : Recording.t) (spans : Spans.t) =
       plural (List.length spans.lanes) "domain";
       plural (Hashtbl.length spans.tasks) "traced task";
       "the program " ^ outcome recording.outcome;
-      "lost events: " ^ string_of_int recording.lost;
     ]
 
 let notices (recording : Recording.t) (spans : Spans.t) ~summed =
@@ -217,10 +217,8 @@ let notices (recording : Recording.t) (spans : Spans.t) ~summed =
       notice (not recording.ocaml_rings)
         "The program's runtime told nothing: what stands below is of the system alone.";
       notice (recording.lost > 0)
-        (Printf.sprintf
-           "At least %s were overwritten before they were read. Where that was, workers are shown \
-            as unknown; numbers of tasks and their times are lower bounds."
-           (plural recording.lost "event"));
+        "Events were overwritten before they were read. Where that was, workers are shown as \
+         unknown; numbers of tasks and their times are lower bounds.";
       notice (recording.left_out > 0)
         (Printf.sprintf "%s came after the %d that are kept: the end of the run is not shown."
            (plural recording.left_out "event")

@@ -36,6 +36,7 @@ type t = {
 
 type reader = {
   all : (int, task) Hashtbl.t;
+  same : (int, int) Hashtbl.t;  (** of a site, the first of the same name *)
   mutable state : what;  (** beside its tasks *)
   mutable task : int;
   mutable regions : int;
@@ -55,9 +56,10 @@ type reader = {
   mutable last : int;  (** the time of the event before *)
 }
 
-let reader all =
+let reader all same =
   {
     all;
+    same;
     state = Away;
     task = 0;
     regions = 0;
@@ -135,7 +137,7 @@ let muster r at : Muster_trace.Trace.event -> unit = function
     let it = find r task in
     it.forked <- at;
     it.parent <- parent;
-    it.site <- site
+    it.site <- Option.value (Hashtbl.find_opt r.same site) ~default:site
   | Begin { task } ->
     note_begin r at task;
     work r task
@@ -209,7 +211,8 @@ let lane r ~duration (timeline : Recording.timeline) =
   Array.iter (read r) timeline.events;
   let stop = Int.max duration r.last in
   close r stop;
-  close_gc r stop;
+  (* A phase that is open at the last event was left behind by the program's end. *)
+  close_gc r r.last;
   {
     ring = timeline.ring;
     spans = Array.of_list (List.rev r.found);
@@ -219,10 +222,21 @@ let lane r ~duration (timeline : Recording.timeline) =
     steals = r.stolen;
   }
 
+(* Tasks of different code may be handed out at one place. *)
+let same_sites names =
+  let first = Hashtbl.create 64 and same = Hashtbl.create 64 in
+  let note (id, name) =
+    if not (Hashtbl.mem first name) then Hashtbl.add first name id;
+    Hashtbl.replace same id (Hashtbl.find first name)
+  in
+  List.iter note names;
+  same
+
 let of_recording (recording : Recording.t) =
   let tasks = Hashtbl.create 1024 in
+  let same = same_sites recording.names in
   let one timeline =
-    let r = reader tasks in
+    let r = reader tasks same in
     (lane r ~duration:recording.duration timeline, r)
   in
   let read = List.map one recording.timelines in

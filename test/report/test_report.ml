@@ -107,11 +107,12 @@ let collector () =
       (30, Gc_end Minor);
       (35, Gc_end Major);
       (40, Gc Major);
+      (42, Gc Stop);
     ]
   in
   let lane = lane ~duration:50 [ events ] in
-  check_texts "the innermost, to the end"
-    [ "10-15 minor"; "15-20 stop"; "20-30 minor"; "40-50 major" ]
+  check_texts "the innermost; what never ends, to the last event"
+    [ "10-15 minor"; "15-20 stop"; "20-30 minor"; "40-42 major" ]
     (texts phase lane.gc);
   check_texts "beside the rest" [ "0-50 away" ] (texts what lane.spans)
 
@@ -130,6 +131,14 @@ let strange =
   shows ~duration:40
     [ ends 5 7; busy 10; ends ~back:3 20 9; begins 30 4 ]
     [ "0-5 away"; "5-20 code"; "20-30 3"; "30-40 4" ]
+
+(* Tasks of different code at one place are of one site. *)
+let same_place () =
+  let names = [ (1, "a.ml:1"); (2, "b.ml:2"); (3, "a.ml:1") ] in
+  let events = [ busy 0; fork ~site:3 0 1; fork ~site:2 0 2; fork ~site:1 0 3 ] in
+  let spans = Spans.of_recording (Made.of_events ~names ~duration:10 [ events ]) in
+  let site n = (Hashtbl.find spans.tasks n).site in
+  Alcotest.(check (list int)) "the first of the name" [ 1; 2; 1 ] (List.map site [ 1; 2; 3 ])
 
 (* {2 Sums} *)
 
@@ -458,6 +467,7 @@ let () =
           case "steals" stolen;
           case "the collector" collector;
           case "lost events" lost;
+          case "one place" same_place;
           case "what makes no sense" strange;
         ]
         @ properties [ contiguous ] );

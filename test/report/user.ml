@@ -322,6 +322,28 @@ let large program =
       Browser.look t ~width:1280 ~height:900 ~dark:true;
       million t)
 
+(* A page that the command has written of a real run. *)
+let real_run program =
+  let page = Filename.temp_file "muster_report" ".html"
+  and trace = Filename.temp_file "muster" ".json" in
+  let remove () = List.iter Sys.remove [ page; trace ] in
+  Fun.protect ~finally:remove @@ fun () ->
+  let fib = "../../examples/fib.exe" in
+  let arguments = [ "why"; "--html"; page; "--perfetto"; trace; "--"; fib; "--size"; "25" ] in
+  let command = Filename.quote_command "../../cli/main.exe" arguments ~stdout:Filename.null in
+  Alcotest.(check int) "status" 0 (Sys.command command);
+  let events = Yojson.Basic.Util.(to_list (member "traceEvents" (Yojson.Basic.from_file trace))) in
+  truth "Perfetto has events" (List.length events > 10);
+  let look program =
+    Browser.with_page program page (fun t ->
+        Browser.look t ~width:1280 ~height:900 ~dark:false;
+        says "title" fib (text t "document.title");
+        truth "a verdict" (text t "document.querySelector('.verdict').textContent.trim()" <> "");
+        truth "workers" (contains (text t "document.body.textContent") "worker 0");
+        Browser.picture t "real.png")
+  in
+  Option.iter look program
+
 let tests ~full =
   let program = Browser.find () in
   if program = None then print_endline "No Chromium here: the report is not looked at in a browser.";
@@ -329,4 +351,6 @@ let tests ~full =
   let case name f =
     Alcotest.test_case name `Quick (if program = None then Alcotest.skip else where_possible f)
   in
-  case "as a user" cases :: (if full then [ case "a million events" large ] else [])
+  Alcotest.test_case "of a real run" `Quick (fun () -> real_run program)
+  :: case "as a user" cases
+  :: (if full then [ case "a million events" large ] else [])
