@@ -68,11 +68,13 @@ let weigh pool meter (catalogue : Catalogue.t) graph =
           if p land (step - 1) = step - 1 then advance step);
       weight)
 
+let read meter texts =
+  let stanzas = parse meter texts in
+  let catalogue = merge meter stanzas in
+  let graph = resolve meter catalogue (provide meter catalogue) in
+  (Array.length stanzas, catalogue, graph)
+
 let run pool meter texts =
-  let on_pool f = Muster.Pool.run pool f in
-  let stanzas = on_pool (fun () -> parse meter texts) in
-  let catalogue = on_pool (fun () -> merge meter stanzas) in
-  let offers = on_pool (fun () -> provide meter catalogue) in
-  let graph = on_pool (fun () -> resolve meter catalogue offers) in
+  let stanzas, catalogue, graph = Muster.Pool.run pool (fun () -> read meter texts) in
   let weight = weigh pool meter catalogue graph in
-  { Answer.stanzas = Array.length stanzas; packages = catalogue.packages; graph; weight }
+  { Answer.stanzas; packages = catalogue.packages; graph; weight }

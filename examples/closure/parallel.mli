@@ -6,3 +6,9 @@ val run : Muster.Pool.t -> Meter.t -> string list -> Answer.t
     {!Sequential.run}'s.
 
     {b Raises} {!Text.Malformed}. *)
+
+val read : Meter.t -> string list -> int * Catalogue.t * Graph.t
+(** All steps but the last, on the current pool: how many stanzas there are, the packages, and their
+    graph.
+
+    {b Raises} {!Text.Malformed}. *)

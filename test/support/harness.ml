@@ -182,7 +182,8 @@ module Child = struct
 
   let spawn program arguments env ~output ~errors =
     with_default_interrupt @@ fun () ->
-    let path = Filename.concat (Filename.dirname Sys.executable_name) program in
+    let beside = Filename.concat (Filename.dirname Sys.executable_name) program in
+    let path = if Filename.is_relative program then beside else program in
     let open_for_write file = Unix.openfile file [ O_WRONLY; O_TRUNC; O_CLOEXEC ] 0o600 in
     let out = open_for_write output and err = open_for_write errors in
     let argv = Array.of_list (path :: arguments) in

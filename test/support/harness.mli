@@ -122,7 +122,7 @@ module Child : sig
 
   val run :
     ?env:(string * string) list -> ?limit:float -> ?interrupt:int -> string -> string list -> t
-  (** [run program arguments] runs a program that stands below the test's own directory.
+  (** [run program arguments] runs a program, named from the test's own directory on.
       [interrupt] is sent once the child has written its first line; a child that outlives
       [limit] seconds (default 30) is killed. *)
 

@@ -1,0 +1,13 @@
+(** A file of finished jobs. A record is the length of its bytes and the marshalled index and result;
+    one that was cut off by the end of a program is dropped. *)
+
+type 'b t
+
+val open_ : string -> key:string -> (int -> 'b -> unit) -> 'b t
+(** [open_ path ~key f] calls [f] for each record, and appends to the file from now on. [key] tells
+    which jobs they are.
+
+    Raises [Invalid_argument] if the file is one of other jobs, or none of this kind. *)
+
+val add : 'b t -> int -> 'b -> unit
+val close : 'b t -> unit

@@ -1,0 +1,125 @@
+type failure = { rank : int; exn : string; backtrace : string }
+
+exception Raised of failure
+
+let () =
+  Printexc.register_printer (function
+    | Raised { rank; exn; backtrace } ->
+      Some (Printf.sprintf "Muster_mpi.Raised: rank %d: %s\n%s" rank exn backtrace)
+    | _ -> None)
+
+let failure exn =
+  { rank = Link.rank (); exn = Printexc.to_string exn; backtrace = Printexc.get_backtrace () }
+
+(* {2 Slots} *)
+
+let slot_size = 512
+let name_size = 64
+let number_at = name_size
+let words_at = name_size + 8
+let value_at = name_size + 16
+let fn call = "Muster_mpi." ^ List.hd (String.split_on_char ' ' call)
+
+let name_in slots at =
+  let name = Bytes.sub_string slots at name_size in
+  String.sub name 0 (Option.value (String.index_opt name '\000') ~default:name_size)
+
+let get slots at = Int64.to_int (Bytes.get_int64_le slots at)
+let set slot at n = Bytes.set_int64_le slot at (Int64.of_int n)
+
+(* The slot has the value, or else the packet does. *)
+let put slot value =
+  match Marshal.to_buffer slot value_at (slot_size - value_at) value [ Closures ] with
+  | (_ : int) -> None
+  | exception Failure _ ->
+    let packet = Link.encode value in
+    set slot words_at (Link.words packet);
+    Some packet
+
+let fill slot call number outcome =
+  let length = Int.min name_size (String.length call) in
+  Bytes.blit_string call 0 slot 0 length;
+  set slot number_at number;
+  try put slot outcome
+  with Invalid_argument reason ->
+    let exn = Invalid_argument (Printf.sprintf "%s: what cannot be sent: %s" (fn call) reason) in
+    put slot (Error (failure exn))
+
+let check_all_are_here slots call =
+  let place rank =
+    let at = rank * slot_size in
+    (name_in slots at, get slots (at + number_at))
+  in
+  let own = place (Link.rank ()) in
+  for rank = 0 to Link.ranks () - 1 do
+    if place rank <> own then
+      let describe (name, number) = Printf.sprintf "%s (call %d)" name number in
+      invalid_arg
+        (Printf.sprintf "%s: rank %d calls %s, and rank %d %s" (fn call) (Link.rank ())
+           (describe own) rank
+           (describe (place rank)))
+  done
+
+(* {2 Waits}, told of where [MUSTER_MPI_CHECK] is set: a rank that does not come may wait for a message. *)
+
+let tell_after = 5.
+let is_checked = Sys.getenv_opt "MUSTER_MPI_CHECK" = Some "1"
+
+let patience place =
+  let since = Unix.gettimeofday () and told = ref (not is_checked) in
+  fun () ->
+    if (not !told) && Unix.gettimeofday () -. since > tell_after then begin
+      told := true;
+      Printf.eprintf "Muster_mpi: rank %d has waited %.0f s in %s\n%!" (Link.rank ()) tell_after place
+    end
+
+(* {2 Operations} *)
+
+let no_packet = lazy (Link.encode ())
+
+(* Packets of several ranks are gathered; that of one is broadcast. *)
+let fetch packet counts =
+  let packet = Option.value packet ~default:(Lazy.force no_packet) in
+  match List.filter (fun rank -> counts.(rank) > 0) (List.init (Array.length counts) Fun.id) with
+  | [ root ] -> (Link.broadcast packet ~words:counts.(root) ~root, fun _ -> 0)
+  | _ ->
+    let start rank = Array.fold_left ( + ) 0 (Array.sub counts 0 rank) in
+    (Link.gather_packets packet counts, start)
+
+let calls = Atomic.make 0
+
+let outcomes call outcome =
+  let number = Atomic.fetch_and_add calls 1 in
+  let slot = Bytes.make slot_size '\000' in
+  let packet = fill slot call number outcome in
+  let place = Printf.sprintf "%s (call %d)" call number in
+  let patience = if is_checked then Some (patience place) else None in
+  let slots = Link.exchange ~patience slot in
+  check_all_are_here slots call;
+  let counts = Array.init (Link.ranks ()) (fun rank -> get slots ((rank * slot_size) + words_at)) in
+  let inline rank = Marshal.from_bytes slots ((rank * slot_size) + value_at) in
+  if Array.for_all (( = ) 0) counts then Array.init (Link.ranks ()) inline
+  else
+    let all, start = fetch packet counts in
+    let value rank =
+      if counts.(rank) = 0 then inline rank else Link.decode all ~word:(start rank)
+    in
+    Array.init (Link.ranks ()) value
+
+let attempt f =
+  match f () with v -> Ok v | exception Raised failure -> Error failure | exception exn -> Error (failure exn)
+
+let value = function Ok v -> v | Error failure -> raise (Raised failure)
+let on_all_alike f = value (attempt f)
+let share call f = Array.map value (outcomes call (attempt f))
+
+let busy = Atomic.make None
+
+let within call f =
+  if not (Atomic.compare_and_set busy None (Some call)) then
+    invalid_arg
+      (Printf.sprintf "%s: called within %s" (fn call)
+         (Option.value (Atomic.get busy) ~default:"an operation"));
+  Fun.protect ~finally:(fun () -> Atomic.set busy None) f
+
+let agree call f = within call (fun () -> share call f)

@@ -1,0 +1,59 @@
+(* {2 CPUs} *)
+
+let may_run_on () =
+  let is_it line = String.starts_with ~prefix:"Cpus_allowed_list:" line in
+  match In_channel.with_open_bin "/proc/self/status" In_channel.input_all with
+  | status -> List.find_opt is_it (String.split_on_char '\n' status)
+  | exception Sys_error _ -> None
+
+(* The ranks of one machine that may run on the same CPUs share them. *)
+let share_cpus () =
+  let cpus = Muster.Cpu.available () in
+  let place = (Link.node (), may_run_on ()) in
+  let all = Collective.agree "run" (fun () -> place) in
+  let alike = List.filter (( = ) place) (Array.to_list all) in
+  let here = List.filter (fun (node, _) -> node = fst place) (Array.to_list all) in
+  let online = Muster_core.Machine.online_cpus () in
+  if fst place = Link.rank () && cpus = 1 && online > List.length here then
+    Printf.eprintf
+      "Muster_mpi: each rank is bound to one of %d CPUs: mpirun --bind-to none, or --map-by slot:PE=n, \
+       gives it more\n%!"
+      online;
+  if Option.is_none (Sys.getenv_opt "MUSTER_DOMAINS") then
+    try Muster.Pool.set_default ~domains:(Int.max 1 (cpus / List.length alike))
+    with Invalid_argument _ -> () (* The program has made its pool. *)
+
+(* {2 The end} *)
+
+let tell_what_is_lost () =
+  match Link.unsent () with
+  | 0 -> ()
+  | n -> Printf.eprintf "Muster_mpi: rank %d sent %d messages that nobody received\n%!" (Link.rank ()) n
+
+(* Others may wait for this rank: the program ends, on all of them. *)
+let abort exn backtrace =
+  Printf.eprintf "Muster_mpi: rank %d: uncaught exception %s\n%s%!" (Link.rank ())
+    (Printexc.to_string exn)
+    (Printexc.raw_backtrace_to_string backtrace);
+  flush_all ();
+  Link.abort 2
+
+let has_run = Atomic.make false
+
+let run f =
+  if Atomic.exchange has_run true then invalid_arg "Muster_mpi.run: called twice";
+  Printexc.record_backtrace true;
+  Link.start ();
+  let body () =
+    share_cpus ();
+    f ();
+    ignore (Collective.agree "run (its end)" tell_what_is_lost)
+  in
+  match body () with
+  | () -> if Link.unsent () = 0 then Link.stop ()
+  | exception (Collective.Raised { rank; _ } as exn) ->
+    (* All ranks have it. *)
+    let backtrace = Printexc.get_raw_backtrace () in
+    if rank = Link.rank () then abort exn backtrace else Unix.sleepf 1.;
+    abort exn backtrace
+  | exception exn -> abort exn (Printexc.get_raw_backtrace ())
