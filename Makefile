@@ -22,6 +22,7 @@ help-dev: help
 	@echo 'make bench-scaling  times faster than the sequential program on 1, 2, 4 ... workers'
 	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
 	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
+	@echo 'make bench-mpi      ranks of MPI beside domains, and beside MPI in C'
 	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n), then random'
 	@echo '                    programs against models, $(ROUNDS) times those of make test (ROUNDS=n)'
@@ -79,6 +80,9 @@ bench-sync:
 
 bench-ported:
 	@$(RUN) bench/ported/main.exe -- $(ARGS)
+
+bench-mpi:
+	@$(RUN) bench/mpi/main.exe -- $(ARGS)
 
 bench-rivals:
 	@$(SETUP) bench/rivals/run $(PICTURE) $(ARGS)
@@ -138,4 +142,4 @@ install:
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help help-dev setup all test why demo bench bench-never bench-ported bench-scaling bench-service bench-sync bench-collections bench-rivals stress soak soak-jobs faults test-report model litmus coverage tsan fmt doc install clean
+.PHONY: help help-dev setup all test why demo bench bench-mpi bench-never bench-ported bench-scaling bench-service bench-sync bench-collections bench-rivals stress soak soak-jobs faults test-report model litmus coverage tsan fmt doc install clean

@@ -1,0 +1,273 @@
+(* Muster_mpi beside MPI in C and beside domains of one process: without arguments this program starts
+   itself under mpirun, in turn, and prints a table; with one it is what each rank runs. *)
+
+module M = Muster_mpi
+
+external bare_allreduce : int -> float = "bench_allreduce"
+external bare_allgather : int -> float = "bench_allgather"
+
+let timed f =
+  M.barrier ();
+  let began = Unix.gettimeofday () in
+  f ();
+  M.barrier ();
+  Unix.gettimeofday () -. began
+
+(* The least of several: what a neighbour disturbs is longer. *)
+let least times f = List.fold_left Float.min infinity (List.init times (fun _ -> f ()))
+
+let tell name seconds = if M.rank () = 0 then Printf.printf "%s %.9f\n%!" name seconds
+
+(* {2 What ranks run} *)
+
+let bodies = 2_000
+let steps = 20
+
+let n_body () =
+  let xs = ref (Array.init bodies (fun i -> float_of_int (i * 7919 mod 1000))) in
+  let pull i =
+    let xs = !xs in
+    let x = xs.(i) and force = ref 0. in
+    for j = 0 to bodies - 1 do
+      let d = xs.(j) -. x in
+      force := !force +. (d /. ((d *. d) +. 1.) ** 1.5)
+    done;
+    x +. (!force *. 1e-6)
+  in
+  timed (fun () ->
+      for _ = 1 to steps do
+        xs := M.Array.init bodies pull
+      done)
+
+let monte_carlo () =
+  let hits ~start ~finish =
+    let random = Muster.random_state ~seed:1 start and hits = ref 0 in
+    for _ = start to finish do
+      let x = Random.State.float random 1. and y = Random.State.float random 1. in
+      if (x *. x) +. (y *. y) < 1. then incr hits
+    done;
+    !hits
+  in
+  timed (fun () ->
+      ignore
+        (M.parallel_reduce_range ~start:1 ~finish:20_000_000 ~combine:( + ) ~init:0 hits))
+
+let rounds = 2_000
+
+let reduce () =
+  let ours () =
+    timed (fun () ->
+        for _ = 1 to rounds do
+          let finish = M.ranks () in
+          ignore (M.parallel_reduce ~start:1 ~finish ~combine:( +. ) ~init:0. float_of_int)
+        done)
+  in
+  let turns = List.init 7 (fun _ -> (ours (), bare_allreduce rounds)) in
+  tell "ours" (List.fold_left (fun t (a, _) -> Float.min t a) infinity turns);
+  tell "bare" (List.fold_left (fun t (_, b) -> Float.min t b) infinity turns)
+
+let elements = 10_000_000
+
+let gather () =
+  let ours () = timed (fun () -> ignore (Sys.opaque_identity (M.Array.init elements float_of_int))) in
+  let turns = List.init 5 (fun _ -> (ours (), bare_allgather elements)) in
+  tell "ours" (List.fold_left (fun t (a, _) -> Float.min t a) infinity turns);
+  tell "bare" (List.fold_left (fun t (_, b) -> Float.min t b) infinity turns)
+
+let jobs = 1_000
+
+let dynamic () =
+  let run () =
+    timed (fun () ->
+        ignore (M.parallel_map_dynamic (fun _ -> Unix.sleepf 0.001) (Array.make jobs ())))
+  in
+  (* What the jobs alone take: a sleep of 1 ms lasts a little longer. *)
+  let alone () =
+    let began = Unix.gettimeofday () in
+    for _ = 1 to 100 do
+      Unix.sleepf 0.001
+    done;
+    (Unix.gettimeofday () -. began) /. 100.
+  in
+  tell "ours" (least 3 run);
+  tell "possible" (least 3 alone *. float_of_int jobs /. float_of_int (M.ranks ()))
+
+(* {2 The model}
+
+   A program of [n] parts of a second in all, and [k] operations: parts that sleep, so that more ranks
+   than CPUs can be tried. *)
+
+let operations = 50
+let work = 1.
+
+let sleeping () =
+  let part = work /. float_of_int operations /. float_of_int (M.ranks ()) in
+  let finish = M.ranks () in
+  let run () =
+    timed (fun () ->
+        for _ = 1 to operations do
+          ignore
+            (M.parallel_reduce ~start:1 ~finish ~combine:( +. ) ~init:0. (fun _ ->
+                 Unix.sleepf part;
+                 1.))
+        done)
+  in
+  tell "sleeping" (least 3 run)
+
+let latency () =
+  let run () =
+    timed (fun () ->
+        for _ = 1 to 200 do
+          M.barrier ()
+        done)
+  in
+  tell "latency" (least 5 run /. 200.)
+
+let modes =
+  [
+    ("n-body", fun () -> tell "time" (least 3 n_body));
+    ("monte-carlo", fun () -> tell "time" (least 3 monte_carlo));
+    ("reduce", reduce);
+    ("gather", gather);
+    ("dynamic", dynamic);
+    ("sleeping", sleeping);
+    ("latency", latency);
+  ]
+
+(* {2 The table} *)
+
+let allow () =
+  List.iter
+    (fun name -> Unix.putenv name "1")
+    [ "OMPI_ALLOW_RUN_AS_ROOT"; "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"; "OMPI_MCA_rmaps_base_oversubscribe" ]
+
+(* The numbers that rank 0 tells. *)
+let run ~ranks ~domains mode =
+  Unix.putenv "MUSTER_DOMAINS" (string_of_int domains);
+  let command =
+    Printf.sprintf "mpirun --bind-to none -n %d %s %s 2>/dev/null" ranks
+      (Filename.quote Sys.executable_name) mode
+  in
+  let lines = In_channel.input_all (Unix.open_process_in command) in
+  let number line = Scanf.sscanf_opt line "%s %f" (fun name value -> (name, value)) in
+  List.filter_map number (String.split_on_char '\n' lines)
+
+let row what value bar = Printf.printf "| %s | %s | %s |\n%!" what value bar
+
+let compare_programs mode =
+  let time ranks domains = List.assoc "time" (run ~ranks ~domains mode) in
+  let turns = List.init 3 (fun _ -> (time 2 1, time 1 2)) in
+  let ratios = List.sort Float.compare (List.map (fun (a, b) -> a /. b) turns) in
+  row
+    (Printf.sprintf "%s (%.2f s), 2 ranks of 1 domain, of 1 rank of 2" mode (snd (List.hd turns)))
+    (Printf.sprintf "%.2f" (List.nth ratios 1))
+    "1.05"
+
+let compare_calls mode ~ranks what bar =
+  let numbers = run ~ranks ~domains:1 mode in
+  let ours = List.assoc "ours" numbers and bare = List.assoc "bare" numbers in
+  row what (Printf.sprintf "%.2f" (ours /. bare)) bar
+
+let efficiency () =
+  let numbers = run ~ranks:4 ~domains:1 "dynamic" in
+  row "1,000 jobs that sleep 1 ms, 4 ranks: efficiency"
+    (Printf.sprintf "%.3f" (List.assoc "possible" numbers /. List.assoc "ours" numbers))
+    "0.95"
+
+(* An operation takes [a + b log2 ranks] beyond its longest part: the line nearest to what ranks that
+   only wait for each other take (least squares). *)
+let line points =
+  let n = float_of_int (List.length points) in
+  let sum f = List.fold_left (fun sum point -> sum +. f point) 0. points in
+  let x = sum fst /. n and y = sum snd /. n in
+  let b =
+    sum (fun (x', y') -> (x' -. x) *. (y' -. y)) /. sum (fun (x', _) -> (x' -. x) *. (x' -. x))
+  in
+  (y -. (b *. x), b)
+
+let model () =
+  let latency ranks =
+    let seconds = List.assoc "latency" (run ~ranks ~domains:1 "latency") in
+    (Float.log2 (float_of_int ranks), seconds)
+  in
+  let points = List.map latency [ 2; 4; 8; 16 ] in
+  let a, b = line points in
+  let us (_, seconds) = Printf.sprintf "%.1f us" (seconds *. 1e6) in
+  Printf.printf "\nAn operation on 2, 4, 8, 16 ranks: %s; about %.1f us + %.1f us x log2 of the ranks.\n\n"
+    (String.concat ", " (List.map us points))
+    (a *. 1e6) (b *. 1e6);
+  Printf.printf "| ranks | predicted, s | measured, s | efficiency predicted |\n| --- | --- | --- | --- |\n";
+  let predicted ranks =
+    let n = float_of_int ranks in
+    (work /. n) +. (float_of_int operations *. Float.max 0. (a +. (b *. Float.log2 n)))
+  in
+  let measured ranks = List.assoc "sleeping" (run ~ranks ~domains:1 "sleeping") in
+  let row ranks =
+    let measured = if ranks > 16 then None else Some (measured ranks) and time = predicted ranks in
+    let text = Option.fold measured ~none:"" ~some:(Printf.sprintf "%.3f") in
+    let efficiency time = work /. float_of_int ranks /. time in
+    Printf.printf "| %d | %.4f | %s | %.2f |\n%!" ranks time text (efficiency time);
+    (ranks, efficiency time, Option.map efficiency measured)
+  in
+  List.map row [ 2; 4; 8; 16; 64; 256; 1024; 4096 ]
+
+(* {2 The picture} *)
+
+let width = 640.
+let height = 320.
+let left = 60.
+let bottom = height -. 50.
+
+let picture rows =
+  let x ranks = left +. (45. *. Float.log2 (float_of_int ranks)) in
+  let y efficiency = bottom -. (220. *. efficiency) in
+  let predicted = List.map (fun (ranks, e, _) -> (x ranks, y e)) rows in
+  let dot (ranks, _, measured) =
+    Option.map (fun e -> Svg.dot ~cls:"own" ~x:(x ranks) ~y:(y e)) measured
+  in
+  let tick (ranks, _, _) =
+    Svg.text ~anchor:Middle ~cls:"tick" ~x:(x ranks) ~y:(bottom +. 18.) (string_of_int ranks)
+  in
+  let level e =
+    [
+      Svg.path ~cls:"grid" [ (left, y e); (width -. 20., y e) ];
+      Svg.text ~anchor:End ~cls:"tick" ~x:(left -. 8.) ~y:(y e +. 4.) (Printf.sprintf "%.2f" e);
+    ]
+  in
+  let title = "Efficiency of 50 operations in a second of work, by ranks" in
+  let note = "Line: predicted from the cost of an operation. Dots: measured, with parts that sleep." in
+  Svg.document ~width ~height ~title
+    (List.concat_map level [ 0.; 0.25; 0.5; 0.75; 1. ]
+    @ List.map tick rows
+    @ [ Svg.path ~cls:"other" predicted ]
+    @ List.filter_map dot rows
+    @ [
+        Svg.text ~cls:"title" ~x:left ~y:20. title;
+        Svg.text ~cls:"note" ~x:left ~y:(height -. 12.) note;
+      ])
+
+let write_picture rows path = Out_channel.with_open_bin path (fun file -> output_string file (picture rows))
+
+let table () =
+  allow ();
+  print_endline "| what | measured | bar |\n| --- | --- | --- |";
+  compare_programs "n-body";
+  compare_programs "monte-carlo";
+  compare_calls "reduce" ~ranks:4 "a reduction of 4 floats on 4 ranks, of MPI_Allreduce in C" "3";
+  compare_calls "gather" ~ranks:2 "Array.init of 10^7 floats on 2 ranks, of the same in C" "1.3";
+  efficiency ()
+
+let () =
+  match Array.to_list Sys.argv |> List.tl with
+  | [ "--svg"; path ] ->
+    table ();
+    write_picture (model ()) path
+  | [] ->
+    table ();
+    ignore (model ())
+  | [ "table" ] -> table ()
+  | [ "model"; path ] ->
+    allow ();
+    write_picture (model ()) path
+  | [ mode ] -> M.run (List.assoc mode modes)
+  | _ -> prerr_endline "usage: main.exe [--svg FILE]"
