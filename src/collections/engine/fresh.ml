@@ -54,9 +54,9 @@ let build_short code n one chunk f s =
 
 let rec build code n one chunk f s =
   if n = 0 then [||]
+  else if n = 1 then Compat.make_fresh 1 (one f s 0)
   else if Adaptive.holds_up code ~n then
     Adaptive.in_pool (fun () -> build code n one chunk f s)
-  else if n = 1 then Compat.make_fresh 1 (one f s 0)
   else if n <= Tuning.short_result && not (Place.is_quiet ()) then build_short code n one chunk f s
   else begin
     let made = make n (one f s 0) in
