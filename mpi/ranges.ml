@@ -24,12 +24,12 @@ let parallel_for ~start ~finish f =
 
 (* {2 Reductions}
 
-   The tree is that of one machine (Muster_loop.Reduce): leaves of [per_leaf] indices, and a node of
+   The tree is that of one machine (Muster_loop.Reduce): leaves of so many indices each, and a node of
    leaves [a] to [b] has its children's border at [a + (b - a) / 2]. Each rank has a block of leaves,
    and computes the values of the largest nodes within its block, from left to right. Then each rank
    has all of these values, and combines them along the rest of the tree. *)
 
-type 'a tree = { per_leaf : int; last : int; node : int -> int -> 'a; combine : 'a -> 'a -> 'a }
+type 'a tree = { last : int; node : int -> int -> 'a; combine : 'a -> 'a -> 'a }
 
 let middle a b = a + ((b - a) / 2)
 let rank_of t leaf = Blocks.owner (t.last + 1) leaf
@@ -72,7 +72,7 @@ let parallel_reduce_of fn cut local ~start ~finish ~combine ~init =
       let hi = if b = last then finish else start + ((b + 1) * per_leaf) - 1 in
       local ~grain:per_leaf ~start:lo ~finish:hi
     in
-    Collective.within call (fun () -> reduce call { per_leaf; last; node; combine })
+    Collective.within call (fun () -> reduce call { last; node; combine })
 
 let parallel_reduce ?grain ~start ~finish ~combine ~init f =
   check_grain "parallel_reduce" grain;

@@ -10,6 +10,8 @@ module Jobs = Muster_eio.Executor_pool
 
 (* Both have it: a program moves by one word. *)
 module type Executor_pool = sig
+  [@@@warning "-32"]
+
   type t
 
   val create : sw:Switch.t -> domain_count:int -> _ Eio.Domain_manager.t -> t

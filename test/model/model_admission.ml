@@ -85,7 +85,6 @@ let model ?cancelled name ~jobs bodies =
 let each s jobs = List.map (posts s) jobs
 let first = List.hd
 
-let few = Model.bounded 20_000
 let many = Model.bounded 500_000
 let one ?cancelled name bodies = model ?cancelled ~jobs:1 ("one job, " ^ name) bodies
 let two name bodies = model ~jobs:2 ("two jobs" ^ name) bodies
@@ -95,8 +94,6 @@ let quick =
   [
     two "" each;
     one "withdrawn" (fun s jobs -> withdraws_first s jobs :: each s jobs);
-    few @@ one "a drain" (fun s jobs -> drains s jobs :: each s jobs);
-    few @@ one "cut" (fun s jobs -> drains ~cuts:true s jobs :: each s jobs);
   ]
 
 let slow =
