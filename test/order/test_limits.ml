@@ -237,10 +237,10 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 24_000 15_500 (lines_of code);
-    limit "lines of src/core" 9_600 7_000 (lines_of core);
+    limit "lines of src" 21_822 15_500 (lines_of code);
+    limit "lines of src/core" 9_247 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
-    limit "fields of a worker's records" 45 45 (fields_of worker_records);
+    limit "fields of a worker's records" 44 45 (fields_of worker_records);
     limit "fields of a pool" 25 25 (fields_of pool_records);
     limit "shared fields that several modules write" 0 0 (all_of written_by_several);
     limit "modules without an interface" 0 0 (all_of without_interface);
@@ -254,7 +254,7 @@ let limits =
     limit "values over 80 words in interfaces" 0 0 (all_of long_values);
     limit "fields over two lines in interfaces" 0 0 (all_of long_fields);
     limit "links of interfaces to no section" 0 0 (all_of lost_links);
-    limit "words of ARCHITECTURE.md" 2_000 1_800 (words_of "ARCHITECTURE.md");
+    limit "words of ARCHITECTURE.md" 1_800 1_800 (words_of "ARCHITECTURE.md");
     limit "words of README.md" 700 700 (words_of "README.md");
     limit "lines of CHANGES.md" 60 60 (lines_in "CHANGES.md");
     limit "lines of bench/README.md" 250 250 (lines_in "bench/README.md");
