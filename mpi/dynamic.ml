@@ -22,9 +22,15 @@ let rec take b =
     if Option.is_none b.results.(i) then Some i else take b
   end
 
+(* A result that cannot be kept is a failure of its job: the other ranks wait for an answer. *)
 let note b (i, outcome) =
-  b.results.(i) <- Some outcome;
-  match outcome with Ok v -> b.keep i v | Error _ -> b.limit <- Int.min b.limit i
+  let keep v =
+    b.keep i v;
+    v
+  in
+  let kept = Result.bind outcome (fun v -> Collective.attempt (fun () -> keep v)) in
+  b.results.(i) <- Some kept;
+  if Result.is_error kept then b.limit <- Int.min b.limit i
 
 let exchange_at b ended =
   Mutex.protect b.turn (fun () ->
