@@ -37,46 +37,89 @@ let exchange_at b ended =
       Option.iter (note b) ended;
       take b)
 
-let rec work_on ask f jobs ended =
+let rec work_on ask run ended =
   match ask ended with
   | None -> ()
-  | Some i -> work_on ask f jobs (Some (i, Collective.attempt (fun () -> f jobs.(i))))
+  | Some i -> work_on ask run (Some (i, Collective.attempt (fun () -> run i)))
 
 (* {2 Between ranks} *)
 
 let answers : int option Port.t = Port.answers
 
-let ask ended =
-  Port.send Port.asks ~dest:0 ended;
-  Port.receive answers ~source:0
+(* A result that cannot be sent is a failure of its job, too. *)
+let report (ended : (int * 'b outcome) option) =
+  try Port.send Port.asks ~dest:0 ended
+  with Invalid_argument reason ->
+    let exn = Invalid_argument ("Muster_mpi.parallel_map_dynamic: " ^ reason) in
+    let failure = Error (Collective.failure exn) in
+    Port.send Port.asks ~dest:0 (Option.map (fun (i, _) -> (i, failure)) ended)
 
-(* Until each loop of another rank was told that there is no more. *)
-let rec answer b ~loops =
-  if loops > 0 then
-    match Port.receive_now Port.asks with
+(* A question and its answer belong together, whatever cancels the call meanwhile. *)
+let ask ended =
+  Muster.Task.protect (fun () ->
+      report ended;
+      Port.receive answers ~source:0)
+
+(* Rank 0 answers until each [loop] of another rank was told that there is no more. *)
+let rec answer b loops =
+  if !loops > 0 then begin
+    (match Port.receive_now Port.asks with
     | None ->
       Muster.Task.check ();
-      Unix.sleepf 20e-6;
-      answer b ~loops
+      Unix.sleepf 20e-6
     | Some (source, ended) ->
       let index = exchange_at b ended in
       Port.send answers ~dest:source index;
-      answer b ~loops:(loops - Bool.to_int (Option.is_none index))
+      if Option.is_none index then decr loops);
+    answer b loops
+  end
 
-(* {2 The call} *)
+(* {2 The call}
 
-let start_loops n loop = List.init n (fun _ -> Muster.Task.async (fun () -> loop None))
+   Where it is cancelled on one rank, all ranks' loops still come to their end. So no message is left
+   that the next call could take for its own. *)
+
+let start_loops n loop = List.init n (fun _ -> Muster.Task.async loop)
+
+let or_finish f finish =
+  try f ()
+  with exn ->
+    let backtrace = Printexc.get_raw_backtrace () in
+    Muster.Task.protect (fun () -> finish exn);
+    Printexc.raise_with_backtrace exn backtrace
+
+let await_end task = try Muster.Task.await task with _ -> ()
 
 let lead b f jobs ~loops =
   Link.wake_exactly ();
   let own = Muster.Pool.(size (current ())) in
-  let tasks = start_loops own (work_on (exchange_at b) f jobs) in
-  answer b ~loops:(Array.fold_left ( + ) (-own) loops);
-  List.iter Muster.Task.await tasks
+  let loops = ref (Array.fold_left ( + ) (-own) loops) in
+  let loop () = work_on (exchange_at b) (fun i -> f jobs.(i)) None in
+  let tasks = start_loops own loop in
+  let work () =
+    answer b loops;
+    List.iter Muster.Task.await tasks
+  in
+  or_finish work (fun _ ->
+      Mutex.protect b.turn (fun () -> b.limit <- 0);
+      answer b loops;
+      List.iter await_end tasks)
 
 let follow f jobs =
-  let tasks = start_loops Muster.Pool.(size (current ())) (work_on ask f jobs) in
-  List.iter Muster.Task.await tasks
+  let own = Muster.Pool.(size (current ())) in
+  let told = Atomic.make 0 in
+  let loop run =
+    work_on ask run None;
+    Atomic.incr told
+  in
+  let tasks = start_loops own (fun () -> loop (fun i -> f jobs.(i))) in
+  or_finish
+    (fun () -> List.iter Muster.Task.await tasks)
+    (fun exn ->
+      List.iter await_end tasks;
+      while Atomic.get told < own do
+        loop (fun _ -> raise exn)
+      done)
 
 let results b =
   let failed = Array.find_opt (function Some (Error _) -> true | _ -> false) b.results in

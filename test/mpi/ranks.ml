@@ -111,6 +111,38 @@ let jobs () =
   | _ -> failwith "no exception"
   | exception M.Raised { exn; _ } -> check "leftmost job" (exn = Printexc.to_string (Boom 50))
 
+(* A deadline ends the call on all ranks, whichever rank has it, and leaves no message to the next. *)
+let deadlines () =
+  let inputs = Array.init 60 Fun.id in
+  let job i =
+    for _ = 1 to 20 do
+      Unix.sleepf 0.001;
+      Muster.Task.check ()
+    done;
+    i
+  in
+  let with_deadline_on rank f =
+    if M.rank () = rank then Muster.Task.with_deadline 0.05 f else f ()
+  in
+  let late rank =
+    match with_deadline_on rank (fun () -> M.parallel_map_dynamic job inputs) with
+    | (_ : int array) -> failwith "not late"
+    | exception (M.Raised _ | Muster.Task.Deadline_exceeded | Muster.Task.Cancelled) ->
+      check "the next call" (M.parallel_map_dynamic string_of_int inputs = Array.map string_of_int inputs)
+  in
+  List.iter late (List.sort_uniq compare [ 0; M.ranks () - 1 ])
+
+(* A result that cannot be sent is its job's failure. *)
+let unsendable () =
+  let job _ =
+    Unix.sleepf 0.001;
+    if M.rank () = 0 then Obj.repr () else Obj.repr (Mutex.create ())
+  in
+  match M.parallel_map_dynamic job (Array.init 100 Fun.id) with
+  | (_ : Obj.t array) -> check "alone" (M.ranks () = 1)
+  | exception M.Raised { exn; _ } ->
+    check "the call's name" (String.starts_with ~prefix:"Invalid_argument(\"Muster_mpi.parallel_map_dynamic" exn)
+
 let exceptions () =
   let raised what expected f =
     match f () with
@@ -181,7 +213,7 @@ let bad_input () =
 let answers () =
   List.iter
     (fun f -> f ())
-    [ reductions; loops; arrays; values; messages; jobs; exceptions; bad_input ]
+    [ reductions; loops; arrays; values; messages; jobs; deadlines; unsendable; exceptions; bad_input ]
 
 (* {2 Faults} *)
 
