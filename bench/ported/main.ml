@@ -81,7 +81,8 @@ let print ~domains ~quick ~markdown rows =
   let show = if markdown then Table.to_markdown else Table.to_text in
   print_endline (show (table ~domains rows));
   let sizes = if quick then "quick: too small for the bars to mean anything" else "full" in
-  print_endline (show (Machine.table (Machine.facts () @ [ ("sizes", sizes) ])));
+  let facts = Muster_bench.Machine.(table (facts () @ [ ("sizes", sizes) ])) in
+  print_endline (show facts);
   let met = List.length (List.filter (passed ~domains) rows) in
   Printf.printf "%d of %d bars met\n" met (List.length rows)
 

@@ -7,8 +7,6 @@
 
    A function [f_chunk f s lo hi] sweeps a chunk (Chunks): [f] is the user's. *)
 
-module States = Muster_loop.States
-
 let code = Machine.code_of
 let[@inline] run chunk f a = Chunks.run (code f) (length a) chunk f (source a)
 let[@inline] search chunk f a = Chunks.search (code f) (length a) chunk f (source a)

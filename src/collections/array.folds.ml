@@ -4,13 +4,6 @@
    the element [i] of [a]; [of_pieces] and [joined], which make one of arrays and of its like;
    [copy]; [sort]; and [name], for errors. *)
 
-module Reduce = Muster_loop.Reduce
-module Scan = Muster_loop.Scan
-module Tuning = Muster_loop.Tuning
-module Groups = Muster_collections_engine.Groups
-module Leaves = Muster_collections_engine.Leaves
-module Select = Muster_collections_engine.Select
-
 (* {2 Reductions}
 
    One call a turn: the value that goes from one to the next is kept on the stack, and with four
@@ -70,7 +63,7 @@ let[@inline never] scan_chunk op s r carry lo hi =
 let scan op a =
   let n = length a and s = source a in
   if n < 2 then begin
-    Muster_core.Fiber.check ();
+    Fiber.check ();
     copy a
   end
   else begin

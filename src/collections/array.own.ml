@@ -1,11 +1,3 @@
-module Compat = Muster_core.Compat
-module Machine = Muster_core.Machine
-module Chunks = Muster_loop.Chunks
-module Loop = Muster_loop.Loop
-module Fresh = Muster_collections_engine.Fresh
-module Merge_sort = Muster_collections_engine.Merge_sort
-module Numeric = Muster_collections_engine.Numeric
-module Pieces = Muster_collections_engine.Pieces
 include Stdlib.Array
 
 let name = "Parallel.Array"

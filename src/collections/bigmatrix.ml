@@ -1,9 +1,4 @@
 module B = Stdlib.Bigarray
-module Machine = Muster_core.Machine
-module Chunks = Muster_loop.Chunks
-module Loop = Muster_loop.Loop
-module Access = Muster_collections_engine.Access
-module Fresh = Muster_collections_engine.Fresh
 include B.Array2
 
 (* {2 Elements}

@@ -6,14 +6,6 @@
 
 [@@@warning "-unused-value-declaration"]
 
-module Machine = Muster_core.Machine
-module Chunks = Muster_loop.Chunks
-module Loop = Muster_loop.Loop
-module Access = Muster_collections_engine.Access
-module Fresh = Muster_collections_engine.Fresh
-module Merge_sort = Muster_collections_engine.Merge_sort
-module Numeric = Muster_collections_engine.Numeric
-module Pieces = Muster_collections_engine.Pieces
 module A = Stdlib.Array
 module List = Stdlib.List
 include Stdlib.Bigarray.Array1

@@ -2,8 +2,6 @@
 
 [@@@warning "-unused-value-declaration"]
 
-module Machine = Muster_core.Machine
-module Chunks = Muster_loop.Chunks
 include Stdlib.Bytes
 
 external source : t -> t = "%identity"

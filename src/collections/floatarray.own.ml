@@ -1,12 +1,5 @@
 (* As Array, over unboxed floats: results need no first element to be made. *)
 
-module Machine = Muster_core.Machine
-module Chunks = Muster_loop.Chunks
-module Loop = Muster_loop.Loop
-module Fresh = Muster_collections_engine.Fresh
-module Merge_sort = Muster_collections_engine.Merge_sort
-module Numeric = Muster_collections_engine.Numeric
-module Pieces = Muster_collections_engine.Pieces
 include Stdlib.Float.Array
 module A = Stdlib.Array
 module List = Stdlib.List

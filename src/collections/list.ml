@@ -1,19 +1,7 @@
 (* Each function is a work (List_work) over pieces of the list (Walk); fewer than two elements
    are left to the stdlib. *)
 
-module Compat = Muster_core.Compat
-module Machine = Muster_core.Machine
-module Adaptive = Muster_loop.Adaptive
-module Site = Muster_loop.Site
-module States = Muster_loop.States
-module Tuning = Muster_loop.Tuning
-module Chain = Muster_collections_engine.Chain
-module Groups = Muster_collections_engine.Groups
-module Leaves = Muster_collections_engine.Leaves
 module Work = Muster_collections_engine.List_work
-module Merge_sort = Muster_collections_engine.Merge_sort
-module Sums = Muster_collections_engine.Sums
-module Tally = Muster_collections_engine.Tally
 module A = Stdlib.Array
 module L = Stdlib.List
 include Stdlib.List
@@ -185,7 +173,7 @@ let sort_uniq cmp l =
 let scan op l =
   let is_short () = Adaptive.is_trusted (code op) ~n:Tuning.few_unknown in
   if L.compare_length_with l Tuning.one_block <= 0 && is_short () then begin
-    Muster_core.Fiber.check ();
+    Fiber.check ();
     Work.prefixes op l
   end
   else if is_empty l then []

@@ -1,13 +1,7 @@
 (* Functions that make a sequence stay the stdlib's, and lazy; so do the searches, which force no
    more than they need. A function that uses a sequence up is a consumer (Reader). *)
 
-module Groups = Muster_collections_engine.Groups
-module Leaves = Muster_collections_engine.Leaves
 module Work = Muster_collections_engine.List_work
-module Reader = Muster_collections_engine.Reader
-module Tally = Muster_collections_engine.Tally
-module Machine = Muster_core.Machine
-module Tuning = Muster_loop.Tuning
 module L = Stdlib.List
 include Stdlib.Seq
 

@@ -1,16 +1,8 @@
-module Fiber = Muster_core.Fiber
-module Place = Muster_core.Place
-module Leftmost = Muster_core.Leftmost
-module Outcome = Muster_core.Outcome
-module Promise = Muster_core.Promise
-module Fork = Muster_core.Fork
-module Run = Muster_core.Run
-module Compat = Muster_core.Compat
 module Pools = Muster_domainslib_pool
 
 (* {2 Ranges} *)
 
-let span = Muster_loop.Adaptive.span
+let span = Adaptive.span
 
 type range = { pool : Pools.t; start : int; finish : int; chunk : int }
 
@@ -18,7 +10,7 @@ let beyond_any_machine = 1 lsl 32
 
 (* An eighth of each worker's part: a reduction is bracketed by that. *)
 let default_chunk (pool : Pools.t) ~start ~finish =
-  let count = Muster_loop.Adaptive.length start finish in
+  let count = Adaptive.length start finish in
   if pool.asked = 1 then count
   else Int.max 1 (count / (8 * Int.min pool.asked beyond_any_machine))
 
@@ -68,7 +60,7 @@ let rec part t lo hi =
   | None when span lo hi < t.range.chunk -> noted t hi t.leaf lo hi
   | None ->
     let mid = lo + (span lo hi / 2) in
-    let code = Muster_core.Machine.code_of t.leaf in
+    let code = Machine.code_of t.leaf in
     let l, r = both t.range.pool ~code (fun () -> part t lo mid) (fun () -> part t (mid + 1) hi) in
     noted t hi t.combine l r
 
@@ -77,13 +69,13 @@ let rec part t lo hi =
 (* A share of [Muster.Team]'s cannot suspend: where a body waits, maybe for one of those that
    follow, it would wait as a whole. So a loop has a fiber of its own there. *)
 let in_fiber f (w : Place.t) =
-  let p = Promise.(make nowhere f) and records = Muster_core.Machine.backtrace_status () in
+  let p = Promise.(make nowhere f) and records = Machine.backtrace_status () in
   Run.aside w ~records (Fiber.twin w) Run.in_fiber (Promise.any p);
   Fork.wait_done p;
   Fork.result p
 
 let in_pool (pool : Pools.t) f =
-  match Muster_core.Caller.place_in pool.pool with
+  match Caller.place_in pool.pool with
   | Some w when w.own.fiber.handled -> f ()
   | Some w -> in_fiber f w
   | None -> Pools.enter pool f

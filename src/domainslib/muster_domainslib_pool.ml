@@ -8,16 +8,6 @@
    enough, or refused. Code in [run] that tears the pool down cannot wait for itself: it sets
    [last_closes], and the last of the [runs] does so when it ends. *)
 
-module Fiber = Muster_core.Fiber
-module Place = Muster_core.Place
-module Pool = Muster_core.Pool
-module Promise = Muster_core.Promise
-module Outcome = Muster_core.Outcome
-module Caller = Muster_core.Caller
-module Task = Muster_core.Task
-module Mailbox = Muster_core.Mailbox
-module Waiting = Muster_core.Waiting
-
 type t = {
   pool : Pool.t;
   home : Promise.home;  (** of its tasks *)
@@ -157,7 +147,7 @@ let await t promise =
     if not (may_run_here t w home) then Task.await promise
     else begin
       let state = Promise.run promise in
-      Muster_core.Deque.retire (Fiber.place_after w).deque (Promise.any promise);
+      Deque.retire (Fiber.place_after w).deque (Promise.any promise);
       match state with
       | Ready _ | Running _ -> Task.await promise
       | (Returned _ | Raised _) as state -> Promise.value state

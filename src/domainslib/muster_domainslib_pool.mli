@@ -1,8 +1,8 @@
 (** Domainslib's pools: one of Muster's each, and Domainslib's facts about them. *)
 
 type t = private {
-  pool : Muster_core.Pool.t;
-  home : Muster_core.Promise.home;  (** of its tasks *)
+  pool : Pool.t;
+  home : Promise.home;  (** of its tasks *)
   asked : int;  (** workers, the caller's included *)
   torn_down : bool Atomic.t;
   runs : int Atomic.t;  (** calls of {!run} that are going on *)
@@ -24,5 +24,5 @@ val enter : t -> (unit -> 'a) -> 'a
 (** Runs a function in a fiber of the pool. *)
 
 val run : t -> (unit -> 'a) -> 'a
-val async : t -> (unit -> 'a) -> 'a Muster_core.Task.t
-val await : t -> 'a Muster_core.Task.t -> 'a
+val async : t -> (unit -> 'a) -> 'a Task.t
+val await : t -> 'a Task.t -> 'a

@@ -18,11 +18,6 @@
    pool grows if the process may use more CPUs. So the number that C was told of a pool is kept for
    as long as the pool is open, and no loop uses more. *)
 
-module Site = Muster_loop.Site
-module Slices = Muster_loop.Slices
-module Team = Muster_loop.Team
-module Tuning = Muster_loop.Tuning
-
 (* {2 Workers} *)
 
 let told : (Place.pool * int) list Atomic.t = Atomic.make []

@@ -23,7 +23,6 @@
    An asynchronous exception cuts no step short (Duty). One that strikes a runner between two steps
    leaves all that it has in its [hand], and the runner goes on. *)
 
-module Promise = Muster_core.Promise
 module Ids = Map.Make (Int)
 
 type 'w slot = {

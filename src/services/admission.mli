@@ -4,7 +4,7 @@
 type 'w slot = {
   index : int;
   mutable value : 'w option;  (** by the runner that has the slot, as the next *)
-  mutable unanswered : Muster_core.Promise.any list;
+  mutable unanswered : Promise.any list;
       (** jobs that have ended, the last ones: they may have yet to be answered *)
 }
 
@@ -24,7 +24,7 @@ val create : workers:int -> bound:int -> 'w t
 val new_job :
   'w t ->
   priority:int ->
-  Muster_core.Promise.any ->
+  Promise.any ->
   work:('w slot -> unit) ->
   answer:(unit -> unit) ->
   'w job
@@ -54,7 +54,7 @@ val is_extra : 'w t -> 'w slot -> bool
 val close : 'w t -> start:'w start -> unit
 (** From now on no job is admitted, but nested ones. *)
 
-val cut : 'w t -> start:'w start -> Muster_core.Promise.any list
+val cut : 'w t -> start:'w start -> Promise.any list
 (** From now on none at all. The jobs that there are, to be stopped: those in the queue come first,
     as a runner that ends one takes the next. *)
 

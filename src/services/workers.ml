@@ -5,25 +5,6 @@
    A job that is stopped in the queue leaves it at once, by a hook of its promise: so the queue has
    room again. One whose deadline passes there leaves by a timer. *)
 
-module Caller = Muster_core.Caller
-module Counts = Muster_core.Counts
-module Entries = Muster_core.Entries
-module Fiber = Muster_core.Fiber
-module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
-module Pool = Muster_core.Pool
-module Promise = Muster_core.Promise
-module Publish = Muster_core.Publish
-module Run = Muster_core.Run
-module Scope = Muster_core.Scope
-module Search = Muster_core.Search
-module Sleep = Muster_core.Sleep
-module Task = Muster_core.Task
-module Tell = Muster_core.Tell
-module Timer = Muster_core.Timer
-module Waiting = Muster_core.Waiting
-module Worker = Muster_core.Worker
-
 type reason = Full | Expired | Draining
 
 exception Rejected of reason

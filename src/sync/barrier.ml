@@ -12,9 +12,6 @@
    Each waiter asks later which of the two it was, so [Met] has the list. A waiter that leaves stays
    in the queue, whose pushes sweep. At rest the meeting is empty. *)
 
-module Event = Muster_core.Event
-module Waiter = Muster_core.Waiter
-
 type state =
   | Open of { count : int;  (** that have come and not left *) here : Waiter.t Fifo.t }
   | Met of Waiter.t list  (** in the order in which they came *)

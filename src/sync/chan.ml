@@ -1,8 +1,3 @@
-module Event = Muster_core.Event
-module Outcome = Muster_core.Outcome
-module Task = Muster_core.Task
-module Waiter = Muster_core.Waiter
-
 type 'a t = 'a Port.t
 
 exception Closed

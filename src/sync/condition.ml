@@ -5,10 +5,6 @@
 
    At rest the queue is empty, or holds dead waiters. *)
 
-module Event = Muster_core.Event
-module Outcome = Muster_core.Outcome
-module Waiter = Muster_core.Waiter
-
 type t = Waiter.t Fifo.t Atomic.t
 
 let create () = Atomic.make Fifo.empty

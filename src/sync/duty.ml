@@ -1,6 +1,3 @@
-module Outcome = Muster_core.Outcome
-module Waiter = Muster_core.Waiter
-
 type 's t =
   | Done
   | Step of ('s -> 's * 's t)

@@ -10,11 +10,11 @@ type 's t =
   | Done
   | Step of ('s -> 's * 's t)
       (** from a state to the next state and the rest of the work; it may be called again *)
-  | Grant of { waiter : Muster_core.Waiter.t; granted : 's t; dead : 's t }
+  | Grant of { waiter : Waiter.t; granted : 's t; dead : 's t }
       (** and the rest of the work in either case *)
   | Misuse of string  (** the message of an [Invalid_argument] *)
 
-val grants : Muster_core.Waiter.t list -> 's t
+val grants : Waiter.t list -> 's t
 (** To grant them all, dead or not. *)
 
 val fulfil : 's Atomic.t -> 's t ref -> unit

@@ -2,9 +2,6 @@
    while the count is above 0. The call that takes it to 0 takes all waiters out in the same step,
    and grants them. Dead waiters (of cancelled tasks) need no care. At rest it is [opened]. *)
 
-module Event = Muster_core.Event
-module Waiter = Muster_core.Waiter
-
 type state = { left : int; waiters : Waiter.t Fifo.t }
 type t = state Atomic.t
 

@@ -12,11 +12,6 @@
 
    At rest it is Pending, Value or Failed. *)
 
-module Event = Muster_core.Event
-module Outcome = Muster_core.Outcome
-module Fiber = Muster_core.Fiber
-module Waiter = Muster_core.Waiter
-
 exception Undefined = Stdlib.Lazy.Undefined
 
 type 'a state =

@@ -1,11 +1,5 @@
 (* One permit (Permits), with the holder's name. Nobody but the holder unlocks it. *)
 
-module Event = Muster_core.Event
-module Outcome = Muster_core.Outcome
-module Fiber = Muster_core.Fiber
-module Waiter = Muster_core.Waiter
-module Waiting = Muster_core.Waiting
-
 type t = Permits.t
 
 let unlocked = { Permits.free = 1; holder = 0; line = Permits.nobody }

@@ -8,8 +8,6 @@
    same. Between the two steps another party may do the second one, too. So no party waits for a
    party that the machine has stopped. *)
 
-module Waiter = Muster_core.Waiter
-
 type race = int Atomic.t
 type t = { race : race; number : int; waiter : Waiter.t }
 

@@ -15,7 +15,7 @@ val withdraw : race -> bool
 
 type t
 
-val of_race : race -> int -> Muster_core.Waiter.t -> t
+val of_race : race -> int -> Waiter.t -> t
 
 val is_open : t -> bool
 (** Whether {!accept} could say yes. Once false, it stays so, but for an offer that was accepted. *)

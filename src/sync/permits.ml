@@ -33,10 +33,6 @@
 
    At rest all permits are free, and the line is [Nobody]. *)
 
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Waiter = Muster_core.Waiter
-
 type entry = { wants : int; is_named : bool; waiter : Waiter.t }
 type line = Nobody | Line of { woken : int; first : entry Fifo.t; queue : entry Fifo.t }
 type state = { free : int; holder : int; line : line }

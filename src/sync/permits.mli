@@ -23,7 +23,7 @@ val try_take : t -> int -> me:int -> bool
     all by name, or 0. *)
 
 val wait_and_take :
-  t -> int -> me:int -> wait:((Muster_core.Waiter.t -> unit) -> unit) -> unit
+  t -> int -> me:int -> wait:((Waiter.t -> unit) -> unit) -> unit
 (** The same, but waits for them: looks for a moment, then sleeps by [wait]. *)
 
 val giving : int -> why_not:(state -> string option) -> state -> state * state Duty.t

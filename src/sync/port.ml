@@ -45,8 +45,6 @@
    Every loop goes round only because another party's step succeeded, or an offer has become
    void. *)
 
-module Outcome = Muster_core.Outcome
-
 type 'a t = {
   kind : 'a Type.Id.t;  (** of its messages, another one for each channel *)
   capacity : int;

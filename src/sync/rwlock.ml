@@ -1,10 +1,5 @@
 (* A great number of permits (Permits). A reader takes one of them, a writer all, with its name. *)
 
-module Event = Muster_core.Event
-module Outcome = Muster_core.Outcome
-module Fiber = Muster_core.Fiber
-module Waiter = Muster_core.Waiter
-
 type t = Permits.t
 
 let all = max_int

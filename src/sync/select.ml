@@ -30,13 +30,6 @@
    A time limit is one more offer of the race, which a timer accepts. It is no line, and nobody
    withdraws for it. It is chosen only where no other case can be done. *)
 
-module Event = Muster_core.Event
-module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
-module Task = Muster_core.Task
-module Timer = Muster_core.Timer
-module Waiter = Muster_core.Waiter
-
 type ('a, 'b) action =
   | Receive of ('a option -> 'b)
   | Send of { message : 'a; sent : unit -> 'b; refused : unit -> 'b }

@@ -1,9 +1,5 @@
 (* Permits without a name (Permits). *)
 
-module Event = Muster_core.Event
-module Outcome = Muster_core.Outcome
-module Waiter = Muster_core.Waiter
-
 type t = Permits.t
 
 let invalid fn what = "Muster.Semaphore." ^ fn ^ ": " ^ what

@@ -25,10 +25,6 @@
 
    At rest no key is Claimed. Slots may be Frozen where an exception struck the last growth. *)
 
-module Outcome = Muster_core.Outcome
-module Fiber = Muster_core.Fiber
-module Place = Muster_core.Place
-
 type ('k, 'v) chain =
   | Nil
   | Bound of { hash : int; key : 'k; value : 'v; next : ('k, 'v) chain }

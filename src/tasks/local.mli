@@ -9,5 +9,5 @@ val carry : (unit -> 'a) -> unit -> 'a
 
 val within : 'a t -> 'a -> (unit -> 'b) -> 'b
 
-val bind : 'a t -> 'a -> Muster_core.Promise.local list -> Muster_core.Promise.local list
+val bind : 'a t -> 'a -> Promise.local list -> Muster_core.Promise.local list
 (** The values that are seen with this one in its place. *)

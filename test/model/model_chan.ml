@@ -45,7 +45,7 @@ let perform t action =
   | Try_select cases -> Option.value (Chan.try_select (List.map (case t) cases)) ~default:Missed
   | Within cases -> Chan.(select (after 1. (fun () -> Late) :: List.map (case t) cases))
   | Tick ->
-    Clock.tick ();
+    Timer.tick ();
     Nothing
   | Close c ->
     Chan.close t.chans.(c);
@@ -103,7 +103,7 @@ let waits_beside_a_partner t capacities lengths =
   List.exists needless wishes
 
 let waits_beyond_its_time t =
-  let is_late = function Waits (Within _) -> Clock.now () = 1 | _ -> false in
+  let is_late = function Waits (Within _) -> Timer.now () = 1 | _ -> false in
   List.exists is_late (outcomes t)
 
 (* Each sender's messages count upwards, so each receiver's do. *)
@@ -154,7 +154,7 @@ let model ?(before = []) capacities scripts =
     { script; outcomes = []; wait }
   in
   let start () =
-    Clock.start ();
+    Timer.start ();
     let chans = Array.map Chan.bounded capacities in
     let parties = Array.of_list (List.mapi party (scripts @ [ before ])) in
     let t = { chans; parties } in

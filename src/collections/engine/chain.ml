@@ -1,9 +1,6 @@
 (* Lists that are made from the front and then linked: a list and its last cell, both empty if it
    has none. Linking writes that cell, which nobody else has seen yet; nothing is copied. *)
 
-module Compat = Muster_core.Compat
-module List = Stdlib.List
-
 type 'a t = { first : 'a list; last : 'a list }
 
 let empty = { first = []; last = [] }

@@ -5,17 +5,6 @@
    worker that has an element first makes the array. Two at once make two, and drop one. A long one
    is made with its first element, by all workers. *)
 
-module Compat = Muster_core.Compat
-module Fiber = Muster_core.Fiber
-module Place = Muster_core.Place
-module Pool = Muster_core.Pool
-module Region = Muster_core.Region
-module Adaptive = Muster_loop.Adaptive
-module Chunks = Muster_loop.Chunks
-module Slices = Muster_loop.Slices
-module Tuning = Muster_loop.Tuning
-module Array = Stdlib.Array
-
 let[@inline] put a i v = Compat.set_fresh a i v
 
 (* The kernel hands out memory page by page, to the worker that touches it first, and clears each:
@@ -24,7 +13,7 @@ let[@inline] put a i v = Compat.set_fresh a i v
 let touch n put =
   let in_place () = put 0 n in
   Pool.with_current ~in_place (fun w ->
-      let workers = Muster_core.Pool.size w.pool in
+      let workers = Pool.size w.pool in
       Region.run w ~to_the_end:true ~revoke:true ~workers (fun worker ->
           let start, count = Slices.slice n workers worker in
           put start count))

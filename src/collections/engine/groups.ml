@@ -1,13 +1,5 @@
 (* Elements by key, and how many of each. *)
 
-module Machine = Muster_core.Machine
-module Chunks = Muster_loop.Chunks
-module Loop = Muster_loop.Loop
-module Reduce = Muster_loop.Reduce
-module Tuning = Muster_loop.Tuning
-module Array = Stdlib.Array
-module List = Stdlib.List
-
 (* {2 Groups}
 
    A counting sort, in blocks. Every block numbers the keys that it meets; then the blocks' keys
@@ -96,8 +88,6 @@ let by keys gather =
   Fresh.build (Machine.code_of gather) (Array.length groups) group_of put_groups gather groups
 
 (* {2 Histograms} *)
-
-module States = Muster_loop.States
 
 type tables = { name : string; bins : int; tables : int array States.t }
 

@@ -1,9 +1,6 @@
 (* The work on a piece of a list (Walk), for lists and for blocks of sequences. Pieces that make
    lists are linked (Chain); nothing is copied. *)
 
-module Fiber = Muster_core.Fiber
-module Leftmost = Muster_core.Leftmost
-module Machine = Muster_core.Machine
 module L = Stdlib.List
 
 let rec skip n l = match l with _ :: l when n > 0 -> skip (n - 1) l | l -> l

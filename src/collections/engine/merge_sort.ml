@@ -20,18 +20,6 @@
    Indices are within bounds whatever [cmp] answers: merges ask for the ends of both runs at every
    step. So elements are read without a check. *)
 
-module Compat = Muster_core.Compat
-module Fiber = Muster_core.Fiber
-module Fork = Muster_core.Fork
-module Leftmost = Muster_core.Leftmost
-module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
-module Pool = Muster_core.Pool
-module Adaptive = Muster_loop.Adaptive
-module Site = Muster_loop.Site
-module Tuning = Muster_loop.Tuning
-module Array = Stdlib.Array
-
 let get = Array.unsafe_get
 let[@inline] set a i v = Compat.replace a i v
 

@@ -2,10 +2,6 @@
    collection that waits for it (10 us from memory), and the tree of sums depends on the length
    alone. *)
 
-module Machine = Muster_core.Machine
-module Fiber = Muster_core.Fiber
-module Reduce = Muster_loop.Reduce
-
 (* In the order of numeric_stubs.c. *)
 type kind = Heap | Double | Single | Ints
 

@@ -1,13 +1,6 @@
 (* Results of any length for each element: every chunk makes a piece, and these are joined in the
    order of the chunks. *)
 
-module Compat = Muster_core.Compat
-module Place = Muster_core.Place
-module Chunks = Muster_loop.Chunks
-module Tuning = Muster_loop.Tuning
-module Array = Stdlib.Array
-module List = Stdlib.List
-
 let collect code n chunk f s =
   if n = 0 then []
   else if n = 1 then [ chunk f s 0 0 ]

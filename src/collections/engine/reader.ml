@@ -4,19 +4,13 @@
    a block of elements, and the function of lists runs over that; then it reads the next one. The
    time of each block or stretch tells what comes after it. *)
 
-module Fiber = Muster_core.Fiber
-module Outcome = Muster_core.Outcome
-module Adaptive = Muster_loop.Adaptive
-module Site = Muster_loop.Site
-module Tuning = Muster_loop.Tuning
-
 (* Elements: of a reduction, two leaves. *)
 let first_block unit = Int.max Tuning.shortest_leaf (2 * unit)
 
 type 'a consumer = {
   code : int;
   unit : int;  (** stretches and blocks begin at multiples of it *)
-  in_place : int -> 'a Stdlib.Seq.t -> int -> 'a Stdlib.Seq.t option;
+  in_place : int -> 'a Seq.t -> int -> 'a Seq.t option;
   block : int -> 'a list -> unit;
 }
 (** [in_place start s n] consumes [n] elements, and is what comes after them unless that is the end.
@@ -24,7 +18,7 @@ type 'a consumer = {
 
 type 'a block = {
   elements : 'a list;
-  next : 'a Stdlib.Seq.t option;
+  next : 'a Seq.t option;
   failure : Outcome.failure option;
 }
 (** Elements read; then the rest, unless that is the end or a failure. *)
@@ -33,12 +27,12 @@ type 'a block = {
    cleans up it might wait for ever. *)
 let read size s =
   let tell_again = Fiber.to_tell_again () in
-  let block elements next failure = { elements = Stdlib.List.rev elements; next; failure } in
+  let block elements next failure = { elements = List.rev elements; next; failure } in
   let rec go elements s n =
     if n = 0 then block elements (Some s) None
     else
       match s () with
-      | Stdlib.Seq.Nil -> block elements None None
+      | Seq.Nil -> block elements None None
       | Cons (x, s) -> go (x :: elements) s (n - 1)
       | exception exn ->
         let failure = Outcome.caught exn in
@@ -49,7 +43,7 @@ let read size s =
 
 let run_block c s start size =
   let { elements; next; failure } = read size s in
-  if not (Stdlib.List.is_empty elements) then c.block start elements;
+  if not (List.is_empty elements) then c.block start elements;
   Option.iter Fiber.rethrow failure;
   next
 

@@ -5,11 +5,6 @@
    half of the time: every index is written down, and the next one over it unless it was
    chosen. *)
 
-module Machine = Muster_core.Machine
-module Chunks = Muster_loop.Chunks
-module Array = Stdlib.Array
-module Bytes = Stdlib.Bytes
-
 external get16 : Bytes.t -> int -> int = "%caml_bytes_get16u"
 external set16 : Bytes.t -> int -> int -> unit = "%caml_bytes_set16u"
 external get64 : Bytes.t -> int -> int64 = "%caml_bytes_get64u"

@@ -3,9 +3,6 @@
 
    Floats are added in runs, each in a variable of its own, unboxed; then by the tree of Tally. *)
 
-module Fiber = Muster_core.Fiber
-module Adaptive = Muster_loop.Adaptive
-
 let run = Tally.adding.run
 
 (* Elements of a list between two checkpoints: some microseconds. *)

@@ -6,12 +6,6 @@
    piece may begin at any leaf: it combines what it has both sides of, and the rest is done when
    the pieces are put together, in the same tree. *)
 
-module Fiber = Muster_core.Fiber
-module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
-module Site = Muster_loop.Site
-module Tuning = Muster_loop.Tuning
-
 let run = Tuning.shortest_leaf
 
 type ('a, 'v) fold = {

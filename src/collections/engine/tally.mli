@@ -45,7 +45,7 @@ val widest : int -> int -> int
 (** [widest i leaves] is the highest rank of a node that begins at leaf [i] and has at most so many
     leaves. *)
 
-val failed : Muster_core.Outcome.failure -> 'a nodes -> 'a nodes
+val failed : Outcome.failure -> 'a nodes -> 'a nodes
 (** The nodes of a piece that was stopped by an exception. *)
 
 val append : ('a -> 'a -> 'a) -> 'a nodes -> 'a nodes -> 'a nodes

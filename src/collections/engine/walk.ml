@@ -9,18 +9,6 @@
    A shared piece lasts about [Tuning.chunk]. The results come back in order. A piece right of an
    event (a failure, or an element that was looked for) is skipped; one left of it is not. *)
 
-module Fiber = Muster_core.Fiber
-module Fork = Muster_core.Fork
-module Leftmost = Muster_core.Leftmost
-module Machine = Muster_core.Machine
-module Outcome = Muster_core.Outcome
-module Place = Muster_core.Place
-module Pool = Muster_core.Pool
-module Adaptive = Muster_loop.Adaptive
-module Site = Muster_loop.Site
-module Tuning = Muster_loop.Tuning
-module Array = Stdlib.Array
-
 type 's source = { skip : int -> 's -> 's; is_end : 's -> bool }
 
 type 's piece = {
@@ -167,7 +155,7 @@ let shared_by_all job from first =
         all)
   in
   if Option.is_some (failure job) then tell_again ();
-  (Stdlib.List.fold_right add_results bs [], last)
+  (List.fold_right add_results bs [], last)
 
 let shared job from first =
   let go () = shared_by_all job from first in

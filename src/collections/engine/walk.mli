@@ -32,14 +32,14 @@ val is_over : 's source -> 's piece -> bool
 
 (** {2 Jobs} *)
 
-type event = Found | Failed of Muster_core.Outcome.failure
+type event = Found | Failed of Outcome.failure
 
 type ('s, 'r) job = {
   source : 's source;
   work : 's piece -> 'r;
   code : int;  (** of the user's function: costs are remembered by it *)
   unit : int;  (** pieces begin at multiples of it, a power of 2 *)
-  events : event Muster_core.Leftmost.t;
+  events : event Leftmost.t;
       (** by the indices of pieces; pieces right of one are left out *)
   keeps : bool;  (** work notes its own failures: its results come back all the same *)
 }

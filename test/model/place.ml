@@ -1,0 +1,2 @@
+let change cell f = Atomic.set cell (f (Atomic.get cell))
+let soon holds = holds ()

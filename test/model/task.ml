@@ -1,0 +1,5 @@
+let check = ignore
+
+let at time f =
+  let timer = Timer.add time f in
+  fun () -> Timer.remove timer

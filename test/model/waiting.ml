@@ -1,0 +1,2 @@
+let about event _ _ = event
+let holder _ = ""
