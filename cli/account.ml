@@ -36,6 +36,9 @@ type ring = {
   mutable every : int;
   mutable place : int * int;  (** pool and worker *)
   mutable minors : int;
+  mutable regions : bool list;  (** open ones, the innermost first: are they for all CPUs? *)
+  mutable asleep : (string * int * int) option;
+      (** it was seen asleep, in that call, for so many ns; until when that may have been *)
 }
 
 type counts = { ran : int; handed_out : int; stolen : int }
@@ -68,6 +71,9 @@ type t = {
   mutable last_sample : int;
   mutable busy : int;
   mutable ready : int;  (** tasks that have not begun *)
+  mutable shared : int;  (** regions for all CPUs that are open *)
+  mutable unsure : int;  (** rings that are not sure *)
+  mutable lost : bool;  (** events, since workers have told any *)
   mutable workers : int;
   mutable told : bool;
   mutable sampled : bool;
@@ -97,7 +103,8 @@ let queued = 10
 let[@inline] spend t which ns = t.times.(which) <- t.times.(which) + ns
 let classes = Array.of_list Rules.classes
 let no_worker = Array.length classes
-let no_task = no_worker + 1
+let no_share = no_worker + 1
+let no_task = no_share + 1
 let untold = no_task + 1  (* while one of many waits is traced *)
 
 let none_zero = { ran = 0; handed_out = 0; stolen = 0 }
@@ -129,6 +136,9 @@ let make ~cpus ~attached ~since : t =
     last_sample = since;
     busy = 0;
     ready = 0;
+    shared = 0;
+    unsure = 0;
+    lost = false;
     workers = 0;
     told = false;
     sampled = false;
@@ -181,31 +191,36 @@ let ring_that t holds =
   let holds = Option.fold ~none:false ~some:holds in
   Option.join (Array.find_opt holds t.rings)
 
-let is_outside t = match t.rings.(0) with Some r -> r.mode = Out | None -> true
+let is_outside t =
+  t.busy = 0 && t.unsure = 0 && match t.rings.(0) with Some r -> r.mode = Out | None -> true
 
 (* Why a CPU is not used: for lack of a worker, if tasks have not begun that nobody takes; else the
-   first class of which a task waits. *)
+   first class of which a task waits; else for lack of a share in a region that is under way. *)
 let class_of_missing (t : t) =
   let rec from i =
-    if i = no_worker then if t.sparse > 0 then untold else no_task
-    else if t.open_waits.(i) > 0 then i else from (i + 1)
+    if i < no_worker then if t.open_waits.(i) > 0 then i else from (i + 1)
+    else if t.shared > 0 then no_share
+    else if t.sparse > 0 then untold
+    else no_task
   in
   if t.ready > 0 then no_worker else from 0
 
+(* Once events were lost, tasks or waits may be under way of which nobody knows. *)
 let note_missing (t : t) ~used dt =
   let missing = t.cpus -. float used in
   if missing > 0. && t.told then begin
+    let ns = int_of_float (missing *. float dt) in
     let it = class_of_missing t in
-    t.missing.(it) <- t.missing.(it) + int_of_float (missing *. float dt)
+    if t.lost && it >= no_task then spend t unknown ns else t.missing.(it) <- t.missing.(it) + ns
   end
 
 let advance (t : t) at =
   let dt = at - t.now in
   if dt > 0 then begin
-    let is_outside = t.busy = 0 && is_outside t in
+    let is_outside = is_outside t in
     if is_outside then spend t outside dt;
-    note_missing t ~used:(Int.max t.busy (Bool.to_int is_outside)) dt;
-    (if t.busy = 1 then
+    note_missing t ~used:(t.busy + t.unsure + Bool.to_int is_outside) dt;
+    (if t.busy = 1 && t.unsure = 0 then
        match ring_that t (fun r -> r.mode = Busy) with
        | Some { runs = Some task; _ } -> note_alone t task ~since:t.now ~until:at
        | _ -> ());
@@ -252,7 +267,7 @@ let ring t number at =
     let since = if number = 0 then t.began else at in
     let r =
       { number; mode = Out; phases = []; runs = None; since; thread = 0; sure = true; every = 1;
-        place = (0, 0); minors = 0 }
+        place = (0, 0); minors = 0; regions = []; asleep = None }
     in
     t.rings.(number) <- Some r;
     r
@@ -262,7 +277,38 @@ let turn (t : t) r mode =
   t.busy <- t.busy + Bool.to_int (mode = Busy) - Bool.to_int (r.mode = Busy);
   t.workers <- Int.max t.workers t.busy;
   r.mode <- mode;
+  if not r.sure then t.unsure <- t.unsure - 1;
   r.sure <- true
+
+let end_region (t : t) r =
+  match r.regions with
+  | [] -> ()
+  | for_all :: outer ->
+    t.shared <- t.shared - Bool.to_int for_all;
+    r.regions <- outer
+
+let begin_region (t : t) r workers =
+  let for_all = float workers >= t.cpus in
+  t.shared <- t.shared + Bool.to_int for_all;
+  r.regions <- for_all :: r.regions
+
+(* Which tasks and waits are under way is known again of those that begin from now on. *)
+let rec forget (t : t) r =
+  if r.regions <> [] then begin
+    end_region t r;
+    forget t r
+  end
+  else begin
+    turn t r Out;
+    r.sure <- false;
+    t.unsure <- t.unsure + 1;
+    r.phases <- [];
+    r.runs <- None;
+    t.lost <- true;
+    t.ready <- 0;
+    Array.fill t.open_waits 0 no_worker 0;
+    Hashtbl.reset t.tasks
+  end
 
 (* {2 Events} *)
 
@@ -358,7 +404,9 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
     t.sparse <- t.sparse + Bool.to_int (every > 1) - Bool.to_int (r.every > 1);
     r.every <- every
   | Name { id; text } -> name t ~id text
-  | Steal _ | Region _ | Region_end | Job _ -> ()
+  | Region { workers } -> begin_region t r workers
+  | Region_end -> end_region t r
+  | Steal _ | Job _ -> ()  (* for the report alone *)
 
 let begin_phase r phase =
   if phase = Minor && not (List.mem Minor r.phases) then r.minors <- r.minors + 1;
@@ -368,9 +416,17 @@ let begin_phase r phase =
 let end_phase r phase =
   match r.phases with it :: rest when it = phase -> r.phases <- rest | _ -> r.phases <- []
 
+(* A state that was read while the ring told something may be that of another step: the wait for
+   all domains in a collection is a sleep, too. *)
+let note_sleep (t : t) r at =
+  let note (call, ns, until) = if at > until then add t.blocked_in call ns in
+  Option.iter note r.asleep;
+  r.asleep <- None
+
 let event (t : t) ~ring:number ~at it =
   advance t at;
   let r = ring t number at in
+  note_sleep t r at;
   charge t r at;
   match it with
   | Muster event ->
@@ -378,11 +434,7 @@ let event (t : t) ~ring:number ~at it =
     muster t r event
   | Gc phase -> begin_phase r phase
   | Gc_end phase -> end_phase r phase
-  | Lost _ ->
-    if r.mode = Busy then turn t r Out;
-    r.sure <- not t.told;
-    r.phases <- [];
-    r.runs <- None
+  | Lost _ -> if t.told then forget t r else r.phases <- []
 
 let counter (t : t) name n =
   match name with
@@ -392,7 +444,7 @@ let counter (t : t) name n =
 
 (* {2 What the system says} *)
 
-let sample (t : t) ~at threads =
+let sample (t : t) ~at ~until threads =
   advance t at;
   let ns = at - t.last_sample in
   t.last_sample <- at;
@@ -400,16 +452,18 @@ let sample (t : t) ~at threads =
     let before = Option.value (Hashtbl.find_opt t.queues thread) ~default:queue in
     Hashtbl.replace t.queues thread queue;
     match ring_that t (fun r -> r.thread = thread) with
-    | Some { mode = Busy; sure = true; phases; _ } ->
+    | Some ({ mode = Busy; sure = true; phases; _ } as r) ->
       spend t queued (queue - before);
-      if phases = [] then Option.iter (fun call -> add t.blocked_in call ns) sleeps
+      note_sleep t r at;
+      if phases = [] then r.asleep <- Option.map (fun call -> (call, ns, until)) sleeps
     | _ -> ()
   in
   List.iter note threads
 
 let close (t : t) ~at =
   advance t at;
-  Array.iter (Option.iter (fun r -> charge t r at)) t.rings;
+  let close_ring r = note_sleep t r at; charge t r at in
+  Array.iter (Option.iter close_ring) t.rings;
   Hashtbl.iter (fun _ (it : task) -> spend t traced it.work) t.tasks;
   end_piece t;
   join t.root
@@ -451,7 +505,10 @@ let measures (t : t) =
     outside = time outside;
     unknown = time unknown;
     missing =
-      ("parallelism", missing no_task) :: ("a worker", seconds t.missing.(no_worker)) :: by_class;
+      ("parallelism", missing no_task)
+      :: ("a share", seconds t.missing.(no_share))
+      :: ("a worker", seconds t.missing.(no_worker))
+      :: by_class;
     straggler = Option.map (fun (id, ns, kin) -> (name_of t id, seconds ns, kin)) t.straggler;
     tasks = total (fun { ran; _ } -> ran);
     forks = total (fun { handed_out; _ } -> handed_out);

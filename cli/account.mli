@@ -20,8 +20,8 @@ type thread = {
   sleeps : string option;  (** it sleeps, in that system call (or [""]) *)
 }
 
-val sample : t -> at:int -> thread list -> unit
-(** In the order of time with the events. *)
+val sample : t -> at:int -> until:int -> thread list -> unit
+(** In the order of time with the events. It was asked at [at], and told by [until]. *)
 
 val close : t -> at:int -> unit
 (** The end of the run. *)

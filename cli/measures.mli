@@ -17,10 +17,11 @@ type t = {
   stop : float;  (** waiting within a collection for other domains *)
   idle : float;  (** looking for work, or parked, while others worked *)
   outside : float;  (** of the wall: nobody was at work in a pool *)
-  unknown : float;  (** for which events were lost *)
+  unknown : float;  (** for which events were lost; with CPUs whose lack of use that hides *)
   missing : (string * float) list;
       (** CPUs times seconds that were not used: by the class of the waits that were under way, for
-          lack of ["a worker"] while tasks had not begun, or of ["parallelism"] *)
+          lack of ["a worker"] while tasks had not begun, of ["a share"] in a call of [Team] that
+          was under way, or of ["parallelism"] *)
   straggler : (string * float * int) option;
       (** a task that worked while no other did, longest in one piece: its place, these seconds of
           the wall, and the tasks that it, or its parent, had handed out before *)

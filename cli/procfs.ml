@@ -35,29 +35,51 @@ let threads pid =
   | numbers -> List.filter_map (thread folder) (Array.to_list numbers)
   | exception Sys_error _ -> []
 
-(* The stat file lies beside the one with the quota; its unit depends on the version of cgroups. *)
-let throttled () =
+(* {2 CPUs} *)
+
+let allowed pid =
+  let list line = try Scanf.sscanf line "Cpus_allowed_list: %s" Option.some with _ -> None in
+  let lines = String.split_on_char '\n' (Option.value (read ("/proc/" ^ pid ^ "/status")) ~default:"") in
+  Option.fold (List.find_map list lines) ~none:[] ~some:(String.split_on_char ',')
+[@@ocamlformat "disable"]
+
+let first_cpu () =
+  let first range = try Scanf.sscanf range "%d" string_of_int with _ -> "0" in
+  match allowed "self" with range :: _ -> first range | [] -> "0"
+
+let size range =
+  try Scanf.sscanf range "%d-%d" (fun first last -> last - first + 1) with _ -> 1
+
+type room = { affinity : int; cpus : float; stats : string list }
+
+(* As the core reads its own; the stat file lies beside the one with the quota. *)
+let room pid =
+  let pid = string_of_int pid in
+  let affinity = List.fold_left (fun n range -> n + size range) 0 (allowed pid) in
+  let affinity = if affinity = 0 then Cpu.affinity () else affinity in
+  let read file = read (if file = "/proc/self/cgroup" then "/proc/" ^ pid ^ "/cgroup" else file) in
+  let { Cpu.quota; readings; _ } =
+    Cpu.report_of ~affinity ~runtime_limit:max_int ~setting:None ~read
+  in
+  let quota = Option.bind quota (fun { Cpu.cpus; _ } -> cpus) in
+  let stat { Cpu.file; _ } = Filename.concat (Filename.dirname file) "cpu.stat" in
+  {
+    affinity;
+    cpus = Float.min (float affinity) (Option.value quota ~default:infinity);
+    stats = List.map stat readings;
+  }
+
+(* Its unit depends on the version of cgroups. *)
+let throttled { stats; _ } =
   let field line =
     match words line with
     | [ "throttled_usec"; n ] -> Option.map (fun n -> n * 1000) (int_of_string_opt n)
     | [ "throttled_time"; n ] -> int_of_string_opt n
     | _ -> None
   in
-  let of_reading { Cpu.file; _ } =
-    match read (Filename.concat (Filename.dirname file) "cpu.stat") with
-    | None -> None
-    | Some text -> List.find_map field (String.split_on_char '\n' text)
+  let in_file file =
+    Option.bind (read file) (fun text -> List.find_map field (String.split_on_char '\n' text))
   in
-  match List.filter_map of_reading (Cpu.report ()).readings with
+  match List.filter_map in_file stats with
   | [] -> None
   | all -> Some (List.fold_left Int.max 0 all)
-
-let first_cpu () =
-  let number line = try Scanf.sscanf line "Cpus_allowed_list: %d" Option.some with _ -> None in
-  let lines = String.split_on_char '\n' (Option.value (read "/proc/self/status") ~default:"") in
-  string_of_int (Option.value (List.find_map number lines) ~default:0)
-
-let cpus () =
-  let { Cpu.affinity; quota; _ } = Cpu.report () in
-  let quota = Option.bind quota (fun { Cpu.cpus; _ } -> cpus) in
-  Float.min (float affinity) (Option.value quota ~default:infinity)

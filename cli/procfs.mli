@@ -3,14 +3,21 @@
 val threads : int -> Account.thread list
 (** The threads of that process; none where there is no such process. 20 us for each. *)
 
-val throttled : unit -> int option
-(** The ns for which quotas have stopped this process's cgroups, the program's too. *)
+(** The CPUs that a process may use. *)
+type room = {
+  affinity : int;
+  cpus : float;  (** by affinity and quota *)
+  stats : string list;  (** the [cpu.stat] of its cgroup and of those around it *)
+}
+
+val room : int -> room
+(** Of that process. 100 us. *)
+
+val throttled : room -> int option
+(** The ns for which a quota has stopped it, summed over CPUs. *)
 
 val read : string -> string option
 (** A file's text, without blanks around it; none if it cannot be read. *)
 
 val first_cpu : unit -> string
 (** The number of one that this process may use. *)
-
-val cpus : unit -> float
-(** CPUs that this process, and a program that it starts, may use: by affinity and quota. *)

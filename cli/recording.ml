@@ -23,6 +23,7 @@ type t = {
 }
 
 let kept = 1_000_000
+let lost_events = function 0 -> "0" | n -> Printf.sprintf "%d to %d" (n / 6) ((n + 1) / 2)
 let name t id = Option.value (List.assoc_opt id t.names) ~default:"?"
 
 (* {2 Writing} *)

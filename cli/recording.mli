@@ -16,7 +16,7 @@ type event =
   | Gc of phase  (** begins *)
   | Gc_end of phase
   | Lost of int
-      (** Here so many events of this domain, or more, were overwritten before they were read:
+      (** Here so many words of this domain's ring were overwritten before they were read:
           beginnings without an end, and the reverse. *)
 
 type timeline = {
@@ -51,7 +51,7 @@ type t = {
   names : (int * string) list;  (** by the number: sites, and reasons and names of waits *)
   timelines : timeline list;  (** by the ring *)
   samples : sample list;  (** in the order of time, some 50 a second *)
-  lost : int;  (** events that were overwritten before they were read: a lower bound *)
+  lost : int;  (** words of the rings that were overwritten before they were read *)
   left_out : int;  (** events that were read when {!kept} were there *)
   measures : (string * float) list;
       (** of the whole run, also where events were lost or left out: see Measures *)
@@ -60,6 +60,9 @@ type t = {
 
 val kept : int
 (** So many events are kept of a run at most, the first ones: some 30 MB, and 250 to write. *)
+
+val lost_events : int -> string
+(** In so many words: a range, since an event has 2 to 6 of them. *)
 
 val name : t -> int -> string
 (** That of a number; ["?"] if it was lost. *)

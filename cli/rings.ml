@@ -13,7 +13,7 @@ type t = {
   cursor : Runtime_events.cursor;
   mutable callbacks : Runtime_events.Callbacks.t;
   queues : (int * item) Queue.t array;  (** by ring *)
-  samples : (int * Account.thread list) Queue.t;
+  samples : (int * int * Account.thread list) Queue.t;
   kept : Buffer.t option array;  (** by ring *)
   mutable events : int;
   mutable lost : int;
@@ -181,10 +181,10 @@ let live t = List.filter (fun i -> not (Queue.is_empty t.queues.(i))) (List.init
 
 let rec hand_all_on t account ~before =
   match Queue.peek_opt t.samples with
-  | Some (at, threads) when at < before ->
+  | Some (at, until, threads) when at < before ->
     ignore (Queue.pop t.samples);
     merge t account (live t) ~before:at;
-    Account.sample account ~at threads;
+    Account.sample account ~at ~until threads;
     hand_all_on t account ~before
   | _ -> merge t account (live t) ~before
 
@@ -197,7 +197,7 @@ let poll t account ~now =
   read t;
   hand_all_on t account ~before:(now - late)
 
-let sample t ~at threads = Queue.push (at, threads) t.samples
+let sample t ~at ~until threads = Queue.push (at, until, threads) t.samples
 
 let drain t account ~now =
   read t;

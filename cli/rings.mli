@@ -10,14 +10,14 @@ val poll : t -> Account.t -> now:int -> unit
 (** Reads what is there, and hands on the events that are older than any that may still come.
     [now]: the clock before it. *)
 
-val sample : t -> at:int -> Account.thread list -> unit
-(** To be handed on between the events of that time. *)
+val sample : t -> at:int -> until:int -> Account.thread list -> unit
+(** To be handed on between the events of [at]: see {!Account.sample}. *)
 
 val drain : t -> Account.t -> now:int -> unit
 (** The last one: all that is there. *)
 
 val lost : t -> int
-(** Words of the rings that were overwritten before they were read: an event has 2 to 6. *)
+(** Words of the rings that were overwritten before they were read. *)
 
 val recorded : t -> since:int -> Recording.timeline list * (int * string) list * int
 (** The timelines from that time on, the names, and the number of events left out. *)

@@ -2,6 +2,7 @@ type run = {
   m : Measures.t;
   cpu : float;
   cpus : float;
+  affinity : float;
   throttled : float;
   lost : bool;
   alone : float option;
@@ -42,7 +43,7 @@ let busy r = r.m.working +. collecting r
 let is_crowded r = float r.m.workers > Float.round r.cpus +. 0.5
 
 (* Seconds of workers, as seconds of the wall that passed beside them. *)
-let of_wall r part = r.m.wall *. share part (busy r +. r.m.outside)
+let of_wall r part = r.m.wall *. share part (busy r +. r.m.outside +. r.m.unknown)
 
 (* The part of the workers' time in which they had no CPU: then others waited for them, too. *)
 let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r))
@@ -64,6 +65,7 @@ let straggler r =
 let straggling r =
   Option.fold (straggler r) ~none:0. ~some:(fun (_, s) -> s *. (1. -. (1. /. Float.max 1. r.cpus)))
 
+let share_of_team = "a share"
 let waits r it = List.filter (fun (call, _, _) -> is_of_class call it) r.m.waits
 let times r it = List.fold_left (fun n (_, times, _) -> n + times) 0 (waits r it)
 let place_of r it =
@@ -86,7 +88,8 @@ let told_wait r it =
 
 let inflation r =
   match r.alone with
-  | Some alone when alone > 0. -> (r.cpu -. Float.min r.cpu (collecting r)) /. alone
+  | Some alone when alone > 0. ->
+    (r.cpu -. Float.min r.cpu (collecting r +. r.m.unknown)) /. alone
   | _ -> 1.
 
 let chain r =
@@ -163,21 +166,32 @@ let rules =
     };
     {
       cause = "a CPU quota";
-      gain = (fun r -> Float.min (r.m.wall /. 2.) (of_cpus r r.throttled));
-      number = (fun r -> Printf.sprintf "the cgroup was stopped for %s (cpu.stat)" (time r.throttled));
-      advice = (fun r -> Printf.sprintf "a larger quota, or %.0f domains" (Float.of_int (truncate r.cpus)));
+      gain =
+        (fun r ->
+          let at_once = Float.max 1. (Float.min r.affinity (float r.m.workers)) in
+          Float.min (r.throttled /. at_once) (r.m.wall -. (r.cpu /. at_once)));
+      number =
+        (fun r ->
+          Printf.sprintf "a quota of %g CPUs has stopped it for %s, summed over CPUs (cpu.stat)" r.cpus
+            (time r.throttled));
+      advice = say "a larger quota (cpu.max, or docker run --cpus)";
     };
     {
       cause = "imbalance";
-      gain = straggling;
+      gain = (fun r -> straggling r +. of_cpus r (missing r share_of_team));
       number =
         (fun r ->
           match straggler r with
-          | None -> ""
           | Some (place, seconds) ->
             Printf.sprintf "one task, handed out%s, worked for %s while no other did" (at place)
-              (time seconds));
-      advice = say "cut that task into several, or begin it first";
+              (time seconds)
+          | None ->
+            Printf.sprintf "%s of CPUs were free while others had shares of a call of Team"
+              (time (missing r share_of_team)));
+      advice =
+        (fun r ->
+          if straggler r <> None then "cut that task into several, or begin it first"
+          else "Team.for_n_dynamic or parallel_for, which share out as they go");
     };
     {
       cause = "too little parallelism";

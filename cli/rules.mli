@@ -4,8 +4,9 @@
 type run = {
   m : Measures.t;
   cpu : float;  (** seconds *)
-  cpus : float;  (** that the program may use *)
-  throttled : float;  (** seconds *)
+  cpus : float;  (** that the program may use, by affinity and quota *)
+  affinity : float;  (** that it may use by affinity alone *)
+  throttled : float;  (** seconds for which a quota has stopped it, summed over CPUs *)
   lost : bool;  (** events were lost *)
   alone : float option;
       (** seconds on a CPU, without collections, of a second run: on one CPU with one worker *)

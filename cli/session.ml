@@ -1,132 +1,4 @@
-module Trace = Muster_trace.Trace
-
-type seen = Nothing | Rings | Muster
-
-type t = {
-  outcome : Recording.outcome;
-  seen : seen;
-  measures : Measures.t;
-  cpu : float;
-  cpus : float;
-  throttled : float;
-  lost : int;
-  interrupted : bool;
-  recording : Recording.t Lazy.t;
-}
-
 type refusal = { status : int; why : string }
-
-(* {2 Watching} *)
-
-type watch = {
-  dir : string;
-  pid : int;
-  since : int;
-  attached : bool;
-  mutable account : Account.t;
-  mutable rings : Rings.t option;
-  mutable tried : string list;
-  mutable next_look : int;
-  mutable samples : Recording.sample list;
-}
-
-let account ~attached ~since = Account.make ~cpus:(Procfs.cpus ()) ~attached ~since
-
-let watch ?(attached = false) ~dir pid =
-  let since = Trace.now () in
-  let account = account ~attached ~since in
-  { dir; pid; since; attached; account; rings = None; tried = []; next_look = 0; samples = [] }
-
-let ends_in_events file = Filename.check_suffix file ".events"
-
-(* The program may be started by another one (a shell, dune), which may have a ring of its own: the
-   one that counts is the first that tells of Muster. *)
-let look_for_rings w =
-  if not (Account.has_muster w.account) then
-    let files = try Array.to_list (Sys.readdir w.dir) with Sys_error _ -> [] in
-    let is_new file = ends_in_events file && not (List.mem file w.tried) in
-    let own = Printf.sprintf "%d.events" w.pid in
-    let is_it file = if w.attached then file = own else is_new file in
-    match List.find_opt is_it files with
-    | Some file when w.rings = None || not w.attached -> (
-      let pid = Option.value (int_of_string_opt (Filename.chop_suffix file ".events")) ~default:0 in
-      match Rings.open_ ~dir:w.dir ~pid ~since:w.since with
-      | Ok rings ->
-        w.tried <- file :: w.tried;
-        w.rings <- Some rings;
-        w.account <- account ~attached:w.attached ~since:w.since
-      | Error _ -> ())
-    | _ -> ()
-
-let sample_every = 20_000_000
-let prompt = 2_000_000
-
-let take_sample w now =
-  w.next_look <- now + sample_every;
-  let threads = Procfs.threads w.pid in
-  (* Of a sample that took long nobody knows when each thread slept. *)
-  let awake it = { it with Account.sleeps = None } in
-  let threads = if Trace.now () - now > prompt then List.map awake threads else threads in
-  Option.iter (fun rings -> Rings.sample rings ~at:now threads) w.rings;
-  let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
-  let sample =
-    { Recording.at = now - w.since; threads = List.map short threads; throttled = Procfs.throttled () }
-  in
-  if List.length threads > 0 then w.samples <- sample :: w.samples
-[@@ocamlformat "disable"]
-
-let poll w =
-  let now = Trace.now () in
-  look_for_rings w;
-  Option.iter (fun rings -> Rings.poll rings w.account ~now) w.rings;
-  if now >= w.next_look then take_sample w now
-
-let pause = 0.005
-
-let recording w ~program ~outcome ~seen ~now =
-  Gc.set { (Gc.get ()) with space_overhead = 80 };
-  let timelines, names, left_out =
-    Option.fold w.rings ~none:([], [], 0) ~some:(Rings.recorded ~since:w.since)
-  in
-  {
-    Recording.program;
-    outcome;
-    ocaml_rings = seen <> Nothing;
-    duration = now - w.since;
-    cpus = Procfs.cpus ();
-    names;
-    timelines;
-    samples = List.rev w.samples;
-    lost = Option.fold w.rings ~none:0 ~some:Rings.lost;
-    left_out;
-    measures = [];
-    verdict = [];
-  }
-
-let throttled samples =
-  match (samples, List.rev samples) with
-  | { Recording.throttled = Some last; _ } :: _, { throttled = Some first; _ } :: _ ->
-    float (last - first) /. 1e9
-  | _ -> 0.
-
-let result w ~program ~outcome ~cpu ~interrupted =
-  let now = Trace.now () in
-  look_for_rings w;
-  Option.iter (fun rings -> Rings.drain rings w.account ~now) w.rings;
-  let seen =
-    if w.rings = None then Nothing else if Account.has_muster w.account then Muster else Rings
-  in
-  {
-    outcome;
-    seen;
-    measures = Account.measures w.account;
-    cpu;
-    cpus = Procfs.cpus ();
-    throttled = throttled w.samples;
-    lost = Option.fold w.rings ~none:0 ~some:Rings.lost;
-    interrupted;
-    recording = lazy (recording w ~program ~outcome ~seen ~now);
-  }
 
 (* {2 A program of our own} *)
 
@@ -181,18 +53,15 @@ let with_signals pid f =
     else if not (Unix.isatty Unix.stdin) then pass signal
   in
   let set signal f = (signal, Sys.signal signal (Sys.Signal_handle f)) in
-  let before = [ set Sys.sigint interrupt; set Sys.sigterm pass ] in
+  let before = [ set Sys.sigint interrupt; set Sys.sigterm pass; set Sys.sighup pass ] in
   let restore () = List.iter (fun (signal, it) -> Sys.set_signal signal it) before in
   Fun.protect ~finally:restore (fun () -> f interrupts)
 
-let rec await w =
-  match Unix.waitpid [ WNOHANG ] w.pid with
-  | 0, _ ->
-    poll w;
-    Unix.sleepf pause;
-    await w
-  | _, status -> status
-  | exception Unix.Unix_error (EINTR, _, _) -> await w
+let has_ended pid _ =
+  match Unix.waitpid [ WNOHANG ] pid with
+  | 0, _ -> None
+  | _, status -> Some status
+  | exception Unix.Unix_error (EINTR, _, _) -> None
 
 let start ~dir ~alone program =
   let environment = environment ~dir ~alone in
@@ -224,11 +93,12 @@ let watched ~dir ~alone program =
     let status = if error = Unix.ENOENT then 127 else 126 in
     Error { status; why = Printf.sprintf "cannot start %s: %s" (List.hd program) (Unix.error_message error) }
   | pid ->
-    let w = watch ~dir pid in
     with_signals pid (fun interrupts ->
-        let outcome = outcome_of (await w) in
-        let cpu = children's_cpu () -. before in
-        Ok (result w ~program ~outcome ~cpu ~interrupted:(!interrupts > 0)))
+        let watch = Watch.make ~attached:false ~dir pid in
+        let outcome = outcome_of (Watch.until watch ~over:(has_ended pid)) in
+        (* A child that was killed has not waited for its own. *)
+        let cpu = Float.max (Watch.cpu watch) (children's_cpu () -. before) in
+        Ok (Watch.run watch ~program ~outcome ~cpu ~interrupted:(!interrupts > 0)))
 [@@ocamlformat "disable"]
 
 let remove dir =
@@ -238,11 +108,24 @@ let remove dir =
     Sys.rmdir dir
   with Sys_error _ -> ()
 
+(* The runtime maps a ring, and writes it where a full disk ends the program. *)
+let try_room dir =
+  let file = Filename.concat dir "room" and ring = String.make 4_194_304 '\000' in
+  let write oc = for _ = 1 to Muster_core.Cpu.affinity () do output_string oc ring done in
+  Out_channel.with_open_bin file write;
+  Sys.remove file
+[@@ocamlformat "disable"]
+
 let run ?(alone = false) program =
-  match Filename.temp_dir "muster" "" with
-  | exception Sys_error reason ->
+  let watched dir =
+    try_room dir;
+    watched ~dir ~alone program
+  in
+  try
+    let dir = Filename.temp_dir "muster" "" in
+    Fun.protect ~finally:(fun () -> remove dir) (fun () -> watched dir)
+  with Sys_error reason ->
     Error { status = 1; why = Printf.sprintf "no place for the trace (TMPDIR sets it): %s" reason }
-  | dir -> Fun.protect ~finally:(fun () -> remove dir) (fun () -> watched ~dir ~alone program)
 
 (* {2 A running one} *)
 
@@ -271,22 +154,6 @@ let request ~dir ~pid wish =
 
 let is_there pid = Sys.file_exists (Printf.sprintf "/proc/%d" pid)
 
-let cpu_of = function
-  | [] -> 0.
-  | last :: _ as samples ->
-    let first = List.nth samples (List.length samples - 1) in
-    let total { Recording.threads; _ } =
-      List.fold_left (fun n (it : Recording.thread) -> n + it.cpu) 0 threads
-    in
-    Float.max 0. (float (total last - total first) /. 1e9)
-
-let rec stay w ~until interrupts =
-  if is_there w.pid && !interrupts = 0 && Trace.now () < until then begin
-    poll w;
-    Unix.sleepf pause;
-    stay w ~until interrupts
-  end
-
 (* The process removes what it has read, a quarter of a second later. *)
 let ask_to_stop ~dir ~pid file =
   if is_there pid then begin
@@ -296,19 +163,22 @@ let ask_to_stop ~dir ~pid file =
   if Sys.file_exists file then Sys.remove file
 
 let watch_attached ~dir ~pid ~seconds file =
-  let w = watch ~attached:true ~dir pid in
-  let ns = Option.fold seconds ~none:max_int ~some:(fun s -> w.since + int_of_float (s *. 1e9)) in
+  let watch = Watch.make ~attached:true ~dir pid in
+  let length = Option.fold seconds ~none:max_int ~some:(fun s -> int_of_float (s *. 1e9)) in
   let interrupts = ref 0 in
-  let note = Sys.Signal_handle (fun _ -> incr interrupts) in
-  let before = Sys.signal Sys.sigint note in
+  let is_over now =
+    let stay = is_there pid && !interrupts = 0 && now - Watch.since watch < length in
+    if stay then None else Some ()
+  in
+  let before = Sys.signal Sys.sigint (Sys.Signal_handle (fun _ -> incr interrupts)) in
   Fun.protect
     ~finally:(fun () ->
       Sys.set_signal Sys.sigint before;
       ask_to_stop ~dir ~pid file)
     (fun () ->
-      stay w ~until:ns interrupts;
-      let program = [ Printf.sprintf "process %d" pid ] in
-      result w ~program ~outcome:Still_running ~cpu:(cpu_of w.samples) ~interrupted:false)
+      Watch.until watch ~over:is_over;
+      let program = [ Printf.sprintf "process %d" pid ] and cpu = Watch.cpu watch in
+      Watch.run watch ~program ~outcome:Still_running ~cpu ~interrupted:false)
 
 let attach ~pid ~seconds =
   match

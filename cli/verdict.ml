@@ -1,37 +1,45 @@
 let first (r : Rules.run) =
   let { Rules.m; cpu; cpus; _ } = r in
-  Printf.sprintf "%.1f s on %d worker%s: %.1f of %g CPUs used." m.wall m.workers
+  Printf.sprintf "%.1f s on %s%d worker%s: %.1f of %g CPUs used." m.wall
+    (if r.lost then "at least " else "")
+    m.workers
     (if m.workers = 1 then "" else "s")
     (cpu /. Float.max 1e-9 m.wall) cpus
 
 (* Time for which the events of a ring were lost could be any cause's, or none's. *)
 let gain (r : Rules.run) (it : Rules.finding) =
   let most = Float.min r.m.wall (it.gain +. r.m.unknown) in
-  if r.m.unknown <= 0. then
+  if not r.lost then
     Printf.sprintf "%.0f %% of the time, about %.1f s without it" (100. *. it.gain /. r.m.wall)
       (r.m.wall -. it.gain)
   else
     Printf.sprintf "%.0f to %.0f %% of the time" (100. *. it.gain /. r.m.wall)
       (100. *. most /. r.m.wall)
 
-let main r (it : Rules.finding) =
+let larger_rings = "larger rings, which lose no events: OCAMLRUNPARAM=e=21"
+
+let main (r : Rules.run) (it : Rules.finding) =
   [
     Printf.sprintf "Main cause: %s, %s." it.cause (gain r it);
-    Printf.sprintf "  %s." it.number;
+    (if r.lost then "  Its figures are not known, since events were lost." else Printf.sprintf "  %s." it.number);
     Printf.sprintf "Try: %s." it.advice;
   ]
+[@@ocamlformat "disable"]
 
-let other r (it : Rules.finding) =
-  Printf.sprintf "Also: %s, %s. %s. Try: %s." it.cause (gain r it) it.number it.advice
+let other (r : Rules.run) (it : Rules.finding) =
+  let number = if r.lost then "" else it.number ^ ". " in
+  Printf.sprintf "Also: %s, %s. %sTry: %s." it.cause (gain r it) number it.advice
 
 let well (r : Rules.run) =
   let unused = r.cpus -. (r.cpu /. Float.max 1e-9 r.m.wall) in
   let beyond =
     match r.alone with
-    | None -> " Whether the work itself grew with the CPUs, --span would tell."
+    | None -> " Whether memory or false sharing makes the work itself longer, --span would tell."
     | Some _ -> ""
   in
-  if unused < 0.25 *. r.cpus then [ "It scales fine: no cause takes a tenth of the time." ^ beyond ]
+  if r.lost && r.m.unknown > Rules.felt *. r.m.wall then
+    [ "No cause is certain, since events were lost."; Printf.sprintf "Try: %s." larger_rings ]
+  else if unused < 0.25 *. r.cpus then [ "It scales fine: no cause takes a tenth of the time." ^ beyond ]
   else [ "It does not use all CPUs, but no single cause takes a tenth of the time." ^ beyond ]
 
 (* A short run has few samples, and the start of the domains in it. *)
@@ -45,7 +53,7 @@ let confidence (r : Rules.run) findings =
         (r.lost, "events were lost, so figures are ranges");
         (r.m.wall < short, "the run was short");
         (r.m.queue > 0.2 *. r.m.working, "other threads used the CPUs, which hides causes");
-        (r.m.sampled, "the tasks are so many that one of 64 was traced");
+        (r.m.sampled, "tasks were handed out so fast that one of 64 was traced");
         ( (match findings with (a : Rules.finding) :: b :: _ -> b.gain > 0.7 *. a.gain | _ -> false),
           "two causes are about as large" );
       ]

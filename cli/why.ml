@@ -15,19 +15,23 @@ let calibrate () =
   let each total = total /. float rounds in
   (each (Unix.gettimeofday () -. since), each (8. *. (Gc.minor_words () -. words)))
 
-let run_of (session : Session.t) ~alone =
-  let { Session.measures = m; cpu; cpus; throttled; lost; _ } = session in
-  let without_collections { Session.measures = { minor; major; stop; _ }; cpu; _ } =
+let run_of (run : Watch.run) ~alone =
+  let { Watch.measures = m; cpu; room; throttled; lost; _ } = run in
+  let without_collections { Watch.measures = { minor; major; stop; _ }; cpu; _ } =
     Float.max 0. (cpu -. minor -. major -. stop)
   in
   let alone = Option.map without_collections alone in
   let task_cost, task_bytes = calibrate () in
-  { Rules.m; cpu; cpus; throttled; lost = lost > 0; alone; task_cost; task_bytes }
+  (* A thread that a quota stops waits for a CPU, too. *)
+  let m = { m with queue = Float.max 0. (m.queue -. throttled) } in
+  { Rules.m; cpu; cpus = room.cpus; affinity = float room.affinity; throttled; lost = lost > 0;
+    alone; task_cost; task_bytes }
+[@@ocamlformat "disable"]
 
 (* {2 The text} *)
 
-let no_verdict (session : Session.t) =
-  match session.seen with
+let no_verdict (run : Watch.run) =
+  match run.seen with
   | Muster -> None
   | Nothing ->
     Some
@@ -38,8 +42,8 @@ let no_verdict (session : Session.t) =
       "no verdict: this is a program of OCaml 5, but no worker of Muster's told anything. Does it \
        use Muster (or muster.domainslib), and did it get so far?"
 
-let ended (session : Session.t) =
-  match session.outcome with
+let ended (run : Watch.run) =
+  match run.outcome with
   | Exited 0 | Still_running -> []
   | Exited n -> [ Printf.sprintf "The program ended with status %d." n ]
   | Signalled n when n = Sys.sigint -> [ "The program was interrupted: this is the time until then." ]
@@ -48,13 +52,13 @@ let ended (session : Session.t) =
         (Sys.signal_to_string n) ]
 [@@ocamlformat "disable"]
 
-let text (session : Session.t) ~alone =
-  match no_verdict session with
-  | Some reason -> reason :: ended session
+let text (run : Watch.run) ~alone =
+  match no_verdict run with
+  | Some reason -> reason :: ended run
   | None ->
-    Verdict.lines (run_of session ~alone)
-    @ [ Printf.sprintf "Lost events: %s." (if session.lost = 0 then "0" else Printf.sprintf "%d to %d" (session.lost / 6) (session.lost / 2)) ]
-    @ ended session
+    Verdict.lines (run_of run ~alone)
+    @ [ Printf.sprintf "Lost events: %s." (Recording.lost_events run.lost) ]
+    @ ended run
 [@@ocamlformat "disable"]
 
 (* {2 Files} *)
@@ -80,23 +84,21 @@ let write recording (file, put) =
 
 let status_of : Recording.outcome -> int = function
   | Exited n -> n
-  | Signalled n ->
-    let number = [ (Sys.sigint, 2); (Sys.sigterm, 15); (Sys.sigkill, 9); (Sys.sigsegv, 11); (Sys.sigabrt, 6) ] in
-    128 + Option.value (List.assoc_opt n number) ~default:(Int.max 0 n)
+  | Signalled n -> Muster_scale.Child.code (WSIGNALED n)
   | Still_running -> 0
 [@@ocamlformat "disable"]
 
-let tell session ~alone ~files =
-  let verdict = text session ~alone in
+let tell run ~alone ~files =
+  let verdict = text run ~alone in
   List.iter prerr_endline verdict;
   let written =
     files = []
     ||
-    let recording = Lazy.force session.Session.recording in
-    let recording = { recording with verdict; measures = measures session.measures } in
+    let recording = Lazy.force run.Watch.recording in
+    let recording = { recording with verdict; measures = measures run.measures } in
     List.for_all Fun.id (List.map (write recording) files)
   in
-  match status_of session.outcome with 0 when not written -> 1 | status -> status
+  match status_of run.outcome with 0 when not written -> 1 | status -> status
 
 (* {2 The command} *)
 
@@ -104,27 +106,26 @@ let refuse { Session.status; why } =
   complain why;
   status
 
-let second program ~span =
-  if not span then None
+(* Of a second run that did less than the first nothing can be said. *)
+let second program (first : Watch.run) ~span =
+  if (not span) || first.interrupted then None
   else
     match Session.run ~alone:true program with
-    | Ok it when it.seen = Muster -> Some it
+    | Ok it when it.seen = Muster && it.outcome = first.outcome && not it.interrupted -> Some it
     | Ok _ | Error _ ->
-      complain "the second run, on one domain, told nothing";
+      complain "the second run, on one domain, did not end as the first: nothing is said of memory";
       None
 
 let why files span pid seconds program =
   match (pid, program) with
   | Some pid, [] -> (
     match Session.attach ~pid ~seconds with
-    | Ok session -> `Ok (tell session ~alone:None ~files)
+    | Ok run -> `Ok (tell run ~alone:None ~files)
     | Error refusal -> `Ok (refuse refusal))
   | None, _ :: _ -> (
     match Session.run program with
     | Error refusal -> `Ok (refuse refusal)
-    | Ok session ->
-      let alone = if session.interrupted then None else second program ~span in
-      `Ok (tell session ~alone ~files))
+    | Ok run -> `Ok (tell run ~alone:(second program run ~span) ~files))
   | None, [] -> `Error (true, "no program: muster why -- ./prog args...")
   | Some _, _ :: _ -> `Error (true, "either --pid or a program")
 [@@ocamlformat "disable"]

@@ -2,5 +2,5 @@
 
 val command : int Cmdliner.Cmd.t
 
-val run_of : Session.t -> alone:Session.t option -> Rules.run
+val run_of : Watch.run -> alone:Watch.run option -> Rules.run
 (** For the rules; [alone] is the run on one domain. *)

@@ -22,6 +22,7 @@ let number signal =
   let known = Sys.[ (sigint, 2); (sigterm, 15); (sigkill, 9); (sigquit, 3); (sighup, 1) ] in
   let known =
     known @ Sys.[ (sigsegv, 11); (sigabrt, 6); (sigbus, 7); (sigfpe, 8); (sigpipe, 13) ]
+    @ Sys.[ (sigill, 4); (sigalrm, 14); (sigusr1, 10); (sigusr2, 12); (sigxcpu, 24); (sigxfsz, 25) ]
   in
   Option.value (List.assoc_opt signal known) ~default:(Int.max signal 0)
 

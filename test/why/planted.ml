@@ -68,16 +68,18 @@ let sharing () =
         Array.unsafe_set counters (i - 1) (Array.unsafe_get counters (i - 1) + 1)
       done)
 
-(* Each walks through more than a cache holds. *)
+(* Each reads a byte of every cache line, of more than a cache holds. *)
 let memory () =
-  let n = 1 lsl 24 in
-  let next = Array.init n (fun i -> (i + 7_654_321) land (n - 1)) in
-  spread 2 (fun i ->
-      let at = ref i in
-      for _ = 1 to sized 3_000_000 do
-        at := next.(!at)
+  let n = 1 lsl 27 and line = 64 in
+  let bytes = Bytes.make n 'x' in
+  spread 2 (fun _ ->
+      let sum = ref 0 in
+      for _ = 1 to sized 150 do
+        for i = 0 to (n / line) - 1 do
+          sum := !sum + Char.code (Bytes.unsafe_get bytes (i * line))
+        done
       done;
-      ignore (Sys.opaque_identity !at))
+      ignore (Sys.opaque_identity !sum))
 
 let blocking () =
   spread (sized 200) (fun _ ->
@@ -91,6 +93,19 @@ let domainslib () =
   let body i = spin (if i = 150 then sized 1000 * piece else piece) in
   T.run pool (fun () -> T.parallel_for ~chunk_size:1 ~start:1 ~finish:200 ~body pool);
   T.teardown_pool pool
+
+(* Each worker's share is as long as its number says. *)
+let team () =
+  let pool = Muster.Pool.default () in
+  Muster.Team.broadcast pool (fun worker ->
+      spin (piece * if worker = 0 then sized 1000 else sized 100))
+
+(* Those of the examples. The one that pulls in place shares cache lines, and nothing else. *)
+let nbody pull () =
+  Muster_examples.Nbody.(parallel ~pull ~iterations:(sized 400) (random 1024))
+
+let spectral_norm () =
+  ignore (Sys.opaque_identity (Muster_examples.Spectral_norm.parallel (sized 4096)))
 
 let all =
   [
@@ -106,6 +121,10 @@ let all =
     ("memory", memory);
     ("blocking", blocking);
     ("domainslib", domainslib);
+    ("team", team);
+    ("nbody-in-place", nbody Muster_examples.Nbody.pull_in_place);
+    ("nbody-locally", nbody Muster_examples.Nbody.pull_locally);
+    ("spectral-norm", spectral_norm);
     ("talks", fun () -> for i = 1 to 100_000 do Printf.printf "line %d\n" i done);
     ("fails", fun () -> healthy (); exit 3);
     ("crashes", fun () -> healthy (); Unix.kill (Unix.getpid ()) Sys.sigkill);

@@ -17,7 +17,7 @@ let healthy : Measures.t =
   {
     wall = 1.; workers = 2; working = 1.9; minor = 0.; major = 0.; stop = 0.; idle = 0.05;
     outside = 0.02; unknown = 0.;
-    missing = [ ("parallelism", 0.05); ("a worker", 0.); ("a lock", 0.); ("a channel", 0.) ];
+    missing = [ ("parallelism", 0.05); ("a share", 0.); ("a worker", 0.); ("a lock", 0.); ("a channel", 0.) ];
     straggler = Some (" at a.ml:1", 0.02, 100); tasks = 100; forks = 100; steals = 10;
     grains = [||]; sampled = false; sites = []; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
     waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.;
@@ -30,6 +30,7 @@ let run : Rules.run =
     m = healthy;
     cpu = 1.9;
     cpus = 2.;
+    affinity = 2.;
     throttled = 0.;
     lost = false;
     alone = Some 1.9;
@@ -60,7 +61,8 @@ let rules =
     ("more workers", with_ { h with workers = 8; working = 4.; stop = 3.; queue = 5. });
     ("no CPU", { (with_ { h with queue = 1. }) with cpu = 1. });
     ("no CPU", { (with_ { h with missing = missing "a worker" 1. }) with cpu = 1. });
-    ("a CPU quota", { run with throttled = 1. });
+    ("imbalance", with_ { h with working = 1.; missing = missing "a share" 0.9 });
+    ("a CPU quota", { run with throttled = 1.; cpu = 1. });
     ( "a lock",
       with_ { h with working = 1.; missing = missing "a lock" 0.9; waits = waits "Mutex.lock" } );
     ( "a channel",
@@ -81,7 +83,12 @@ let ranges () =
   let text = String.concat "\n" (Verdict.lines { (with_ m) with lost = true }) in
   says text "to";
   says text "ranges";
-  if contains text "without it" then Alcotest.failf "a predicted time with lost events:\n%s" text
+  says text "at least 2 workers";
+  says text "figures are not known";
+  if contains text "ms each" then Alcotest.failf "figures that lost events make wrong:\n%s" text;
+  if contains text "without it" then Alcotest.failf "a predicted time with lost events:\n%s" text;
+  let unsure = { (with_ { healthy with working = 0.5; unknown = 0.8 }) with lost = true } in
+  says (String.concat "\n" (Verdict.lines unsure)) "No cause is certain"
 
 (* {2 Sums} *)
 
@@ -147,7 +154,48 @@ let lost () =
   let events = [ busy 0 0 0; (0, 2, Lost 10); busy 0 0 5 ] in
   let it = sums events ~until:6 in
   near "working" 0.003 it.working;
-  near "unknown" 0.003 it.unknown
+  near "unknown: the worker for 3, the other CPU for 4" 0.007 it.unknown;
+  near "a CPU was free, for sure, before that" 0.002 (List.assoc "parallelism" it.missing)
+
+(* What was read of a thread while its ring told something may be of the moment after. *)
+let asleep () =
+  let seen_at events =
+    let account = Account.make ~cpus:2. ~attached:false ~since:0 in
+    let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
+    let thread : Account.thread = { thread = 100; cpu = 0; queue = 0; sleeps = Some "read" } in
+    tell (busy 0 0 0);
+    Account.sample account ~at:(20 * ms) ~until:(22 * ms) [ thread ];
+    List.iter tell events;
+    Account.close account ~at:(40 * ms);
+    (Account.measures account).blocked
+  in
+  near "in the midst of a task" 0.020 (seen_at [ (0, 30, Gc Minor) ]);
+  near "in a collection, perhaps" 0. (seen_at [ (0, 21, Gc Minor) ])
+
+(* Worker 0 has its share until 8, worker 1 until 3. *)
+let region () =
+  let events =
+    [
+      busy 0 0 0; (0, 0, m (Region { workers = 2 })); busy 1 1 0; (1, 3, m Park);
+      (0, 8, m Region_end); (0, 9, m Leave);
+    ]
+  in
+  let it = sums events ~until:10 in
+  near "a CPU was free for want of a share" 0.005 (List.assoc "a share" it.missing);
+  near "and then of parallelism" 0.002 (List.assoc "parallelism" it.missing)
+[@@ocamlformat "disable"]
+
+let throttled () =
+  let file = Filename.temp_file "cpu" ".stat" in
+  let told text =
+    Out_channel.with_open_bin file (fun oc -> output_string oc text);
+    Procfs.throttled { affinity = 2; cpus = 1.; stats = [ "/nowhere/cpu.stat"; file ] }
+  in
+  let check what expected text = Alcotest.(check (option int)) what expected (told text) in
+  check "v2" (Some 5_000) "usage_usec 12\nnr_throttled 2\nthrottled_usec 5\n";
+  check "v1" (Some 5) "nr_periods 9\nnr_throttled 2\nthrottled_time 5\n";
+  check "none" None "usage_usec 12\n";
+  Sys.remove file
 
 (* {2 The command} *)
 
@@ -228,6 +276,9 @@ let bad_use =
       (expect ~code:1 ~environment:"TMPDIR=/nowhere" [ planted; "lock"; "0.1" ] [ "TMPDIR" ]);
     case "no place for the recording"
       (expect ~code:1 ~options:[ "--json"; "/nowhere/it.json" ] [ planted; "lock"; "0.02" ] [ "cannot write" ]);
+    case "a shell that is killed by a signal" (expect ~code:135 [ "sh"; "-c"; "kill -BUS $$" ] [ "SIGBUS" ]);
+    case "a program that a shell starts" (expect ~code:5 ~environment:alone_in_pool
+        [ "sh"; "-c"; planted ^ " blocking 0.1; exit 5" ] [ "a blocking call"; "status 5" ]);
     case "no process" (fun () ->
         match Session.attach ~pid:99_999_999 ~seconds:None with
         | Error { status = 1; _ } -> ()
@@ -240,7 +291,8 @@ let () =
   Alcotest.run "why"
     [
       ("rules", rules @ [ case "none" no_cause; case "lost events" ranges ]);
-      ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "lost" lost ]);
+      ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "lost" lost; case "asleep" asleep;
+          case "a call of Team" region; case "a quota" throttled ]);
       ("planted",
         [ case "lock" (finds "waiting for a lock" "lock");
           case "blocking" (finds "a blocking call" "blocking"); case "--json" json;

@@ -1,0 +1,150 @@
+module Trace = Muster_trace.Trace
+
+type seen = Nothing | Rings | Muster
+
+type run = {
+  outcome : Recording.outcome;
+  seen : seen;
+  measures : Measures.t;
+  cpu : float;
+  room : Procfs.room;
+  throttled : float;
+  lost : int;
+  interrupted : bool;
+  recording : Recording.t Lazy.t;
+}
+
+type t = {
+  dir : string;
+  since : int;
+  attached : bool;
+  mutable pid : int;  (** of the process that has the rings, once they are there *)
+  mutable room : Procfs.room;
+  mutable account : Account.t;
+  mutable rings : Rings.t option;
+  mutable tried : int list;
+  mutable next_look : int;
+  mutable samples : Recording.sample list;
+}
+
+let account ~attached ~since { Procfs.cpus; _ } = Account.make ~cpus ~attached ~since
+
+let make ~attached ~dir pid =
+  let since = Trace.now () and room = Procfs.room pid in
+  let account = account ~attached ~since room in
+  { dir; since; attached; pid; room; account; rings = None; tried = []; next_look = 0;
+    samples = [] }
+[@@ocamlformat "disable"]
+
+let since w = w.since
+
+let ring_owners dir =
+  let owner file =
+    if Filename.check_suffix file ".events" then int_of_string_opt (Filename.chop_extension file)
+    else None
+  in
+  let files = try Array.to_list (Sys.readdir dir) with Sys_error _ -> [] in
+  List.filter_map owner files
+
+(* The program may be started by another one (a shell, dune), which may have a ring of its own: the
+   one that counts is the first that tells of Muster. *)
+let look_for_rings w =
+  let open_ pid =
+    match Rings.open_ ~dir:w.dir ~pid ~since:w.since with
+    | Error _ -> ()
+    | Ok rings ->
+      w.tried <- pid :: w.tried;
+      w.rings <- Some rings;
+      w.pid <- pid;
+      w.room <- Procfs.room pid;
+      w.account <- account ~attached:w.attached ~since:w.since w.room
+  in
+  let is_new pid = (not (List.mem pid w.tried)) && ((not w.attached) || pid = w.pid) in
+  if not (Account.has_muster w.account) then
+    Option.iter open_ (List.find_opt is_new (ring_owners w.dir))
+
+let sample_every = 20_000_000
+let prompt = 2_000_000
+
+let take_sample w now =
+  w.next_look <- now + sample_every;
+  let threads = Procfs.threads w.pid in
+  let until = Trace.now () in
+  (* Of a sample that took long nobody knows when each thread slept. *)
+  let awake it = { it with Account.sleeps = None } in
+  let told = if until - now > prompt then List.map awake threads else threads in
+  Option.iter (fun rings -> Rings.sample rings ~at:now ~until told) w.rings;
+  let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
+  let at = now - w.since and threads = List.map short threads in
+  let sample = { Recording.at; threads; throttled = Procfs.throttled w.room } in
+  if threads <> [] then w.samples <- sample :: w.samples
+
+let poll w now =
+  look_for_rings w;
+  Option.iter (fun rings -> Rings.poll rings w.account ~now) w.rings;
+  if now >= w.next_look then take_sample w now
+
+let pause = 0.005
+
+let rec until w ~over =
+  let now = Trace.now () in
+  match over now with
+  | Some it -> it
+  | None ->
+    poll w now;
+    Unix.sleepf pause;
+    until w ~over
+
+(* {2 The end} *)
+
+let between samples part =
+  match (samples, List.rev samples) with
+  | last :: _, first :: _ -> Float.max 0. (float (part last - part first) /. 1e9)
+  | _ -> 0.
+
+let cpu w =
+  let total { Recording.threads; _ } =
+    List.fold_left (fun n (it : Recording.thread) -> n + it.cpu) 0 threads
+  in
+  between w.samples total
+
+let lost w = Option.fold w.rings ~none:0 ~some:Rings.lost
+
+let recording w ~program ~outcome ~seen ~now =
+  Gc.set { (Gc.get ()) with space_overhead = 80 };
+  let timelines, names, left_out =
+    Option.fold w.rings ~none:([], [], 0) ~some:(Rings.recorded ~since:w.since)
+  in
+  {
+    Recording.program;
+    outcome;
+    ocaml_rings = seen <> Nothing;
+    duration = now - w.since;
+    cpus = w.room.cpus;
+    names;
+    timelines;
+    samples = List.rev w.samples;
+    lost = lost w;
+    left_out;
+    measures = [];
+    verdict = [];
+  }
+
+let run w ~program ~outcome ~cpu ~interrupted =
+  let now = Trace.now () in
+  look_for_rings w;
+  Option.iter (fun rings -> Rings.drain rings w.account ~now) w.rings;
+  let seen =
+    if w.rings = None then Nothing else if Account.has_muster w.account then Muster else Rings
+  in
+  {
+    outcome;
+    seen;
+    measures = Account.measures w.account;
+    cpu;
+    room = w.room;
+    throttled = between w.samples (fun { throttled; _ } -> Option.value throttled ~default:0);
+    lost = lost w;
+    interrupted;
+    recording = lazy (recording w ~program ~outcome ~seen ~now);
+  }
