@@ -130,13 +130,17 @@ let partition p a =
   else (none a, copy a)
 
 let filter_map_chunk f s lo hi =
-  let kept = Pieces.buffer () in
+  let kept = ref [||] and count = ref 0 in
   for i = lo to hi do
     match f (read s i) with
     | None -> ()
-    | Some v -> Pieces.keep kept v ~room:(hi - i + 1)
+    | Some v ->
+      if !count = Stdlib.Array.length !kept then
+        kept := Pieces.widened !kept v ~room:(!count + hi - i + 1);
+      Fresh.put !kept !count v;
+      incr count
   done;
-  Pieces.contents kept
+  Stdlib.Array.sub !kept 0 !count
 
 let filter_map f a =
   of_pieces a (Pieces.collect (code f) (length a) filter_map_chunk f (source a))

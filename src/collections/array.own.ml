@@ -32,15 +32,6 @@ let init n f =
 
 (* {2 Pairs} *)
 
-let iter2_chunk f (a, b) lo hi =
-  for i = lo to hi do
-    f (unsafe_get a i) (unsafe_get b i)
-  done
-
-let iter2 f a b =
-  if length a < 2 || length a <> length b then iter2 f a b
-  else Chunks.run (Machine.code_of f) (length a) iter2_chunk f (a, b)
-
 (* Where [p] is [wanted] for the pair. *)
 let rec pair_is p ((a, b, wanted) as s) i hi =
   if i > hi then None
@@ -64,18 +55,5 @@ external flat : float array -> Stdlib.Float.Array.t = "%identity"
 
 let is_flat = Stdlib.Obj.(tag (repr [| 0. |]) = double_array_tag)
 let floats a = if is_flat then flat a else Stdlib.Float.Array.map_from_array Fun.id a
-let sum a = Numeric.sum Heap (floats a) (length a)
 let sum_ints a = Numeric.sum_tagged a (length a)
-let mean a = Numeric.mean Heap (floats a) (length a)
-let min_max a = Numeric.extremes Heap (floats a) (length a)
-
-let dot a b =
-  let n = length a and m = length b in
-  if n <> m then Loop.invalid (name ^ ".dot") "lengths = %d and %d differ" n m;
-  Numeric.dot Heap (floats a) (floats b) n
-
-(* {2 Sorting} *)
-
 let sort = Merge_sort.sort
-let stable_sort = sort
-let fast_sort = sort

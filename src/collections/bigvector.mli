@@ -35,12 +35,9 @@ val map_to_array : ('a -> 'd) -> ('a, 'b, 'c) t -> 'd array
 val iter : ('a -> unit) -> ('a, 'b, 'c) t -> unit
 val iteri : (int -> 'a -> unit) -> ('a, 'b, 'c) t -> unit
 
-(** {1 Reductions}
-
-    For associative operations. *)
+(** {1 Reductions} *)
 
 val fold : ('a -> 'a -> 'a) -> 'a -> ('a, 'b, 'c) t -> 'a
-(** [fold op init a] combines [init] and all elements, in this order, by an associative [op]. *)
 
 val fold_parts :
   init:(unit -> 'd) ->
@@ -48,25 +45,13 @@ val fold_parts :
   combine:('d -> 'd -> 'd) ->
   ('a, 'b, 'c) t ->
   'd
-(** [fold_parts ~init ~add ~combine a] folds to another type, by parts: see {!Array.fold_parts}. *)
 
 val map_reduce : combine:('d -> 'd -> 'd) -> init:'d -> ('a -> 'd) -> ('a, 'b, 'c) t -> 'd
-(** [map_reduce ~combine ~init f a] combines [init] and the values of [f], in this order. *)
-
 val reduce : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> 'a option
-(** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)
-
 val scan : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
-(** [scan op a] is the array of the inclusive prefixes. *)
-
 val min : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> 'a option
-(** [min cmp a] is the least element, of equal ones the leftmost; [None] if [a] is empty. *)
-
 val max : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> 'a option
-(** [max cmp a] is the greatest element, of equal ones the leftmost; [None] if [a] is empty. *)
-
 val count : ('a -> bool) -> ('a, 'b, 'c) t -> int
-(** [count p a] is the number of elements that satisfy [p]. *)
 
 (** {1 Numbers}
 
@@ -103,20 +88,13 @@ val partition : ('a -> bool) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t * ('a, 'b, 'c) 
 val filter_map : ('a -> 'a option) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
 val concat_map : ('a -> ('a, 'b, 'c) t) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
 
-(** {1 Sorting}
-
-    In place, and stable. {b Cost}: memory for another array of that length. *)
+(** {1 Sorting} *)
 
 val sort : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> unit
 val stable_sort : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> unit
-
 val sort_uniq : ('a -> 'a -> int) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
-(** [sort_uniq cmp a] is a sorted copy of [a], with the leftmost of equal elements only. *)
 
 (** {1 Groups} *)
 
 val group_by : ('a -> 'k) -> ('a, 'b, 'c) t -> ('k * ('a, 'b, 'c) t) array
-(** As {!Array.group_by}. *)
-
 val histogram : bins:int -> ('a -> int) -> ('a, 'b, 'c) t -> int array
-(** As {!Array.histogram}. *)

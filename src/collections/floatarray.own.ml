@@ -39,31 +39,13 @@ let from_array_chunk f a r lo hi =
 
 let map_from_array f a = build () (A.length a) () from_array_chunk f a
 
-let iter2_chunk f (a, b) lo hi =
-  for i = lo to hi do
-    f (read a i) (read b i)
-  done
-
-let iter2 f a b =
-  if length a < 2 || length a <> length b then iter2 f a b
-  else Chunks.run (Machine.code_of f) (length a) iter2_chunk f (a, b)
-
 let rec ieee_chunk (x : float) a i hi =
   if i > hi then None else if read a i = x then Some () else ieee_chunk x a (i + 1) hi
 
 let mem_ieee x a =
   Option.is_some (Chunks.search (Machine.code_of ieee_chunk) (length a) ieee_chunk x a)
 
-(* {2 Numbers} *)
-
-let sum a = Numeric.sum Heap a (length a)
-let mean a = Numeric.mean Heap a (length a)
-let min_max a = Numeric.extremes Heap a (length a)
-
-let dot a b =
-  let n = length a and m = length b in
-  if n <> m then Loop.invalid (name ^ ".dot") "lengths = %d and %d differ" n m;
-  Numeric.dot Heap a b n
+let floats a = a
 
 (* {2 Results of any length} *)
 
@@ -84,17 +66,7 @@ let joined _ pieces =
 
 (* {2 Sorting} *)
 
-(* Loops that box no element. *)
 let sort cmp a =
-  let n = length a in
-  let floats = A.create_float n in
-  for i = 0 to n - 1 do
-    A.unsafe_set floats i (read a i)
-  done;
-  Merge_sort.sort cmp floats;
-  for i = 0 to n - 1 do
-    write a i (A.unsafe_get floats i)
-  done
-
-let stable_sort = sort
-let fast_sort = sort
+  let each = map_to_array Fun.id a in
+  Merge_sort.sort cmp each;
+  A.iteri (unsafe_set a) each

@@ -33,7 +33,6 @@ val map_init : init:(unit -> 's) -> ('s -> 'a -> 'b) -> 'a list -> 'b list
 (** [map_init ~init f l] calls [f s x] with a state [s] that no other call has meanwhile. See
     [Array.map_init]. *)
 
-
 val map2 : ('a -> 'b -> 'c) -> 'a list -> 'b list -> 'c list
 (** {b Raises} [Invalid_argument] if the lengths differ, after the calls for all pairs. *)
 
@@ -127,13 +126,7 @@ val sort_uniq : ('a -> 'a -> int) -> 'a list -> 'a list
 (** {1 Groups} *)
 
 val group_by : ('a -> 'k) -> 'a list -> ('k * 'a list) list
-(** [group_by key l] is each key with the list of its elements. Keys come in the order of their
-    first elements, elements in the order of [l]. Keys are compared with [compare] and hashed with
-    [Hashtbl.hash]. *)
+(** As [Array.group_by]. *)
 
 val histogram : bins:int -> ('a -> int) -> 'a list -> int array
-(** [histogram ~bins f l] counts, for each [i] from 0 to [bins - 1], the elements that [f] maps to
-    [i].
-
-    {b Raises} [Invalid_argument] if [bins] is negative, or [f] gives a number outside of the
-    bins. *)
+(** As [Array.histogram]. *)

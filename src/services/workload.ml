@@ -1,38 +1,14 @@
 type outcome = Returned | Failed | Cancelled | Expired | Full | Draining
 
-type t = {
-  returned : int Atomic.t;
-  failed : int Atomic.t;
-  cancelled : int Atomic.t;
-  expired : int Atomic.t;
-  full : int Atomic.t;
-  draining : int Atomic.t;
-  queue : Histogram.t;
-  work : Histogram.t;
-}
+let outcomes = [ Returned; Failed; Cancelled; Expired; Full; Draining ]
+
+type t = { ends : (outcome * int Atomic.t) list; queue : Histogram.t; work : Histogram.t }
 
 let make () =
-  let zero () = Atomic.make 0 in
-  {
-    returned = zero ();
-    failed = zero ();
-    cancelled = zero ();
-    expired = zero ();
-    full = zero ();
-    draining = zero ();
-    queue = Histogram.make ();
-    work = Histogram.make ();
-  }
+  let ends = List.map (fun outcome -> (outcome, Atomic.make 0)) outcomes in
+  { ends; queue = Histogram.make (); work = Histogram.make () }
 
-let counter t = function
-  | Returned -> t.returned
-  | Failed -> t.failed
-  | Cancelled -> t.cancelled
-  | Expired -> t.expired
-  | Full -> t.full
-  | Draining -> t.draining
-
-let note t outcome = Atomic.incr (counter t outcome)
+let note t outcome = Atomic.incr (List.assq outcome t.ends)
 let waited t = Histogram.note t.queue
 let worked t = Histogram.note t.work
 
@@ -57,7 +33,7 @@ module Public = struct
 end
 
 let stats t ~workers ~busy ~queued =
-  let count outcome = Atomic.get (counter t outcome) in
+  let count outcome = Atomic.get (List.assq outcome t.ends) in
   Public.
     {
       workers;

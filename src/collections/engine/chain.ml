@@ -1,11 +1,7 @@
-(* Lists that are made from the front and then linked: a list and its last cell, both empty if it
-   has none. Linking writes that cell, which nobody else has seen yet; nothing is copied. *)
-
+(* Both are empty if the list is. *)
 type 'a t = { first : 'a list; last : 'a list }
 
 let empty = { first = []; last = [] }
-
-(* One to which nothing will be linked. *)
 let whole list = { first = list; last = [] }
 
 let link a b =
@@ -34,7 +30,6 @@ let settled list =
   Compat.hang last [];
   { first; last }
 
-(* [index] is the list's place in the result. *)
 let of_list ~index list =
   if index < long || list = [] then { first = list; last = last_of list } else settled list
 

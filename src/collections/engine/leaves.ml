@@ -1,7 +1,3 @@
-(* Where reductions are cut: by the length alone, so that their result does not depend on the number
-   of workers. *)
-
-(* Of [n] elements, at least 1: [leaf lo hi] reduces these. *)
 let reduce ?(most = Tuning.leaves) ~code n leaf op =
   if n <= Tuning.shortest_leaf then leaf 0 (n - 1)
   else

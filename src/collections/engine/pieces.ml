@@ -14,21 +14,8 @@ let collect code n chunk f s =
 
 let concat = function [ piece ] -> piece | pieces -> Array.concat pieces
 
-(* The elements that a chunk keeps. *)
-type 'a buffer = { mutable kept : 'a array; mutable count : int }
-
-let buffer () = { kept = [||]; count = 0 }
-
-(* [v], and [room] elements in all, are the most that may follow. *)
-let[@inline never] widen buffer v ~room =
-  let length = Int.min (buffer.count + room) (Int.max Tuning.first_room (4 * buffer.count)) in
-  let kept = Compat.make_blank length ~like:v in
-  Array.blit buffer.kept 0 kept 0 buffer.count;
-  buffer.kept <- kept
-
-let[@inline] keep buffer v ~room =
-  if buffer.count = Array.length buffer.kept then widen buffer v ~room;
-  Fresh.put buffer.kept buffer.count v;
-  buffer.count <- buffer.count + 1
-
-let contents { kept; count } = if count = Array.length kept then kept else Array.sub kept 0 count
+let[@inline never] widened kept v ~room =
+  let count = Array.length kept in
+  let wide = Compat.make_blank (Int.min room (Int.max Tuning.first_room (4 * count))) ~like:v in
+  Array.blit kept 0 wide 0 count;
+  wide

@@ -5,13 +5,5 @@ val collect : int -> int -> ('f -> 's -> int -> int -> 'p) -> 'f -> 's -> 'p lis
 
 val concat : 'a array list -> 'a array
 
-(** {2 The elements that a chunk keeps} *)
-
-type 'a buffer
-
-val buffer : unit -> 'a buffer
-
-val keep : 'a buffer -> 'a -> room:int -> unit
-(** [room]: the most elements that may follow, this one included. *)
-
-val contents : 'a buffer -> 'a array
+val widened : 'a array -> 'a -> room:int -> 'a array
+(** [widened kept v ~room] is a longer copy of [kept], for elements like [v]: [room] at most. *)

@@ -9,12 +9,10 @@ let first_block unit = Int.max Tuning.shortest_leaf (2 * unit)
 
 type 'a consumer = {
   code : int;
-  unit : int;  (** stretches and blocks begin at multiples of it *)
+  unit : int;
   in_place : int -> 'a Seq.t -> int -> 'a Seq.t option;
   block : int -> 'a list -> unit;
 }
-(** [in_place start s n] consumes [n] elements, and is what comes after them unless that is the end.
-    [block start l] consumes a block. [start] is the index of the first element. *)
 
 type 'a block = {
   elements : 'a list;
