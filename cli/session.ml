@@ -19,12 +19,12 @@ let run_parameters () =
   let has_size = List.exists (String.starts_with ~prefix:"e=") (String.split_on_char ',' own) in
   (name, if has_size then own else if own = "" then ring_size else own ^ "," ^ ring_size)
 
-let environment ~dir ~alone =
+let environment ~dir ~alone ~wish =
   let name, value = run_parameters () in
   let set =
     [
       (name, value);
-      ("MUSTER_TRACE", "1");
+      ("MUSTER_TRACE", wish);
       ("OCAML_RUNTIME_EVENTS_START", "1");
       ("OCAML_RUNTIME_EVENTS_DIR", dir);
       ("OCAML_RUNTIME_EVENTS_PRESERVE", "1");
@@ -63,8 +63,8 @@ let has_ended pid _ =
   | _, status -> Some status
   | exception Unix.Unix_error (EINTR, _, _) -> None
 
-let start ~dir ~alone program =
-  let environment = environment ~dir ~alone in
+let start ~dir ~alone ~wish program =
+  let environment = environment ~dir ~alone ~wish in
   let spawn program ~input ~output ~errors =
     Unix.create_process_env (List.hd program) (Array.of_list program) environment input output
       errors
@@ -85,10 +85,10 @@ let start ~dir ~alone program =
 let collect_seldom () =
   Gc.set { (Gc.get ()) with minor_heap_size = 1_048_576; space_overhead = 400 }
 
-let watched ~dir ~alone program =
+let watched ~dir ~alone ~wish program =
   collect_seldom ();
   let before = children's_cpu () in
-  match start ~dir ~alone program with
+  match start ~dir ~alone ~wish program with
   | exception Unix.Unix_error (error, _, _) ->
     let status = if error = Unix.ENOENT then 127 else 126 in
     Error { status; why = Printf.sprintf "cannot start %s: %s" (List.hd program) (Unix.error_message error) }
@@ -116,10 +116,10 @@ let try_room dir =
   Sys.remove file
 [@@ocamlformat "disable"]
 
-let run ?(alone = false) program =
+let run ?(alone = false) ?(timeline = false) program =
   let watched dir =
     try_room dir;
-    watched ~dir ~alone program
+    watched ~dir ~alone ~wish:(if timeline then "1" else "sparse") program
   in
   try
     let dir = Filename.temp_dir "muster" "" in
@@ -180,10 +180,10 @@ let watch_attached ~dir ~pid ~seconds file =
       let program = [ Printf.sprintf "process %d" pid ] and cpu = Watch.cpu watch in
       Watch.run watch ~program ~outcome:Still_running ~cpu ~interrupted:false)
 
-let attach ~pid ~seconds =
+let attach ?(timeline = false) ~pid seconds =
   match
     let dir = folder_of ~pid in
-    (dir, request ~dir ~pid "on")
+    (dir, request ~dir ~pid (if timeline then "on" else "sparse"))
   with
   | dir, file -> Ok (watch_attached ~dir ~pid ~seconds file)
   | exception Unix.Unix_error (error, _, _) ->

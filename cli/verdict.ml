@@ -27,7 +27,7 @@ let main (r : Rules.run) (it : Rules.finding) =
 [@@ocamlformat "disable"]
 
 let other (r : Rules.run) (it : Rules.finding) =
-  let number = if r.lost then "" else it.number ^ ". " in
+  let number = if r.lost then "" else String.capitalize_ascii it.number ^ ". " in
   Printf.sprintf "Also: %s, %s. %sTry: %s." it.cause (gain r it) number it.advice
 
 let well (r : Rules.run) =

@@ -117,13 +117,14 @@ let second program (first : Watch.run) ~span =
       None
 
 let why files span pid seconds program =
+  let timeline = files <> [] in
   match (pid, program) with
   | Some pid, [] -> (
-    match Session.attach ~pid ~seconds with
+    match Session.attach ~timeline ~pid seconds with
     | Ok run -> `Ok (tell run ~alone:None ~files)
     | Error refusal -> `Ok (refuse refusal))
   | None, _ :: _ -> (
-    match Session.run program with
+    match Session.run ~timeline program with
     | Error refusal -> `Ok (refuse refusal)
     | Ok run -> `Ok (tell run ~alone:(second program run ~span) ~files))
   | None, [] -> `Error (true, "no program: muster why -- ./prog args...")

@@ -45,12 +45,14 @@ val is_on : unit -> bool
 val set : bool -> unit
 (** On: starts the runtime's events where they have not begun, which ends the program where their
     file cannot be written; and tells all names again. A process whose environment has
-    [MUSTER_TRACE=1] begins with it on, and leaves the start to the runtime's own variables. *)
+    [MUSTER_TRACE=1], or [sparse], begins with it on, and leaves the start to the runtime's own
+    variables. [sparse]: tasks are sampled where a domain hands them out more often than every 60
+    us, else where more often than every 2.5 us. *)
 
 val look_for_request : unit -> unit
 (** By a worker, every so often: heeds a file [PID.muster] in the folder of the runtime's rings
     ([OCAML_RUNTIME_EVENTS_DIR], or the current one), at most four times a second. One that says
-    [on] or [off] is removed and does so. *)
+    [on], [sparse] or [off] is removed and does so. *)
 
 val emit : event -> unit
 (** Unconditionally: to be asked after {!is_on}. 0.1 us. *)

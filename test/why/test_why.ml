@@ -244,7 +244,7 @@ let attaches () =
   Sys.chdir dir;
   let pid = Unix.(create_process program [| program; "lock"; "20" |] stdin stdout stderr) in
   Sys.chdir before;
-  let session = Session.attach ~pid ~seconds:(Some 3.) in
+  let session = Session.attach ~pid (Some 3.) in
   let left = Sys.file_exists (Filename.concat dir (Printf.sprintf "%d.muster" pid)) in
   Unix.kill pid Sys.sigkill;
   ignore (Unix.waitpid [] pid);
@@ -280,7 +280,7 @@ let bad_use =
     case "a program that a shell starts" (expect ~code:5 ~environment:alone_in_pool
         [ "sh"; "-c"; planted ^ " blocking 0.1; exit 5" ] [ "a blocking call"; "status 5" ]);
     case "no process" (fun () ->
-        match Session.attach ~pid:99_999_999 ~seconds:None with
+        match Session.attach ~pid:99_999_999 None with
         | Error { status = 1; _ } -> ()
         | _ -> Alcotest.fail "attached");
     case "Ctrl-C" interrupted;
