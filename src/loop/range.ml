@@ -64,9 +64,7 @@ let are_all_offered job cost lo hi =
   is_coarse cost job.grain && (cost <> Site.unknown || span lo hi < Tuning.few_unknown)
 
 (* Only one loop's parts are in a deque. A loop inside an iteration whose siblings are there keeps
-   its own to itself until these are stolen: if it handed them out, too, loops in loops without end
-   would offer thieves something to begin at each level, each of which has to overflow its stack
-   before the level above can fail. *)
+   its own to itself until these are stolen. *)
 let may_offer (w : Place.t) ~whole =
   Place.owned w && (whole || not (Place.has_offered w)) && not (Place.alone w)
 
@@ -117,11 +115,12 @@ and split job mine w guess lo hi =
     Publish.hush w ~few:0;
     if all && is_divisible job lo mid (Site.estimate cost (span lo mid + 1)) then
       split job mine w guess lo mid
-    else step job mine guess lo mid
+    else step job mine guess lo mid;
+    if Leftmost.stops job.first (mid + 1) then raise Promise.Skipped
   in
   let right () = sweep job { guess with cost = Atomic.get mine.latest } (mid + 1) hi in
   let wake = is_worth_waking rest cost ~whole in
-  ignore (Fork.both_offered ~code:job.code w ~wake left right)
+  try ignore (Fork.both_offered ~code:job.code w ~wake left right) with Promise.Skipped -> ()
 
 (* One chunk, then the rest. *)
 and step job mine guess lo hi =

@@ -227,7 +227,19 @@ let rec endless n =
 let rec endless_await ~over n =
   if Atomic.get over then n else 1 + Task.await (Task.async (fun () -> endless_await ~over (n + 1)))
 
+(* Two steps in each step: a thief may begin something at each level, and each of its stacks has to
+   overflow before the fork ends that it was taken from. *)
+let rec endless_both n =
+  let a, b = Muster.both (fun () -> endless_both (n + 1)) (fun () -> endless_both (n + 1)) in
+  a + b
+
 let rec endless_loop i = Muster.parallel_for ~grain:1 ~start:i ~finish:(i + 1) endless_loop
+
+let rec endless_reduce i =
+  Muster.parallel_reduce ~grain:1 ~start:i ~finish:(i + 1) ~combine:( + ) ~init:0 endless_reduce
+
+let rec endless_list i =
+  List.fold_left ( + ) 0 (Muster.Parallel.List.map endless_list [ i; i + 1 ])
 
 let overflow_at_depth pool =
   let overflows name f =
@@ -241,9 +253,12 @@ let overflow_at_depth pool =
   Fun.protect
     (fun () -> overflows "await" (fun () -> endless_await ~over 0))
     ~finally:(fun () -> Atomic.set over true);
+  overflows "both, twice" (fun () -> endless_both 0);
   overflows "for" (fun () ->
       endless_loop 0;
       0);
+  overflows "reduce" (fun () -> endless_reduce 0);
+  overflows "list" (fun () -> endless_list 0);
   is_usable pool
 
 (* The last frames before the limit, one after the other: wherever in the library the stack ends,

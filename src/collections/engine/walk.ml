@@ -96,10 +96,17 @@ let run_piece job b c =
     ignore (Atomic.fetch_and_add b.ran 1)
   end
 
+(* A half right of an event is in vain (Fork). *)
+let skip_from job i = if Leftmost.stops job.events i then raise Promise.Skipped
+
 let rec share_out job b lo hi =
   if hi - lo > 1 then
     let mid = lo + ((hi - lo) / 2) in
-    ignore (Fork.both (fun () -> share_out job b lo mid) (fun () -> share_out job b mid hi))
+    let left () =
+      share_out job b lo mid;
+      skip_from job (b.first + (mid * b.each))
+    in
+    try ignore (Fork.both left (fun () -> share_out job b mid hi)) with Promise.Skipped -> ()
   else run_piece job b lo
 
 (* How many elements are left, at most [limit]. *)
@@ -124,20 +131,20 @@ let rec blocks job from first pieces ~most =
   else
     let cost = Site.cost job.code in
     let each = whole job.unit (Int.min most (Site.fitting Tuning.chunk cost)) in
-    let b = cut job from first ~each ~pieces in
-    let work () = run_block job b in
-    let go_on () =
+    let b = cut job from first ~each ~pieces and next = first + (pieces * each) in
+    let work () =
+      run_block job b;
+      skip_from job next
+    and go_on () =
       let most = Int.min Tuning.longest_piece (Tuning.growth * each) in
-      blocks job b.after (first + (pieces * each)) (2 * pieces) ~most
+      blocks job b.after next (2 * pieces) ~most
     in
-    if cost = Site.unknown || job.source.is_end b.after then begin
-      work ();
-      let bs, last = go_on () in
-      (b :: bs, last)
-    end
-    else
-      let (), (bs, last) = Fork.both work go_on in
-      (b :: bs, last)
+    let both =
+      if cost = Site.unknown || job.source.is_end b.after then Fork.in_place else Fork.both
+    in
+    match both work go_on with
+    | (), (bs, last) -> (b :: bs, last)
+    | exception Promise.Skipped -> ([ b ], b.after)
 
 let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results

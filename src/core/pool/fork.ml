@@ -1,7 +1,10 @@
 (* Fork-join: offer a task, do something else, take it back or wait for it.
 
    The promise is private to the forking frame and to the thief that claims it, so the frame
-   that takes it back calls the function and never resolves the promise. *)
+   that takes it back calls the function and never resolves the promise.
+
+   If the left function fails, a task that nobody has begun is dropped. One that a thief runs is in
+   vain: the fork waits for it, and its own forks are offered to nobody from then on (Fiber). *)
 
 (* Code that suspended may be on another worker by now: hence [place]. *)
 let take_back p =
@@ -34,9 +37,10 @@ let result p =
   | state -> Promise.value state
 
 (* May be called again where an asynchronous exception came before the claim: after it none does. *)
-let abandon p () = if not (take_back p) then wait_done p
+let abandon p is_vain =
+  if not (take_back p) then Fiber.end_in_vain is_vain (fun () -> wait_done p)
 
-let join p f =
+let join p is_vain f =
   match take_back p with
   | true -> f ()
   | false ->
@@ -44,28 +48,31 @@ let join p f =
     result p
   | exception exn ->
     let failure = Outcome.caught exn in
-    abandon p ();
+    abandon p is_vain;
     Outcome.raise failure
-
-let both_offered ?(code = 0) w ~wake f g =
-  let g = Fiber.traced w ~code g in
-  let p = Fiber.branch w g in
-  match
-    Publish.offer w ~wake (Promise.any p);
-    f ()
-  with
-  | a ->
-    let b = join p g in
-    (a, b)
-  | exception exn ->
-    let failure = Fiber.caught exn in
-    Outcome.firmly abandon p ();
-    Fiber.rethrow failure
 
 let in_place f g =
   let a = f () in
   let b = g () in
   (a, b)
+
+let offered ~code w ~wake f g =
+  let g = Fiber.traced w ~code g and is_vain = Atomic.make false in
+  let p = Fiber.branch w ~is_vain g in
+  match
+    Publish.offer w ~wake (Promise.any p);
+    f ()
+  with
+  | a ->
+    let b = join p is_vain g in
+    (a, b)
+  | exception exn ->
+    let failure = Fiber.caught exn in
+    Outcome.firmly abandon p is_vain;
+    Fiber.rethrow failure
+
+let both_offered ?(code = 0) w ~wake f g =
+  if Fiber.is_in_vain w then in_place f g else offered ~code w ~wake f g
 
 let both_slow f g =
   Pool.with_branches

@@ -122,7 +122,8 @@ let reraise failures = Option.iter rethrow (Leftmost.get failures)
 let[@inline] above (w : P.t) ~handled context home : t =
   let beneath = w.own.fiber in
   let depth = beneath.depth + 1 in
-  { context; home; number = 0; checked = false; handled; call = None; beneath; depth; traced = 0 }
+  let branch = Slot.Trunk and number = 0 and traced = 0 and checked = false and call = None in
+  { context; home; number; checked; handled; call; beneath; depth; traced; branch }
 
 let[@inline] make w context home = above w ~handled:true context home
 let plain (w : P.t) ~handled = above w ~handled P.uncancelled w.pool.home
@@ -254,25 +255,52 @@ let in_call w f =
     with Promise.Cancelled when Promise.(is_marked (state own)) -> raise Sys.Break
   end
 
-let carrying (w : P.t) home f =
+let carrying (w : P.t) home branch f =
   let { context; _ } : t = w.own.fiber in
-  if context == P.uncancelled && home == w.pool.home then f
+  if context == P.uncancelled && home == w.pool.home && branch == Slot.Trunk then f
   else fun x ->
     (match here () with
     | Some w ->
+      w.own.fiber.branch <- branch;
       become w { of_ = context; tasks = home_in w.pool home; met_checkpoint = false };
       check_at w
     | None -> ());
     try f x with exn -> Outcome.raise (caught exn)
 
-let carry (w : P.t) f = carrying w w.own.fiber.home f
+let carry (w : P.t) f = carrying w w.own.fiber.home w.own.fiber.branch f
 
-let marked_branch w f =
+let marked_branch w branch f =
   let home = Waiting.started (home w) in
-  Waiting.branch home (carrying w home f)
+  Waiting.branch home (carrying w home branch f)
 
-let[@inline] branch w f =
-  if Waiting.shows_forks then marked_branch w f else Promise.(make nowhere (carry w f))
+let[@inline] branch (w : P.t) ~is_vain f =
+  let branch = Slot.Branch { is_vain; from = w.own.fiber.branch } in
+  if Waiting.shows_forks then marked_branch w branch f
+  else Promise.(make nowhere (carrying w w.own.fiber.home branch f))
+
+(* {2 Branches in vain}
+
+   A fork waits for the branch that a thief runs, though code left of it has failed. That branch is
+   in vain, and so are its own forks: they are offered to nobody. Each piece of a recursion without
+   end has to overflow a stack of its own, and thieves would begin new ones as fast as these end.
+
+   The fork writes [is_vain], then counts itself. [failed_forks] spares all others the walk. A fork
+   that looks too early is offered, which does no harm but for the time. *)
+
+let failed_forks = Compat.padded (Atomic.make 0)
+
+let end_in_vain is_vain wait =
+  let no_longer () = ignore (Atomic.fetch_and_add failed_forks (-1)) in
+  Atomic.set is_vain true;
+  ignore (Atomic.fetch_and_add failed_forks 1);
+  Outcome.finally no_longer () wait
+
+let rec is_within_vain = function
+  | Slot.Trunk -> false
+  | Branch { is_vain; from } -> Atomic.get is_vain || is_within_vain from
+
+let[@inline] is_in_vain (w : P.t) =
+  Atomic.get failed_forks > 0 && is_within_vain w.own.fiber.branch
 
 (* {2 Numbers}
 

@@ -42,8 +42,14 @@ val is_elsewhere : unit -> bool
 val carry : Place.t -> ('a -> 'b) -> 'a -> 'b
 (** The function, which in another fiber will be a part of the same. *)
 
-val branch : Place.t -> (unit -> 'a) -> 'a Promise.t
+val branch : Place.t -> is_vain:bool Atomic.t -> (unit -> 'a) -> 'a Promise.t
 (** A task that runs the function so; its maker looks at the result. *)
+
+val end_in_vain : bool Atomic.t -> (unit -> unit) -> unit
+(** Waits for the end of the branch that has that word, of which nobody wants the result. *)
+
+val is_in_vain : Place.t -> bool
+(** Whether nobody wants the result of the branch that runs there: it gets no help. *)
 
 type part = { of_ : Promise.any; tasks : Promise.home; met_checkpoint : bool }
 (** The context, the home, and whether the fiber has met a checkpoint in there. *)

@@ -14,8 +14,14 @@ type fiber = {
   mutable beneath : fiber;  (** on the same stack, where it waits; [idle] lies on itself *)
   mutable depth : int;  (** fibers beneath it *)
   mutable traced : int;  (** the task that it runs, as Trace numbers it, or 0 (Tell) *)
+  mutable branch : branch;  (** the branch that it runs *)
 }
 (** One sequence of calls. By the worker that runs it (Fiber). *)
+
+and branch =
+  | Trunk  (** none of another fiber's *)
+  | Branch of { is_vain : bool Atomic.t; from : branch }
+      (** [is_vain]: code left of it has failed, and its fork waits for its end alone (Fork) *)
 
 (** The messages between a caller's thread and its fiber. *)
 and call = {
