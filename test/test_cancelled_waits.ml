@@ -89,109 +89,21 @@ let told_after_its_event () =
 
    It is told at once, and the other goes on, on however few workers. *)
 
-(* Something to wait for, and what ends it. *)
-let latch () =
-  let latch = Latch.create 1 in
-  ((fun () -> Latch.await latch), fun () -> Latch.count_down latch)
-
-let in_another_way through () =
-  let wait, end_it = latch () in
-  ((fun () -> through wait), end_it)
-
-let message () =
-  let c = Chan.unbounded () in
-  ((fun () -> Chan.recv c), Chan.send c)
-
-let receiver () =
-  let c = Chan.bounded 0 in
-  ((fun () -> Chan.send c ()), fun () -> Chan.recv c)
-
-let choice () =
-  let c = Chan.unbounded () in
-  ((fun () -> Chan.(select [ recv_case c ignore ])), Chan.send c)
-
-let choice_in_time () =
-  let c = Chan.unbounded () in
-  ((fun () -> Chan.(select [ recv_case c ignore; after 100. ignore ])), Chan.send c)
-
-let resolved () =
-  let promise, resolver = Promise.create () in
-  ((fun () -> Task.await promise), fun () -> Promise.resolve resolver ())
-
-let any_resolved () =
-  let promise, resolver = Promise.create () and never, _ = Promise.create () in
-  ((fun () -> Task.any [ never; promise ]), fun () -> Promise.resolve resolver ())
-
-let permit () =
-  let s = Semaphore.make 0 in
-  ((fun () -> Semaphore.acquire s), fun () -> Semaphore.release s)
-
-let lock () =
-  let m = Mutex.create () in
-  Mutex.lock m;
-  ((fun () -> Mutex.protect m ignore), fun () -> Mutex.unlock m)
-
-let reader () =
-  let l = Rwlock.create () in
-  Rwlock.lock_read l;
-  ((fun () -> Rwlock.protect_write l ignore), fun () -> Rwlock.unlock_read l)
-
-let meeting () =
-  let b = Barrier.create 2 in
-  ((fun () -> ignore (Barrier.await b)), fun () -> ignore (Barrier.await b))
-
-let signal () =
-  let m = Mutex.create () and c = Condition.create () and is_set = ref false in
-  let wait () =
-    Mutex.protect m (fun () ->
-        while not !is_set do
-          Condition.wait c m
-        done)
-  and set () =
-    Mutex.protect m (fun () ->
-        is_set := true;
-        Condition.broadcast c)
-  in
-  (wait, set)
-
-let forced () =
-  let wait, end_it = latch () in
-  let l = Lazy.from_fun wait in
-  ((fun () -> Lazy.force l), end_it)
-
-let blocking () =
-  let from, into = Unix.pipe ~cloexec:true () in
-  let wait () = Task.blocking (fun () -> ignore (Unix.read from (Bytes.create 1) 0 1))
-  and end_it () = ignore (Unix.write_substring into "!" 0 1) in
-  (wait, end_it)
-
 let awaited wait = Task.await (Task.async wait)
 
 let events =
-  [
-    ("a latch", latch);
-    ("a message", message);
-    ("a receiver", receiver);
-    ("a choice", choice);
-    ("a choice with a time limit", choice_in_time);
-    ("a promise", resolved);
-    ("any promise", any_resolved);
-    ("a permit", permit);
-    ("a lock", lock);
-    ("a reader", reader);
-    ("a meeting", meeting);
-    ("a signal", signal);
-    ("a lazy value", forced);
-    ("a call that blocks", blocking);
-    ("a task", in_another_way awaited);
-    ("a task's task", in_another_way (fun wait -> awaited (fun () -> awaited wait)));
-    ("the tasks of a scope", in_another_way (fun f -> Task.(scope (fun s -> ignore (fork s f)))));
-    ("all tasks", in_another_way (fun wait -> ignore (Task.all [ wait; ignore ])));
-    ("a branch", in_another_way (fun wait -> ignore (both ignore wait)));
-    ( "an iteration",
-      in_another_way (fun wait -> parallel_for ~start:1 ~finish:8 (fun i -> if i = 5 then wait ()))
-    );
-  ]
+  let through = Waits.through in
+  Waits.all
+  @ [
+      ("a task", through awaited);
+      ("a task's task", through (fun wait -> awaited (fun () -> awaited wait)));
+      ("the tasks of a scope", through (fun f -> Task.(scope (fun s -> ignore (fork s f)))));
+      ("all tasks", through (fun wait -> ignore (Task.all [ wait; ignore ])));
+      ("a branch", through (fun wait -> ignore (both ignore wait)));
+      ( "an iteration",
+        through (fun wait -> parallel_for ~start:1 ~finish:8 (fun i -> if i = 5 then wait ()))
+      );
+    ]
 
 (* Lets others run, if there is one worker: whose deadline that is waits with its task alone. *)
 let see began t =

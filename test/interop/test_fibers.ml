@@ -3,105 +3,10 @@
 
 open Harness
 open Muster
+open In_eio
 module Fiber = Eio.Fiber
 module Loc = Kcas.Loc
 module List = Stdlib.List
-
-let clock = ref None
-let pause seconds = Eio.Time.sleep (Option.get !clock) seconds
-
-let in_eio f () =
-  List.iter
-    (fun workers ->
-      with_default workers (fun () ->
-          Eio_posix.run (fun env ->
-              clock := Some (Eio.Stdenv.clock env);
-              f env)))
-    [ 1; 2; 3 ]
-
-let here f = in_eio (fun _ -> f ())
-
-(* {2 Each kind of wait, and what ends it} *)
-
-let latch () =
-  let latch = Latch.create 1 in
-  ((fun () -> Latch.await latch), fun () -> Latch.count_down latch)
-
-let through f () =
-  let wait, end_it = latch () in
-  ((fun () -> f wait), end_it)
-
-let message () =
-  let c = Chan.unbounded () in
-  ((fun () -> Chan.recv c), Chan.send c)
-
-let receiver () =
-  let c = Chan.bounded 0 in
-  ((fun () -> Chan.send c ()), fun () -> Chan.recv c)
-
-let choice () =
-  let c = Chan.unbounded () in
-  ((fun () -> Chan.(select [ recv_case c ignore; after 60. ignore ])), Chan.send c)
-
-let resolved () =
-  let promise, resolver = Promise.create () in
-  ((fun () -> Task.await promise), fun () -> Promise.resolve resolver ())
-
-let any_resolved () =
-  let promise, resolver = Promise.create () and never, _ = Promise.create () in
-  ((fun () -> Task.any [ never; promise ]), fun () -> Promise.resolve resolver ())
-
-let permit () =
-  let s = Semaphore.make 0 in
-  ((fun () -> Semaphore.with_permit s ignore), fun () -> Semaphore.release s)
-
-let lock () =
-  let m = Mutex.create () and are_over = Latch.create 1 and is_held = Latch.create 1 in
-  let hold () =
-    Mutex.protect m (fun () ->
-        Latch.count_down is_held;
-        Latch.await are_over)
-  in
-  ignore (Task.async hold);
-  Latch.await is_held;
-  ((fun () -> Mutex.protect m ignore), fun () -> Latch.count_down are_over)
-
-let reader () =
-  let l = Rwlock.create () in
-  Rwlock.lock_read l;
-  ((fun () -> Rwlock.protect_write l ignore), fun () -> Rwlock.unlock_read l)
-
-let meeting () =
-  let b = Barrier.create 2 in
-  ((fun () -> Barrier.await b), fun () -> Barrier.await b)
-
-let signal () =
-  let m = Mutex.create () and c = Condition.create () and is_set = ref false in
-  let wait () =
-    Mutex.protect m (fun () ->
-        while not !is_set do
-          Condition.wait c m
-        done)
-  and set () =
-    Mutex.protect m (fun () ->
-        is_set := true;
-        Condition.broadcast c)
-  in
-  (wait, set)
-
-let forced () =
-  let wait, end_it = latch () in
-  let l = Lazy.from_fun wait in
-  ((fun () -> Lazy.force l), end_it)
-
-let entry () =
-  let wait, end_it = latch () in
-  let t = Table.create () in
-  ((fun () -> Table.find_or_add t 1 (fun _ -> wait ())), end_it)
-
-let blocking () =
-  let flag = Atomic.make false in
-  ((fun () -> Task.blocking (fun () -> wait_until (fun () -> Atomic.get flag))), fun () -> Atomic.set flag true)
 
 let awaited wait = Task.await (Task.async wait)
 let in_pool wait = Pool.run (Pool.default ()) wait
@@ -114,61 +19,24 @@ let in_reduction wait =
 let in_team wait = Team.for_n (Pool.default ()) 2 (fun ~worker:_ i -> if i = 1 then wait ())
 
 let events =
-  [
-    ("a latch", latch);
-    ("a message", message);
-    ("a receiver", receiver);
-    ("a choice", choice);
-    ("a promise", resolved);
-    ("any promise", any_resolved);
-    ("a permit", permit);
-    ("a lock", lock);
-    ("a reader", reader);
-    ("a meeting", meeting);
-    ("a signal", signal);
-    ("a lazy value", forced);
-    ("an entry of a table", entry);
-    ("a call that blocks", blocking);
-    ("a task", through awaited);
-    ("the tasks of a scope", through (fun f -> Task.(scope (fun s -> ignore (fork s f)))));
-    ("all tasks", through (fun wait -> ignore (Task.all [ wait; ignore ])));
-    ("the first task", through (fun wait -> Task.first [ wait; wait ]));
-    ("bounded tasks", through (fun wait -> Task.iter ~max:2 (fun f -> f ()) [ ignore; wait; wait ]));
-    ("a deadline", through (fun wait -> Task.with_deadline 60. wait));
-    ("a branch", through (fun wait -> ignore (both ignore wait)));
-    ("a loop", through in_loop);
-    ("a reduction", through in_reduction);
-    ("a collection", through (fun wait -> Parallel.Array.iter (fun f -> f ()) [| ignore; wait |]));
-    ("a team", through in_team);
-    ("a pool", through in_pool);
-  ]
+  let through = Waits.through in
+  Waits.all
+  @ [
+      ("a task", through awaited);
+      ("the tasks of a scope", through (fun f -> Task.(scope (fun s -> ignore (fork s f)))));
+      ("all tasks", through (fun wait -> ignore (Task.all [ wait; ignore ])));
+      ("the first task", through (fun wait -> Task.first [ wait; wait ]));
+      ("bounded tasks", through (fun wait -> Task.iter ~max:2 (fun f -> f ()) [ ignore; wait; wait ]));
+      ("a deadline", through (fun wait -> Task.with_deadline 60. wait));
+      ("a branch", through (fun wait -> ignore (both ignore wait)));
+      ("a loop", through in_loop);
+      ("a reduction", through in_reduction);
+      ("a collection", through (fun wait -> Parallel.Array.iter (fun f -> f ()) [| ignore; wait |]));
+      ("a team", through in_team);
+      ("a pool", through in_pool);
+    ]
 
 (* {2 The loop goes on} *)
-
-let tick_ms = 20
-
-let tries = 5
-
-(* Runs [f] beside a fiber that ticks; at least 80 % of the ticks arrive. Beside other programs they
-   may not, at the first try. *)
-let rec beside_ticks ?(left = tries) name make =
-  let f = make () in
-  let ticks = ref 0 and is_over = ref false in
-  let began = Unix.gettimeofday () in
-  Fiber.both
-    (fun () ->
-      f ();
-      is_over := true)
-    (fun () ->
-      while not !is_over do
-        pause (float tick_ms /. 1000.);
-        incr ticks
-      done);
-  let ms = 1000. *. (Unix.gettimeofday () -. began) in
-  let due = int_of_float (ms /. float tick_ms) in
-  if 10 * !ticks < 8 * due then
-    if left > 1 then beside_ticks ~left:(left - 1) name make
-    else failf "%s: %d of %d ticks" name !ticks due
 
 let ended_by_the_loop () =
   let one (name, event) =
@@ -205,7 +73,7 @@ let sleeps () =
   let after () = Chan.(select [ recv_case (unbounded ()) ignore; after 0.2 ignore ]) in
   let deadline () =
     check_raises "its end" Task.Deadline_exceeded (fun () ->
-        Task.with_deadline 0.2 (fst (latch ())))
+        Task.with_deadline 0.2 (fst (Waits.latch ())))
   in
   beside_ticks "sleep" (fun () () -> Task.sleep 0.2);
   beside_ticks "after" (fun () -> after);
@@ -326,7 +194,7 @@ let at_every_turn () =
 (* Its tasks are cancelled with it. *)
 let tasks_are_cancelled () =
   let one name call =
-    let told = Atomic.make false and wait, _ = latch () in
+    let told = Atomic.make false and wait, _ = Waits.latch () in
     (* A loop that is known to be short runs in the fiber, and is told by Eio. *)
     let body () =
       try wait ()
@@ -335,10 +203,7 @@ let tasks_are_cancelled () =
         raise exn
     in
     check_equal name "cancelled" (cancelled (fun () -> call body));
-    Eio.Time.with_timeout_exn (Option.get !clock) 5. (fun () ->
-        while not (Atomic.get told) do
-          pause 0.001
-        done)
+    until (fun () -> Atomic.get told)
   in
   one "Pool.run" in_pool;
   one "scope" (fun f -> Task.(scope (fun s -> ignore (fork s f))));
@@ -442,7 +307,7 @@ let cancelled_with_its_mutex () =
 
 (* The function of the cancelled fiber counts as not begun. *)
 let cancelled_computation () =
-  let wait, end_it = latch () in
+  let wait, end_it = Waits.latch () in
   let l = Lazy.from_fun (fun () -> wait (); 42) in
   check_equal "outcome" "cancelled" (cancelled (fun () -> ignore (Lazy.force l)));
   end_it ();
@@ -555,7 +420,7 @@ let beside_kcas () =
 (* Threads of the loop's domain, which Eio cannot suspend: they block, and the loop goes on. *)
 let threads_beside_the_loop () =
   let make () =
-    let wait, end_it = latch () and c = Chan.unbounded () in
+    let wait, end_it = Waits.latch () and c = Chan.unbounded () in
     let in_a_thread () =
       Eio_unix.run_in_systhread (fun () ->
           wait ();
@@ -610,12 +475,12 @@ let closes () =
   in
   beside_ticks "close" make;
   (* A task that fibers of the loop end. *)
-  let wait, end_it = latch () in
+  let wait, end_it = Waits.latch () in
   let pool = Pool.create ~domains:1 () in
   ignore (Pool.run pool (fun () -> Task.async wait));
   Fiber.both (fun () -> Pool.close pool) (fun () -> pause 0.01; end_it ());
   (* One that is cancelled leaves at once, and the pool closes. *)
-  let wait, end_it = latch () in
+  let wait, end_it = Waits.latch () in
   let pool = Pool.create ~name:"left" ~domains:1 () in
   let task = Pool.run pool (fun () -> Task.async wait) in
   check_equal "close" "cancelled" (cancelled (fun () -> Pool.close pool));
@@ -625,7 +490,7 @@ let closes () =
   Pool.close pool
 
 let below_c () =
-  let wait, end_it = latch () in
+  let wait, end_it = Waits.latch () in
   ignore (Task.async (fun () -> Task.sleep 0.01; end_it ()));
   call_through_c wait
 
