@@ -101,7 +101,7 @@ let () =
   let repeats = try int_of_string Sys.argv.(1) with _ -> 5 in
   let wanted = List.filteri (fun i _ -> i > 1) (Array.to_list Sys.argv) in
   let is_wanted (name, _, _) = wanted = [] || List.mem name wanted in
-  Unix.putenv "MUSTER_GOVERNOR" "off";
+  if Sys.getenv_opt "MUSTER_GOVERNOR" = None then Unix.putenv "MUSTER_GOVERNOR" "off";
   let all = List.filter is_wanted expected in
   let right = List.length (List.filter (play ~repeats) all) in
   List.iter (fun (folder, _) -> try Sys.rmdir folder with Sys_error _ -> ()) groups;

@@ -1,0 +1,194 @@
+type what = Working | Minor | Major | Stop | Idle | Outside | Unknown | Traced | Queued
+type lack = Waits of int | Worker | Share | Parallelism | Untold
+type counts = { ran : int; handed_out : int; stolen : int }
+type sum = { mutable n : int; mutable ns : int; mutable most : int }
+
+let classes = Array.of_list Rules.classes
+
+let index_of = function
+  | Working -> 0
+  | Minor -> 1
+  | Major -> 2
+  | Stop -> 3
+  | Idle -> 4
+  | Outside -> 5
+  | Unknown -> 6
+  | Traced -> 7
+  | Queued -> 8
+
+let index_of_lack = function
+  | Worker -> 0
+  | Share -> 1
+  | Parallelism -> 2
+  | Untold -> 3
+  | Waits i -> 4 + i
+
+type t = {
+  names : (int, string) Hashtbl.t;
+  times : int array;  (** by [index_of] *)
+  missing : int array;  (** by [index_of_lack] *)
+  few_waits : int array;  (** ns of those that stand for many: the same *)
+  counts : (int * int, counts * counts) Hashtbl.t;  (** by worker: the first, the last *)
+  sites : (int, sum) Hashtbl.t;
+  waits : (string, sum) Hashtbl.t;
+  wait_places : (string * string, sum) Hashtbl.t;
+  blocked_in : (string, sum) Hashtbl.t;
+  forced : (string, sum) Hashtbl.t;
+  grains : int array;
+  mutable promoted : int;
+  mutable allocated : int;
+}
+
+let make () =
+  let table () = Hashtbl.create 16 and zeros () = Array.make (4 + Array.length classes) 0 in
+  {
+    names = table ();
+    times = Array.make 9 0;
+    missing = zeros ();
+    few_waits = zeros ();
+    counts = table ();
+    sites = table ();
+    waits = table ();
+    wait_places = table ();
+    blocked_in = table ();
+    forced = table ();
+    grains = Array.make 48 0;
+    promoted = 0;
+    allocated = 0;
+  }
+
+(* {2 Adding} *)
+
+let plus array i ns = array.(i) <- array.(i) + ns
+let spend t what ns = plus t.times (index_of what) ns
+let miss t lack ns = plus t.missing (index_of_lack lack) ns
+
+let add ?(n = 1) table key ns =
+  let sum =
+    match Hashtbl.find_opt table key with
+    | Some sum -> sum
+    | None ->
+      let sum = { n = 0; ns = 0; most = 0 } in
+      Hashtbl.add table key sum;
+      sum
+  in
+  sum.n <- sum.n + n;
+  sum.ns <- sum.ns + (n * ns);
+  sum.most <- Int.max sum.most ns
+
+let name t ~id text = Hashtbl.replace t.names id text
+let name_of t id = Option.value (Hashtbl.find_opt t.names id) ~default:"?"
+let class_of t reason = Array.find_index (Rules.is_of_class (name_of t reason)) classes
+let ended_at t site = Option.fold (Hashtbl.find_opt t.sites site) ~none:0 ~some:(fun { n; _ } -> n)
+let rec log2 n = if n < 2 then 0 else 1 + log2 (n / 2)
+
+let task t { Chain.site; work; every; _ } =
+  add t.sites site work ~n:every;
+  plus t.grains (Int.min 47 (log2 work)) every;
+  spend t Traced work
+
+let wait t ~reason ~times ~few ns =
+  add t.waits (name_of t reason) ns ~n:times;
+  let lack = Option.fold (class_of t reason) ~none:Parallelism ~some:(fun i -> Waits i) in
+  if few then plus t.few_waits (index_of_lack lack) ns
+
+let wait_place t ~reason ~place = add t.wait_places (name_of t reason, name_of t place) 0
+let blocked t call ns = add t.blocked_in call ns
+
+let counter t name n =
+  match name with
+  | "minor_promoted" -> t.promoted <- t.promoted + n
+  | "minor_allocated" -> t.allocated <- t.allocated + n
+  | _ -> if n > 0 then add t.forced name 0
+
+let count t ~worker ~attached last =
+  let first =
+    match Hashtbl.find_opt t.counts worker with
+    | Some (first, _) -> first
+    | None -> if attached then last else { ran = 0; handed_out = 0; stolen = 0 }
+  in
+  Hashtbl.replace t.counts worker (first, last)
+
+(* {2 The figures} *)
+
+type rest = {
+  wall : int;
+  workers : int;
+  minors : int;
+  sampled : bool;
+  straggler : (int * int * int) option;
+  root : Chain.task;
+}
+
+let seconds ns = float ns /. 1e9
+
+let listed table tell ~by =
+  let all = Hashtbl.fold (fun key sum all -> (key, sum) :: all) table [] in
+  List.sort (fun (_, a) (_, b) -> Int.compare (by b) (by a)) all |> List.map tell
+
+let by_ns { ns; _ } = ns
+let by_n { n; _ } = n
+
+(* What is not told goes to the classes by the waits that were. *)
+let missing t =
+  let few = Array.fold_left ( + ) 0 t.few_waits in
+  let part lack =
+    if few > 0 then float t.few_waits.(index_of_lack lack) /. float few
+    else if lack = Parallelism then 1.
+    else 0.
+  in
+  let of_lack name lack =
+    let of_untold = part lack *. seconds t.missing.(index_of_lack Untold) in
+    (name, seconds t.missing.(index_of_lack lack) +. of_untold)
+  in
+  [ of_lack "parallelism" Parallelism; of_lack "a share" Share; of_lack "a worker" Worker ]
+  @ List.mapi (fun i name -> of_lack name (Waits i)) Rules.classes
+
+let sites t =
+  let tell (id, { n; ns; most }) =
+    { Measures.place = name_of t id; tasks = n; seconds = seconds ns; longest = seconds most }
+  in
+  listed t.sites tell ~by:by_ns
+
+let chain t root =
+  let tell (id, ns) = ((if id = 0 then "outside all pools" else name_of t id), seconds ns) in
+  let longest (_, a) (_, b) = Int.compare b a in
+  List.map tell (List.sort longest (Chain.strand root).path)
+
+let measures t { wall; workers; minors; sampled; straggler; root } =
+  let time what = seconds t.times.(index_of what) in
+  let total part =
+    Hashtbl.fold (fun _ (first, last) n -> n + part last - part first) t.counts 0
+  in
+  let in_seconds (name, { ns; _ }) = (name, seconds ns) in
+  {
+    Measures.wall = seconds wall;
+    workers;
+    working = time Working;
+    minor = time Minor;
+    major = time Major;
+    stop = time Stop;
+    idle = time Idle;
+    outside = time Outside;
+    unknown = time Unknown;
+    missing = missing t;
+    straggler = Option.map (fun (id, ns, kin) -> (name_of t id, seconds ns, kin)) straggler;
+    tasks = total (fun { ran; _ } -> ran);
+    forks = total (fun { handed_out; _ } -> handed_out);
+    steals = total (fun { stolen; _ } -> stolen);
+    grains = t.grains;
+    sampled;
+    sites = sites t;
+    work = seconds (t.times.(index_of Traced) + root.work);
+    span = seconds root.base.span;
+    chain = chain t root;
+    waits = listed t.waits (fun (name, { n; ns; _ }) -> (name, n, seconds ns)) ~by:by_ns;
+    wait_places = listed t.wait_places (fun (it, { n; _ }) -> (it, n)) ~by:by_n;
+    minors;
+    promoted = t.promoted;
+    allocated = t.allocated;
+    forced = listed t.forced (fun (name, { n; _ }) -> (name, n)) ~by:by_n;
+    queue = time Queued;
+    blocked = seconds (Hashtbl.fold (fun _ { ns; _ } n -> n + ns) t.blocked_in 0);
+    blocked_in = listed t.blocked_in in_seconds ~by:by_ns;
+  }
