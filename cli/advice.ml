@@ -44,10 +44,10 @@ let plan (cpu : Cpu.report) =
 let sees (sight : Facts.sight) =
   match (sight.run_queue_wait, sight.runnable) with
   | true, Some _ when sight.whole_machine ->
-    "how long each worker waits for a CPU, and how many threads want one"
-  | true, _ -> "how long each worker waits for a CPU, but not who else wants one"
+    "how long each worker waits for a CPU, and how long CPUs have nothing to run"
+  | true, _ -> "how long each worker waits for a CPU, but not whether one is free"
   | false, Some _ when sight.whole_machine ->
-    "how many threads want a CPU, but not whether a worker waits"
+    "how long CPUs have nothing to run, but not whether a worker waits"
   | false, _ -> "nothing of the machine's other work"
 
 let of_load ~cpus ~online runnable =
@@ -70,7 +70,7 @@ let beside_others (facts : Facts.t) =
   | Random, _ -> "MUSTER_GOVERNOR=random: it uses any number of CPUs, which is for tests."
   | On, Some runnable when sight.whole_machine -> of_load ~cpus ~online:sight.online runnable
   | On, _ when sight.run_queue_wait ->
-    "It would lend a CPU to others when workers wait for one twice within 20 ms, and try later \
+    "It would lend a CPU to others when workers wait for one half of the time, and try later \
      whether it is free again."
   | On, _ -> "It uses its CPUs whatever other programs run."
 

@@ -731,7 +731,7 @@ module Pool : sig
   type decision = {
     seconds_ago : float;
     what : string;  (** such as ["lend a CPU: use 1 of 2 CPUs"] *)
-    why : string;  (** ["a worker waited 3.8 ms for a CPU: 3 runnable threads for 2 CPUs"] *)
+    why : string;  (** ["workers had to wait for one"] *)
   }
   (** A decision of the pool, and its reason. *)
 

@@ -262,7 +262,7 @@ let decided pool what =
 
 let makes_room_for_a_neighbour () =
   needs_two_cpus ();
-  skip_unless (Load.runnable () <> None) "the machine's load cannot be seen";
+  skip_unless (Muster_core.Cpu.idle () <> None) "the machine's idle time cannot be seen";
   attempt ~times:5 @@ fun () ->
   Pool.with_ @@ fun pool ->
   let full = Pool.size pool - 1 in
@@ -414,7 +414,7 @@ let steps : (string * (Pool.t -> unit)) list =
 
 let is_taken_back step () =
   needs_two_cpus ();
-  skip_unless (Load.runnable () <> None) "it takes Linux's /proc";
+  skip_unless (Muster_core.Cpu.idle () <> None) "it takes Linux's /proc";
   attempt @@ fun () ->
   Pool.with_ ~domains:2 @@ fun pool ->
   Atomic.set Load.governor { Muster_core.Governor.start with lent = Load.cpus () - 1 };

@@ -1,8 +1,7 @@
 (* Traces as record.ml writes them, played in a circle. *)
 
-open Muster_core
-
-type t = { length : int; samples : Governor.sample array  (** by time, from 0 on *) }
+type sample = { now : int; waited : int; runnable : int }
+type t = { length : int; samples : sample array  (** by time, from 0 on *) }
 
 let unit_ns = 100_000
 
@@ -12,20 +11,14 @@ let add_line (now, samples) line =
   | _ ->
     Scanf.sscanf line "%d %d %d %d" @@ fun n dt waited runnable ->
     let sample i =
-      Governor.
-        {
-          now = now + (i * dt * unit_ns);
-          waited = waited * unit_ns;
-          often_halted = true;
-          runnable = Some runnable;
-        }
+      { now = now + (i * dt * unit_ns); waited = waited * unit_ns; runnable }
     in
     (now + (n * dt * unit_ns), List.rev_append (List.init n (fun i -> sample (i + 1))) samples)
 
 let read path =
   let lines = In_channel.with_open_text path In_channel.input_all |> String.split_on_char '\n' in
   let _, samples = List.fold_left add_line (0, []) (List.filter (( <> ) "") lines) in
-  let by_time (a : Governor.sample) (b : Governor.sample) = compare a.now b.now in
+  let by_time a b = compare a.now b.now in
   let samples = Array.of_list (List.sort by_time samples) in
   { length = samples.(Array.length samples - 1).now; samples }
 
@@ -33,7 +26,7 @@ let rec first_after samples at low high =
   if low = high then low
   else
     let middle = (low + high) / 2 in
-    if samples.(middle).Governor.now > at then first_after samples at low middle
+    if samples.(middle).now > at then first_after samples at low middle
     else first_after samples at (middle + 1) high
 
 (** The first sample after that time, with its time in this round. *)

@@ -172,3 +172,10 @@ let available_now ~before =
   let is_hidden () = Sys.file_exists groups && read groups = None in
   if readings = [] && is_hidden () then Int.min before available else available
 
+(* proc(5): the first line has the time of all CPUs, in ticks of 10 ms. A CPU whose task waits for
+   input or output (iowait) has nothing to run either. *)
+let idle () =
+  match In_channel.with_open_bin "/proc/stat" In_channel.input_line with
+  | exception Sys_error _ | None -> None
+  | Some line ->
+    Scanf.sscanf_opt line "cpu %_d %_d %_d %d %d" (fun idle iowait -> (idle + iowait) * 10_000_000)

@@ -46,3 +46,6 @@ val report_of :
   report
 (** {!type-report} for a machine with these numbers, value of [MUSTER_DOMAINS], and files ([None]:
     there is no such file, or it may not be read). *)
+
+val idle : unit -> int option
+(** For how long the machine's CPUs have had nothing to run, all together, in ns (Linux only). *)

@@ -200,7 +200,7 @@ let note_refusal (pool : P.pool) =
 let hire_now (pool : P.pool) =
   Load.refresh_cpus (Machine.now ());
   let wanted = Int.max (P.may_work pool) (Sleep.still_needed pool) in
-  if Atomic.get pool.residents < wanted && (not (may_close pool)) && Load.has_room pool then
+  if Atomic.get pool.residents < wanted && not (may_close pool) then
     match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with
     | Hired ->
       if Atomic.get pool.refused <> 0 then Atomic.set pool.refused 0;

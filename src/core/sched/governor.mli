@@ -3,12 +3,11 @@
 
 type t = {
   lent : int;  (** CPUs that the process leaves to others *)
-  calm_since : int;  (** of the looks that found a CPU free; far in the past if the last did not *)
-  wait_at : int;  (** the last notable wait *)
+  since : int;  (** when the looks began that the next decision rests on; far in the past if none *)
+  waited : int;  (** since then, all workers together *)
+  idle : int option;  (** {!sample}'s, then *)
   raised_at : int;  (** when a CPU was taken back last *)
-  changed_at : int;
   patience : int;  (** for so long a CPU has to be free before it is taken back *)
-  looked_at : int;
 }
 
 type sample = {
@@ -16,7 +15,8 @@ type sample = {
   waited : int;  (** in the run queue, since this worker's last look *)
   often_halted : bool;
       (** by collections, so that a worker that waits holds up the others (Collection_rate) *)
-  runnable : int option;  (** threads of the whole machine that run or could *)
+  idle : unit -> int option;
+      (** for how long the machine's CPUs have had nothing to run, all together, if that is known *)
 }
 
 val start : t
@@ -24,11 +24,14 @@ val start : t
 val observe : cpus:int -> online:int -> t -> sample -> t
 (** [cpus] that the process may use, of [online] that the machine has. *)
 
-val noticed : int
-(** A wait that counts if it comes twice. *)
+val give_way : cpus:int -> t -> int -> t
+(** Lends a CPU more at this time, if there is one to lend. *)
 
-val telling : int
-(** A wait that counts at once. *)
+val is_watching : t -> bool
+(** Whether a sample is of use though its worker has not waited. *)
+
+val noticed : int
+(** A wait that counts. *)
 
 val shortest : int
 val longest : int

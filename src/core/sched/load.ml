@@ -157,35 +157,30 @@ let refresh_cpus now =
       (Printf.sprintf "the process may use as many now, and might use %d before" before);
     share_out ()
 
-(* The machine's number of runnable threads says something about our CPUs only if those are the
-   machine's. *)
-let runnable () =
-  if Cpus.affinity () <> online then None
-  else match Machine.runnable () with -1 -> None | n -> Some n
+(* The machine's idle time says something about our CPUs only if those are the machine's. *)
+let idle () = if Cpus.affinity () <> online then None else Cpu.idle ()
 
-let explain (before : Governor.t) (after : Governor.t) { Governor.runnable; often_halted; _ } =
+let explain (before : Governor.t) (after : Governor.t) { Governor.often_halted; _ } =
   let cpus = cpus () in
-  let load n = Printf.sprintf "%s for %s" (plural n "runnable thread") (plural online "CPU") in
-  let load = Option.fold runnable ~none:"the machine's load cannot be seen" ~some:load in
   let what, why =
-    if after.lent > before.lent then ("lend a CPU", "a worker had no CPU: " ^ load)
+    if after.lent > before.lent then ("lend a CPU", "workers had to wait for one")
     else
       ( "take a CPU back",
         if not often_halted then "collections are too rare for a wait to hold up others"
-        else if runnable <> None then "a CPU was free: " ^ load
-        else "a trial, as no worker waited for some time: " ^ load )
+        else if before.idle <> None then "one had nothing to run"
+        else "a trial: the machine's idle time cannot be seen" )
   in
   decide Cpus (Printf.sprintf "%s: use %d of %s" what (cpus - after.lent) (plural cpus "CPU")) why
 
-let rec govern sample =
+let rec govern sample rule =
   let before = Atomic.get governor and cpus = cpus () in
   let after =
     match mode with
     | Random draw -> { before with lent = draw (Int.max 2 cpus) }
-    | On -> Governor.observe ~cpus ~online before sample
+    | On -> rule ~cpus before sample
     | Off -> before
   in
-  if not (Atomic.compare_and_set governor before after) then govern sample
+  if not (Atomic.compare_and_set governor before after) then govern sample rule
   else if after.lent <> before.lent then explain before after sample
 
 (* {2 A look} *)
@@ -216,8 +211,6 @@ let hire_for_what_waits ~most (pool : P.pool) =
 
 let stand_in pool = hire_for_what_waits ~most:P.may_work pool
 
-(* Where nothing was lent and the worker has not waited, the Governor has nothing to say; to ask for
-   [runnable] takes the kernel some time. *)
 let look_as_bound (w : P.t) =
   let now = Machine.now () in
   let waited = Cpu_wait.measure w.own.cpu_wait ~now ~noticed:Governor.noticed in
@@ -226,8 +219,8 @@ let look_as_bound (w : P.t) =
   if P.alone w then Counts.note_heap w.own.counts else settle_heap w;
   if is_notable then Counts.add_cpu_wait w.own.counts ~ns:waited;
   let often_halted = often_halted () in
-  if (often_halted && is_notable) || lent () > 0 || is_random then
-    govern { now; waited; often_halted; runnable = runnable () };
+  if (often_halted && is_notable) || Governor.is_watching (Atomic.get governor) || is_random then
+    govern { now; waited; often_halted; idle } (Governor.observe ~online);
   share_out ()
 
 (* Workers of pools that insist on their number note that they have looked, too: a look goes over
@@ -258,35 +251,23 @@ let look_if_due w = if is_due w then look w
 let look_if_short (w : P.t) =
   if P.is_short w.pool && (Cpu_wait.is_new w.own.cpu_wait || is_due w) then look w
 
-(* {2 Room for one more resident} *)
+(* {2 As a pool opens}
 
-(* A thread that runs for a moment is no reason to stay alone. *)
-let rec is_crowded ~more tries =
-  match runnable () with
-  | Some n when n + more > online ->
-    tries = 0
-    || begin
-      Machine.yield ();
-      is_crowded ~more (tries - 1)
-    end
-  | Some _ | None -> false
+   Its workers have not looked yet. A thread that runs for a moment is no reason to stay alone. *)
 
-(* As if a worker had waited. *)
-let lend_one () =
-  let now = Machine.now () and waited = Governor.telling in
-  let runnable = Option.map (Int.max (online + 1)) (runnable ()) in
-  govern { now; waited; often_halted = true; runnable };
-  share_out ()
+let rec is_crowded tries =
+  Cpus.affinity () = online
+  && Machine.runnable () > online - 1
+  && (tries = 0
+     || begin
+       Machine.yield ();
+       is_crowded (tries - 1)
+     end)
 
-(* A thread that asks for a stand-in is about to sleep. *)
-let has_room (pool : P.pool) =
-  let residents = Atomic.get pool.residents in
-  let more = Bool.to_int (residents < Atomic.get pool.allowed) in
-  let is_there =
-    (not (is_bound pool))
-    || Sleep.still_needed pool > residents
-    || mode <> On
-    || not (often_halted () && is_crowded ~more 2)
-  in
-  if not is_there then lend_one ();
+let has_room pool =
+  let is_there = (not (is_bound pool)) || mode <> On || not (often_halted () && is_crowded 2) in
+  if not is_there then begin
+    let sample = { Governor.now = Machine.now (); waited = 0; often_halted = true; idle } in
+    govern sample (fun ~cpus t { now; _ } -> Governor.give_way ~cpus t now)
+  end;
   is_there

@@ -31,9 +31,6 @@ val cpus : unit -> int
 
 val governor : Governor.t Atomic.t
 
-val runnable : unit -> int option
-(** Threads of the machine that run or could, if that tells something about the process's CPUs. *)
-
 val callers : Place.pool -> int
 (** Callers that work in the pool, and not in another one within it. *)
 
@@ -54,8 +51,7 @@ val refresh_cpus : int -> unit
 (** {!Cpus.refresh} at this time, for all pools. *)
 
 val has_room : Place.pool -> bool
-(** Whether there is a CPU for one more resident, or it would do no harm without one. If not, a CPU
-    is lent. *)
+(** Whether a pool that opens may have a worker beside the caller. If not, a CPU is lent. *)
 
 val stand_in : Place.pool -> unit
 (** Asks for a resident in a caller's stead, where a task waits and no caller helps. By a thread
