@@ -1,11 +1,11 @@
 (* Every minor collection stops all domains, so one that the machine does not run holds up all
    the others: a worker beside a busy neighbour costs more than it gives. The rule:
 
-   down   A worker has waited in the kernel's run queue for [noticed] since it last looked. From then
-          on the waits of all workers are added up for [shortest]: lend as many CPUs as workers have
-          waited on average, rounded up from 0.4. Beside one busy thread that is a half on a large
-          machine, since one worker shares a CPU with it, and 0.5 to 1 on two CPUs; an event loop
-          in the process and its client make it 0.1.
+   down   A worker has waited in the kernel's run queue for [noticed] since it last looked. From
+          then on the waits of all workers are added up for [shortest]: lend as many CPUs as
+          workers have waited on average, rounded up from 0.4. Beside one busy thread that is a
+          half on a large machine, since one worker shares a CPU with it, and 0.5 to 1 on two
+          CPUs; an event loop in the process and its client make it 0.1.
    rare   Where collections are rare (Collection_rate), a worker that waits holds up nobody: lend
           nothing, and take back what was lent.
    up     In [patience] a CPU had nothing to run for more than half of the time: take it back.
