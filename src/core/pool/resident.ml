@@ -149,8 +149,6 @@ let resident (w : P.t) call ~before () =
   Option.iter join_domain before
 
 let start_domain (pool : P.pool) (w : P.t) call =
-  (* In a pool of one, too, others have to find what it leaves in its deque. *)
-  P.extend pool (w.index + 1);
   (* Noted while the hirer takes no signals: one that came during the start would strike before. *)
   ignore (Machine.spawn ~noted:(note w) (resident w call ~before:(last_of w)))
 

@@ -76,7 +76,6 @@ let blank ~name (settings : Slot.settings) : pool =
     settings;
     workers = Atomic.make [||];
     size = Atomic.make 1;
-    reach = Atomic.make 1;
     allowed = Compat.padded (Atomic.make 0);
     refused = Atomic.make 0;
     needed = Atomic.make { Slot.residents = 0; until = 0 };
@@ -113,21 +112,10 @@ let is_watched = Compat.padded (Atomic.make false)
 let[@inline] workers (pool : pool) = Atomic.get pool.workers
 let has_one_caller (pool : pool) = Array.length (workers pool) = pool.settings.regulars
 
-(* A second caller is rare: mostly there is no need to look beyond [reach], which grows before a
-   resident comes. It is read before [workers], which may grow meanwhile. *)
-let places_in_use (pool : pool) =
-  let n = Array.length (workers pool) in
-  if n = pool.settings.regulars then Atomic.get pool.reach else n
-
 let count_places pool holds =
   Array.fold_left (fun n w -> n + Bool.to_int (holds w)) 0 (workers pool)
 
-let extend (pool : pool) n = if Atomic.get pool.reach < n then change pool.reach (Int.max n)
-
-let set_size (pool : pool) n =
-  Atomic.set pool.size n;
-  extend pool n
-
+let set_size (pool : pool) n = Atomic.set pool.size n
 let allowed (pool : pool) = Atomic.get pool.allowed
 let allow (pool : pool) n = Atomic.set pool.allowed n
 let is_short (pool : pool) = Atomic.get pool.allowed < Atomic.get pool.size - 1

@@ -31,13 +31,7 @@ val is_watched : bool Atomic.t
 
 val workers : pool -> t array
 
-val places_in_use : pool -> int
-(** The number of places to look at; to be asked before {!workers}. *)
-
 val count_places : pool -> (t -> bool) -> int
-
-val extend : pool -> int -> unit
-(** So many places are in use from now on. *)
 
 val set_size : pool -> int -> unit
 

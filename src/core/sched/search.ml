@@ -36,8 +36,8 @@ let steal_from (w : P.t) (victim : P.t) =
 
 (* Begins with the last victim that had something. *)
 let steal_from_on (w : P.t) first =
-  let n = P.places_in_use w.pool in
   let workers = P.workers w.pool in
+  let n = Array.length workers in
   let rec from left i =
     if left = 0 then none
     else
@@ -68,8 +68,6 @@ let serves_inbox (w : P.t) =
   (not (stands_back w))
   || (w.resident && (Atomic.get w.pool.residents = 1 || Machine.domain_must_stay ()))
 
-(* A caller's wait may be over in a moment: so it looks for others first, if a resident is there. *)
-let is_patient (w : P.t) = not (w.resident || Atomic.get w.pool.residents = 0)
 let from_inbox w = if serves_inbox w then take_from_inbox w else none
 
 let pop (w : P.t) =
@@ -108,9 +106,7 @@ let find (w : P.t) =
   let task =
     if not (stands_back w) then from_where_it_is_due w else if w.resident then none else pop w
   in
-  if is_patient w then task else or_else w task from_inbox
-
-let find_at_last w = or_else w (find w) from_inbox
+  or_else w task from_inbox
 
 (* In its own deque too: there a task may have left others when it began to wait. *)
 let find_what_is_stuck w =
@@ -119,10 +115,8 @@ let find_what_is_stuck w =
 
 let inbox_has_work (w : P.t) = serves_inbox w && not (Inbox.is_empty w.pool.inbox)
 
-let has_work_soon (w : P.t) =
+let has_work (w : P.t) =
   Mailbox.is_posted w.mailbox
   || ((not (stands_back w)) && Sleep.some_deque_has_work w.pool)
   || (not (w.resident || Deque.is_empty w.deque))
-  || ((not (is_patient w)) && inbox_has_work w)
-
-let has_work w = has_work_soon w || inbox_has_work w
+  || inbox_has_work w

@@ -4,9 +4,6 @@
 val find : Place.t -> Promise.any
 (** The next task for the worker. *)
 
-val find_at_last : Place.t -> Promise.any
-(** The same for a caller that has looked for a while: from the inbox, too. *)
-
 val find_what_is_stuck : Place.t -> Promise.any
 (** For the watchdog's own caller: from the inbox, or from some other's deque. *)
 
@@ -16,11 +13,8 @@ val put_back : Place.t -> Promise.any -> unit
 val steal : Place.t -> Promise.any
 (** From some other's deque. *)
 
-val has_work_soon : Place.t -> bool
-(** Whether {!find} or the worker's mailbox may have something for it. *)
-
 val has_work : Place.t -> bool
-(** Whether {!find_at_last} or its mailbox may. *)
+(** Whether {!find} or the worker's mailbox may have something for it. *)
 
 val inbox_has_work : Place.t -> bool
 (** Whether that is so of the inbox. *)

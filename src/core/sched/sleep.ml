@@ -39,12 +39,8 @@ module P = Place
 
 (* {2 What waits} *)
 
-let rec some_have_work (workers : P.t array) n =
-  n > 0 && ((not (Deque.is_empty workers.(n - 1).deque)) || some_have_work workers (n - 1))
-
 let some_deque_has_work pool =
-  let n = P.places_in_use pool in
-  some_have_work (P.workers pool) n
+  Array.exists (fun (w : P.t) -> not (Deque.is_empty w.deque)) (P.workers pool)
 
 (* Stale entries may lie above it. *)
 let oldest_ready (v : P.t) = Deque.oldest_such Promise.is_ready v.deque
@@ -247,7 +243,7 @@ let spin_idle (w : P.t) ~found pauses =
 
 (* An asynchronous exception strikes before the count or within [go]: nothing in between allocates,
    and [Atomic.incr] would look for signals. *)
-let search (w : P.t) ~pauses ~until ~soon ~found ~settle =
+let search (w : P.t) ~pauses ~until ~found ~settle =
   let counted = ref true in
   let stop () =
     if !counted then begin
@@ -260,7 +256,7 @@ let search (w : P.t) ~pauses ~until ~soon ~found ~settle =
     stop ()
   in
   let go () =
-    if spin_idle w ~found:soon pauses then stop ()
+    if spin_idle w ~found pauses then stop ()
     else begin
       park w ~announce:(announce (settle w)) ~found;
       if until () then pass_on w else wake_next w

@@ -83,9 +83,8 @@ val search :
   Place.t ->
   pauses:int ->
   until:(unit -> bool) ->
-  soon:(unit -> bool) ->
   found:(unit -> bool) ->
   settle:(Place.t -> bool) ->
   unit
-(** Spins until [soon] holds; else calls [settle], which tells whether the worker takes nothing of
+(** Spins until [found] holds; else calls [settle], which tells whether the worker takes nothing of
     others, and sleeps until it is woken or [found] holds. [until] ends its search for good. *)

@@ -70,7 +70,6 @@ and pool = {
   settings : settings;
   workers : t array Atomic.t;  (** a second read may find more: see {!Place} *)
   size : int Atomic.t;  (** workers that the pool would like to have (Place) *)
-  reach : int Atomic.t;  (** the largest size so far, or place of a resident, from 1 (Place) *)
   allowed : int Atomic.t;  (** residents that may work: those of places 1 to [allowed] (Place) *)
   refused : int Atomic.t;  (** when there was no domain to be had, in ns; or 0 (Resident) *)
   needed : need Atomic.t;  (** residents that must be there whatever the machine does (Sleep) *)

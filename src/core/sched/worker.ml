@@ -67,9 +67,8 @@ let raise_anywhere exn = leave_stray P.nobody.pool exn
 let search (w : P.t) ~pauses ~until =
   Uncaught.collect ();
   Deque.sweep w.deque;
-  let or_else has_work () = until () || has_work w || ((not w.resident) && has_stray w.pool) in
-  let soon = or_else Search.has_work_soon and found = or_else Search.has_work in
-  Sleep.search w ~pauses ~until ~soon ~found ~settle
+  let found () = until () || Search.has_work w || ((not w.resident) && has_stray w.pool) in
+  Sleep.search w ~pauses ~until ~found ~settle
 
 (* Regions come in rows: after one, the worker looks out for the next for a moment before it
    searches, which would make the next one's caller wait. No more than [row], as tasks wait. *)
@@ -116,10 +115,7 @@ let rec work (w : P.t) ~on_top ~until =
     if Atomic.get w.look <> 0 then Run.look w else Load.look_if_short w;
     if not (execute_next w Search.find) then begin
       search w ~pauses:(Sleep.search_pauses w.pool ~served) ~until;
-      if not w.resident then begin
-        take_stray w.pool;
-        if not (until ()) then ignore (execute_next w Search.find_at_last)
-      end
+      if not w.resident then take_stray w.pool
     end;
     work w ~on_top ~until
   end
