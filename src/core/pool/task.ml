@@ -17,7 +17,7 @@ let apart f =
   match P.owned_place () with
   | None -> f ()
   | Some w ->
-    let call = Run.call w in
+    let call = Run.call () in
     let later exn =
       if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain_of_handler exn
     in

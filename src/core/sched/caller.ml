@@ -195,7 +195,7 @@ let rec to_the_end call p ~put_back ~wait step =
 
 let in_fiber (fiber : Fiber.t) f (w : P.t) =
   let f = Fiber.traced w ~code:Fiber.by_place (fun () -> f w) in
-  let call = Run.call w and p = Promise.(make nowhere f) in
+  let call = Run.call () and p = Promise.(make nowhere f) in
   let beneath = w.own.fiber in
   let put_back () = Fiber.switch w beneath in
   let wait () = if not (Promise.is_done p) then wait_as w p in

@@ -65,7 +65,6 @@ let make (pool : pool) index : t =
       dormant = Atomic.make false;
       backtrace = Compat.padded (Atomic.make false);
       away = Compat.padded (Atomic.make false);
-      left = Atomic.make none;
       own = make_own pool.home index;
       published = Compat.padded (Atomic.make (Counts.make ()));
     }

@@ -8,7 +8,7 @@ module P = Place
    raised where the fiber waits, at once or the next time (Caller). The thread writes [struck] and
    then reads [waits]; the fiber writes [waits] and then reads [struck]. So one sees both. *)
 let not_yet () = ()
-let call caller = { Slot.caller; struck = Atomic.make None; waits = Atomic.make not_yet }
+let call () = { Slot.struck = Atomic.make None; waits = Atomic.make not_yet }
 let has_waited (call : Slot.call) = Atomic.get call.waits != not_yet
 
 (* Whether the fiber will raise it: not if it has yet to raise the one before. *)
@@ -71,16 +71,9 @@ let set_aside pool k =
   Publish.count_suspended pool 1;
   suspended
 
-(* A caller's thread that is awake runs something else meanwhile. *)
-let go_on pool call rest =
-  match call with
-  | Some { Slot.caller; _ } when Sleep.leave_to caller rest -> ()
-  | Some _ | None -> Publish.submit pool rest
-
 (* May be done twice: all but one of its entries are stale. *)
-let resume pool call rest =
-  let go_on = go_on pool in
-  let wake () = Outcome.firmly go_on call rest in
+let resume pool rest =
+  let wake () = Outcome.firmly Publish.submit pool rest in
   wake
 
 (* The fiber writes that it waits and then reads whether it was struck. *)
@@ -98,7 +91,7 @@ let suspend pool register k =
   | exception exn -> raise_at k exn
   | fiber, entry -> (
     match
-      let resume = resume pool fiber.call entry in
+      let resume = resume pool entry in
       Option.iter (note_wait resume) fiber.call;
       register resume
     with

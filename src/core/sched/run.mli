@@ -20,9 +20,7 @@ val aside : Place.t -> records:bool -> Fiber.t -> ('a -> unit) -> 'a -> unit
 
 (** {2 A caller's fiber} *)
 
-val call : Place.t -> Slot.call
-(** By the thread at that place, for its fiber. *)
-
+val call : unit -> Slot.call
 val has_waited : Slot.call -> bool
 
 val strike : Slot.call -> Outcome.failure -> bool

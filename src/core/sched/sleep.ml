@@ -178,23 +178,8 @@ let disturbance (w : P.t) =
   let { Counts.parks; tasks; _ } = counts in
   fun () -> counts.parks <> parks || counts.tasks <> tasks
 
-(* The sleeper looks for [left] after each sleep. *)
-let leave_to (w : P.t) rest =
-  Atomic.compare_and_set w.left P.none rest
-  && (Parking.wake w.pool.parking w.index || not (Atomic.compare_and_set w.left rest P.none))
-
-let take_left (w : P.t) =
-  if Atomic.get w.left != P.none then begin
-    let rest = Atomic.exchange w.left P.none in
-    if rest != P.none then begin
-      Deque.push w.deque rest;
-      wake_for_work w.pool
-    end
-  end
-
 let end_sleep (w : P.t) =
   Parking.cancel w.pool.parking w.index;
-  take_left w;
   if Atomic.get w.dormant then Atomic.set w.dormant false;
   Counts.turn_busy w.own.counts;
   P.publish_counts w;

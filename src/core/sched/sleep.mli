@@ -75,10 +75,6 @@ val spin : found:(unit -> bool) -> int -> bool
 val park_aside : Place.t -> found:(unit -> bool) -> unit
 (** Sleeps until it is woken, or [found] holds, for something of its own. *)
 
-val leave_to : Place.t -> Promise.any -> bool
-(** Wakes the thread that sleeps at that place, and leaves it a fiber to go on with, unless a thief
-    is faster; whether it sleeps. *)
-
 val search :
   Place.t ->
   pauses:int ->

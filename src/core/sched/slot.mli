@@ -25,7 +25,6 @@ and branch =
 
 (** The messages between a caller's thread and its fiber. *)
 and call = {
-  caller : t;  (** where its thread is *)
   struck : Outcome.failure option Atomic.t;  (** yet to be raised by the fiber (Run) *)
   waits : (unit -> unit) Atomic.t;  (** goes on with the fiber, if it still waits there (Run) *)
 }
@@ -60,7 +59,6 @@ and t = {
   away : bool Atomic.t;  (** its thread works in another pool meanwhile (Run) *)
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another (Caller) *)
   dormant : bool Atomic.t;  (** a caller that has slept for long, and uses no CPU (Sleep) *)
-  left : Promise.any Atomic.t;  (** the fiber that its sleeping thread goes on with (Sleep) *)
   own : own;
   published : Counts.t Atomic.t;  (** as of the owner's last pause (Place) *)
 }

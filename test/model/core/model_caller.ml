@@ -1,7 +1,6 @@
-(* A caller's fiber that waits, and its thread. A waker leaves the fiber to the thread if that
-   sleeps, or to any worker if not: the fiber goes on once, and neither it nor its thread waits for
-   ever. An exception that strikes the thread meanwhile is raised once: where the fiber waits, or at
-   the end of the call. *)
+(* A caller's fiber that waits, and its thread. Any worker goes on with the fiber, once, and neither it
+   nor its thread waits for ever. An exception that strikes the thread meanwhile is raised once: where
+   the fiber waits, or at the end of the call. *)
 
 open Place
 
@@ -10,33 +9,6 @@ let spell_beside = function
   | parties -> ", beside one that " ^ Model_fork.spell_all parties
 
 let others pool parties = List.mapi (fun i party -> Model_fork.process pool (i + 1) party) parties
-
-(* {2 Fibers left to a thread}
-
-   Each waker has a fiber of the same caller's. *)
-
-let left ?bound ~wakers parties =
-  let start () =
-    let pool = World.pool (List.length parties + 1) ~calls:false in
-    let runs = Array.make wakers 0 and caller = (workers pool).(0) in
-    let rest i = Promise.make Promise.nowhere (fun () -> runs.(i) <- runs.(i) + 1) in
-    let rests = List.init wakers rest in
-    let waker rest () = Run.resume caller.pool (Some (Run.call caller)) (Promise.any rest) () in
-    let waits w = List.iter (Caller.wait_as w) rests in
-    let verdict () =
-      Model.faults
-        ([
-           ("a fiber did not go on once", Array.exists (( <> ) 1) runs);
-           ("the thread waits for ever", Atomic.is_blocked 0);
-           ("a fiber is left", Atomic.get caller.left != none);
-         ]
-        @ World.faults pool ~asleep:(Model_fork.asleep parties))
-    in
-    let thread = World.at pool 0 waits in
-    Model.{ processes = (thread :: others pool parties) @ List.map waker rests; verdict }
-  in
-  let name = Printf.sprintf "%d fibers left to a thread%s" wakers (spell_beside parties) in
-  Model.make ?bound name start
 
 (* {2 Struck threads} *)
 
@@ -49,7 +21,7 @@ let failure i = Outcome.{ exn = Struck i; backtrace = Printexc.get_callstack 0 }
 let struck ~times =
   let start () =
     let pool = World.pool 2 ~calls:false in
-    let call = Run.call (workers pool).(0) and heard = ref [] and told = ref [] in
+    let call = Run.call () and heard = ref [] and told = ref [] in
     let body () =
       try Waiter.wait_firmly (Event.make "a test") ignore with Struck i -> heard := i :: !heard
     in
@@ -114,7 +86,6 @@ let call ?bound ~waits_on parties =
           ("broken, and not struck", !result = Some Broken && not is_struck);
           ("the exception is lost", is_struck && !result = Some Returned && not later);
           ("the exception comes twice", !result = Some Broken && later);
-          ("a fiber is left", Atomic.get (workers pool).(0).left != none);
         ]
     in
     let processes = (World.at pool 0 calls :: others pool parties) @ [ Model_waiter.grant t ] in
@@ -123,15 +94,13 @@ let call ?bound ~waits_on parties =
   let again = if waits_on then ", and waits for ever" else "" in
   Model.make ?bound ("call that is struck as it waits" ^ again ^ spell_beside parties) start
 
-let quick = [ left ~wakers:1 []; struck ~times:1; call [] ~waits_on:false ]
+let quick = [ struck ~times:1; call [] ~waits_on:false ]
 
 (* Those with a bound have more than 5 million runs. *)
 let slow =
   Model_fork.
     [
       struck ~times:2;
-      left ~wakers:2 [] ~bound:300_000;
-      left ~wakers:1 [ Loops ] ~bound:300_000;
       call [] ~waits_on:true;
       call [ Loops ] ~waits_on:false ~bound:300_000;
       call [ Loops ] ~waits_on:true ~bound:300_000;
