@@ -104,9 +104,6 @@ let rec find_chunk p s i hi =
 let rec index_chunk p s i hi =
   if i > hi then None else if p (read s i) then Some i else index_chunk p s (i + 1) hi
 
-let rec good_chunk p s i hi =
-  if i > hi then None else if p (read s i) then Some () else good_chunk p s (i + 1) hi
-
 let rec bad_chunk p s i hi =
   if i > hi then None else if p (read s i) then bad_chunk p s (i + 1) hi else Some ()
 
@@ -117,6 +114,6 @@ let find_mapi f a = search find_mapi_chunk (numbered a f) a
 let find_map f a = search find_map_chunk f a
 let find_opt p a = search find_chunk p a
 let find_index p a = indexed a (search index_chunk p a)
-let exists p a = holds (search good_chunk p a)
+let exists p a = holds (search index_chunk p a)
 let for_all p a = not (holds (search bad_chunk p a))
 let mem x a = holds (Chunks.search (code equal_chunk) (length a) equal_chunk x (source a))

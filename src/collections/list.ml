@@ -69,23 +69,15 @@ let[@inline] sought few look f = function
 let find_mapi f l = sought L.find_mapi Work.find_mapi f l
 let find_map f l = sought L.find_map Work.find_map f l
 
-let seek f l = Work.(search (code f) seek f l)
+(* [of_found] makes the result of the first element that satisfies [f], and its index. *)
+let[@inline] seek few of_found f = function
+  | ([] | [ _ ]) as l -> few f l
+  | l -> of_found Work.(search (code f) seek f l)
 
-let find_opt f = function
-  | ([] | [ _ ]) as l -> L.find_opt f l
-  | l -> Option.map snd (seek f l)
-
-let find f = function
-  | ([] | [ _ ]) as l -> L.find f l
-  | l -> ( match seek f l with Some (_, x) -> x | None -> raise Not_found)
-
-let find_index f = function
-  | ([] | [ _ ]) as l -> L.find_index f l
-  | l -> Option.map fst (seek f l)
-
-let exists f = function
-  | ([] | [ _ ]) as l -> L.exists f l
-  | l -> Option.is_some (seek f l)
+let find_opt f l = seek L.find_opt (fun found -> Option.map snd found) f l
+let find f l = seek L.find (function Some (_, x) -> x | None -> raise Not_found) f l
+let find_index f l = seek L.find_index (fun found -> Option.map fst found) f l
+let exists f l = seek L.exists Option.is_some f l
 
 let for_all f = function
   | [] -> true

@@ -47,14 +47,7 @@ let count f s =
    of which [n] elements lack. *)
 let rec leaf_from add acc (at : _ Tally.at) s n =
   match s () with
-  | Cons (x, s) when n >= 2 -> (
-    let acc = add acc x in
-    match s () with
-    | Cons (x, s) -> leaf_from add (add acc x) at s (n - 2)
-    | Nil ->
-      at.rest <- Nil;
-      acc)
-  | Cons (x, s) when n = 1 -> leaf_from add (add acc x) at s 0
+  | Cons (x, s) when n > 0 -> leaf_from add (add acc x) at s (n - 1)
   | node ->
     at.rest <- node;
     acc
