@@ -148,7 +148,7 @@ let resident (w : P.t) call ~before () =
   else ignore (Atomic.fetch_and_add w.pool.history.ended 1);
   Option.iter join_domain before
 
-let start_domain (pool : P.pool) (w : P.t) call =
+let start_domain (w : P.t) call =
   (* Noted while the hirer takes no signals: one that came during the start would strike before. *)
   ignore (Machine.spawn ~noted:(note w) (resident w call ~before:(last_of w)))
 
@@ -159,7 +159,7 @@ type hired =
 
 let spawn_at (pool : P.pool) (w : P.t) call =
   ignore (Atomic.fetch_and_add pool.residents 1);
-  match start_domain pool w call with
+  match start_domain w call with
   | () -> Hired
   | exception exn -> (
     if Atomic.exchange call false then begin
