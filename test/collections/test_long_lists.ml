@@ -139,7 +139,8 @@ let few_promoted () =
       in
       check "map" (fun () -> Ours.map succ l);
       check "init" (fun () -> Ours.init n succ);
-      check "filter" (fun () -> Ours.filter (fun x -> x >= 0) l))
+      check "filter" (fun () -> Ours.filter (fun x -> x >= 0) l);
+      check "scan" (fun () -> Ours.scan max l))
 
 (* A body that was so short that it is not always timed. *)
 let noticed what call =

@@ -6,7 +6,9 @@ module L = Stdlib.List
 let rec skip n l = match l with _ :: l when n > 0 -> skip (n - 1) l | l -> l
 let source = Walk.{ skip; is_end = L.is_empty }
 
-let job code source events work = Walk.{ source; work; code; unit = 1; events; keeps = false }
+let job ?(alone = max_int) code source events work =
+  Walk.{ source; work; code; unit = 1; events; keeps = false; alone }
+
 let ended = Walk.ended
 
 let run first code work f l =
@@ -15,7 +17,11 @@ let run first code work f l =
 (* {2 Lists from lists}
 
    As the compiler builds lists from the front ([tail_mod_cons]). The stdlib takes two elements at a
-   time and need not count them: [map] takes four. *)
+   time and need not count them: [map] takes four. The clock does not see what the collector does
+   with a long list later, so its length decides that it is made in pieces (Chain). *)
+
+let linked code source work from =
+  Walk.run 0 (job ~alone:Chain.long code source (Leftmost.create ()) work) from
 
 let make_from code source work f from =
   let chain (p : _ Walk.piece) =
@@ -23,7 +29,7 @@ let make_from code source work f from =
     if p.start = 0 && Walk.is_over source p then Chain.whole made
     else Chain.of_list ~index:p.start made
   in
-  let chains, rest = Walk.run 0 (job code source (Leftmost.create ()) chain) from in
+  let chains, rest = linked code source chain from in
   (Chain.join chains, rest)
 
 let make code work f l = fst (make_from code source work f l)
@@ -148,7 +154,7 @@ let rec part f (p : _ Walk.piece) ys ns l n =
     | n -> part f p ys ns l n)
 
 let partition code f l =
-  let chains = run 0 code (fun f (p : _ Walk.piece) -> part f p [] [] p.rest p.left) f l in
+  let chains, _ = linked code source (fun p -> part f p [] [] p.Walk.rest p.left) l in
   (Chain.join (L.map fst chains), Chain.join (L.map snd chains))
 
 (* {2 Effects and counts}
@@ -298,7 +304,8 @@ let tally (fold : _ Tally.fold) ~is_part events (p : _ Walk.piece) =
 let append ?(is_part = true) first code (fold : _ Tally.fold) nodes l =
   let tell_again = Fiber.to_tell_again () and events = Leftmost.create () in
   let work p = tally fold ~is_part events p in
-  let made, _ = Walk.(run first { source; work; code; unit = fold.run; events; keeps = true } l) in
+  let job = { (job code source events work) with unit = fold.run; keeps = true } in
+  let made, _ = Walk.run first job l in
   if Option.is_some (Leftmost.index events) then tell_again ();
   L.fold_left (Tally.append fold.combine) nodes made
 

@@ -30,6 +30,7 @@ type ('s, 'r) job = {
   unit : int;
   events : event Leftmost.t;
   keeps : bool;
+  alone : int;
 }
 
 (* A unit is a power of 2. *)
@@ -188,6 +189,10 @@ let is_alone () =
    has to confirm it. *)
 let more_in_place job trial p =
   if job.source.is_end p.rest then begin
+    Adaptive.finish ~all:(swept p) trial;
+    0
+  end
+  else if swept p >= job.alone && not (is_alone ()) then begin
     Adaptive.finish ~all:(swept p) trial;
     0
   end

@@ -42,6 +42,7 @@ type ('s, 'r) job = {
   events : event Leftmost.t;
       (** by the indices of pieces; pieces right of one are left out *)
   keeps : bool;  (** work notes its own failures: its results come back all the same *)
+  alone : int;  (** of more elements the rest is shared, however cheap they are *)
 }
 
 val run : int -> ('s, 'r) job -> 's -> 'r list * 's
