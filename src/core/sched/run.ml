@@ -254,38 +254,13 @@ let run_share_as fiber (w : P.t) index share report =
 let run_share w index share report =
   run_share_as (Fiber.plain w ~handled:false) w index share report
 
-let share_and_finish share index report ~begun ~finish =
+let share_and_finish ({ share; report; _ } : Mailbox.letter) index ~begun ~finish =
   begun := true;
   match note_failure share index report with
   | () -> Outcome.firmly finish () ()
   | exception exn ->
     Outcome.firmly finish () ();
     raise exn
-
-(* Another caller's share, on top of a fiber that may hold the very lock for which the share will
-   wait. [take] gets the job and fills in the letter; the result is whether it got one. Then [ended]
-   is called once, whatever strikes: all closures are made before [take]. *)
-let run_share_on_top w index (letter : Mailbox.letter) ~take ~share ~ended =
-  let begun = ref false and over = ref false in
-  let finish () () =
-    let here = Fiber.place_after w == w in
-    if not !over then begin
-      over := true;
-      ended ~here
-    end
-  in
-  let body () = share_and_finish share index letter.report ~begun ~finish in
-  let run () = Compat.match_with body () handler in
-  let fiber = Fiber.plain w ~handled:true in
-  take ()
-  && begin
-    (try aside w ~records:letter.backtrace fiber run ()
-     with exn ->
-       if !begun then raise exn;
-       note letter.report index exn;
-       ended ~here:true);
-    true
-  end
 
 (* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
 let end_share (w : P.t) ~here (report : Mailbox.report) ~from =
@@ -305,17 +280,30 @@ let take_job (w : P.t) job =
   (w.own.in_share <- true;
    true)
 
+(* In a fiber of its own, as the one beneath may hold the very lock for which the share will wait.
+   [end_share] is called once, whatever strikes: all closures are made before the job is taken. *)
 let serve_on_top (w : P.t) job =
-  let letter = Mailbox.blank () in
-  let take () =
-    take_job w job
-    &&
-    (Mailbox.read w.mailbox ~into:letter;
-     true)
+  let letter = Mailbox.blank () and begun = ref false and over = ref false in
+  let finish () () =
+    let here = Fiber.place_after w == w in
+    if not !over then begin
+      over := true;
+      end_share w ~here letter.report ~from:letter.from
+    end
   in
-  run_share_on_top w w.index letter ~take
-    ~share:(fun index -> letter.share index)
-    ~ended:(fun ~here -> end_share w ~here letter.report ~from:letter.from)
+  let body () = share_and_finish letter w.index ~begun ~finish in
+  let run () = Compat.match_with body () handler in
+  let fiber = Fiber.plain w ~handled:true in
+  take_job w job
+  && begin
+    Mailbox.read w.mailbox ~into:letter;
+    (try aside w ~records:letter.backtrace fiber run ()
+     with exn ->
+       if !begun then raise exn;
+       note letter.report w.index exn;
+       end_share w ~here:true letter.report ~from:letter.from);
+    true
+  end
 
 (* Whether there was a job. Between taking it and the handler no exception strikes. *)
 let serve_one (w : P.t) ~on_top =
