@@ -252,8 +252,6 @@ let on_stop p entry =
   if is_added then link (any p);
   is_added
 
-let add_hook ~is_live p hook = on_stop p (Entries.entry ~is_live hook)
-
 (* {2 Run} *)
 
 let[@inline] running home attached =

@@ -144,8 +144,5 @@ val on_stop : 'a t -> Entries.entry -> bool
 (** The stop of the task, or of a scope around it, shall call the entry's waker. False if the task
     itself was stopped or has ended. *)
 
-val add_hook : is_live:(unit -> bool) -> 'a t -> waker -> bool
-(** {!on_stop} with a new entry. *)
-
 val set_kept : bool -> 'a t -> bool
 (** Whether the value of the running task counts though it was stopped. Tells whether it is new. *)

@@ -209,20 +209,18 @@ let within (w : P.t) ~number ~part_of =
 
 (* {2 Stopping} *)
 
-let note_stops () = P.attend P.stops true
-
 let call_all_up () =
   List.iter (fun pool -> Array.iter Publish.call_up (P.workers pool)) (Atomic.get P.open_pools)
 
 (* The flag first: a fiber that finds it not set has to see the mark at its next look. *)
 let stop_each ps =
-  note_stops ();
+  P.attend P.stops true;
   Outcome.finally call_all_up () (fun () -> List.iter Promise.stop ps)
 
 let stop p = stop_each [ p ]
 
 let expect_deadline () =
-  note_stops ();
+  P.attend P.stops true;
   call_all_up ()
 
 (* {2 Branches of a caller's code}

@@ -136,11 +136,9 @@ val stop : 'a Promise.t -> unit
 
 val stop_each : 'a Promise.t list -> unit
 
-val note_stops : unit -> unit
-(** From now on each checkpoint looks whether something was stopped. *)
-
 val expect_deadline : unit -> unit
-(** The same, and so does each fork of a fiber that the clock may stop (Publish.hush). *)
+(** From now on each checkpoint looks whether something was stopped, and each fork of a fiber that
+    the clock may stop (Publish.hush). *)
 
 (** {2 Locks} *)
 

@@ -105,7 +105,7 @@ let model ?(firm = false) ?(prepare = ignore) ?(what = "") ?(grants = 0) ?(event
   let start () =
     let t = make () in
     prepare ();
-    if not (List.mem Called_up stops) then Fiber.note_stops ();
+    if not (List.mem Called_up stops) then Place.(attend stops true);
     let others = List.init grants (fun _ -> grant t) @ List.map (stop t) stops in
     Model.
       {
@@ -125,7 +125,7 @@ let once = waits (Waiter.wait (Event.make "a test"))
 let stopped_before (how, on_worker) =
   let start () =
     let t = make () in
-    Fiber.note_stops ();
+    Place.(attend stops true);
     let stops = stop t Around in
     let stops_and_grants () =
       stops ();
