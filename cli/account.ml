@@ -153,7 +153,8 @@ let charge (t : t) r at =
       spend Working ns;
       Option.iter (fun task -> Chain.run task ns) r.runs
     | Busy, phase :: _ -> spend (of_phase phase) ns
-    | (Idle | Park), _ -> if t.busy > 0 then spend Idle ns
+    | Idle, _ -> if t.busy > 0 then spend Looking ns
+    | Park, _ -> if t.busy > 0 then spend Parked ns
     | Out, [] -> if r.number = 0 then Chain.run t.root ns
     | Out, _ -> ()
 

@@ -7,7 +7,8 @@ type t = {
   minor : float;
   major : float;
   stop : float;
-  idle : float;
+  looking : float;
+  parked : float;
   outside : float;
   unknown : float;
   missing : (string * float) list;

@@ -15,7 +15,8 @@ type t = {
   minor : float;
   major : float;
   stop : float;  (** waiting within a collection for other domains *)
-  idle : float;  (** looking for work, or parked, while others worked *)
+  looking : float;  (** for work, while others worked: it takes CPU time *)
+  parked : float;  (** while others worked *)
   outside : float;  (** of the wall: nobody was at work in a pool *)
   unknown : float;  (** for which events were lost; with CPUs whose lack of use that hides *)
   missing : (string * float) list;

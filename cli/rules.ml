@@ -86,10 +86,12 @@ let told_wait r it =
   Printf.sprintf "tasks waited in %s%s; %s of CPUs were free meanwhile" all (place_of r it)
     (time (missing r it))
 
+let own_time (m : Measures.t) ~cpu =
+  Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.unknown)
+
 let inflation r =
   match r.alone with
-  | Some alone when alone > 0. ->
-    (r.cpu -. Float.min r.cpu (collecting r +. r.m.unknown)) /. alone
+  | Some alone when alone > 0. -> own_time r.m ~cpu:r.cpu /. alone
   | _ -> 1.
 
 let chain r =

@@ -8,8 +8,7 @@ type run = {
   affinity : float;  (** that it may use by affinity alone *)
   throttled : float;  (** seconds for which a quota has stopped it, summed over CPUs *)
   lost : bool;  (** events were lost *)
-  alone : float option;
-      (** seconds on a CPU, without collections, of a second run: on one CPU with one worker *)
+  alone : float option;  (** {!own_time} of a second run: on one CPU with one worker *)
   task_cost : float;  (** seconds that it takes here to hand out a task and to wait for it *)
   task_bytes : float;  (** that this allocates *)
 }
@@ -26,6 +25,9 @@ val classes : string list
 
 val is_of_class : string -> string -> bool
 (** [is_of_class call it]: whether a wait in that call is one of the class. *)
+
+val own_time : Measures.t -> cpu:float -> float
+(** Seconds on a CPU that went to the program's own code. *)
 
 val findings : run -> finding list
 (** The largest gain first. *)

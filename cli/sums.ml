@@ -1,4 +1,4 @@
-type what = Working | Minor | Major | Stop | Idle | Outside | Unknown | Traced | Queued
+type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued
 type lack = Waits of int | Worker | Share | Parallelism | Untold
 type counts = { ran : int; handed_out : int; stolen : int }
 type sum = { mutable n : int; mutable ns : int; mutable most : int }
@@ -10,11 +10,12 @@ let index_of = function
   | Minor -> 1
   | Major -> 2
   | Stop -> 3
-  | Idle -> 4
-  | Outside -> 5
-  | Unknown -> 6
-  | Traced -> 7
-  | Queued -> 8
+  | Looking -> 4
+  | Parked -> 5
+  | Outside -> 6
+  | Unknown -> 7
+  | Traced -> 8
+  | Queued -> 9
 
 let index_of_lack = function
   | Worker -> 0
@@ -43,7 +44,7 @@ let make () =
   let table () = Hashtbl.create 16 and zeros () = Array.make (4 + Array.length classes) 0 in
   {
     names = table ();
-    times = Array.make 9 0;
+    times = Array.make 10 0;
     missing = zeros ();
     few_waits = zeros ();
     counts = table ();
@@ -168,7 +169,8 @@ let measures t { wall; workers; minors; sampled; straggler; root } =
     minor = time Minor;
     major = time Major;
     stop = time Stop;
-    idle = time Idle;
+    looking = time Looking;
+    parked = time Parked;
     outside = time Outside;
     unknown = time Unknown;
     missing = missing t;

@@ -5,7 +5,8 @@ type what =
   | Minor
   | Major
   | Stop
-  | Idle
+  | Looking  (** for work, while others had some *)
+  | Parked  (** the same, asleep *)
   | Outside
   | Unknown
   | Traced  (** in tasks that were traced *)

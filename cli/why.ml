@@ -17,10 +17,7 @@ let calibrate () =
 
 let run_of (run : Watch.run) ~alone =
   let { Watch.measures = m; cpu; room; throttled; lost; _ } = run in
-  let without_collections { Watch.measures = { minor; major; stop; _ }; cpu; _ } =
-    Float.max 0. (cpu -. minor -. major -. stop)
-  in
-  let alone = Option.map without_collections alone in
+  let alone = Option.map (fun { Watch.measures; cpu; _ } -> Rules.own_time measures ~cpu) alone in
   let task_cost, task_bytes = calibrate () in
   (* A thread that a quota stops waits for a CPU, too. *)
   let m = { m with queue = Float.max 0. (m.queue -. throttled) } in
@@ -66,7 +63,7 @@ let text (run : Watch.run) ~alone =
 let measures (m : Measures.t) =
   [
     ("wall", m.wall); ("workers", float m.workers); ("working", m.working); ("minor", m.minor);
-    ("major", m.major); ("stop", m.stop); ("idle", m.idle); ("outside", m.outside);
+    ("major", m.major); ("stop", m.stop); ("looking", m.looking); ("parked", m.parked); ("outside", m.outside);
     ("unknown", m.unknown); ("tasks", float m.tasks); ("forks", float m.forks);
     ("steals", float m.steals); ("work", m.work); ("span", m.span); ("minors", float m.minors);
     ("promoted", float m.promoted); ("allocated", float m.allocated); ("queue", m.queue);
