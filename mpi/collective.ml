@@ -11,18 +11,17 @@ let () =
 let failure exn =
   { rank = Link.rank (); exn = Printexc.to_string exn; backtrace = Printexc.get_backtrace () }
 
-(* {2 Slots} *)
+(* {2 Slots}
 
-let slot_size = 512
-let name_size = 64
-let number_at = name_size
-let words_at = name_size + 8
-let value_at = name_size + 16
+   Short ones: MPI sends some 250 bytes at once, and more in two steps. So a slot has no name of the
+   call, but its digest. *)
+
+let slot_size = 200
+let digest_size = 16
+let number_at = digest_size
+let words_at = number_at + 8
+let value_at = words_at + 8
 let fn call = "Muster_mpi." ^ List.hd (String.split_on_char ' ' call)
-
-let name_in slots at =
-  let name = Bytes.sub_string slots at name_size in
-  String.sub name 0 (Option.value (String.index_opt name '\000') ~default:name_size)
 
 let get slots at = Int64.to_int (Bytes.get_int64_le slots at)
 let set slot at n = Bytes.set_int64_le slot at (Int64.of_int n)
@@ -37,28 +36,30 @@ let put slot value =
     Some packet
 
 let fill slot call number outcome =
-  let length = Int.min name_size (String.length call) in
-  Bytes.blit_string call 0 slot 0 length;
+  Bytes.blit_string (Digest.string call) 0 slot 0 digest_size;
   set slot number_at number;
   try put slot outcome
   with Invalid_argument reason ->
     let exn = Invalid_argument (Printf.sprintf "%s: what cannot be sent: %s" (fn call) reason) in
     put slot (Error (failure exn))
 
-let check_all_are_here slots call =
-  let place rank =
-    let at = rank * slot_size in
-    (name_in slots at, get slots (at + number_at))
-  in
-  let own = place (Link.rank ()) in
-  for rank = 0 to Link.ranks () - 1 do
-    if place rank <> own then
-      let describe (name, number) = Printf.sprintf "%s (call %d)" name number in
-      invalid_arg
-        (Printf.sprintf "%s: rank %d calls %s, and rank %d %s" (fn call) (Link.rank ())
-           (describe own) rank
-           (describe (place rank)))
-  done
+let place slots rank = Bytes.sub slots (rank * slot_size) words_at
+
+let elsewhere slots =
+  let own = place slots (Link.rank ()) in
+  List.find_opt (fun rank -> place slots rank <> own) (List.init (Link.ranks ()) Fun.id)
+
+(* Some ranks called another operation: all of them come here. *)
+let complain call number other =
+  let own = Printf.sprintf "%s (call %d)" call number in
+  let own = String.sub own 0 (Int.min slot_size (String.length own)) in
+  let slot = Bytes.make slot_size '\000' in
+  Bytes.blit_string own 0 slot 0 (String.length own);
+  let names = Link.exchange ~patience:None slot in
+  let name = Bytes.sub_string names (other * slot_size) slot_size in
+  let name = List.hd (String.split_on_char '\000' name) in
+  invalid_arg
+    (Printf.sprintf "%s: rank %d calls %s, and rank %d %s" (fn call) (Link.rank ()) own other name)
 
 (* {2 Waits}, told of where [MUSTER_MPI_CHECK] is set: a rank that does not come may wait for a message. *)
 
@@ -95,7 +96,7 @@ let outcomes call outcome =
   let place = Printf.sprintf "%s (call %d)" call number in
   let patience = if is_checked then Some (patience place) else None in
   let slots = Link.exchange ~patience slot in
-  check_all_are_here slots call;
+  Option.iter (complain call number) (elsewhere slots);
   let counts = Array.init (Link.ranks ()) (fun rank -> get slots ((rank * slot_size) + words_at)) in
   let inline rank = Marshal.from_bytes slots ((rank * slot_size) + value_at) in
   if Array.for_all (( = ) 0) counts then Array.init (Link.ranks ()) inline

@@ -1,4 +1,4 @@
-(** Operations of all ranks. Each begins with one exchange of slots of 512 bytes: a slot has the name
+(** Operations of all ranks. Each begins with one exchange of slots of 200 bytes: a slot has the digest
     of the operation, the number of the call, and the rank's value, or its failure. So every rank
     sees that all ranks are at the same operation, and leaves it in the same way. *)
 

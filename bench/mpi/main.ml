@@ -20,7 +20,7 @@ let tell name seconds = if M.rank () = 0 then Printf.printf "%s %.9f\n%!" name s
 
 (* {2 What ranks run} *)
 
-let bodies = 2_000
+let bodies = 3_300
 let steps = 20
 
 let n_body () =
@@ -50,7 +50,7 @@ let monte_carlo () =
   in
   timed (fun () ->
       ignore
-        (M.parallel_reduce_range ~start:1 ~finish:20_000_000 ~combine:( + ) ~init:0 hits))
+        (M.parallel_reduce_range ~start:1 ~finish:150_000_000 ~combine:( + ) ~init:0 hits))
 
 let rounds = 2_000
 
