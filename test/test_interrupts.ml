@@ -168,6 +168,28 @@ let cancels_what_it_waits_for pool =
   List.iter (fun (name, wait) -> is_interrupted (name ^ ", from outside", wait)) waits;
   is_usable pool
 
+(* It strikes a blocking call for which nobody waits any more. *)
+let strikes_a_call_left_behind pool =
+  let begun = Atomic.make false and go_on = Atomic.make false in
+  let blocks () =
+    Task.blocking (fun () ->
+        Atomic.set begun true;
+        wait_until (fun () -> Atomic.get go_on);
+        raise Sys.Break)
+  and has_begun () = wait_until (fun () -> Atomic.get begun) in
+  let never () =
+    Atomic.set go_on true;
+    Muster.Latch.await (Muster.Latch.create 1)
+  in
+  catching_break (fun () ->
+      Pool.run pool (fun () -> Task.first [ blocks; has_begun ]);
+      check_raises "the caller's wait" Sys.Break (fun () -> Pool.run pool never);
+      Atomic.set begun false;
+      Atomic.set go_on false;
+      Task.first [ blocks; has_begun ];
+      check_raises "outside" Sys.Break never);
+  is_usable pool
+
 (* Code that handles Ctrl-C goes on as before, and may be interrupted again. *)
 let handled_within pool =
   let never () = Muster.Latch.await (Muster.Latch.create 1) in
@@ -436,18 +458,17 @@ let alarms_of_the_collector () =
   in
   let collector = Domain.spawn collect in
   let rec firmly f = try f () with Strike -> firmly f in
-  let sets_an_alarm set () =
+  let sets_an_alarm () =
     let armed = Atomic.make true in
     let alarm () = if Domain.self () <> here && Atomic.exchange armed false then raise Strike in
-    ignore (Gc.create_alarm alarm);
-    Atomic.set set true
+    ignore (Gc.create_alarm alarm)
   in
   let round () =
     let pool = Pool.create ~domains:2 ~oversubscribe:true () in
-    let set = Atomic.make false in
+    (* An alarm, of an earlier round too, may end the task before it has set its own. *)
     let work () =
-      ignore (Task.async (sets_an_alarm set));
-      wait_until (fun () -> Atomic.get set)
+      let task = Task.async sets_an_alarm in
+      wait_until (fun () -> Task.is_done task)
     in
     (try Pool.run pool work with Strike -> ());
     firmly (fun () -> Pool.close pool)
@@ -477,6 +498,8 @@ let () =
           case "Ctrl-C while a caller awaits a task that fails later" interrupted_await;
           case "Ctrl-C cancels the tasks that the caller waits for"
             (on_each_count cancels_what_it_waits_for);
+          case "Ctrl-C in a blocking call that a cancelled task has left"
+            (on_each_count strikes_a_call_left_behind);
           case "code that handles Ctrl-C goes on" (on_each_count handled_within);
           case "Ctrl-C while a cancelled scope waits for its tasks"
             (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);

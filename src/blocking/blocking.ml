@@ -1,6 +1,7 @@
 (* A call that blocks: the crew makes it, the task waits (Waiter) and its worker goes on. *)
 
-(* A cancelled task waits no longer (Waiter), so a late outcome is dropped.
+(* A cancelled task waits no longer (Waiter), so a late outcome is dropped; but Ctrl-C, which struck
+   the call, is for a thread that has something to interrupt.
 
    While the call runs, its thread takes signals as any thread of the program does: they end system
    calls. At other times the crew blocks them. If no thread could be started, the call runs on the
@@ -18,14 +19,19 @@ let outcome ~caller f =
     if by_crew then Machine.block_signals ();
     Some (Error (Outcome.caught exn))
 
+let drop = function
+  | Some (Error { Outcome.exn = Sys.Break as exn; _ }) -> Worker.stash Place.nobody.pool exn
+  | Some (Ok _ | Error _) | None -> ()
+
 let event = Event.make "Task.blocking"
+
 let by_crew f =
   let backtrace = Machine.backtrace_status () and caller = Machine.thread_id () in
   let result = ref None in
   let register waiter =
     let tell ended () =
       result := ended;
-      ignore (Waiter.grant waiter)
+      if not (Waiter.grant waiter) then drop ended
     in
     Crew.run (fun () ->
         Machine.record_backtrace backtrace;

@@ -47,7 +47,7 @@ let join p is_vain f =
     wait_done p;
     result p
   | exception exn ->
-    let failure = Outcome.caught exn in
+    let failure = Fiber.caught exn in
     abandon p is_vain;
     Outcome.raise failure
 

@@ -34,7 +34,7 @@ val outside : int Atomic.t
 (** {2 Asynchronous exceptions that strike where nobody can raise them} *)
 
 val stash : Place.pool -> exn -> unit
-(** By a resident between two tasks. *)
+(** By a resident between two tasks, or a thread of the crew whose call nobody waits for. *)
 
 val raise_later : exn -> unit
 (** By the thread of a wait that has just ended, which raises it at its next wait. *)
