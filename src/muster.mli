@@ -1018,13 +1018,54 @@ end
     [module Array = Muster.Parallel.Array]. Open [Muster.Parallel] only where all calls may run in
     parallel: see {!Array.shared}. *)
 module Parallel : sig
-  module Array = Muster_collections.Array
-  module Floatarray = Muster_collections.Floatarray
-  module Bigarray = Muster_collections.Bigarray
-  module Bytes = Muster_collections.Bytes
-  module String = Muster_collections.String
-  module List = Muster_collections.List
-  module Seq = Muster_collections.Seq
+  module Array : sig
+    include module type of struct
+      include Muster_collections.Array
+    end
+    (** @inline *)
+  end
+
+  module Floatarray : sig
+    include module type of struct
+      include Muster_collections.Floatarray
+    end
+    (** @inline *)
+  end
+
+  module Bigarray : sig
+    include module type of struct
+      include Muster_collections.Bigarray
+    end
+    (** @inline *)
+  end
+
+  module Bytes : sig
+    include module type of struct
+      include Muster_collections.Bytes
+    end
+    (** @inline *)
+  end
+
+  module String : sig
+    include module type of struct
+      include Muster_collections.String
+    end
+    (** @inline *)
+  end
+
+  module List : sig
+    include module type of struct
+      include Muster_collections.List
+    end
+    (** @inline *)
+  end
+
+  module Seq : sig
+    include module type of struct
+      include Muster_collections.Seq
+    end
+    (** @inline *)
+  end
 end
 
 (** {2 Paths of old}
