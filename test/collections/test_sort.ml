@@ -198,6 +198,21 @@ let left_before_right sort () =
   let on domains = check_raises "sort" (Boom 1) (fun () -> run_on domains sort) in
   List.iter on [ 1; 2; 3 ]
 
+(* Another domain compares elements of the right half when the left half raises. *)
+let right_of_a_failure () =
+  let n = 100 and begun = Atomic.make false in
+  let in_vain () = Muster_core.(Fiber.is_in_vain (Fiber.place ())) in
+  let cmp a b =
+    if a < n / 2 && b < n / 2 then begin
+      wait_until (fun () -> Atomic.get begun);
+      raise Exit
+    end
+    else if not (Atomic.exchange begun true) then wait_until in_vain;
+    Int.compare a b
+  in
+  let sort () = Ours.sort cmp (Theirs.init n Fun.id) in
+  check_raises "sort" Exit (fun () -> run_on 2 sort)
+
 let ended_before_it_raises sort () =
   let running = Atomic.make 0 in
   let cmp a b =
@@ -395,6 +410,7 @@ let () =
             case "the same exception on 1, 2, 3 and 8 domains" (same_exception Ours.sort);
             case "the left half's exception is raised" (left_before_right Ours.sort);
             case "no comparison runs after the exception" (ended_before_it_raises Ours.sort);
+            case "the half right of an exception gets no more help" right_of_a_failure;
             case "a cancelled sort keeps all elements" cancelled;
             case "sort_uniq: the same exception on 1, 2, 3 and 8 domains"
               (same_exception ~rounds:3 unique);

@@ -93,8 +93,11 @@ let merge_runs job m =
     note job (m.at + size m) exn;
     move_runs m !i !j !d
 
-(* [f x] and [f y]. A fork may raise, too: where the task is cancelled. A half that has not
-   begun by then is moved instead. *)
+(* Right of a failure a half is in vain (Fork). *)
+let skip_from job index = if stopped job index then raise Promise.Skipped
+
+(* [f x] and [f y]. A fork may raise, too: where the task is cancelled, and where a half has
+   failed. A half that has not begun by then is moved instead. *)
 let both job hi f move x y =
   let x_begun = ref false and y_begun = ref false in
   let left () =
@@ -107,7 +110,7 @@ let both job hi f move x y =
   in
   try ignore (Fork.both left right)
   with exn ->
-    note job hi exn;
+    if exn != Promise.Skipped then note job hi exn;
     if not !x_begun then move x;
     if not !y_begun then move y
 
@@ -136,7 +139,11 @@ and merge_halves job m left k =
   let i = m.i0 + left and j = m.j0 + k - left in
   let first = { m with i1 = i; j1 = j } and last = { m with i0 = i; j0 = j; at = m.at + k } in
   let move m = move_runs m m.i0 m.j0 m.at in
-  both job (m.at + size m) (merge job) move first last
+  let half m =
+    merge job m;
+    skip_from job (m.at + size m)
+  in
+  both job (m.at + size m) half move first last
 
 (* Runs that do not overlap are moved: of ascending input, and of descending. *)
 let merge job ({ src; i0; i1; j0; j1; _ } as m) =
@@ -200,7 +207,12 @@ and halves job left right =
     if left.lo = 0 then look_back job ~sorted:left.hi;
     node job right
   end
-  else both job right.hi (measured node job) (move_range job) left right
+  else
+    let half range =
+      measured node job range;
+      skip_from job range.hi
+    in
+    both job right.hi half (move_range job) left right
 
 (* {2 Whole arrays} *)
 
