@@ -397,6 +397,19 @@ let strikes_at_rest () =
       done);
   wait_until (fun () -> Atomic.get pool.searching = 0)
 
+(* The start is cut short: the watchdog comes all the same at the next call. *)
+let strikes_as_the_watchdog_starts () =
+  let open Muster_core in
+  let is_gone () = not (Atomic.get Place.is_watched) in
+  wait_until is_gone;
+  let before = Sys.signal Sys.sigusr1 (Signal_handle (fun _ -> raise Strike)) in
+  check_raises "the start" Strike (fun () ->
+      receive ();
+      Sleep.watch ();
+      ignore (Sys.opaque_identity (ref 0)));
+  Sys.set_signal Sys.sigusr1 before;
+  wait_until is_gone
+
 (* What waits on top of a sleep announces itself anew: were both counted, nobody would be hired for work. *)
 let handler_waits_on_a_sleep pool =
   let is_it (p : Muster_core.Place.pool) = p.name = "sleeps" in
@@ -505,6 +518,7 @@ let () =
             (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
           case "Ctrl-C while a worker looks for work" strikes_at_rest;
           case "Ctrl-C in a pool's call within another pool's" strikes_in_nested_runs;
+          case "an exception strikes as the watchdog starts" strikes_as_the_watchdog_starts;
           case "a signal handler waits in a thread that sleeps" handler_waits;
           case "an alarm of the collector raises in a domain that is about to end"
             alarms_of_the_collector;

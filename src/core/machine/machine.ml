@@ -107,7 +107,11 @@ let has_ticks = Atomic.make false
 
 let have_ticks () =
   if Domain.is_main_domain () && not (Atomic.exchange has_ticks true) then
-    try ignore (Thread.create ignore ()) with Sys_error _ | Failure _ -> Atomic.set has_ticks false
+    match Thread.create ignore () with
+    | _ -> ()
+    | exception exn -> (
+      Atomic.set has_ticks false;
+      match exn with Sys_error _ | Failure _ -> () | _ -> raise exn)
 
 external start : (unit -> unit) -> bool = "muster_start_thread"
 
