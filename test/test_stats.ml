@@ -369,6 +369,15 @@ let reports_beside_a_stuck_program () =
   ends_by_quit child;
   says child "a caller of pool \"default\" waits for Chan.recv" 1
 
+let tells_no_place_of_another () =
+  let child = child ~interrupt:Sys.sigquit "hangs-in-tail" in
+  ends_by_quit child;
+  let started = "started at test/" ^ line_of "in tail position" in
+  says child (started ^ " waits for Latch.await, for") 1
+
+(* Without MUSTER_STATS, which starts the clocks at once. *)
+let counts_from_the_first () = Child.check_success (child ~env:[] "counts-from-the-first")
+
 let leaves_handlers_alone () =
   let child = child ~interrupt:Sys.sigquit "handles-quit" in
   Child.check_success child;
@@ -392,6 +401,7 @@ let () =
           case "sleeps are counted" (on_each_count counts_sleeps);
           case "each by its name" (on_each_count names_each_wait);
           case "busy and idle" times;
+          case "from the first on" counts_from_the_first;
           case "decisions of each kind" keeps_each_kind;
           case "decisions of each pool" keeps_its_own;
         ] );
@@ -402,6 +412,7 @@ let () =
           case "other values" refuses_other_values;
           case "SIGQUIT" reports_who_waits;
           case "SIGQUIT, stuck elsewhere" reports_beside_a_stuck_program;
+          case "SIGQUIT, a call in tail position" tells_no_place_of_another;
           case "a handler of the program's" leaves_handlers_alone;
           case "SIGQUIT without it" without_the_variable;
           case "nothing grows" nothing_grows;

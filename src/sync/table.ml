@@ -211,18 +211,19 @@ let find_opt t key = value (look t (hash_of t key) key)
 
 let mem t key = Option.is_some (find_opt t key)
 
-let add t hash key f =
+let add fn t hash key f =
   let value = function Some _ as there -> there | None -> Some (f key) in
-  match alter "find_or_add" t hash key value with
+  match alter fn t hash key value with
   | Now (Some value) -> value
   | Now None | As_before -> assert false
 
-let find_or_add t key f =
+let found_or_added fn t key f =
   let hash = hash_of t key in
   match look t hash key with
   | Bound { value; _ } | Claimed { before = Some value; _ } -> value
-  | Nil | Frozen _ | Claimed { before = None; _ } -> add t hash key f
+  | Nil | Frozen _ | Claimed { before = None; _ } -> add fn t hash key f
 
+let find_or_add t key f = found_or_added "find_or_add" t key f
 let update t key f = ignore (alter "update" t (hash_of t key) key f)
 let replace t key value = ignore (alter "replace" t (hash_of t key) key (fun _ -> Some value))
 
@@ -254,6 +255,6 @@ let iter f t = fold (fun key value () -> f key value) t ()
 
 let memo ?hash ?equal f =
   let t = create ?hash ?equal () in
-  let rec value key = find_or_add t key compute
+  let rec value key = found_or_added "memo" t key compute
   and compute key = f value key in
   value

@@ -325,7 +325,7 @@ let tables_of_tasks =
         within "update" (fun t -> Table.update t 1 Fun.id);
         within "replace" (fun t -> Table.replace t 1 1);
         within "remove" (fun t -> Table.remove t 1);
-        invalid "Table.memo f, of a cycle" (fun () -> ignore (memo 0)) (same "find_or_add");
+        invalid "Table.memo f, of a cycle" (fun () -> ignore (memo 0)) (same "memo");
         raises "Table.find_opt t f, of functions as keys" function_as_key
           (Invalid_argument "compare: functional value");
         fine "Table.create ~hash:(fun _ -> min_int)" (Some 2) odd_hash;

@@ -14,8 +14,10 @@ let name_after keyword line =
   String.sub line from (String.length line - from)
   |> String.to_seq |> Seq.take_while is_in_name |> String.of_seq
 
-(* [module X : sig] prefixes what comes, [module X = Y.Z] is another file's, (**/**) ends what is
-   for users. *)
+let collections = "include Muster_collections."
+
+(* [module X : sig] prefixes what comes, [module X = Y.Z] is another file's, and so is
+   [include Muster_collections.X] within a module [X]; (**/**) ends what is for users. *)
 let rec values ~aliases prefix path =
   let rec walk prefix found = function
     | [] | "(**/**)" :: _ -> found
@@ -27,6 +29,9 @@ let rec values ~aliases prefix path =
       walk prefix (walk deeper found inner) rest
     | line :: rest when starts "module " line || starts "  module " line ->
       walk prefix (alias prefix (String.trim line) @ found) rest
+    | line :: rest when starts collections (String.trim line) ->
+      let name = name_after collections (String.trim line) in
+      walk prefix (values ~aliases (prefix ^ name ^ ".") (aliases name) @ found) rest
     | _ :: rest -> walk prefix found rest
   and alias prefix line =
     match String.split_on_char ' ' line with

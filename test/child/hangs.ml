@@ -61,6 +61,24 @@ let hangs_in_join () =
   say_when_all_wait 1;
   Domain.join d
 
+(* No call of the task is left on its stack, where those of its awaiter come next. *)
+let hangs_in_tail () =
+  ignore (Thread.create say_when_all_wait 2);
+  with_pool 1 (fun pool ->
+      Pool.run pool (fun () ->
+          let latch = Muster.Latch.create 1 in
+          await (Task.async (fun () -> Muster.Latch.await latch)) (* in tail position *)))
+
+(* Workers that came before the first call of [Pool.stats], which starts their clocks. *)
+let counts_from_the_first () =
+  with_pool 1 (fun pool ->
+      works pool;
+      let before = Pool.stats pool in
+      works pool;
+      let spent = Pool.diff ~since:before (Pool.stats pool) in
+      let ran = List.fold_left (fun n (w : Pool.worker) -> n + w.ran) 0 in
+      assert (ran before.each_worker = before.tasks && ran spent.each_worker = spent.tasks))
+
 let handles_quit () =
   let came = Atomic.make false in
   Sys.set_signal Sys.sigquit (Signal_handle (fun _ -> Atomic.set came true));
@@ -100,6 +118,8 @@ let programs =
   [
     ("hangs", hangs);
     ("hangs-in-join", hangs_in_join);
+    ("hangs-in-tail", hangs_in_tail);
+    ("counts-from-the-first", counts_from_the_first);
     ("handles-quit", handles_quit);
     ("works-twice", works_twice);
     ("waits-often", waits_often);

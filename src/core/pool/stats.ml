@@ -35,7 +35,7 @@ let each_worker (pool : Place.pool) =
   let tell (w : Place.t) =
     let counts = Atomic.get w.published in
     let busy, idle = Counts.until now counts in
-    if busy + idle = 0 then None
+    if busy + idle + counts.tasks = 0 then None
     else
       Some
         {

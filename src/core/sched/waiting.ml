@@ -18,7 +18,15 @@ let shows_forks = Machine.shows_calls && Sys.getenv_opt "MUSTER_RACE" = Some "1"
 
 (* A call of Muster's has its own functions below it: the user's comes after them. *)
 let depth = 24
-let here () = Printexc.get_callstack depth
+
+(* Below a task's calls are those of the code that happens to run it, which are none of its own:
+   below a caller's, those that led to its call. *)
+type spot = { calls : Printexc.raw_backtrace; in_task : bool }
+
+let here () =
+  let is_task (w : P.t) = Option.is_none w.own.fiber.call in
+  let in_task = Option.fold (P.owned_place ()) ~none:false ~some:is_task in
+  { calls = Printexc.get_callstack depth; in_task }
 
 let is_own slot =
   let starts name prefix = String.starts_with ~prefix name in
@@ -26,22 +34,28 @@ let is_own slot =
   | None -> true
   | Some name -> List.exists (starts name) [ "Muster"; "Stdlib"; "CamlinternalLazy" ]
 
-let place backtrace =
-  let slots = Option.value (Printexc.backtrace_slots backtrace) ~default:[||] in
+let is_bottom slot = Printexc.Slot.name slot = Some "Muster_sched__Run.run_task"
+
+(* A call in tail position leaves no trace of its caller. *)
+let place { calls; in_task } =
+  let slots = Option.value (Printexc.backtrace_slots calls) ~default:[||] in
   let users slot = if is_own slot then None else Printexc.Slot.location slot in
-  let text { Printexc.filename; line_number; _ } =
+  let rec first = function
+    | slot :: _ when in_task && is_bottom slot -> ""
+    | slot :: below -> Option.fold (users slot) ~none:(fun () -> first below) ~some:text ()
+    | [] -> ""
+  and text { Printexc.filename; line_number; _ } () =
     Printf.sprintf " at %s:%d" filename line_number
   in
-  (* A call in tail position leaves no trace of its caller. *)
-  Option.fold (List.find_map users (Array.to_list slots)) ~none:"" ~some:text
+  first (Array.to_list slots)
 
 let place_here () = place (here ())
 
 (* {2 Starts} *)
 
-let key : Printexc.raw_backtrace Type.Id.t = Type.Id.make ()
+let key : spot Type.Id.t = Type.Id.make ()
 
-let start_in (Promise.Local (id, v)) : Printexc.raw_backtrace option =
+let start_in (Promise.Local (id, v)) : spot option =
   match Type.Id.provably_equal id key with Some Equal -> Some v | None -> None
 
 let[@inline never] marked (home : Promise.home) =
@@ -55,7 +69,7 @@ let[@inline] started home = if is_on || shows_forks then marked home else home
 let below_fork (home : Promise.home) f x =
   match List.find_map start_in home.locals with
   | None -> f x
-  | Some start -> Machine.below_calls start f x
+  | Some start -> Machine.below_calls start.calls f x
 
 (* Its maker looks at the result. *)
 let branch home f =
@@ -67,8 +81,8 @@ let branch home f =
 type wait = {
   event : Event.t;
   pool : string option;
-  start : Printexc.raw_backtrace option;
-  from : Printexc.raw_backtrace;
+  start : spot option;
+  from : spot;
   since : int;
   number : int;  (* as the holder of a lock (Fiber); 0: not drawn *)
 }
