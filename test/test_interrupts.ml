@@ -168,6 +168,65 @@ let cancels_what_it_waits_for pool =
   List.iter (fun (name, wait) -> is_interrupted (name ^ ", from outside", wait)) waits;
   is_usable pool
 
+(* Calls with two functions that run at the same time, where there are two workers. The others of a
+   scan or a sort take long enough for it to be shared. *)
+let calls_of_two =
+  let open Muster.Parallel in
+  let n = 1_100 in
+  let either left right i = if i = 0 then left () else right () in
+  let by_half left right a b =
+    burn 2e-5;
+    if Int.max a b < n / 2 then left () else if Int.min a b >= n / 2 then right ();
+    Int.compare a b
+  and at_quarters left right a b =
+    burn 2e-5;
+    if b = n / 4 then left () else if b = 3 * n / 4 then right ();
+    a + b
+  in
+  [
+    ("both", fun f g -> ignore (Muster.both f g));
+    ("for", fun f g -> Muster.parallel_for ~grain:1 ~start:0 ~finish:1 (either f g));
+    ("reduce", fun f g ->
+      Muster.parallel_reduce ~grain:1 ~start:0 ~finish:1 ~combine:Fun.const ~init:() (either f g));
+    ("scan", fun f g -> ignore (Array.scan (at_quarters f g) (Stdlib.Array.init n Fun.id)));
+    ("sort", fun f g -> Array.sort (by_half f g) (Stdlib.Array.init n Fun.id));
+    ("Array.map", fun f g -> ignore (Array.map (either f g) [| 0; 1 |]));
+    ("List.map", fun f g -> ignore (List.map (either f g) [ 0; 1 ]));
+    ("Seq.iter", fun f g -> Seq.iter (either f g) (Stdlib.List.to_seq [ 0; 1 ]));
+    ("all", fun f g -> ignore (Task.all [ f; g ]));
+    ("first", fun f g -> Task.first [ f; g ]);
+    ("map ~max", fun f g -> ignore (Task.map ~max:2 (either f g) [ 0; 1 ]));
+    ("with_map", fun f g ->
+      Task.with_map ~window:2 (either f g) (Stdlib.List.to_seq [ 0; 1 ]) (Stdlib.Seq.iter Fun.id));
+    ("scope", fun f g ->
+      Task.scope (fun s ->
+          ignore (Task.fork s g);
+          f ()));
+    ("both within a scope", fun f g -> Task.scope (fun _ -> ignore (Muster.both f g)));
+    ("both in time", fun f g -> Task.with_deadline 60. (fun () -> ignore (Muster.both f g)));
+  ] [@@ocamlformat "disable"]
+
+(* It strikes the right one of two functions. The left one has failed, so the other is in vain; or it
+   waits for ever. Where the only worker runs the left one, that gives up. *)
+let strikes_the_right_one ~left pool =
+  let check (name, call) =
+    let begun = Atomic.make false and go_on = Atomic.make false in
+    let f () =
+      let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
+      wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up);
+      Atomic.set go_on true;
+      if Atomic.get begun then left () else if flipped then raise Sys.Break
+    and g () =
+      Atomic.set begun true;
+      wait_until (fun () -> Atomic.get go_on);
+      Unix.sleepf 0.005;
+      raise Sys.Break
+    in
+    check_raises name Sys.Break (fun () -> Pool.run pool (fun () -> call f g))
+  in
+  List.iter check calls_of_two;
+  is_usable pool
+
 (* It strikes a blocking call for which nobody waits any more. *)
 let strikes_a_call_left_behind pool =
   let begun = Atomic.make false and go_on = Atomic.make false in
@@ -511,6 +570,12 @@ let () =
           case "Ctrl-C while a caller awaits a task that fails later" interrupted_await;
           case "Ctrl-C cancels the tasks that the caller waits for"
             (on_each_count cancels_what_it_waits_for);
+          case "Ctrl-C in a function right of one that has failed"
+            (on_pools [ 2; 3 ] (strikes_the_right_one ~left:(fun () -> raise Exit)));
+          case "Ctrl-C in a function right of one that waits"
+            (on_pools [ 2; 3 ]
+               (strikes_the_right_one ~left:(fun () ->
+                    Muster.Latch.await (Muster.Latch.create 1))));
           case "Ctrl-C in a blocking call that a cancelled task has left"
             (on_each_count strikes_a_call_left_behind);
           case "code that handles Ctrl-C goes on" (on_each_count handled_within);

@@ -50,7 +50,7 @@ let[@inline] noted t hi f a b =
   try f a b
   with exn ->
     let failure = Outcome.caught exn in
-    Leftmost.note t.failures hi failure;
+    Leftmost.note t.failures (Outcome.index_of failure hi) failure;
     Outcome.raise failure
 
 let rec part t lo hi =

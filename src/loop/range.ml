@@ -26,8 +26,7 @@ type guess = {
 
 let fail job lo exn =
   let failure = Fiber.caught exn in
-  let index = if failure.exn == Sys.Break then min_int else lo in
-  Leftmost.note job.first index (Error failure)
+  Leftmost.note job.first (Outcome.index_of failure lo) (Error failure)
 
 (* No other chunk has an index between its bounds, so its first one tells which event is
    leftmost. *)

@@ -24,7 +24,7 @@ let in_many code n ~total ~scan op =
   let totals = Array.make last None and failures = Leftmost.create () in
   let keep f b =
     if not (Leftmost.stops failures b) then
-      try f b with exn -> Leftmost.note failures b (Outcome.caught exn)
+      try f b with exn when exn != Sys.Break -> Leftmost.note failures b (Outcome.caught exn)
   in
   let last_known () = Option.value (Leftmost.index failures) ~default:last in
   let scan_block b = of_block (scan op (if b = 0 then None else totals.(b - 1))) b in

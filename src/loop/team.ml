@@ -64,7 +64,10 @@ let keeping run =
   Fiber.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
 
 let keep t ~worker lo hi =
-  try t.chunk ~worker lo hi with exn -> Leftmost.note t.failures lo (Outcome.caught exn)
+  try t.chunk ~worker lo hi
+  with exn ->
+    let failure = Outcome.caught exn in
+    Leftmost.note t.failures (Outcome.index_of failure lo) failure
 
 (* A body that was told of a cancellation has left its fiber as one that cleans up, in which no
    check raises. The part to the left of it need not be looked at: the call raises in any case. *)

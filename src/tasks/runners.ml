@@ -53,12 +53,14 @@ let stop_right t index =
   let right me = if Atomic.get me.index > index then Some me.fiber else None in
   Fiber.stop_each (List.filter_map right (Atomic.get t.runners))
 
-(* An asynchronous exception that strikes here is the scope's failure. *)
-let fail t scope index failure =
-  try
-    Leftmost.note t.failures index failure;
-    stop_right t index
-  with exn -> Scope.fail scope (Outcome.caught exn)
+(* Ctrl-C is the scope's failure, and so is an asynchronous exception that strikes here. *)
+let fail t scope index (failure : Outcome.failure) =
+  if failure.exn == Sys.Break then Scope.fail scope failure
+  else
+    try
+      Leftmost.note t.failures index failure;
+      stop_right t index
+    with exn -> Scope.fail scope (Outcome.caught exn)
 
 let stop t scope = fail t scope (-1) Promise.cancelled
 let is_over t index = Leftmost.stops t.failures (index + 1) || Atomic.get t.length <= index

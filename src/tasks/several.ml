@@ -33,7 +33,8 @@ let all fs =
     if Leftmost.stops failures i then raise Promise.Skipped;
     Outcome.on_failure f (fun failure ->
         Leftmost.note failures i failure;
-        try stop_right i with exn -> Scope.fail s (Outcome.caught exn))
+        if failure.exn == Sys.Break then Scope.fail s failure
+        else try stop_right i with exn -> Scope.fail s (Outcome.caught exn))
   in
   let tasks = run fs ~as_task in
   Fiber.reraise failures;

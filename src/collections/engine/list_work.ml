@@ -293,7 +293,7 @@ let tally (fold : _ Tally.fold) ~is_part events (p : _ Walk.piece) =
   begin try go (p.start / fold.run) p.left
   with exn ->
     let failure = Fiber.caught exn in
-    Leftmost.note events p.start (Walk.Failed failure);
+    Walk.note_failure events p.start failure;
     Walk.reach p [] 0;
     nodes := Tally.failed failure !nodes
   end;

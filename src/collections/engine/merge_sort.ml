@@ -37,7 +37,11 @@ let rec log2_from l n = if n <= 1 then l else log2_from (l + 1) (n lsr 1)
 let comparisons n = n * Int.max 1 (log2_from 0 n)
 let[@inline] target job flip = if flip then job.scratch else job.own
 let[@inline] stopped job index = Leftmost.stops job.failures index
-let note job hi exn = Leftmost.note job.failures (hi - 1) (Fiber.caught exn)
+
+let note job hi exn =
+  let failure = Fiber.caught exn in
+  Leftmost.note job.failures (Outcome.index_of failure (hi - 1)) failure
+
 let move src from dst at count = if src != dst && count > 0 then Array.blit src from dst at count
 
 (* {2 Insertion} *)

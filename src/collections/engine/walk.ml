@@ -58,6 +58,9 @@ let ended p rest left =
 
 let is_over source p = p.left > 0 || source.is_end p.rest
 
+let note_failure events index failure =
+  Leftmost.note events (Outcome.index_of failure index) (Failed failure)
+
 let failure job =
   match Leftmost.get job.events with Some (Failed failure) -> Some failure | _ -> None
 
@@ -92,7 +95,7 @@ let run_piece job b c =
   if not (Leftmost.stops job.events start) then begin
     let since = Machine.ticks () in
     (try b.results.(c) <- Some (job.work (piece start b.from.(c) b.each no_more))
-     with exn -> Leftmost.note job.events start (Failed (Fiber.caught exn)));
+     with exn -> note_failure job.events start (Fiber.caught exn));
     ignore (Atomic.fetch_and_add b.spent (Machine.ticks () - since));
     ignore (Atomic.fetch_and_add b.ran 1)
   end
@@ -155,7 +158,11 @@ let add_results b results =
    may wait. *)
 let shared_by_all job from first =
   let cut_short = ref true and tell_again = Fiber.to_tell_again () in
-  let raised () = if job.keeps && not !cut_short then None else failure job in
+  let raised () =
+    match failure job with
+    | Some { exn; _ } when job.keeps && (not !cut_short) && exn != Sys.Break -> None
+    | it -> it
+  in
   let bs, last =
     Fiber.raising raised (fun () ->
         let all = blocks job from first Tuning.first_pieces ~most:Tuning.longest_piece in

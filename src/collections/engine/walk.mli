@@ -34,6 +34,9 @@ val is_over : 's source -> 's piece -> bool
 
 type event = Found | Failed of Outcome.failure
 
+val note_failure : event Leftmost.t -> int -> Outcome.failure -> unit
+(** Of the piece at that index. *)
+
 type ('s, 'r) job = {
   source : 's source;
   work : 's piece -> 'r;
@@ -41,7 +44,8 @@ type ('s, 'r) job = {
   unit : int;  (** pieces begin at multiples of it, a power of 2 *)
   events : event Leftmost.t;
       (** by the indices of pieces; pieces right of one are left out *)
-  keeps : bool;  (** work notes its own failures: its results come back all the same *)
+  keeps : bool;  (** work notes its own failures: its results come back all the same, unless Ctrl-C
+          has struck *)
   alone : int;  (** of more elements the rest is shared, however cheap they are *)
 }
 

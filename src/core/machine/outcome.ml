@@ -15,6 +15,7 @@ let[@inline] capture exn =
 
 let[@inline never] caught exn = try capture exn with exn -> capture exn
 
+let index_of failure index = if failure.exn == Sys.Break then min_int else index
 let raise f = Printexc.raise_with_backtrace f.exn f.backtrace
 
 let on_failure f look =

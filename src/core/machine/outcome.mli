@@ -6,6 +6,10 @@ val caught : exn -> failure
 (** To be called first thing in an exception handler. An asynchronous exception that strikes here
     takes the place of the first, and the handler goes on. *)
 
+val index_of : failure -> int -> int
+(** Where a failure of code at that index stands among those of other code: Ctrl-C comes first, as
+    it may have struck code that is in vain. *)
+
 val raise : failure -> 'a
 (** Raises the exception as if from its origin. *)
 

@@ -51,6 +51,13 @@ let join p is_vain f =
     abandon p is_vain;
     Outcome.raise failure
 
+(* Ctrl-C that has struck the branch comes first. So it is raised where it has stopped the code left
+   of it, or the branch was in vain. *)
+let with_branch's failure p =
+  match Promise.state p with
+  | Raised { failure = { exn = Sys.Break; _ } as struck; _ } -> struck
+  | _ -> failure
+
 let in_place f g =
   let a = f () in
   let b = g () in
@@ -69,7 +76,7 @@ let offered ~code w ~wake f g =
   | exception exn ->
     let failure = Fiber.caught exn in
     Outcome.firmly abandon p is_vain;
-    Fiber.rethrow failure
+    Fiber.rethrow (with_branch's failure p)
 
 let both_offered ?(code = 0) w ~wake f g =
   if Fiber.is_in_vain w then in_place f g else offered ~code w ~wake f g

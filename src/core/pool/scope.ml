@@ -59,10 +59,12 @@ let make (w : P.t) =
 let event = Event.make "the end of a scope"
 let stop s = Fiber.stop s.promise
 
-(* An asynchronous exception that strikes here takes the failure's place, as in [Outcome.caught]. *)
-let fail s failure =
+(* Ctrl-C takes the place of an earlier failure: it may have struck a task that this has stopped.
+   An asynchronous exception that strikes here takes the failure's place, as in [Outcome.caught]. *)
+let fail s (failure : Outcome.failure) =
   try
-    ignore (Atomic.compare_and_set s.first None (Some failure));
+    if failure.exn == Sys.Break then Atomic.set s.first (Some failure)
+    else ignore (Atomic.compare_and_set s.first None (Some failure));
     stop s
   with exn ->
     Atomic.set s.first (Some (Outcome.caught exn));

@@ -231,6 +231,7 @@ let look_up_if_due w = if Load.is_due w then look_up_now w
 (* An asynchronous exception that comes as one is noted is raised afterwards. *)
 let note (report : Mailbox.report) index exn =
   let failure = Outcome.caught exn in
+  let index = Outcome.index_of failure index in
   match Leftmost.note report.failures index failure with
   | () -> ()
   | exception exn ->
