@@ -1,6 +1,6 @@
-(* A Hashtbl that two tasks use. *)
+(* A Hashtbl that two tasks use, with room for all: one that grew in the race could raise. *)
 
-let squares = Hashtbl.create 16
+let squares = Hashtbl.create 8_192
 
 let square n =
   match Hashtbl.find_opt squares n with
