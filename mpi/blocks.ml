@@ -4,6 +4,10 @@ let first n rank =
   let least, longer = shares n in
   (rank * least) + Int.min rank longer
 
+let own n =
+  let rank = Link.rank () in
+  (first n rank, first n (rank + 1))
+
 let owner n i =
   let least, longer = shares n in
   let of_longer = longer * (least + 1) in

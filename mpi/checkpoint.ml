@@ -1,6 +1,5 @@
 type 'b t = Out_channel.t
 
-let fn = "Muster_mpi.parallel_map_dynamic"
 let heading key = Printf.sprintf "muster-mpi checkpoint %s\n" (Digest.to_hex key)
 
 (* The records that are whole, and where the last of them ends. *)
@@ -25,7 +24,7 @@ let read path ~key f =
   match In_channel.really_input_string file (String.length heading) with
   | Some found when found = heading -> read_all file f
   | None when In_channel.length file = 0L -> 0
-  | Some _ | None -> invalid_arg (Printf.sprintf "%s: checkpoint %S is one of other jobs" fn path)
+  | Some _ | None -> Link.invalid "parallel_map_dynamic" "checkpoint %S is one of other jobs" path
 
 let open_ path ~key f =
   let length = if Sys.file_exists path then read path ~key f else 0 in

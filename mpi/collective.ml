@@ -21,7 +21,7 @@ let digest_size = 16
 let number_at = digest_size
 let words_at = number_at + 8
 let value_at = words_at + 8
-let fn call = "Muster_mpi." ^ List.hd (String.split_on_char ' ' call)
+let fn call = List.hd (String.split_on_char ' ' call)
 
 let get slots at = Int64.to_int (Bytes.get_int64_le slots at)
 let set slot at n = Bytes.set_int64_le slot at (Int64.of_int n)
@@ -39,9 +39,8 @@ let fill slot call number outcome =
   Bytes.blit_string (Digest.string call) 0 slot 0 digest_size;
   set slot number_at number;
   try put slot outcome
-  with Invalid_argument reason ->
-    let exn = Invalid_argument (Printf.sprintf "%s: what cannot be sent: %s" (fn call) reason) in
-    put slot (Error (failure exn))
+  with Invalid_argument reason -> (
+    try Link.refuse_value (fn call) reason with exn -> put slot (Error (failure exn)))
 
 let place slots rank = Bytes.sub slots (rank * slot_size) words_at
 
@@ -58,8 +57,7 @@ let complain call number other =
   let names = Link.exchange ~patience:None slot in
   let name = Bytes.sub_string names (other * slot_size) slot_size in
   let name = List.hd (String.split_on_char '\000' name) in
-  invalid_arg
-    (Printf.sprintf "%s: rank %d calls %s, and rank %d %s" (fn call) (Link.rank ()) own other name)
+  Link.invalid (fn call) "rank %d calls %s, and rank %d %s" (Link.rank ()) own other name
 
 (* {2 Waits}, told of where [MUSTER_MPI_CHECK] is set: a rank that does not come may wait for a message. *)
 
@@ -118,9 +116,8 @@ let busy = Atomic.make None
 
 let within call f =
   if not (Atomic.compare_and_set busy None (Some call)) then
-    invalid_arg
-      (Printf.sprintf "%s: called within %s" (fn call)
-         (Option.value (Atomic.get busy) ~default:"an operation"));
+    Link.invalid (fn call) "called within %s"
+      (Option.value (Atomic.get busy) ~default:"an operation");
   Fun.protect ~finally:(fun () -> Atomic.set busy None) f
 
 let agree call f = within call (fun () -> share call f)

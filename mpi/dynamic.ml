@@ -45,14 +45,15 @@ let rec work_on ask run ended =
 (* {2 Between ranks} *)
 
 let answers : int option Port.t = Port.answers
+let send port = Port.send_of "parallel_map_dynamic" port
 
 (* A result that cannot be sent is a failure of its job, too. *)
 let report (ended : (int * 'b outcome) option) =
-  try Port.send Port.asks ~dest:0 ended
-  with Invalid_argument reason ->
-    let exn = Invalid_argument ("Muster_mpi.parallel_map_dynamic: " ^ reason) in
+  let send = send Port.asks ~dest:0 in
+  try send ended
+  with exn ->
     let failure = Error (Collective.failure exn) in
-    Port.send Port.asks ~dest:0 (Option.map (fun (i, _) -> (i, failure)) ended)
+    send (Option.map (fun (i, _) -> (i, failure)) ended)
 
 (* A question and its answer belong together, whatever cancels the call meanwhile. *)
 let ask ended =
@@ -69,7 +70,7 @@ let rec answer b loops =
       Unix.sleepf 20e-6
     | Some (source, ended) ->
       let index = exchange_at b ended in
-      Port.send answers ~dest:source index;
+      send answers ~dest:source index;
       if Option.is_none index then decr loops);
     answer b loops
   end

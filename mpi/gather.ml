@@ -30,25 +30,20 @@ let arrays call ~on f =
     if is_here on then Array.concat (Array.to_list all) else [||]
 
 let check_length fn n =
-  if n < 0 then invalid_arg (Printf.sprintf "Muster_mpi.%s: length = %d is negative" fn n)
+  if n < 0 then Link.invalid fn "length = %d is negative" n
 
-let check_rank fn = function
-  | Some on when on < 0 || on >= Link.ranks () ->
-    invalid_arg (Printf.sprintf "Muster_mpi.%s: on = %d is none of %d ranks" fn on (Link.ranks ()))
-  | _ -> ()
+let check_rank fn on = Option.iter (Link.check_rank fn "on") on
 
 let own_block n f =
-  let rank = Link.rank () in
-  let first = Blocks.first n rank in
-  let own = Blocks.first n (rank + 1) - first in
-  Muster.Parallel.Array.init own (fun i -> f (first + i))
+  let first, next = Blocks.own n in
+  Muster.Parallel.Array.init (next - first) (fun i -> f (first + i))
 
 module Spread = struct
   type 'a t = { length : int; own : 'a array }
 
   let length t = t.length
   let own t = t.own
-  let first t = Blocks.first t.length (Link.rank ())
+  let first t = fst (Blocks.own t.length)
 
   let made fn length f =
     let own = ref [||] in

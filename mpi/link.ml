@@ -27,6 +27,19 @@ external send_now : packet -> int -> int -> unit = "muster_mpi_send"
 external receive_now : int -> int -> int -> (int * packet) option = "muster_mpi_receive"
 external unsent_now : unit -> int = "muster_mpi_unsent"
 
+(* {2 Errors} of the user's call [fn] *)
+
+let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster_mpi." ^ fn ^ ": " ^ s)) fmt
+
+let check_rank fn what rank =
+  if rank < 0 || rank >= ranks () then
+    invalid fn "%s = %d is none of %d ranks" what rank (ranks ())
+
+(* The runtime's reason begins with the name of the function that the user did not call. *)
+let refuse_value fn reason =
+  let reason = List.hd (List.rev (String.split_on_char ':' reason)) in
+  invalid fn "a value cannot be sent: %s" (String.trim reason)
+
 (* {2 Whose thread calls}
 
    [turn] orders the calls of all threads. Where MPI wants them from one thread, a server makes them:

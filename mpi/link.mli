@@ -16,6 +16,18 @@ val ranks : unit -> int
 val node : unit -> int
 (** The first rank of this machine. *)
 
+(** {2 Errors of the user's call}
+
+    [fn] is its name in [Muster_mpi]. They raise [Invalid_argument]. *)
+
+val invalid : string -> ('a, unit, string, 'b) format4 -> 'a
+
+val check_rank : string -> string -> int -> unit
+(** [check_rank fn what rank]: whether there is that rank. *)
+
+val refuse_value : string -> string -> 'a
+(** [refuse_value fn reason], where {!encode} has refused a value for that reason. *)
+
 val wake_exactly : unit -> unit
 (** This thread's sleeps end when they should, to some us. *)
 

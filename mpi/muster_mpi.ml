@@ -7,8 +7,7 @@ let ranks = Link.ranks
 let barrier () = ignore (Collective.agree "barrier" ignore)
 
 let broadcast ?(root = 0) f =
-  if root < 0 || root >= ranks () then
-    invalid_arg (Printf.sprintf "Muster_mpi.broadcast: root = %d is none of %d ranks" root (ranks ()));
+  Link.check_rank "broadcast" "root" root;
   let call = Printf.sprintf "broadcast from %d" root in
   let own () = if rank () = root then Some (f ()) else None in
   Option.get (Collective.agree call own).(root)

@@ -6,24 +6,21 @@ let answers = 1
 let made = Atomic.make 2
 let create () = Atomic.fetch_and_add made 1
 
-let check fn what rank =
-  if rank < 0 || rank >= Link.ranks () then
-    invalid_arg
-      (Printf.sprintf "Muster_mpi.Port.%s: %s = %d is none of %d ranks" fn what rank (Link.ranks ()))
-
-let send t ~dest v =
-  check "send" "dest" dest;
+let send_of fn t ~dest v =
   match Link.encode v with
   | packet -> Link.send packet ~dest ~tag:t
-  | exception Invalid_argument reason ->
-    invalid_arg ("Muster_mpi.Port.send: what cannot be sent: " ^ reason)
+  | exception Invalid_argument reason -> Link.refuse_value fn reason
+
+let send t ~dest v =
+  Link.check_rank "Port.send" "dest" dest;
+  send_of "Port.send" t ~dest v
 
 let looks = 200
 let nap = 20e-6
 
 (* Between its looks a task hears of a cancellation, and other threads get their turn at MPI. *)
 let receive t ~source =
-  check "receive" "source" source;
+  Link.check_rank "Port.receive" "source" source;
   let rec look patience =
     match Link.receive ~source ~tag:t ~looks () with
     | Some (_, packet) -> Link.decode packet ~word:0

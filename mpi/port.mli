@@ -6,6 +6,9 @@ val create : unit -> 'a t
 val send : 'a t -> dest:int -> 'a -> unit
 val receive : 'a t -> source:int -> 'a
 
+val send_of : string -> 'a t -> dest:int -> 'a -> unit
+(** {!send} for the call of that name, to a rank that there is. *)
+
 val receive_now : 'a t -> (int * 'a) option
 (** What came first, and from where; [None] if there is nothing. *)
 

@@ -1,14 +1,12 @@
 module Loop = Muster_loop
 
-let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster_mpi." ^ fn ^ ": " ^ s)) fmt
-
 let check_grain fn = function
-  | Some grain when grain < 1 -> invalid fn "grain = %d is less than 1" grain
+  | Some grain when grain < 1 -> Link.invalid fn "grain = %d is less than 1" grain
   | _ -> ()
 
 let length fn start finish =
   let n = finish - start + 1 in
-  if start <= finish && n < 1 then invalid fn "%d to %d is too long" start finish;
+  if start <= finish && n < 1 then Link.invalid fn "%d to %d is too long" start finish;
   Int.max 0 n
 
 let ranged fn start finish = Printf.sprintf "%s %d..%d" fn start finish
@@ -16,9 +14,8 @@ let ranged fn start finish = Printf.sprintf "%s %d..%d" fn start finish
 let parallel_for ~start ~finish f =
   let n = length "parallel_for" start finish in
   let own () =
-    let rank = Link.rank () in
-    let first = start + Blocks.first n rank and next = start + Blocks.first n (rank + 1) in
-    Muster.parallel_for ~start:first ~finish:(next - 1) f
+    let first, next = Blocks.own n in
+    Muster.parallel_for ~start:(start + first) ~finish:(start + next - 1) f
   in
   ignore (Collective.agree (ranged "parallel_for" start finish) own)
 
@@ -35,12 +32,10 @@ let middle a b = a + ((b - a) / 2)
 let rank_of t leaf = Blocks.owner (t.last + 1) leaf
 
 let own_nodes t =
-  let rank = Link.rank () in
-  let first = Blocks.first (t.last + 1) rank in
-  let last = Blocks.first (t.last + 1) (rank + 1) - 1 in
+  let first, next = Blocks.own (t.last + 1) in
   let rec nodes a b =
-    if b < first || a > last then []
-    else if first <= a && b <= last then [ t.node a b ]
+    if b < first || a >= next then []
+    else if first <= a && b < next then [ t.node a b ]
     else
       let m = middle a b in
       let left, right = Muster.both (fun () -> nodes a m) (fun () -> nodes (m + 1) b) in
@@ -98,10 +93,9 @@ let parallel_find ~start ~finish f =
   let rec search from round =
     let round = Int.min round (n - from) in
     let own () =
-      let first rank = start + from + Blocks.first round rank in
-      let rank = Link.rank () in
+      let first, next = Blocks.own round and start = start + from in
       Collective.attempt (fun () ->
-          Muster.parallel_find ~start:(first rank) ~finish:(first (rank + 1) - 1) f)
+          Muster.parallel_find ~start:(start + first) ~finish:(start + next - 1) f)
     in
     let is_event = function Ok None -> false | Ok (Some _) | Error _ -> true in
     let found = Array.find_opt is_event (Collective.share call own) in
@@ -116,8 +110,6 @@ let parallel_find ~start ~finish f =
    In the blocks of one machine (Muster_loop.Scan), with the same operations on each: the totals of
    all blocks but the last, from left to right the totals of all before each block, and each block
    from there. *)
-
-let block_size n = ((n - 1) / Loop.Tuning.blocks) + 1
 
 let total op a lo hi =
   let sum = ref a.(lo) in
@@ -135,10 +127,10 @@ let scan_block op a result carry lo hi =
   done
 
 let scan_in_blocks call op a =
-  let n = Array.length a and rank = Link.rank () in
-  let size = block_size n in
+  let n = Array.length a in
+  let size = ((n - 1) / Loop.Tuning.blocks) + 1 in
   let last = (n - 1) / size in
-  let first = Blocks.first (last + 1) rank and next = Blocks.first (last + 1) (rank + 1) in
+  let first, next = Blocks.own (last + 1) in
   let bounds b = (b * size, Int.min n ((b + 1) * size) - 1) in
   let own_totals () =
     let total b =
