@@ -10,7 +10,8 @@
         if Muster_mpi.rank () = 0 then Printf.printf "%.0f\n" sum
     ]}
 
-    Rules for all operations, that is for all calls below but {!rank}, {!ranks} and those of {!Port}:
+    Rules for all operations, that is for all calls below but {!val-rank}, {!val-ranks} and those of
+    {!Port}:
 
     - All ranks call the same operations in the same order, with the same ranges and lengths. The
       function given to one calls no other.

@@ -886,15 +886,12 @@ module Table = Table
     A submitter that gives up takes its job out of the queue, or cancels it where it runs.
 
     {b Nested jobs.} A job that submits to its own workers never waits for one. Where none is free,
-    the nested job gets an extra value, which is closed afterwards. So it is with all tasks that a
-    job starts. {!Workers.post} queues as from anywhere: a job that awaits what it posted may wait
-    for itself. *)
+    the nested job gets an extra value ([make workers]), which is closed afterwards. So it is with
+    all tasks that a job starts. {!Workers.post} queues as from anywhere: a job that awaits what it
+    posted may wait for itself. *)
 module Workers : sig
   type 'w t
-  (** Workers of which each has a ['w]. Their jobs are tasks: they may fork, wait and be cancelled.
-
-      A job may submit to its own workers, and never waits for one. Where none is free, the inner
-      job gets a value of its own, which [make workers] makes and its end closes. *)
+  (** Workers of which each has a ['w]. *)
 
   (** Why a job never began. *)
   type reason =
@@ -1019,52 +1016,71 @@ end
     parallel: see {!Array.shared}. *)
 module Parallel : sig
   module Array : sig
+    (** @inline *)
     include module type of struct
       include Muster_collections.Array
     end
-    (** @inline *)
+
+    (**/**)
+
+    module Floatarray = Stdlib.Array.Floatarray
   end
 
   module Floatarray : sig
+    (** @inline *)
     include module type of struct
       include Muster_collections.Floatarray
     end
-    (** @inline *)
   end
 
+  (** The stdlib's [Bigarray], whose {!Bigarray.Array1} and {!Bigarray.Array2} run in parallel where
+      it pays. *)
   module Bigarray : sig
     include module type of struct
-      include Muster_collections.Bigarray
+      include Stdlib.Bigarray
     end
-    (** @inline *)
+
+    module Array1 : sig
+      (** @inline *)
+      include module type of struct
+        include Muster_collections.Bigvector
+      end
+    end
+
+    module Array2 : sig
+      (** @inline *)
+      include module type of struct
+        include Muster_collections.Bigmatrix
+      end
+    end
   end
 
   module Bytes : sig
+    (** @inline *)
     include module type of struct
       include Muster_collections.Bytes
     end
-    (** @inline *)
   end
 
   module String : sig
+    (** @inline *)
     include module type of struct
       include Muster_collections.String
     end
-    (** @inline *)
   end
 
   module List : sig
+    (** @inline *)
     include module type of struct
       include Muster_collections.List
     end
-    (** @inline *)
   end
 
   module Seq : sig
+    (** @inline *)
     include module type of struct
       include Muster_collections.Seq
     end
-    (** @inline *)
   end
 end
 

@@ -77,9 +77,9 @@ module Executor_pool : sig
       [domain_count] do not run at the same time, unless the last one exceeds it. The pool does not
       keep [sw] open. When [sw] ends, the jobs are cancelled and awaited.
 
-      {b Raises} [Invalid_argument] if [domain_count < 1], or as {!Muster_eio.loop}.
+      {b Raises} [Invalid_argument] if [domain_count < 1], or as {!Muster_eio.val-loop}.
       {b Cost}: some microseconds; no domain starts.
-      {b Domains}: as {!Muster_eio.loop}.
+      {b Domains}: as {!Muster_eio.val-loop}.
       {b Order}: none. *)
 
   val submit : t -> weight:float -> (unit -> 'a) -> ('a, exn) result

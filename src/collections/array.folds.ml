@@ -142,14 +142,12 @@ let filter_map_chunk f s lo hi =
   done;
   Stdlib.Array.sub !kept 0 !count
 
-let filter_map f a =
-  of_pieces a (Pieces.collect (code f) (length a) filter_map_chunk f (source a))
+let filter_map f a = of_pieces a (Pieces.collect (code f) (length a) filter_map_chunk f (source a))
 
 let concat_map_chunk f (a, s) lo hi =
   joined a (Stdlib.List.init (hi - lo + 1) (fun d -> f (read s (lo + d))))
 
-let concat_map f a =
-  joined a (Pieces.collect (code f) (length a) concat_map_chunk f (a, source a))
+let concat_map f a = joined a (Pieces.collect (code f) (length a) concat_map_chunk f (a, source a))
 
 (* {2 Sorting and groups} *)
 
@@ -169,9 +167,7 @@ let map_to_array_chunk f s r lo hi =
     Fresh.put r i (f (read s i))
   done
 
-let map_to_array f a =
-  Fresh.build (code f) (length a) map_one map_to_array_chunk f (source a)
-
+let map_to_array f a = Fresh.build (code f) (length a) map_one map_to_array_chunk f (source a)
 let pick_one f indices j = f (Stdlib.Array.unsafe_get indices j)
 
 let pick_chunk f indices r lo hi =

@@ -1,14 +1,18 @@
 (** The stdlib's bigarrays of two dimensions, with the functions below run in parallel where it
-    pays. The rules of {!Array.shared} hold here too. {!Bigvector.sum} and its like take a
+    pays. The rules of {!Array.shared} hold here too. {!Bigarray.Array1.sum} and its like take a
     [Bigarray.reshape_1] of the array, which is no copy. *)
 
-module B := Stdlib.Bigarray
-
 include module type of struct
-  include B.Array2
+  include Stdlib.Bigarray.Array2
 end
 
-val init : ('a, 'b) B.kind -> 'c B.layout -> int -> int -> (int -> int -> 'a) -> ('a, 'b, 'c) t
+val init :
+  ('a, 'b) Stdlib.Bigarray.kind ->
+  'c Stdlib.Bigarray.layout ->
+  int ->
+  int ->
+  (int -> int -> 'a) ->
+  ('a, 'b, 'c) t
 (** [init kind layout m n f] has the element [f i j] for each pair of indices of the layout.
 
     {b Raises} the exception of the leftmost element, in the order of the memory. *)
@@ -39,10 +43,14 @@ val init : ('a, 'b) B.kind -> 'c B.layout -> int -> int -> (int -> int -> 'a) ->
     {b Cost}: about 0.1 us for each row, beside the calls. *)
 
 val iteri_rows :
-  (int -> ('a, 'b, B.c_layout) B.Array1.t -> unit) -> ('a, 'b, B.c_layout) t -> unit
+  (int -> ('a, 'b, Stdlib.Bigarray.c_layout) Stdlib.Bigarray.Array1.t -> unit) ->
+  ('a, 'b, Stdlib.Bigarray.c_layout) t ->
+  unit
 (** [iteri_rows f a] calls [f i row] for each row of [a]. The call may write its row. It may read
     other rows only if no call writes them. *)
 
 val mapi_rows :
-  (int -> ('a, 'b, B.c_layout) B.Array1.t -> 'd) -> ('a, 'b, B.c_layout) t -> 'd array
+  (int -> ('a, 'b, Stdlib.Bigarray.c_layout) Stdlib.Bigarray.Array1.t -> 'd) ->
+  ('a, 'b, Stdlib.Bigarray.c_layout) t ->
+  'd array
 (** [mapi_rows f a] is the array of the values of [f i row], such as the sums of the rows. *)

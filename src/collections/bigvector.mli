@@ -4,19 +4,21 @@
 
     {b Cost}: an access takes some nanoseconds, since it goes through a function for the kind. *)
 
-module B := Stdlib.Bigarray
-
 include module type of struct
-  include B.Array1
+  include Stdlib.Bigarray.Array1
 end
 
 (** {1 One result for each element} *)
 
-val init : ('a, 'b) B.kind -> 'c B.layout -> int -> (int -> 'a) -> ('a, 'b, 'c) t
-val of_array : ('a, 'b) B.kind -> 'c B.layout -> 'a array -> ('a, 'b, 'c) t
+val init :
+  ('a, 'b) Stdlib.Bigarray.kind -> 'c Stdlib.Bigarray.layout -> int -> (int -> 'a) -> ('a, 'b, 'c) t
+
+val of_array :
+  ('a, 'b) Stdlib.Bigarray.kind -> 'c Stdlib.Bigarray.layout -> 'a array -> ('a, 'b, 'c) t
+
 val map : ('a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
 
-val map_to : ('d, 'e) B.kind -> ('a -> 'd) -> ('a, 'b, 'c) t -> ('d, 'e, 'c) t
+val map_to : ('d, 'e) Stdlib.Bigarray.kind -> ('a -> 'd) -> ('a, 'b, 'c) t -> ('d, 'e, 'c) t
 (** [map_to kind f a] is [map f a] as an array of another kind. *)
 
 val mapi : (int -> 'a -> 'a) -> ('a, 'b, 'c) t -> ('a, 'b, 'c) t
@@ -40,11 +42,7 @@ val iteri : (int -> 'a -> unit) -> ('a, 'b, 'c) t -> unit
 val fold : ('a -> 'a -> 'a) -> 'a -> ('a, 'b, 'c) t -> 'a
 
 val fold_parts :
-  init:(unit -> 'd) ->
-  add:('d -> 'a -> 'd) ->
-  combine:('d -> 'd -> 'd) ->
-  ('a, 'b, 'c) t ->
-  'd
+  init:(unit -> 'd) -> add:('d -> 'a -> 'd) -> combine:('d -> 'd -> 'd) -> ('a, 'b, 'c) t -> 'd
 
 val map_reduce : combine:('d -> 'd -> 'd) -> init:'d -> ('a -> 'd) -> ('a, 'b, 'c) t -> 'd
 val reduce : ('a -> 'a -> 'a) -> ('a, 'b, 'c) t -> 'a option

@@ -17,7 +17,6 @@ let name = "Parallel.Bigarray.Array1"
 type ('a, 'b) view = ('a, 'b) Access.view
 
 let view a : _ view = change_layout a Stdlib.Bigarray.c_layout
-
 let length = dim
 let source a = Access.getter (view a)
 let target a = Access.setter (view a)
@@ -33,10 +32,7 @@ let set_all n chunk f s r =
 
 let build a n _ chunk f s = set_all n chunk f s (blank a n 0)
 let[@inline] is_equal x y = Stdlib.compare y x = 0
-
-let numbered a f =
-  match first (layout a) with 0 -> f | from -> fun i v -> f (from + i) v
-
+let numbered a f = match first (layout a) with 0 -> f | from -> fun i v -> f (from + i) v
 let indexed a found = Option.map (( + ) (first (layout a))) found
 
 let map2_few f a b =

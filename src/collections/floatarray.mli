@@ -26,10 +26,7 @@ val iter2 : (float -> float -> unit) -> t -> t -> unit
 (** {1 Reductions} *)
 
 val fold : (float -> float -> float) -> float -> t -> float
-
-val fold_parts :
-  init:(unit -> 'b) -> add:('b -> float -> 'b) -> combine:('b -> 'b -> 'b) -> t -> 'b
-
+val fold_parts : init:(unit -> 'b) -> add:('b -> float -> 'b) -> combine:('b -> 'b -> 'b) -> t -> 'b
 val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> (float -> 'b) -> t -> 'b
 val reduce : (float -> float -> float) -> t -> float option
 val scan : (float -> float -> float) -> t -> t

@@ -15,6 +15,7 @@ let[@inline] made few work f = function
   | l -> Work.make (code f) work f l
 
 let map f l = made L.map Work.map f l
+
 let map_init ~init f = function
   | [] -> []
   | l ->
@@ -40,9 +41,7 @@ let map2 f a b =
 let init n f =
   if n <= 1 then L.init n f else fst Work.(make_from (code f) (indices n) init (f, n) 0)
 
-let partition f = function
-  | ([] | [ _ ]) as l -> L.partition f l
-  | l -> Work.partition (code f) f l
+let partition f = function ([] | [ _ ]) as l -> L.partition f l | l -> Work.partition (code f) f l
 
 (* {2 Effects and counts} *)
 
@@ -112,9 +111,7 @@ let fold_parts ~init ~add ~combine l =
 (* Of a few elements each may be a job of its own. *)
 let map_reduce ~combine ~init f l =
   let run = if L.compare_length_with l Tuning.leaves <= 0 then 1 else Tally.run in
-  match l with
-  | [] -> init
-  | l -> Work.reduce (code f) (Tally.mapping ~run ~combine ~init f) l
+  match l with [] -> init | l -> Work.reduce (code f) (Tally.mapping ~run ~combine ~init f) l
 
 let sum = Sums.floats
 let sum_ints = Sums.ints

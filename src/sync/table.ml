@@ -43,11 +43,7 @@ type ('k, 'v) shard = {
   size : int Atomic.t;  (** entries, those claimed too *)
 }
 
-type ('k, 'v) t = {
-  hash : 'k -> int;
-  equal : 'k -> 'k -> bool;
-  shards : ('k, 'v) shard array;
-}
+type ('k, 'v) t = { hash : 'k -> int; equal : 'k -> 'k -> bool; shards : ('k, 'v) shard array }
 
 (* One party copies a 64th of the table when it grows, and two seldom add to one count at once. *)
 let shard_bits = 6
@@ -89,8 +85,7 @@ let followed it next =
   | Claimed c -> if c.next == next then it else Claimed { c with next }
   | Nil | Frozen _ -> assert false
 
-let rec without it chain =
-  if chain == it then next it else followed chain (without it (next chain))
+let rec without it chain = if chain == it then next it else followed chain (without it (next chain))
 
 (* {2 Growth} *)
 

@@ -16,8 +16,13 @@ let name_after keyword line =
 
 let collections = "include Muster_collections."
 
+let shown = function
+  | "Bigvector" -> "Bigarray.Array1"
+  | "Bigmatrix" -> "Bigarray.Array2"
+  | name -> name
+
 (* [module X : sig] prefixes what comes, [module X = Y.Z] is another file's, and so is
-   [include Muster_collections.X] within a module [X]; (**/**) ends what is for users. *)
+   [include Muster_collections.X] within the module that shows it; (**/**) ends what is for users. *)
 let rec values ~aliases prefix path =
   let rec walk prefix found = function
     | [] | "(**/**)" :: _ -> found
@@ -31,7 +36,7 @@ let rec values ~aliases prefix path =
       walk prefix (alias prefix (String.trim line) @ found) rest
     | line :: rest when starts collections (String.trim line) ->
       let name = name_after collections (String.trim line) in
-      walk prefix (values ~aliases (prefix ^ name ^ ".") (aliases name) @ found) rest
+      walk prefix (values ~aliases (prefix ^ shown name ^ ".") (aliases name) @ found) rest
     | _ :: rest -> walk prefix found rest
   and alias prefix line =
     match String.split_on_char ' ' line with

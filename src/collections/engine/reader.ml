@@ -14,11 +14,7 @@ type 'a consumer = {
   block : int -> 'a list -> unit;
 }
 
-type 'a block = {
-  elements : 'a list;
-  next : 'a Seq.t option;
-  failure : Outcome.failure option;
-}
+type 'a block = { elements : 'a list; next : 'a Seq.t option; failure : Outcome.failure option }
 (** Elements read; then the rest, unless that is the end or a failure. *)
 
 (* If reading is told of a cancellation, so is what is done with the elements before: as code that

@@ -26,11 +26,7 @@ val mapping : run:int -> combine:('v -> 'v -> 'v) -> init:'v -> ('a -> 'v) -> ('
 (** Of the values of a function; [init] is the leftmost operand. *)
 
 val in_parts :
-  run:int ->
-  init:(unit -> 'v) ->
-  add:('v -> 'a -> 'v) ->
-  combine:('v -> 'v -> 'v) ->
-  ('a, 'v) fold
+  run:int -> init:(unit -> 'v) -> add:('v -> 'a -> 'v) -> combine:('v -> 'v -> 'v) -> ('a, 'v) fold
 (** Each leaf is a part, with an accumulator of its own. *)
 
 type 'a nodes
