@@ -50,19 +50,15 @@ let map f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
-let mapi f (p : _ Walk.piece) =
-  let[@tail_mod_cons] rec go i l n =
-    match l with
-    | x1 :: x2 :: l when n >= 2 ->
-      let y1 = f i x1 in
-      let y2 = f (i + 1) x2 in
-      y1 :: y2 :: go (i + 2) l (n - 2)
-    | x :: l when n > 0 ->
-      let y = f i x in
-      y :: go (i + 1) l (n - 1)
-    | l -> ( match ended p l n with 0 -> [] | n -> go i l n)
-  in
-  go p.start p.rest p.left
+(* A function of indices, for the elements of a piece in turn. *)
+let counting f (p : _ Walk.piece) =
+  let next = ref p.start in
+  fun x ->
+    let i = !next in
+    next := i + 1;
+    f i x
+
+let mapi f p = map (counting f p) p
 
 let pairs =
   let rec skip n = function _ :: a, _ :: b when n > 0 -> skip (n - 1) (a, b) | ends -> ends in
@@ -115,14 +111,6 @@ let filter f (p : _ Walk.piece) =
   in
   go p.rest p.left
 
-(* A function of indices, for the elements of a piece in turn. *)
-let counting f (p : _ Walk.piece) =
-  let next = ref p.start in
-  fun x ->
-    let i = !next in
-    next := i + 1;
-    f i x
-
 let filteri f p = filter (counting f p) p
 
 let filter_map f (p : _ Walk.piece) =
@@ -172,24 +160,13 @@ let rec iter_from f p l n =
     iter_from f p l (n - 1)
   | l -> ( match ended p l n with 0 -> () | n -> iter_from f p l n)
 
-let rec iteri_from f p i l n =
-  match l with
-  | x1 :: x2 :: l when n >= 2 ->
-    f i x1;
-    f (i + 1) x2;
-    iteri_from f p (i + 2) l (n - 2)
-  | x :: l when n > 0 ->
-    f i x;
-    iteri_from f p (i + 1) l (n - 1)
-  | l -> ( match ended p l n with 0 -> () | n -> iteri_from f p i l n)
-
 let rec count_from f p count l n =
   match l with
   | x :: l when n > 0 -> count_from f p (count + Bool.to_int (f x)) l (n - 1)
   | l -> ( match ended p l n with 0 -> count | n -> count_from f p count l n)
 
 let iter f (p : _ Walk.piece) = iter_from f p p.rest p.left
-let iteri f (p : _ Walk.piece) = iteri_from f p p.start p.rest p.left
+let iteri f p = iter (counting f p) p
 let count f (p : _ Walk.piece) = count_from f p 0 p.rest p.left
 
 let histogram t f =
