@@ -122,9 +122,9 @@ val fold_parts :
     {b Cancels}: between two parts. *)
 
 val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> ('a -> 'b) -> 'a array -> 'b
-(** [map_reduce ~combine ~init f a] is [fold combine init (map f a)], without that array. Each call
-    of [f] may be a job of its own. [combine] is called between the calls of [f], as soon as it may
-    be. *)
+(** [map_reduce ~combine ~init f a] is [fold combine init (map f a)], without that array, maybe in
+    another bracketing. Each call of [f] may be a job of its own. [combine] is called between the
+    calls of [f], as soon as it may be. *)
 
 val reduce : ('a -> 'a -> 'a) -> 'a array -> 'a option
 (** [reduce op a] is [fold] without [init]; [None] if [a] is empty. *)

@@ -72,8 +72,8 @@ val fold_parts :
     {b Cost}: the list is walked once more, to count. *)
 
 val map_reduce : combine:('b -> 'b -> 'b) -> init:'b -> ('a -> 'b) -> 'a list -> 'b
-(** [map_reduce ~combine ~init f l] is [fold combine init (map f l)], without that list. Of up to
-    512 elements each may be a job of its own.
+(** [map_reduce ~combine ~init f l] is [fold combine init (map f l)], without that list, maybe in
+    another bracketing. Of up to 512 elements each may be a job of its own.
 
     {b Cost}: up to 20 ns more than the calls, for each element of such a list. *)
 

@@ -32,7 +32,7 @@ let is_own slot =
   let starts name prefix = String.starts_with ~prefix name in
   match Printexc.Slot.name slot with
   | None -> true
-  | Some name -> List.exists (starts name) [ "Muster"; "Stdlib"; "CamlinternalLazy" ]
+  | Some name -> List.exists (starts name) [ "Muster"; "Stdlib"; "CamlinternalLazy"; "Thread." ]
 
 let is_bottom slot = Printexc.Slot.name slot = Some "Muster_sched__Run.run_task"
 
@@ -122,7 +122,7 @@ let waits () = List.map snd (Numbers.bindings (Atomic.get all))
 
 let holder number =
   let is_it wait = number <> 0 && wait.number = number in
-  let tell it = ", held by " ^ party it ^ "," in
+  let tell it = ", held by " ^ party it in
   Option.fold (List.find_opt is_it (waits ())) ~none:"" ~some:tell
 
 let task p =
@@ -135,9 +135,9 @@ let task p =
 let about event tell it = if is_on then Event.about event (fun () -> tell it) else event
 
 let tell now ({ event; from; since; _ } as wait) =
-  let seconds = float (now - since) /. 1e9 in
-  Printf.sprintf "%s waits for %s%s%s, for %.1f s" (party wait) event.call (event.about ())
-    (place from) seconds
+  let seconds = float (now - since) /. 1e9 and about = event.about () and at = place from in
+  let comma = if about <> "" && at <> "" then "," else "" in
+  Printf.sprintf "%s waits for %s%s%s%s, for %.1f s" (party wait) event.call about comma at seconds
 
 let report () =
   let now = Machine.now () in
