@@ -227,6 +227,43 @@ let strikes_the_right_one ~left pool =
   List.iter check calls_of_two;
   is_usable pool
 
+(* It strikes the caller's thread, which sleeps while another worker goes on with the caller's
+   function. *)
+let goes_on_elsewhere pool =
+  let here = Domain.self () in
+  let sender = ref (Thread.self ()) in
+  let rec go_elsewhere () =
+    let begun = Atomic.make false in
+    let task =
+      Task.async (fun () ->
+          Atomic.set begun true;
+          Unix.sleepf 0.005)
+    in
+    wait_until (fun () -> Atomic.get begun);
+    Task.await task;
+    if Domain.self () = here && not flipped then go_elsewhere ()
+  in
+  let interrupt () =
+    ignore (Thread.sigmask SIG_BLOCK [ Sys.sigint ]);
+    Unix.sleepf 0.02;
+    Unix.kill (Unix.getpid ()) Sys.sigint
+  in
+  let computes look () =
+    go_elsewhere ();
+    sender := Thread.create interrupt ();
+    while true do
+      look ()
+    done
+  in
+  let check name look =
+    check_raises name Sys.Break (fun () -> Pool.run pool (computes look));
+    Thread.join !sender
+  in
+  catching_break (fun () ->
+      check "check" Task.check;
+      check "both" (fun () -> ignore (Muster.both ignore ignore)));
+  is_usable pool
+
 (* It strikes a blocking call for which nobody waits any more. *)
 let strikes_a_call_left_behind pool =
   let begun = Atomic.make false and go_on = Atomic.make false in
@@ -570,6 +607,8 @@ let () =
           case "Ctrl-C while a caller awaits a task that fails later" interrupted_await;
           case "Ctrl-C cancels the tasks that the caller waits for"
             (on_each_count cancels_what_it_waits_for);
+          case "Ctrl-C while the caller's function goes on elsewhere"
+            (on_pools [ 2; 3 ] goes_on_elsewhere);
           case "Ctrl-C in a function right of one that has failed"
             (on_pools [ 2; 3 ] (strikes_the_right_one ~left:(fun () -> raise Exit)));
           case "Ctrl-C in a function right of one that waits"

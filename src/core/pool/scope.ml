@@ -217,7 +217,7 @@ let with_deadline seconds f =
   let at = Timer.after seconds in
   opening (fun w s ->
       let run () =
-        Fiber.expect_deadline ();
+        Fiber.have_all_look ();
         inside s w (in_time f ~at)
       in
       let timer = Timer.add at (fun () -> stop s) in

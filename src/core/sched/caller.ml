@@ -182,7 +182,8 @@ let wait_as w p = waiting_for p (Worker.help w)
    [f] runs in a fiber of its own, so that nothing ever lies on top of it: where it waits, the
    thread goes on with the place's loop, and any worker may go on with the fiber. The thread returns
    when that has ended. An exception that strikes the thread meanwhile is raised where the fiber
-   waits. One more, before that was raised, ends the call, and the fiber goes on by itself. *)
+   waits, or at its next checkpoint. One more, before that was raised, ends the call, and the fiber
+   goes on by itself. *)
 
 let rec to_the_end call p ~put_back ~wait step =
   match step () with

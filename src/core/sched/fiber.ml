@@ -89,12 +89,16 @@ let[@inline never] deliver w =
   tell w;
   raise Promise.Cancelled
 
+let take_strike (call : Slot.call) =
+  match Atomic.get call.struck with None -> None | Some _ -> Atomic.exchange call.struck None
+
 let[@inline never] look_at (w : P.t) =
   let reasons = Atomic.get P.attention in
   if reasons land P.shortage <> 0 && w.index >= 0 then Load.look_if_short w;
   if reasons land P.stops <> 0 then begin
     note_checked w;
     ignore (Timer.look ());
+    Option.iter Outcome.raise (Option.bind w.own.fiber.call take_strike);
     if is_stopped w then deliver w
   end
 
@@ -219,7 +223,7 @@ let stop_each ps =
 
 let stop p = stop_each [ p ]
 
-let expect_deadline () =
+let have_all_look () =
   P.attend P.stops true;
   call_all_up ()
 

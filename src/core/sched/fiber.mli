@@ -136,9 +136,12 @@ val stop : 'a Promise.t -> unit
 
 val stop_each : 'a Promise.t list -> unit
 
-val expect_deadline : unit -> unit
-(** From now on each checkpoint looks whether something was stopped, and each fork of a fiber that
-    the clock may stop (Publish.hush). *)
+val take_strike : Slot.call -> Outcome.failure option
+(** See Run. *)
+
+val have_all_look : unit -> unit
+(** From now on each checkpoint looks whether something was stopped or struck, and each fork of a
+    fiber that the clock may stop (Publish.hush). *)
 
 (** {2 Locks} *)
 

@@ -5,7 +5,7 @@
 module P = Place
 
 (* An exception that strikes a caller's thread while its fiber waits, or goes on elsewhere, is
-   raised where the fiber waits, at once or the next time (Caller). The thread writes [struck] and
+   raised where the fiber waits, or at its next checkpoint (Caller). The thread writes [struck] and
    then reads [waits]; the fiber writes [waits] and then reads [struck]. So one sees both. *)
 let not_yet () = ()
 let call () = { Slot.struck = Atomic.make None; waits = Atomic.make not_yet }
@@ -16,11 +16,11 @@ let strike (call : Slot.call) failure =
   Atomic.compare_and_set call.struck None (Some failure)
   && begin
     (Atomic.get call.waits) ();
+    Fiber.have_all_look ();
     true
   end
 
-let take_strike (call : Slot.call) =
-  match Atomic.get call.struck with None -> None | Some _ -> Atomic.exchange call.struck None
+let take_strike = Fiber.take_strike
 
 (* The function takes the continuation of the fiber. It is there before the effect is performed: an
    asynchronous exception may strike where code allocates, or where a partial application is called,

@@ -24,8 +24,8 @@ val call : unit -> Slot.call
 val has_waited : Slot.call -> bool
 
 val strike : Slot.call -> Outcome.failure -> bool
-(** By the thread, when an exception has struck it: the fiber raises that at its wait, now or the
-    next time. False while the fiber has yet to raise an earlier one. *)
+(** By the thread, when an exception has struck it: the fiber raises that where it waits, or at its
+    next checkpoint. False while the fiber has yet to raise an earlier one. *)
 
 val take_strike : Slot.call -> Outcome.failure option
 
