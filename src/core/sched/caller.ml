@@ -191,7 +191,7 @@ let rec to_the_end call p ~put_back ~wait step =
   | exception exn ->
     let failure = Outcome.caught exn in
     put_back ();
-    if Promise.claim p || not (Run.strike call failure) then Outcome.raise failure;
+    if Promise.claim p || not (Fiber.strike call failure) then Outcome.raise failure;
     to_the_end call p ~put_back ~wait wait
 
 let in_fiber (fiber : Fiber.t) f (w : P.t) =
@@ -208,7 +208,7 @@ let in_fiber (fiber : Fiber.t) f (w : P.t) =
   in
   Counts.add_task w.own.counts;
   to_the_end call p ~put_back ~wait start;
-  Option.iter Outcome.raise (Run.take_strike call);
+  Option.iter Outcome.raise (Fiber.take_strike call);
   Promise.result p
 
 (* Calls [f], which never suspends, as the caller. *)

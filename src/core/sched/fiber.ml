@@ -227,6 +227,15 @@ let have_all_look () =
   P.attend P.stops true;
   call_all_up ()
 
+(* Whether the fiber will raise it: not if it has yet to raise the one before. *)
+let strike (call : Slot.call) failure =
+  Atomic.compare_and_set call.struck None (Some failure)
+  && begin
+    (Atomic.get call.waits) ();
+    have_all_look ();
+    true
+  end
+
 (* {2 Branches of a caller's code}
 
    Code that is a part of nothing is a part of its own call while it runs branches. So Ctrl-C, in

@@ -136,12 +136,15 @@ val stop : 'a Promise.t -> unit
 
 val stop_each : 'a Promise.t list -> unit
 
-val take_strike : Slot.call -> Outcome.failure option
-(** See Run. *)
-
 val have_all_look : unit -> unit
 (** From now on each checkpoint looks whether something was stopped or struck, and each fork of a
     fiber that the clock may stop (Publish.hush). *)
+
+val strike : Slot.call -> Outcome.failure -> bool
+(** By a caller's thread, when an exception has struck it: the fiber raises that where it waits
+    (Run), or at its next checkpoint. False while the fiber has yet to raise an earlier one. *)
+
+val take_strike : Slot.call -> Outcome.failure option
 
 (** {2 Locks} *)
 

@@ -11,17 +11,6 @@ let not_yet () = ()
 let call () = { Slot.struck = Atomic.make None; waits = Atomic.make not_yet }
 let has_waited (call : Slot.call) = Atomic.get call.waits != not_yet
 
-(* Whether the fiber will raise it: not if it has yet to raise the one before. *)
-let strike (call : Slot.call) failure =
-  Atomic.compare_and_set call.struck None (Some failure)
-  && begin
-    (Atomic.get call.waits) ();
-    Fiber.have_all_look ();
-    true
-  end
-
-let take_strike = Fiber.take_strike
-
 (* The function takes the continuation of the fiber. It is there before the effect is performed: an
    asynchronous exception may strike where code allocates, or where a partial application is called,
    and in between it would lose the fiber. *)
@@ -58,7 +47,7 @@ let set_aside pool k =
     Machine.record_backtrace records;
     match Fiber.resume fiber with
     | () -> (
-      match Option.bind fiber.call take_strike with
+      match Option.bind fiber.call Fiber.take_strike with
       | None -> Effect.Deep.continue k ()
       | Some failure -> raise_failure_at k failure)
     | exception exn ->

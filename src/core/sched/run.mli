@@ -23,12 +23,6 @@ val aside : Place.t -> records:bool -> Fiber.t -> ('a -> unit) -> 'a -> unit
 val call : unit -> Slot.call
 val has_waited : Slot.call -> bool
 
-val strike : Slot.call -> Outcome.failure -> bool
-(** By the thread, when an exception has struck it: the fiber raises that where it waits, or at its
-    next checkpoint. False while the fiber has yet to raise an earlier one. *)
-
-val take_strike : Slot.call -> Outcome.failure option
-
 (** {2 Tasks} *)
 
 val execute : Place.t -> records:bool -> Promise.any -> unit

@@ -25,7 +25,7 @@ and branch =
 
 (** The messages between a caller's thread and its fiber. *)
 and call = {
-  struck : Outcome.failure option Atomic.t;  (** yet to be raised by the fiber (Run, Fiber) *)
+  struck : Outcome.failure option Atomic.t;  (** yet to be raised by the fiber (Fiber) *)
   waits : (unit -> unit) Atomic.t;  (** goes on with the fiber, if it still waits there (Run) *)
 }
 

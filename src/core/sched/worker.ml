@@ -113,10 +113,9 @@ let rec work (w : P.t) ~on_top ~until =
   if not (until ()) then begin
     let served = serve_row w ~on_top ~until row in
     if Atomic.get w.look <> 0 then Run.look w else Load.look_if_short w;
-    if not (execute_next w Search.find) then begin
+    if not (execute_next w Search.find) then
       search w ~pauses:(Sleep.search_pauses w.pool ~served) ~until;
-      if not w.resident then take_stray w.pool
-    end;
+    if (not w.resident) && Atomic.get w.pool.strays <> [] then take_stray w.pool;
     work w ~on_top ~until
   end
 

@@ -34,10 +34,10 @@ let struck ~times =
     in
     let strikes _ =
       for i = 1 to times do
-        if Run.strike call (failure i) then told := i :: !told
+        if Fiber.strike call (failure i) then told := i :: !told
       done
     in
-    let left () = match Run.take_strike call with None -> 0 | Some _ -> 1 in
+    let left () = match Fiber.take_strike call with None -> 0 | Some _ -> 1 in
     let verdict () =
       Model.faults
         [
