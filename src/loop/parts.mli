@@ -13,7 +13,7 @@ val parallel_reduce_range :
   (start:int -> finish:int -> 'a) ->
   'a
 
-(** {2 For tests} *)
+(** {2 For other libraries} *)
 
 val cut : ?grain:int -> int -> int -> int * int
 (** [cut ?grain start finish]: the length of the parts, and the index of the last. *)
