@@ -34,6 +34,9 @@ val default : unit -> t
 
 val set_default : domains:int -> unit
 
+val default_pool : t option Atomic.t
+(** The one that was made last; tests put another one there. *)
+
 (** {2 Working in one} *)
 
 val run : t -> (unit -> 'a) -> 'a
