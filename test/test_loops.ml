@@ -581,7 +581,27 @@ let first_call_wakes () =
   check "Array.init" (fun () -> ignore (Array.init 2 (fun _ -> meet ())));
   check "List.iter" (fun () -> List.iter (fun _ -> meet ()) [ 0; 1 ]);
   check "List.map" (fun () -> ignore (List.map (fun _ -> meet ()) [ 0; 1 ]));
-  check "Seq.iter" (fun () -> Seq.iter (fun _ -> meet ()) (Stdlib.List.to_seq [ 0; 1 ]))
+  check "Seq.iter" (fun () -> Seq.iter (fun _ -> meet ()) (Stdlib.List.to_seq [ 0; 1 ]));
+  (* The entry of a task lies below: of one that runs in place, or that nobody has begun. *)
+  let in_a_task f () = Muster.Task.(await (async f)) in
+  let beside_a_task f () =
+    let t = Muster.Task.async ignore in
+    f ();
+    Muster.Task.await t
+  in
+  check "for, in a task"
+    (in_a_task (fun () -> Muster.parallel_for ~start ~finish (fun _ -> meet ())));
+  check "reduce, in a task"
+    (in_a_task (fun () ->
+         Muster.parallel_reduce ~start ~finish ~combine ~init:() (fun _ -> meet ())));
+  check "Array.map, in a task"
+    (in_a_task (fun () -> ignore (Array.map (fun _ -> meet ()) [| 0; 1 |])));
+  check "List.map, in a task"
+    (in_a_task (fun () -> ignore (List.map (fun _ -> meet ()) [ 0; 1 ])));
+  check "for, beside a task"
+    (beside_a_task (fun () -> Muster.parallel_for ~start ~finish (fun _ -> meet ())));
+  check "List.map, beside a task"
+    (beside_a_task (fun () -> ignore (List.map (fun _ -> meet ()) [ 0; 1 ])))
 
 (* A loop in an iteration of another keeps its own to itself while the other's are to be had, but no
    longer: no worker runs all of its iterations alone. *)

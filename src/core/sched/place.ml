@@ -141,7 +141,14 @@ let helps (w : t) = is_caller w && Atomic.get w.on_domain && not (Atomic.get w.a
 let has_helper pool = Array.exists helps (workers pool)
 let may_work (pool : pool) = Atomic.get pool.allowed + Bool.to_int (not (has_helper pool))
 let alone (w : t) = Atomic.get w.pool.allowed = 0
-let[@inline] has_offered (w : t) = Deque.peek w.deque != none
+
+let has_offered (w : t) =
+  let newest = Deque.peek w.deque in
+  newest != none
+  &&
+  match Promise.state newest with
+  | Ready (_, { owner = Promise.Nobody; _ }, _) -> true
+  | Ready _ | Running _ | Returned _ | Raised _ -> false
 
 (* A copy that nobody changes. *)
 let publish_counts (w : t) = Atomic.set w.published (Counts.copy w.own.counts)

@@ -83,7 +83,7 @@ val alone : t -> bool
 (** Whether no other worker will come for its tasks. *)
 
 val has_offered : t -> bool
-(** By its owner: whether the deque has entries. (Its size counts those just stolen, too.) *)
+(** By its owner: whether its newest entry is a branch of a fork or a loop that nobody has begun. *)
 
 val publish_counts : t -> unit
 
