@@ -144,7 +144,8 @@ struct
       if may_miss s then List.mem i s.live else List.nth_opt s.live 0 = Some i
     | Claim i, Res ((Bool, _), mine) -> Bool.equal mine (List.mem i s.live)
     | Size, Res ((Int, _), n) -> n >= List.length s.live || may_miss s
-    | Oldest, Res ((Int, _), i) -> (i < 0 && (s.live = [] || may_miss s)) || (i >= 0 && i < s.count)
+    (* It may see the entry of a push that has yet to store the ends. *)
+    | Oldest, Res ((Int, _), i) -> (i < 0 && (s.live = [] || may_miss s)) || (i >= 0 && i <= s.count)
     | Is_empty, Res ((Bool, _), found) -> if found then s.live = [] else s.count > 0
     | _ -> false
 

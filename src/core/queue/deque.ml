@@ -163,7 +163,7 @@ let rec oldest_from d ring is_it i left =
     let x = Atomic.get (slot ring i) in
     if x == d.empty || not (is_it x) then oldest_from d ring is_it (i + 1) (left - 1) else x
 
-(* It looks at the whole ring, for the ends may be those of another one. *)
+(* In the whole ring, as the ends may be another one's: so it may see an entry not yet counted. *)
 let oldest_such is_it d =
   let ring = Atomic.get d.slots in
   oldest_from d ring is_it (top (Atomic.get d.ends)) (Array.length ring)
