@@ -26,7 +26,7 @@ let begins_quietly code =
   (Place.is_quiet () || falls_quiet ())
   && Site.estimate (Site.cost code) Tuning.quiet_chunk < Tuning.min_shared
 
-(* Both branches of a fork look at this first, and then whether the deque has an entry. *)
+(* Both branches of a fork look at this first, then for a branch as the newest entry. *)
 let is_saturated () =
   Place.is_quiet ()
   ||
