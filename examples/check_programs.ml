@@ -58,6 +58,29 @@ let asked port line =
 
 let ask port line = answer (asked port line)
 
+(* It has taken the clients, beside the socket that listens. A client that it has not taken when it
+   ends has its connection reset. *)
+let has_taken (pid, _) clients =
+  let files = Printf.sprintf "/proc/%d/fd" pid in
+  let is_socket file =
+    match Unix.readlink (Filename.concat files file) with
+    | target -> String.starts_with ~prefix:"socket:" target
+    | exception Unix.Unix_error _ -> false
+  in
+  let sockets = List.filter is_socket (Array.to_list (Sys.readdir files)) in
+  List.length sockets > List.length clients
+
+let is_answered socket =
+  let answered, _, _ = Unix.select [ socket ] [] [] 0. in
+  answered <> []
+
+(* The seconds that its code has run for, by steps of 10 ms. *)
+let busy_seconds (pid, _) =
+  let stat = In_channel.(with_open_bin (Printf.sprintf "/proc/%d/stat" pid) input_all) in
+  let name_ends = String.rindex stat ')' in
+  let fields = String.sub stat name_ends (String.length stat - name_ends) in
+  float_of_string (List.nth (String.split_on_char ' ' fields) 12) /. 100.
+
 let with_service arguments f =
   let service = start "service" ("--port=0" :: arguments) in
   let line = Option.value (In_channel.input_line (snd service)) ~default:"" in
@@ -77,8 +100,9 @@ let answers () =
 let ends_in_order on () =
   with_service [ "--max=1" ] @@ fun service port ->
   check_string "ready" "4" (ask port "10");
+  let before = busy_seconds service in
   let socket = asked port "2000000" in
-  Unix.sleepf 0.1;
+  wait_until "it works" (fun () -> is_answered socket || busy_seconds service > before +. 0.03);
   signal service on;
   check_string "the last one" "148933" (answer socket);
   ends ~code:0 ~saying:[ "2 requests answered" ] service;
@@ -88,10 +112,9 @@ let ends_in_order on () =
 
 (* Work that takes longer than the grace is stopped, and its client is told, as one that waits. *)
 let ends_within_grace on () =
-  with_service [ "--max=1"; "--limit=100"; "--grace=0.2" ] @@ fun service port ->
+  with_service [ "--max=1"; "--limit=100"; "--grace=1" ] @@ fun service port ->
   let sockets = List.init 3 (fun _ -> asked port "2000000000") in
-  (* All three have to be taken: on a busy machine that takes a while. *)
-  Unix.sleepf 1.;
+  wait_until "it has taken the clients" (fun () -> has_taken service sockets);
   signal service on;
   List.iter (fun socket -> check_string "told" "stopped" (answer socket)) sockets;
   ends ~code:0 ~saying:[ "3 requests answered" ] service
