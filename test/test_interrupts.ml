@@ -437,6 +437,24 @@ let strike_in_a_cancelled_scope pool =
   done;
   is_usable pool
 
+(* A handler forks, wherever it comes. The scope's own stop is no news to it. *)
+let forks_in_a_failed_scope pool =
+  let code ~by_code s =
+    for i = 1 to 8 do
+      ignore (Task.fork s (fun () -> if i = 4 && not by_code then raise Exit))
+    done;
+    if by_code then raise Exit
+  in
+  let fail () =
+    for round = 1 to 10_000 do
+      let by_code = round land 1 = 0 in
+      check_raises "scope" Exit (fun () -> Task.scope (code ~by_code))
+    done
+  in
+  let fork () = ignore (Muster.both ignore ignore) in
+  with_strikes 5e-5 fork (fun () -> Pool.run pool fail);
+  is_usable pool
+
 (* Later callers pay for a place that looks absent. One strike a round: where two come while a place is put back, the
    second is let through. *)
 let strikes_in_nested_runs () =
@@ -620,6 +638,8 @@ let () =
           case "code that handles Ctrl-C goes on" (on_each_count handled_within);
           case "Ctrl-C while a cancelled scope waits for its tasks"
             (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);
+          case "a handler forks in a scope that has failed"
+            (on_pools [ 2; 3 ] forks_in_a_failed_scope);
           case "Ctrl-C while a worker looks for work" strikes_at_rest;
           case "Ctrl-C in a pool's call within another pool's" strikes_in_nested_runs;
           case "an exception strikes as the watchdog starts" strikes_as_the_watchdog_starts;

@@ -59,14 +59,20 @@ let make (w : P.t) =
 let event = Event.make "the end of a scope"
 let stop s = Fiber.stop s.promise
 
-(* Ctrl-C takes the place of an earlier failure: it may have struck a task that this has stopped.
-   An asynchronous exception that strikes here takes the failure's place, as in [Outcome.caught]. *)
-let fail s (failure : Outcome.failure) =
+(* The code that fails is told of no cancellation any more: else the scope's own stop might be told
+   to the handler of a signal that comes now, and take the failure's place.
+
+   Ctrl-C takes the place of an earlier failure: it may have struck a task that this has stopped.
+   Another asynchronous exception that strikes here does, too, as in [Outcome.caught]. *)
+let rec fail s (failure : Outcome.failure) =
   try
+    Fiber.be_told_no_more ();
     if failure.exn == Sys.Break then Atomic.set s.first (Some failure)
     else ignore (Atomic.compare_and_set s.first None (Some failure));
     stop s
-  with exn ->
+  with
+  | Promise.Cancelled -> fail s failure
+  | exn ->
     Atomic.set s.first (Some (Outcome.caught exn));
     stop s
 
@@ -107,7 +113,9 @@ let inside s w f =
     try
       Promise.link mine.of_;
       Fiber.become w mine;
-      Ok (f s)
+      let v = f s in
+      Fiber.be_told_no_more ();
+      Ok v
     with exn ->
       let failure = Outcome.caught exn in
       fail s failure;

@@ -81,6 +81,8 @@ let shield (w : P.t) =
   fiber.context <- P.uncancelled;
   fiber.home <- home_of w.pool Alone fiber.home.locals
 
+let be_told_no_more () = Option.iter shield (here ())
+
 let tell w =
   Cancellation.keep_no_longer (context w);
   shield w

@@ -80,6 +80,9 @@ val check_at : Place.t -> unit
 val deliver_here : unit -> 'a
 (** Raises [Cancelled]: the calling fiber is told. *)
 
+val be_told_no_more : unit -> unit
+(** From now on the calling fiber is a part of nothing, and so is a handler that interrupts it. *)
+
 val note_checked : Place.t -> unit
 (** The fiber counts as having met a checkpoint. *)
 

@@ -105,9 +105,11 @@ let aside (w : P.t) ~records fiber f x =
     Machine.record_backtrace recorded;
     Fiber.switch (Fiber.place_after w) before
   in
-  Machine.record_backtrace records;
-  Fiber.switch w fiber;
-  match f x with
+  match
+    Machine.record_backtrace records;
+    Fiber.switch w fiber;
+    f x
+  with
   | () -> put_back ()
   | exception exn ->
     (* Before anything is allocated: a signal's handler that raises may strike there. *)
@@ -134,7 +136,10 @@ let below_fork p =
 
 let in_fiber = if Waiting.shows_forks then below_fork else in_fiber
 
-(* The task is of the fiber's home. If it waits, it alone is suspended, perhaps in the midst of a
+(* What strikes before a task's first step or after its last is for the code beneath. But a signal's
+   handler may have been told there that the task is cancelled: that is nobody else's.
+
+   The task is of the fiber's home. If it waits, it alone is suspended, perhaps in the midst of a
    scope of its own. The steps are those of [aside], fewer: the await is a checkpoint afterwards. *)
 let on_top (w : P.t) p =
   refuse_endless w;
@@ -145,6 +150,9 @@ let on_top (w : P.t) p =
     let w = Fiber.place_after w in
     Fiber.put w before;
     Deque.retire w.deque p
+  | exception Promise.Cancelled ->
+    Fiber.put (Fiber.place_after w) before;
+    Promise.stop p
   | exception exn ->
     Fiber.put (Fiber.place_after w) before;
     raise exn
@@ -159,7 +167,7 @@ let execute (w : P.t) ~records p =
     Counts.add_task w.own.counts;
     let is_nowhere = home == Promise.nowhere in
     let fiber = if is_nowhere then Fiber.plain w ~handled:true else Fiber.make w p home in
-    aside w ~records fiber in_fiber p
+    (try aside w ~records fiber in_fiber p with Promise.Cancelled -> Promise.stop p)
   | Running _ | Returned _ | Raised _ -> ()
 
 (* {2 Stepping aside}
