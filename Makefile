@@ -103,7 +103,7 @@ soak-jobs:
 	@$(RUN) test/stress/test_jobs.exe -- --seconds $(SECONDS)
 
 faults:
-	@$(SETUP) dune build --profile release ./test/faults
+	@$(SETUP) dune build --profile release ./test/faults ./test/child
 	@$(RUN) test/faults/test_faults.exe -- --full
 	@$(RUN) test/faults/test_reentry.exe -- --full
 
