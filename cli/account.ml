@@ -37,7 +37,8 @@ type t = {
   mutable now : int;
   mutable last_sample : int;
   mutable busy : int;
-  mutable ready : int;  (** tasks that have not begun *)
+  mutable size : int;  (** of the largest pool *)
+  mutable lent : int;  (** CPUs, to other programs *)
   mutable shared : int;  (** regions for all CPUs that are open *)
   mutable unsure : int;  (** rings that are not sure *)
   mutable lost : bool;  (** events, since workers have told any *)
@@ -63,7 +64,8 @@ let make ~cpus ~attached ~since : t =
     now = since;
     last_sample = since;
     busy = 0;
-    ready = 0;
+    size = 0;
+    lent = 0;
     shared = 0;
     unsure = 0;
     lost = false;
@@ -108,22 +110,29 @@ let ring_that t holds =
 let is_outside t =
   t.busy = 0 && t.unsure = 0 && match t.rings.(0) with Some r -> r.mode = Out | None -> true
 
-(* Why a CPU is not used: for lack of a worker, if tasks have not begun that nobody takes; else the
-   first class of which a task waits; else for lack of a share in a region that is under way. *)
+(* Why a worker does not use its CPU: the first class of which a task waits, or for lack of a share
+   in a region that is under way. *)
 let lack (t : t) : Sums.lack =
   match Array.find_index (fun n -> n > 0) t.open_waits with
-  | _ when t.ready > 0 -> Worker
   | Some i -> Waits i
   | None -> if t.shared > 0 then Share else if t.sparse > 0 then Untold else Parallelism
 
-(* Once events were lost, tasks or waits may be under way of which nobody knows. *)
+(* While a pool is at work its CPUs that are lent lack by that, and those for which it has no worker.
+   Once events were lost, tasks or waits may be under way of which nobody knows. What ran before the
+   first event of a program that was started has used one CPU. *)
 let note_missing (t : t) ~used dt =
-  let missing = t.cpus -. float used in
-  if missing > 0. && t.told then begin
-    let ns = int_of_float (missing *. float dt) in
+  let missing = Float.max 0. (t.cpus -. float used) in
+  let workers = if t.busy = 0 then t.cpus else if t.size = 0 then t.cpus else float t.size in
+  let none = Float.min missing (Float.max 0. (t.cpus -. workers)) in
+  let lent = if t.busy = 0 then 0. else Float.min (missing -. none) (float t.lent) in
+  let ns part = int_of_float (part *. float dt) in
+  if t.told || not t.attached then begin
+    Sums.miss t.sums Worker (ns none);
+    Sums.miss t.sums Lent (ns lent);
+    let rest = ns (missing -. none -. lent) in
     match lack t with
-    | (Untold | Parallelism) when t.lost -> Sums.spend t.sums Unknown ns
-    | lack -> Sums.miss t.sums lack ns
+    | (Untold | Parallelism) when t.lost -> Sums.spend t.sums Unknown rest
+    | lack -> Sums.miss t.sums lack rest
   end
 
 let advance (t : t) at =
@@ -132,9 +141,9 @@ let advance (t : t) at =
     let is_outside = is_outside t in
     if is_outside then Sums.spend t.sums Outside dt;
     note_missing t ~used:(t.busy + t.unsure + Bool.to_int is_outside) dt;
-    (if t.busy = 1 && t.unsure = 0 then
+    (if t.busy = 1 && t.unsure = 0 && t.lent = 0 && t.size <> 1 then
        match ring_that t (fun r -> r.mode = Busy) with
-       | Some { runs = Some task; _ } -> note_alone t task ~since:t.now ~until:at
+       | Some { runs = Some task; every = 1; _ } -> note_alone t task ~since:t.now ~until:at
        | _ -> ());
     t.now <- at
   end
@@ -203,7 +212,6 @@ let rec forget (t : t) r =
     r.phases <- [];
     r.runs <- None;
     t.lost <- true;
-    t.ready <- 0;
     Array.fill t.open_waits 0 (Array.length t.open_waits) 0;
     Hashtbl.reset t.tasks
   end
@@ -216,20 +224,10 @@ let most_tasks = 100_000
 let task t id = if id = 0 then None else Hashtbl.find_opt t.tasks id
 
 let fork (t : t) r id ~parent ~site =
-  if r.every > 1 || Hashtbl.length t.tasks >= most_tasks then t.sampled <- true;
-  if Hashtbl.length t.tasks < most_tasks then begin
+  if Hashtbl.length t.tasks >= most_tasks then t.sampled <- true
+  else
     let parent = Option.value (task t parent) ~default:t.root in
-    Hashtbl.replace t.tasks id (Chain.fork ~parent ~every:r.every ~site);
-    t.ready <- t.ready + 1
-  end
-
-let start (t : t) r id =
-  r.runs <- task t id;
-  match r.runs with
-  | Some it when not it.begun ->
-    it.begun <- true;
-    t.ready <- t.ready - 1
-  | _ -> ()
+    Hashtbl.replace t.tasks id (Chain.fork ~parent ~every:r.every ~site)
 
 let finish (t : t) r id ~back =
   let note (it : Chain.task) =
@@ -263,7 +261,7 @@ let count (t : t) r counts = Sums.count t.sums ~worker:r.place ~attached:t.attac
 
 let muster (t : t) r : Muster_trace.Trace.event -> unit = function
   | Fork { task; parent; site } -> fork t r task ~parent ~site
-  | Begin { task = id } -> start t r id
+  | Begin { task = id } -> r.runs <- task t id
   | End { task; back } -> finish t r task ~back
   | Busy { thread; pool; worker } ->
     r.thread <- thread;
@@ -281,7 +279,11 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
     count t r { ran = tasks; handed_out = forks; stolen = steals }
   | Sampling { every } ->
     t.sparse <- t.sparse + Bool.to_int (every > 1) - Bool.to_int (r.every > 1);
+    if every > 1 then t.sampled <- true;
     r.every <- every
+  | Budget { size; lent } ->
+    t.size <- Int.max t.size size;
+    t.lent <- lent
   | Name { id; text } -> name t ~id text
   | Region { workers } -> begin_region t r workers
   | Region_end -> end_region t r

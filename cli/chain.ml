@@ -10,7 +10,6 @@ type task = {
   mutable base : strand;
   mutable own : int;
   mutable best : strand;
-  mutable begun : bool;
   mutable forks : int;
   mutable wait_every : int;
   mutable work : int;
@@ -21,7 +20,7 @@ and strand = { span : int; path : (int * int) list }
 let nothing = { span = 0; path = [] }
 
 let make ?parent ~every ~site base =
-  { site; parent; every; base; own = 0; best = nothing; begun = false; forks = 0; wait_every = 1;
+  { site; parent; every; base; own = 0; best = nothing; forks = 0; wait_every = 1;
     work = 0 }
 [@@ocamlformat "disable"]
 

@@ -21,8 +21,8 @@ type t = {
   unknown : float;  (** for which events were lost; with CPUs whose lack of use that hides *)
   missing : (string * float) list;
       (** CPUs times seconds that were not used: by the class of the waits that were under way, for
-          lack of ["a worker"] while tasks had not begun, of ["a share"] in a call of [Team] that
-          was under way, or of ["parallelism"] *)
+          lack of ["a worker"] where pools are smaller, of ["a CPU"] while one was left to other
+          programs, of ["a share"] in a call of [Team], or of ["parallelism"] *)
   straggler : (string * float * int) option;
       (** a task that worked while no other did, longest in one piece: its place, these seconds of
           the wall, and the tasks that it, or its parent, had handed out before *)

@@ -18,13 +18,15 @@ let felt = 0.1
 
 let lock = "a lock"
 let channel = "a channel"
-let io = "a blocking call"
-let classes = [ lock; channel; io ]
+let other = "another task"
+let io = "blocking calls"
+let classes = [ lock; channel; other; io ]
 
 let calls =
   [
-    (lock, [ "Mutex."; "Rwlock."; "Semaphore."; "Condition."; "Lazy."; "Barrier."; "Latch." ]);
+    (lock, [ "Mutex."; "Rwlock."; "Semaphore."; "Table." ]);
     (channel, [ "Chan." ]);
+    (other, [ "Condition."; "Barrier."; "Latch."; "Lazy." ]);
     (io, [ "Task.blocking"; "Task.sleep"; "an event of another library" ]);
   ]
 
@@ -35,7 +37,11 @@ let is_of_class call it =
 
 let share part whole = if whole > 0. then part /. whole else 0.
 let percent part whole = Printf.sprintf "%.0f %%" (100. *. share part whole)
-let time s = if s < 0.0995 then Printf.sprintf "%.1f ms" (1e3 *. s) else Printf.sprintf "%.1f s" s
+let time s =
+  if s < 0.9995e-3 then Printf.sprintf "%.1f us" (1e6 *. s)
+  else if s < 0.0995 then Printf.sprintf "%.1f ms" (1e3 *. s)
+  else Printf.sprintf "%.1f s" s
+
 let at place = if place = "" || place = "?" then "" else place
 let missing r it = Option.value (List.assoc_opt it r.m.missing) ~default:0.
 let collecting { m; _ } = m.minor +. m.major +. m.stop
@@ -55,7 +61,9 @@ let of_cpus r part = part /. Float.max 1. r.cpus
 let of_tasks r =
   Float.min 1. (share (float r.m.forks *. r.task_bytes) (float r.m.allocated))
 
-let collections r = of_wall r (r.m.minor +. r.m.major +. (r.m.stop *. (1. -. crowd r)))
+(* What they would take without too many workers is not known. *)
+let collections r =
+  if is_crowded r then 0. else of_wall r (r.m.minor +. r.m.major +. (r.m.stop *. (1. -. crowd r)))
 
 let straggler r =
   match r.m.straggler with
@@ -81,10 +89,42 @@ let of_wait r it =
   of_cpus r (missing r it) +. of_cpu_time r (float (times r it) *. 2. *. r.task_cost)
 
 let told_wait r it =
-  let told (call, n, seconds) = Printf.sprintf "%s %d times for %s in all" call n (time seconds) in
+  let told (call, n, seconds) =
+    Printf.sprintf "%s (%d times, %s each)" call n (time (share seconds (float n)))
+  in
   let all = String.concat ", " (List.map told (waits r it)) in
-  Printf.sprintf "tasks waited in %s%s; %s of CPUs were free meanwhile" all (place_of r it)
+  Printf.sprintf "tasks waited%s in %s; meanwhile CPUs were free for %s in all" (place_of r it) all
     (time (missing r it))
+
+(* A worker's sleep, by the kernel's name for it. *)
+let futex = "futex"
+
+let sleeps_by_name =
+  [
+    (futex, "a Stdlib mutex or condition");
+    ("hrtimer_nanosleep", "a sleep");
+    ("anon_pipe_read", "a read from a pipe");
+    ("pipe_read", "a read from a pipe");
+    ("do_wait", "a wait for a process");
+    ("do_poll", "poll or select");
+    ("poll_schedule_timeout", "poll or select");
+    ("ep_poll", "epoll");
+    ("wait_woken", "a socket");
+  ]
+
+let is_futex (call, _) = String.starts_with ~prefix:futex call
+let total sleeps = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. sleeps
+
+let told_sleep sleeps =
+  let in_words call =
+    match List.find_opt (fun (prefix, _) -> String.starts_with ~prefix call) sleeps_by_name with
+    | Some (_, words) -> Printf.sprintf " in %s (%s)" words call
+    | None -> if call = "" then "" else " in " ^ call
+  in
+  let call = match sleeps with (call, _) :: _ -> in_words call | [] -> "" in
+  Printf.sprintf "workers slept in the midst of tasks for %s in all%s" (time (total sleeps)) call
+
+let blocking r = List.filter (fun it -> not (is_futex it)) r.m.blocked_in
 
 let own_time (m : Measures.t) ~cpu =
   Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.unknown)
@@ -100,7 +140,8 @@ let chain r =
 
 let parallelism r =
   if r.m.sampled || r.m.span <= 0. then
-    Printf.sprintf "%s of CPUs were free while the others worked" (time (missing r "parallelism"))
+    Printf.sprintf "CPUs were free for %s in all while others worked, for lack of tasks"
+      (time (missing r "parallelism"))
   else
     Printf.sprintf "work %s, longest chain %s or less, parallelism %.1f; the chain is %s"
       (time r.m.work) (time r.m.span) (r.m.work /. r.m.span) (chain r)
@@ -117,8 +158,8 @@ let gc r =
   let by = match m.forced with (name, n) :: _ -> Printf.sprintf ", %s forced %d" name n | [] -> "" in
   Printf.sprintf
     "%s of the workers' time: minor %s, major %s, waiting for other domains %s; %d minor \
-     collections of %.2f ms, %.1f GB/s allocated, %s of it survived%s"
-    (part (collecting r)) (part m.minor) (part m.major) (part m.stop) m.minors (1e3 *. each)
+     collections of %s each, %.1f GB/s allocated, %s of it survived%s"
+    (part (collecting r)) (part m.minor) (part m.major) (part m.stop) m.minors (time each)
     (share (float m.allocated /. 1e9) m.wall)
     (percent (8. *. float m.promoted) (float m.allocated)) by
 [@@ocamlformat "disable"]
@@ -143,12 +184,13 @@ let rules =
     };
     {
       cause = "more workers than CPUs";
-      gain = (fun r -> if is_crowded r then of_wall r r.m.stop else 0.);
+      gain = (fun r -> if is_crowded r then of_wall r (collecting r) else 0.);
       number =
         (fun r ->
           Printf.sprintf
-            "%d workers on %g CPUs: they waited %s for a CPU, and %s in collections for a domain \
-             that had none" r.m.workers r.cpus (time r.m.queue) (time r.m.stop));
+            "%d workers on %g CPUs: in all they waited %s for a CPU, and collections took %s, %s \
+             of it waiting for domains that had none"
+            r.m.workers r.cpus (time r.m.queue) (time (collecting r)) (percent r.m.stop (collecting r)));
       advice = (fun r -> Printf.sprintf "%.0f domains (MUSTER_DOMAINS=%.0f)" r.cpus r.cpus);
     };
     {
@@ -159,12 +201,18 @@ let rules =
           else
             Float.min
               (r.m.wall -. of_cpus r r.cpu)
-              (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a worker")));
+              (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a CPU")));
       number =
         (fun r ->
-          Printf.sprintf "threads that could run waited %s for a CPU; tasks waited while %s of CPUs \
-             were left to others" (time r.m.queue) (time (missing r "a worker")));
+          Printf.sprintf "its threads waited %s in all for a CPU, and it left CPUs to others for %s"
+            (time r.m.queue) (time (missing r "a CPU")));
       advice = say "the same on a quiet machine";
+    };
+    {
+      cause = "fewer workers than CPUs";
+      gain = (fun r -> of_cpus r (missing r "a worker"));
+      number = (fun r -> Printf.sprintf "%d workers at most, for %g CPUs" r.m.workers r.cpus);
+      advice = say "more domains (MUSTER_DOMAINS, Pool.set_default, or ~domains of Pool.create)";
     };
     {
       cause = "a CPU quota";
@@ -188,7 +236,7 @@ let rules =
             Printf.sprintf "one task, handed out%s, worked for %s while no other did" (at place)
               (time seconds)
           | None ->
-            Printf.sprintf "%s of CPUs were free while others had shares of a call of Team"
+            Printf.sprintf "CPUs were free for %s in all while others had shares of a call of Team"
               (time (missing r share_of_team)));
       advice =
         (fun r ->
@@ -203,8 +251,12 @@ let rules =
     };
     {
       cause = "waiting for " ^ lock;
-      gain = (fun r -> of_wait r lock);
-      number = (fun r -> told_wait r lock);
+      gain = (fun r -> of_wait r lock +. of_cpus r (total (List.filter is_futex r.m.blocked_in)));
+      number =
+        (fun r ->
+          let waits = if waits r lock = [] then [] else [ told_wait r lock ]
+          and sleeps = List.filter is_futex r.m.blocked_in in
+          String.concat "; " (waits @ if sleeps = [] then [] else [ told_sleep sleeps ]));
       advice = say "hold it for a shorter time, or one for each part of the data";
     };
     {
@@ -214,13 +266,22 @@ let rules =
       advice = say "send larger messages, or a larger buffer (Chan.bounded)";
     };
     {
+      cause = "waiting for " ^ other;
+      gain = (fun r -> of_wait r other);
+      number = (fun r -> told_wait r other);
+      advice = say "begin earlier what the others wait for, or share it out";
+    };
+    {
+      cause = "waiting for " ^ io;
+      gain = (fun r -> of_cpus r (missing r io));
+      number = (fun r -> told_wait r io);
+      advice = say "more of these calls at once, or other work meanwhile";
+    };
+    {
       cause = "a blocking call in a task";
-      gain = (fun r -> of_cpus r (r.m.blocked +. missing r io));
-      number =
-        (fun r ->
-          let call = match r.m.blocked_in with (c, _) :: _ when c <> "" -> " in " ^ c | _ -> "" in
-          Printf.sprintf "workers slept in the midst of tasks for %s%s" (time (r.m.blocked +. missing r io)) call);
-      advice = say "Task.blocking around the call (a Stdlib mutex or condition: Muster's)";
+      gain = (fun r -> of_cpus r (total (blocking r)));
+      number = (fun r -> told_sleep (blocking r));
+      advice = say "Task.blocking around the call";
     };
     {
       cause = "tasks too small";

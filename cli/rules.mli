@@ -20,6 +20,9 @@ type finding = {
   advice : string;  (** one thing to try *)
 }
 
+val time : float -> string
+(** Seconds, for a reader. *)
+
 val classes : string list
 (** The kinds of waits that leave CPUs unused; of several at a time the first counts. *)
 

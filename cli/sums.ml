@@ -1,5 +1,5 @@
 type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued
-type lack = Waits of int | Worker | Share | Parallelism | Untold
+type lack = Waits of int | Worker | Lent | Share | Parallelism | Untold
 type counts = { ran : int; handed_out : int; stolen : int }
 type sum = { mutable n : int; mutable ns : int; mutable most : int }
 
@@ -22,7 +22,8 @@ let index_of_lack = function
   | Share -> 1
   | Parallelism -> 2
   | Untold -> 3
-  | Waits i -> 4 + i
+  | Lent -> 4
+  | Waits i -> 5 + i
 
 type t = {
   names : (int, string) Hashtbl.t;
@@ -41,7 +42,7 @@ type t = {
 }
 
 let make () =
-  let table () = Hashtbl.create 16 and zeros () = Array.make (4 + Array.length classes) 0 in
+  let table () = Hashtbl.create 16 and zeros () = Array.make (5 + Array.length classes) 0 in
   {
     names = table ();
     times = Array.make 10 0;
@@ -98,7 +99,7 @@ let blocked t call ns = add t.blocked_in call ns
 
 let counter t name n =
   match name with
-  | "minor_promoted" -> t.promoted <- t.promoted + n
+  | "minor_promoted" -> t.promoted <- t.promoted + (n / 8)  (* It comes in bytes. *)
   | "minor_allocated" -> t.allocated <- t.allocated + n
   | _ -> if n > 0 then add t.forced name 0
 
@@ -142,7 +143,7 @@ let missing t =
     let of_untold = part lack *. seconds t.missing.(index_of_lack Untold) in
     (name, seconds t.missing.(index_of_lack lack) +. of_untold)
   in
-  [ of_lack "parallelism" Parallelism; of_lack "a share" Share; of_lack "a worker" Worker ]
+  [ of_lack "parallelism" Parallelism; of_lack "a share" Share; of_lack "a worker" Worker; of_lack "a CPU" Lent ]
   @ List.mapi (fun i name -> of_lack name (Waits i)) Rules.classes
 
 let sites t =

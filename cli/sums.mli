@@ -15,7 +15,8 @@ type what =
 (** Why a CPU was not used. *)
 type lack =
   | Waits of int  (** for a class of {!Rules.classes}, by its place there *)
-  | Worker
+  | Worker  (** no pool has one for it *)
+  | Lent  (** left to other programs *)
   | Share
   | Parallelism
   | Untold  (** while one of many waits was traced *)

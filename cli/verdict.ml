@@ -10,8 +10,8 @@ let first (r : Rules.run) =
 let gain (r : Rules.run) (it : Rules.finding) =
   let most = Float.min r.m.wall (it.gain +. r.m.unknown) in
   if not r.lost then
-    Printf.sprintf "%.0f %% of the time, about %.1f s without it" (100. *. it.gain /. r.m.wall)
-      (r.m.wall -. it.gain)
+    Printf.sprintf "%.0f %% of the time, about %s without it" (100. *. it.gain /. r.m.wall)
+      (Rules.time (r.m.wall -. it.gain))
   else
     Printf.sprintf "%.0f to %.0f %% of the time" (100. *. it.gain /. r.m.wall)
       (100. *. most /. r.m.wall)

@@ -27,3 +27,9 @@ val count : t -> int
 (** [count l] is the number of counts still to come; 0 means open.
 
     {b Order}: if it is 0, as {!await}. *)
+
+(**/**)
+
+(* For Table: the name of the wait. *)
+
+val await_as : Event.t -> t -> unit

@@ -21,6 +21,7 @@ type event =
   | Job of { task : int; queued : int }
   | Counts of { tasks : int; forks : int; steals : int }
   | Sampling of { every : int }
+  | Budget of { size : int; lent : int }
   | Name of { id : int; text : string }
 
 external thread : unit -> int = "muster_trace_thread" [@@noalloc]
@@ -31,7 +32,7 @@ external now : unit -> int = "muster_trace_now" [@@noalloc]
 let words =
   [|
     "fork"; "begin"; "end"; "steal"; "busy"; "idle"; "park"; "leave"; "wait"; "resume"; "region";
-    "region-end"; "job"; "counts"; "sampling"; "name";
+    "region-end"; "job"; "counts"; "sampling"; "name"; "budget";
   |]
 [@@ocamlformat "disable"]
 
@@ -72,6 +73,7 @@ let encode buffer event =
   | Job { task; queued } -> put3 12 task queued 0
   | Counts { tasks; forks; steals } -> put3 13 tasks forks steals
   | Sampling { every } -> put3 14 every 0 0
+  | Budget { size; lent } -> put3 16 size lent 0
   | Name { id; text } -> put_name buffer id text
 
 let of_code code a b c =
@@ -91,6 +93,7 @@ let of_code code a b c =
   | 12 -> Job { task = a; queued = b }
   | 13 -> Counts { tasks = a; forks = b; steals = c }
   | 14 -> Sampling { every = a }
+  | 16 -> Budget { size = a; lent = b }
   | _ -> invalid_arg (Printf.sprintf "Muster_trace: %d is no event" code)
 
 let get buffer length at = if at < length then Int64.to_int (Bytes.get_int64_le buffer at) else 0
@@ -124,7 +127,7 @@ let to_ints event =
 let of_ints word ints =
   let nth n = Option.value (List.nth_opt ints n) ~default:0 in
   match Array.find_index (String.equal word) words with
-  | Some code when code < a_name -> of_code code (nth 0) (nth 1) (nth 2)
+  | Some code when code <> a_name -> of_code code (nth 0) (nth 1) (nth 2)
   | _ -> invalid_arg (Printf.sprintf "Muster_trace.of_ints: %S is no event" word)
 
 (* The command that starts a program has the runtime begin its events. *)

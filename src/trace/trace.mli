@@ -34,6 +34,9 @@ type event =
   | Sampling of { every : int }
       (** From now on this domain traces one of so many of the tasks that it hands out, and of the
           waits: there are too many to trace all. *)
+  | Budget of { size : int; lent : int }
+      (** The pool of this worker has [size] workers at most, and leaves so many CPUs of these to
+          other programs. *)
   | Name of { id : int; text : string }
 
 (** {2 In the traced program}

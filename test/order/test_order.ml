@@ -68,7 +68,7 @@ let each_states () =
   each_value "Condition" Texts.condition (vals [ "create"; "signal"; "broadcast" ]);
   each_value "Semaphore" Texts.semaphore (vals [ "make"; "release"; "with_permit" ]);
   each_value "Barrier" Texts.barrier (vals [ "create"; "parties" ]);
-  each_value "Latch" Texts.latch (vals [ "create"; "count_down" ]);
+  each_value "Latch" Texts.latch (vals [ "create"; "count_down"; "await_as" ]);
   each_value "Rwlock" Texts.rwlock
     (vals
        [

@@ -20,6 +20,7 @@ let events : Trace.event list =
     Job { task = 1; queued = 12 };
     Counts { tasks = 1; forks = 0; steals = 2 };
     Sampling { every = 64 };
+    Budget { size = 2; lent = 1 };
   ]
 
 let recording : Recording.t =

@@ -60,7 +60,8 @@ let rules =
     ("collections", with_ { h with working = 1.; minor = 0.6; stop = 0.3 });
     ("more workers", with_ { h with workers = 8; working = 4.; stop = 3.; queue = 5. });
     ("no CPU", { (with_ { h with queue = 1. }) with cpu = 1. });
-    ("no CPU", { (with_ { h with missing = missing "a worker" 1. }) with cpu = 1. });
+    ("no CPU", { (with_ { h with missing = missing "a CPU" 1. }) with cpu = 1. });
+    ("fewer workers", with_ { h with missing = missing "a worker" 1. });
     ("imbalance", with_ { h with working = 1.; missing = missing "a share" 0.9 });
     ("a CPU quota", { run with throttled = 1.; cpu = 1. });
     ( "a lock",
@@ -68,7 +69,10 @@ let rules =
     ( "a channel",
       with_ { h with working = 1.; missing = missing "a channel" 0.9; waits = waits "Chan.recv" } );
     ("a channel", with_ { h with waits = [ ("Chan.send", 3_000_000, 5.) ] });
+    ("another task", with_ { h with missing = missing "another task" 0.9; waits = waits "Latch.await" });
+    ("blocking calls", with_ { h with missing = missing "blocking calls" 0.9 });
     ("a blocking call", with_ { h with blocked = 1.5; blocked_in = [ ("read", 1.5) ] });
+    ("a lock", with_ { h with blocked = 1.5; blocked_in = [ ("futex_do_wait", 1.5) ] });
     ("tasks too small", with_ { h with forks = 8_000_000 });
     ("memory", { run with alone = Some 1. });
   ]
@@ -94,8 +98,8 @@ let ranges () =
 
 let ms = 1_000_000
 
-let sums events ~until =
-  let account = Account.make ~cpus:2. ~attached:false ~since:0 in
+let sums ?(cpus = 2.) events ~until =
+  let account = Account.make ~cpus ~attached:false ~since:0 in
   Account.name account ~id:1 "Mutex.lock";
   Account.name account ~id:2 " at a.ml:1";
   let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
@@ -184,6 +188,16 @@ let region () =
   near "a CPU was free for want of a share" 0.005 (List.assoc "a share" it.missing);
   near "and then of parallelism" 0.002 (List.assoc "parallelism" it.missing)
 [@@ocamlformat "disable"]
+
+(* Before the program's first event one CPU was at work; then one was lent, and one had no worker. *)
+let budget () =
+  let events =
+    [ busy 0 0 10; (0, 10, m (Budget { size = 2; lent = 1 })); (0, 20, m (Budget { size = 2; lent = 0 })) ]
+  in
+  let it = sums events ~until:50 and wider = sums ~cpus:3. events ~until:50 in
+  near "nothing to share" 0.040 (List.assoc "parallelism" it.missing);
+  near "lent" 0.010 (List.assoc "a CPU" it.missing);
+  near "no worker" 0.040 (List.assoc "a worker" wider.missing)
 
 let throttled () =
   let file = Filename.temp_file "cpu" ".stat" in
@@ -292,7 +306,8 @@ let () =
     [
       ("rules", rules @ [ case "none" no_cause; case "lost events" ranges ]);
       ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "lost" lost; case "asleep" asleep;
-          case "a call of Team" region; case "a quota" throttled ]);
+          case "a call of Team" region; case "a quota" throttled;
+          case "a budget" budget ]);
       ("planted",
         [ case "lock" (finds "waiting for a lock" "lock");
           case "blocking" (finds "a blocking call" "blocking"); case "--json" json;

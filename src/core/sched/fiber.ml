@@ -346,14 +346,14 @@ let watch () =
 
 (* {2 Traced tasks} *)
 
-let run_traced task f =
+let run_traced task f x =
   let back = Tell.start (place ()) task in
-  Outcome.finally (fun () -> Tell.finish (place ()) task ~back) () f
+  Outcome.finally (fun () -> Tell.finish (place ()) task ~back) () (fun () -> f x)
 
 let by_place = Trace.by_place
 
 let[@inline never] traced_now w code f =
-  match Tell.fork w ~code with 0 -> f | task -> fun () -> run_traced task f
+  match Tell.fork w ~code with 0 -> f | task -> fun x -> run_traced task f x
 
 let[@inline] traced w ~code f =
   if Trace.is_on () then traced_now w (if code = 0 then Machine.code_of f else code) f else f

@@ -235,6 +235,7 @@ let look (w : P.t) =
   P.publish_counts w;
   Tell.busy w;
   Tell.counts w;
+  Tell.budget w ~lent:(if is_bound w.pool then lent () else 0);
   List.iter (hire_for_what_waits ~most:P.allowed) (Atomic.get P.open_pools)
 
 (* A worker that has just come has seen nothing yet to compare with. *)

@@ -51,12 +51,15 @@ let publish_backtrace flag =
   let status = Machine.backtrace_status () in
   if Atomic.get flag <> status then Atomic.set flag status
 
-let offer (w : P.t) ~wake task =
+let push (w : P.t) ~wake task =
   publish_backtrace w.backtrace;
-  Counts.add_fork w.own.counts;
   Deque.push w.deque task;
   if w.own.filling && Deque.size w.deque >= P.high then hush w ~few:P.low;
   if wake then Sleep.wake_for_work w.pool
+
+let offer (w : P.t) ~wake task =
+  Counts.add_fork w.own.counts;
+  push w ~wake task
 
 let retract (w : P.t) task =
   Deque.drop w.deque task;
@@ -69,7 +72,7 @@ let send (pool : P.pool) task =
 
 let submit pool task =
   match P.owned_place () with
-  | Some w when w.pool == pool -> offer w ~wake:true task
+  | Some w when w.pool == pool -> push w ~wake:true task
   | Some _ | None -> send pool task
 
 (* {2 Leaving and closing} *)

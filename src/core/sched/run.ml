@@ -136,8 +136,9 @@ let below_fork p =
 
 let in_fiber = if Waiting.shows_forks then below_fork else in_fiber
 
-(* What strikes before a task's first step or after its last is for the code beneath. But a signal's
-   handler may have been told there that the task is cancelled: that is nobody else's.
+(* An exception that strikes before a task's first step or after its last is for the code beneath.
+   But a signal's handler may have been told there that the task is cancelled: that is nobody
+   else's.
 
    The task is of the fiber's home. If it waits, it alone is suspended, perhaps in the midst of a
    scope of its own. The steps are those of [aside], fewer: the await is a checkpoint afterwards. *)

@@ -19,6 +19,9 @@ let[@inline] counts (w : P.t) =
     let { Counts.tasks; forks; steals; _ } = w.own.counts in
     Trace.emit (Counts { tasks; forks; steals })
 
+let[@inline] budget (w : P.t) ~lent =
+  if Trace.is_on () then Trace.emit (Budget { size = Atomic.get w.pool.size; lent })
+
 (* {2 Tasks} *)
 
 (* That of the innermost fiber here which runs one. *)

@@ -7,6 +7,7 @@ val park : unit -> unit
 val leave : unit -> unit
 val steal : Place.t -> unit
 val counts : Place.t -> unit
+val budget : Place.t -> lent:int -> unit
 
 val fork : Place.t -> code:int -> int
 (** Of a task that the place's fiber hands out, whose function has that code; its number, or 0. *)
