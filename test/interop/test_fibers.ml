@@ -43,7 +43,7 @@ let ended_by_the_loop () =
     let make () =
       let wait, end_it = event () in
       let later () =
-        pause 0.2;
+        pause 0.1;
         end_it ()
       in
       fun () -> Fiber.both wait later
@@ -57,7 +57,7 @@ let ended_by_a_task () =
     let make () =
       let wait, end_it = event () in
       let later () =
-        Task.sleep 0.2;
+        Task.sleep 0.1;
         end_it ()
       in
       fun () ->
