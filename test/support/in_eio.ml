@@ -23,7 +23,7 @@ let rec until what =
 
 let tick_ms = 20
 
-let rec beside_ticks ?(left = 5) name make =
+let rec beside_ticks ?(left = 10) name make =
   let f = make () in
   let ticks = ref 0 and is_over = ref false in
   let began = Unix.gettimeofday () in
