@@ -949,8 +949,8 @@ module Workers : sig
       In a job of [t], or a signal's handler that has interrupted one, it does not wait: it would
       wait for itself. The next {!drain} elsewhere waits, and closes the values.
 
-      {b Raises} what closing raises, when all are closed; [Invalid_argument] if [grace] is negative
-      or not a number.
+      {b Raises} what closing raises, when all are closed, or the [Sys.Break] of a job that nobody
+      awaited. [Invalid_argument] if [grace] is negative or not a number.
       {b Order}: all jobs happen before the return.
       {b Cancels}: the wait alone. *)
 

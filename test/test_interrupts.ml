@@ -286,6 +286,27 @@ let strikes_a_call_left_behind pool =
       check_raises "outside" Sys.Break never);
   is_usable pool
 
+(* It strikes a task that was cancelled, and that nobody awaits. *)
+let strikes_a_cancelled_task pool =
+  let reported = Atomic.make 0 and never () = Muster.Latch.await (Muster.Latch.create 1) in
+  Task.set_uncaught_handler (fun _ _ -> Atomic.incr reported);
+  let cancel () =
+    let begun = Muster.Latch.create 1 in
+    let struck () =
+      Muster.Latch.count_down begun;
+      try never () with Task.Cancelled -> raise Sys.Break
+    in
+    let task = Task.async struck in
+    Muster.Latch.await begun;
+    Task.cancel task;
+    never ()
+  in
+  check_raises "the caller's wait" Sys.Break (fun () -> Pool.run pool cancel);
+  is_usable pool;
+  Gc.full_major ();
+  is_usable pool;
+  check_int "reports" 0 (Atomic.get reported)
+
 (* Code that handles Ctrl-C goes on as before, and may be interrupted again. *)
 let handled_within pool =
   let never () = Muster.Latch.await (Muster.Latch.create 1) in
@@ -635,6 +656,7 @@ let () =
                     Muster.Latch.await (Muster.Latch.create 1))));
           case "Ctrl-C in a blocking call that a cancelled task has left"
             (on_each_count strikes_a_call_left_behind);
+          case "Ctrl-C in a task that was cancelled" (on_each_count strikes_a_cancelled_task);
           case "code that handles Ctrl-C goes on" (on_each_count handled_within);
           case "Ctrl-C while a cancelled scope waits for its tasks"
             (on_pools [ 2; 3 ] strike_in_a_cancelled_scope);

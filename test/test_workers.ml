@@ -358,6 +358,59 @@ let by_signal () =
       (returned + cancelled + draining, busy, queued, failed)
   done
 
+(* {2 Ctrl-C} *)
+
+let never () = Muster.Latch.await (Muster.Latch.create 1)
+
+let reporting f =
+  let reported = Atomic.make 0 in
+  Task.set_uncaught_handler (fun _ _ -> Atomic.incr reported);
+  f ();
+  Gc.full_major ();
+  Muster.parallel_for ~grain:1 ~start:1 ~finish:100 ignore;
+  check_int "reported" 0 (Atomic.get reported)
+
+(* It strikes a job whose submitter has given up, or gives up at that time. *)
+let struck_when_given_up () =
+  let t = Workers.create ~workers:1 ignore in
+  let give_up late =
+    let begun = Muster.Latch.create 1 and given_up = Muster.Latch.create 1 in
+    let job () =
+      Muster.Latch.count_down begun;
+      try never ()
+      with Task.Cancelled ->
+        if late then Muster.Latch.await given_up;
+        raise Sys.Break
+    in
+    let submit () = Workers.submit t job and give_up () = Muster.Latch.await begun in
+    Task.first [ submit; give_up ];
+    Muster.Latch.count_down given_up;
+    never ()
+  in
+  let check late = check_raises "the caller's wait" Sys.Break (fun () -> give_up late) in
+  reporting (fun () -> List.iter check [ true; false ]);
+  Workers.drain t
+
+(* It strikes a job that nobody awaits. *)
+let drain_raises () =
+  let struck () =
+    let t = Workers.create ~workers:2 ignore and go = Muster.Latch.create 1 in
+    let job () =
+      Muster.Latch.await go;
+      raise Sys.Break
+    in
+    ignore (Workers.post t job);
+    let awaited = Workers.post t job in
+    let drain () =
+      Muster.Latch.count_down go;
+      check_raises "awaited" Sys.Break (fun () -> Task.await awaited);
+      Workers.drain t
+    in
+    check_raises "drain" Sys.Break drain;
+    Workers.drain t
+  in
+  reporting struck
+
 (* {2 All at random} *)
 
 (* Each job is answered once, whatever cancels, raises and drains meanwhile. *)
@@ -446,6 +499,8 @@ let () =
       ("drain in a job", everywhere "drain in a job" drain_within);
       ("all answered", everywhere "all answered" all_answered);
       ("signal", everywhere "drain in a signal's handler" by_signal);
+      ("struck, given up", everywhere "struck when given up" struck_when_given_up);
+      ("struck, drained", everywhere "drain raises Ctrl-C" drain_raises);
       ("storm", everywhere "storm" storm);
       ("statistics", everywhere "statistics" statistics);
     ]

@@ -19,6 +19,7 @@ type 'w t = {
   admission : 'w Admission.t;
   inside : bool Local.t;  (** whether this code belongs to one of these jobs, or to their runner *)
   load : Workload.t;
+  struck : Promise.raised list Atomic.t;  (** jobs that Ctrl-C has ended *)
 }
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster.Workers." ^ fn ^ ": " ^ s)) fmt
@@ -31,8 +32,8 @@ let create ?name ?workers ?queue ?pool ?(close = ignore) ?reset make =
   if bound < 0 then invalid "create" "queue = %d is negative" bound;
   let name = Option.value name ~default:(Pool.name pool) in
   let admission = Admission.create ~workers ~bound in
-  let inside = Local.create false and load = Workload.make () in
-  { name; workers; pool; make; reset; close; admission; inside; load }
+  let inside = Local.create false and load = Workload.make () and struck = Atomic.make [] in
+  { name; workers; pool; make; reset; close; admission; inside; load; struck }
 
 (* {2 Values} *)
 
@@ -96,8 +97,18 @@ let new_job t ~deadline f =
 let is_unbegun job = job.result == job.home.running
 let is_late job = Option.fold job.at ~none:false ~some:(fun at -> Machine.now () >= at)
 
+let is_unheard { Promise.heard; _ } = Atomic.get heard <> Heard
+
+let note_if_struck t = function
+  | Promise.Raised ({ failure = { exn = Sys.Break; _ }; _ } as raised) ->
+    Place.change t.struck (fun struck -> raised :: List.filter is_unheard struck)
+  | Raised _ | Returned _ | Ready _ | Running _ -> ()
+
 let answer job () =
-  if not (Promise.is_done job.task) then ignore (Promise.resolve job.task job.result)
+  if not (Promise.is_done job.task) then begin
+    note_if_struck job.workers job.result;
+    ignore (Promise.resolve job.task job.result)
+  end
 
 let forget_timer job =
   Option.iter Timer.remove job.timer;
@@ -243,7 +254,10 @@ let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~nested:fals
 
 let submit ?priority ?deadline t f =
   let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in
-  let give_up _ = if not (Promise.is_done task) then Task.cancel task in
+  let give_up _ =
+    if not (Promise.is_done task) then Task.cancel task;
+    match Promise.state task with Raised raised -> Uncaught.raise_if_struck raised | _ -> ()
+  in
   Outcome.on_failure (fun () -> Task.await task) give_up
 
 (* {2 The end} *)
@@ -256,6 +270,11 @@ let rec close_free t =
     Outcome.finally close_free t close
 
 let cut t () = Fiber.stop_each (Admission.cut t.admission ~start:(start t))
+
+(* Ctrl-C in a job that somebody awaits is raised there. *)
+let raise_if_unawaited { Promise.failure; heard; _ } =
+  if Atomic.compare_and_set heard Noted Heard then Outcome.raise failure
+
 let await_answers (slot : _ Admission.slot) = List.iter Task.join slot.unanswered
 
 (* A job would wait for itself, and so would a signal's handler on top of one. *)
@@ -271,7 +290,8 @@ let drain ?grace t =
     Admission.join t.admission;
     forget ();
     List.iter await_answers (Admission.slots t.admission);
-    close_free t
+    close_free t;
+    List.iter raise_if_unawaited (Atomic.exchange t.struck [])
   end
 
 (* {2 Statistics} *)

@@ -4,7 +4,11 @@ val set_handler : (exn -> Printexc.raw_backtrace -> unit) -> unit
 (** Replaces the default handler, which prints to [stderr]. *)
 
 val note : Promise.owner -> Promise.unheard
-(** A task of that pool has failed, and nobody has waited for it so far. *)
+(** A task of that pool has failed, and nobody has waited for it so far. [Sys.Break] of one that was
+    cancelled is raised. *)
+
+val raise_if_struck : Promise.raised -> unit
+(** Raises [Sys.Break] if that is the failure, and nobody has heard of it. Now it is heard of. *)
 
 val collect : unit -> unit
 (** Reports the failures whose promises have been collected. Workers call it when they find nothing

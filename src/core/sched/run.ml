@@ -38,6 +38,11 @@ let raise_failure_at k (failure : Outcome.failure) =
 
 let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
+(* The home of entries that go on with a fiber. Nobody awaits these: an exception that strikes
+   there, or after the fiber's last step, is for the code beneath. *)
+let resumed =
+  Promise.home ~unheard:(fun _ { failure; _ } -> Outcome.raise failure) Promise.Nobody
+
 (* The fiber, which has left this worker, and an entry for a deque to go on with it. An exception
    that strikes before is raised where the fiber waits. *)
 let set_aside pool k =
@@ -55,7 +60,7 @@ let set_aside pool k =
       raise_at k exn
   in
   let rest = if Waiting.shows_forks then Waiting.below_fork fiber.home rest else rest in
-  let suspended = (fiber, Promise.(any (make nowhere rest))) in
+  let suspended = (fiber, Promise.(any (make resumed rest))) in
   Fiber.leave fiber;
   Publish.count_suspended pool 1;
   suspended
@@ -158,7 +163,7 @@ let on_top (w : P.t) p =
     Fiber.put (Fiber.place_after w) before;
     raise exn
 
-(* A task of [nowhere] sets its context itself (Fiber.carry). An orphan is dropped without a fiber:
+(* A branch, or a fiber that goes on, sets its context itself. An orphan is dropped without a fiber:
    a stopped scope may have many. *)
 let execute (w : P.t) ~records p =
   match Promise.state p with
@@ -166,8 +171,8 @@ let execute (w : P.t) ~records p =
     Promise.stop p
   | Ready (_, home, _) ->
     Counts.add_task w.own.counts;
-    let is_nowhere = home == Promise.nowhere in
-    let fiber = if is_nowhere then Fiber.plain w ~handled:true else Fiber.make w p home in
+    let is_nobodys = home == Promise.nowhere || home == resumed in
+    let fiber = if is_nobodys then Fiber.plain w ~handled:true else Fiber.make w p home in
     (try aside w ~records fiber in_fiber p with Promise.Cancelled -> Promise.stop p)
   | Running _ | Returned _ | Raised _ -> ()
 
@@ -195,7 +200,7 @@ let polls_to_a_turn = 2048
 
 (* The worker looks for a task next, in a pool of one too: nobody has to come. *)
 let send_behind ({ inbox; residents; _ } as pool : P.pool) wake =
-  Inbox.push inbox Promise.(any (make nowhere wake));
+  Inbox.push inbox Promise.(any (make resumed wake));
   if Atomic.get residents > 0 then Sleep.wake_for_inbox pool
 
 let give_way (w : P.t) =
