@@ -125,6 +125,9 @@ let as_eio t = function
     Error (Option.value t.stopped ~default:Task.Cancelled, backtrace)
   | result -> result
 
+let is_struck answer =
+  match Task.peek answer with Some (Ok (Error (Sys.Break, _))) -> true | _ -> false
+
 let no_backtrace = Printexc.get_callstack 0
 
 (* Where the default pool is, and in no scope of the submitter's. *)
@@ -133,13 +136,18 @@ let start body =
   let start () = Task.protect (fun () -> Task.async body) in
   if Pool.equal (Pool.current ()) pool then start () else Pool.run pool start
 
+(* The job has ended, and its submitter has left: the second of the two passes Ctrl-C on, which
+   struck the job. *)
 let make t ~weight f =
   let answer, resolver = Promise.create () and granted, enter = Promise.create () in
   let number = Atomic.fetch_and_add t.numbers 1 and moved = ref false in
+  let over = Atomic.make false in
   let tell lane result =
     leave t lane ~number ~weight;
-    ignore (Promise.try_resolve resolver (as_eio t result))
+    ignore (Promise.try_resolve resolver (as_eio t result));
+    if Atomic.exchange over true && is_struck answer then Core.Worker.raise_later Sys.Break
   in
+  let leave _ = if Atomic.exchange over true && is_struck answer then raise Sys.Break in
   let body () =
     let lane = Task.await granted in
     run lane f ~moved ~tell:(tell lane)
@@ -150,12 +158,12 @@ let make t ~weight f =
     if not !moved then ignore (Promise.try_resolve resolver (Error (exn, no_backtrace)));
     ignore (Task.await answer)
   in
-  (answer, { number; weight; enter; task; finish })
+  (answer, leave, { number; weight; enter; task; finish })
 
 let submit_job fn t ~weight f =
   if not (weight >= 0. && weight <= 1.) then
     invalid fn "weight = %g is not between 0 and 1" weight;
-  let answer, job = make t ~weight:(Float.to_int (weight *. float full)) f in
+  let answer, leave, job = make t ~weight:(Float.to_int (weight *. float full)) f in
   let add () =
     if t.stopped = None then begin
       Hashtbl.add t.jobs job.number job;
@@ -168,7 +176,7 @@ let submit_job fn t ~weight f =
     invalid fn "the pool's switch has ended"
   end;
   fill_lanes t;
-  Task.await answer
+  Core.Outcome.on_failure (fun () -> Task.await answer) leave
 
 let submit t ~weight f = Result.map_error fst (submit_job "submit" t ~weight f)
 

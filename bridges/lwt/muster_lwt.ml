@@ -18,6 +18,16 @@ let rec post request =
     Lwt_unix.send_notification notification
   else post request
 
+(* Ctrl-C that strikes work for which nobody waits any more comes out of the loop, in its next turn:
+   in this one Lwt has other notifications in hand. *)
+let raise_in_loop exn =
+  let hook = ref None in
+  let raise_once () =
+    Option.iter Lwt_main.Enter_iter_hooks.remove !hook;
+    raise exn
+  in
+  hook := Some (Lwt_main.Enter_iter_hooks.add_first raise_once)
+
 (* {2 From the loop} *)
 
 let result f =
@@ -29,7 +39,11 @@ let result f =
 (* To wake a promise that was cancelled does nothing. *)
 let promise_of f ~cancel =
   let promise, resolver = Lwt.task () in
-  let deliver result = post (fun () -> Lwt.wakeup_later_result resolver result) in
+  let tell = function
+    | Error Sys.Break when not (Lwt.is_sleeping promise) -> raise_in_loop Sys.Break
+    | result -> Lwt.wakeup_later_result resolver result
+  in
+  let deliver result = post (fun () -> tell result) in
   let task = Task.async (fun () -> deliver (result f)) in
   Lwt.on_cancel promise (fun () -> cancel task);
   promise
@@ -47,7 +61,10 @@ let on_loop f =
     if Atomic.get is_wanted then begin
       let it = Lwt.apply f () in
       promise := Lwt.map ignore it;
-      let tell result = Promise.resolve resolver result in
+      let tell = function
+        | Error Sys.Break when not (Atomic.get is_wanted) -> raise_in_loop Sys.Break
+        | result -> Promise.resolve resolver result
+      in
       Lwt.on_any it (fun v -> tell (Ok v)) (fun exn -> tell (Error exn))
     end
   and withdraw () = Lwt.cancel !promise in

@@ -323,6 +323,21 @@ let waits_for_room env =
       Jobs.submit_exn pool ~weight:1. (fun () -> note "last");
       check_equal "order" [ "last"; "short"; "long"; "not blocked" ] !order)
 
+(* Ctrl-C strikes a job whose submitter was cancelled: it comes to a fiber's next wait. *)
+let struck_when_cancelled env =
+  with_jobs ~domains:1 env (fun _ pool ->
+      let began = flag () and left = Latch.create 1 in
+      let job () =
+        set began;
+        Latch.await left;
+        raise Sys.Break
+      in
+      let submit () = Jobs.submit_exn pool ~weight:1. job in
+      check_bool "cancelled" true (is_cancelled (cancelled ~ready:(fun () -> Atomic.get began) submit));
+      Latch.count_down left;
+      let rec wait () = Task.sleep 0.001; wait () in
+      check_raises "a wait" Sys.Break wait)
+
 let stopped_with_its_switch env =
   let told = Atomic.make 0 and began = Atomic.make 0 and leak = ref None in
   let job sleep () =
@@ -420,6 +435,7 @@ let () =
           case "results and exceptions" (in_eio results);
           case "jobs begin in order" (in_eio in_order);
           case "a full pool" (in_eio waits_for_room);
+          case "Ctrl-C in a job that nobody awaits" (in_eio struck_when_cancelled);
           case "stops with its switch" (in_eio stopped_with_its_switch);
           case "jobs that compute and call Eio" (in_eio jobs_of_both_kinds);
         ] );

@@ -157,6 +157,27 @@ let cancels_at_random () =
   in
   one 1
 
+(* {2 Ctrl-C} *)
+
+(* It strikes work that was cancelled, on either side. *)
+let struck_when_cancelled () =
+  let check name cancelled = check_raises name Sys.Break (fun () -> Lwt_main.run (cancelled ())) in
+  let never () = fst (Lwt.wait ()) in
+  let told_late work () =
+    let began = flag () in
+    let promise = Muster_lwt.run (fun () -> set began; work ()) in
+    until (fun () -> Atomic.get began) >>= fun () ->
+    Lwt.cancel promise;
+    never ()
+  in
+  check "in the pool"
+    (told_late (fun () -> try Task.sleep 60. with Task.Cancelled -> raise Sys.Break));
+  let waits () =
+    Lwt.catch (fun () -> fst (Lwt.task ())) (fun _ -> Lwt.fail Sys.Break)
+  in
+  check "in the loop" (told_late (fun () -> Muster_lwt.on_loop waits));
+  check_int "it goes on" 42 (Lwt_main.run (Muster_lwt.run (fun () -> 42)))
+
 (* {2 A loop that is stopped} *)
 
 (* What ends, or asks, while no loop runs comes to the next one. *)
@@ -206,6 +227,7 @@ let () =
           case "a cancelled task cancels the promise" (in_lwt cancelled_with_its_task);
           case "cancels at random" (in_lwt cancels_at_random);
         ] );
+      ("Ctrl-C", [ case "in work that was cancelled" (outside_lwt struck_when_cancelled) ]);
       ( "a stopped loop",
         [
           case "loses nothing" (outside_lwt nothing_is_lost);
