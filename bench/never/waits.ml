@@ -45,6 +45,66 @@ let asleep n work =
     Unix.sleepf 1e-3
   done
 
+let at_a_channel n work =
+  let done_ = Muster.Chan.unbounded () in
+  let task () =
+    work ();
+    Muster.Chan.send done_ ()
+  in
+  ignore (start n task);
+  for _ = 1 to n do
+    Muster.Chan.recv done_
+  done
+
+let in_thread f = Thread.join (Thread.create f ())
+
+let woken_by_a_thread n work =
+  let go = Muster.Chan.unbounded () in
+  let task () =
+    Muster.Chan.recv go;
+    work ()
+  in
+  let tasks = start n task in
+  in_thread (fun () ->
+      for _ = 1 to n do
+        Muster.Chan.send go ()
+      done);
+  List.iter Task.await tasks
+
+let within_all n work = ignore (Task.all (List.init n (fun _ -> work)))
+let within_run n work = Muster.Pool.(run (default ())) (fun () -> awaited n work)
+let from_a_thread n work = in_thread (fun () -> awaited n work)
+let from_a_domain n work = Domain.join (Domain.spawn (fun () -> awaited n work))
+
+(* {2 A server} *)
+
+let connections = 8
+
+let rec serve socket work =
+  let byte = Bytes.create 1 in
+  if Task.blocking (fun () -> Unix.read socket byte 0 1) = 1 then begin
+    work ();
+    ignore (Task.blocking (fun () -> Unix.write socket byte 0 1));
+    serve socket work
+  end
+
+let ask socket times =
+  let byte = Bytes.make 1 '?' in
+  for _ = 1 to times do
+    ignore (Unix.write socket byte 0 1);
+    ignore (Unix.read socket byte 0 1)
+  done;
+  Unix.close socket
+
+let server n work =
+  let pairs = List.init connections (fun _ -> Unix.(socketpair PF_UNIX SOCK_STREAM 0)) in
+  let client (_, theirs) = Thread.create (ask theirs) (n / connections) in
+  let clients = List.map client pairs in
+  Task.scope (fun s ->
+      List.iter (fun (ours, _) -> ignore (Task.fork s (fun () -> serve ours work))) pairs);
+  List.iter Thread.join clients;
+  List.iter (fun (ours, _) -> Unix.close ours) pairs
+
 let waits =
   [
     ("await, short tasks", { tasks = 64; ms = 0.4; on = awaited });
@@ -52,6 +112,13 @@ let waits =
     ("scope, back from blocking", { tasks = 6; ms = 100.; on = back_from_blocking });
     ("latch", { tasks = 6; ms = 100.; on = at_a_latch });
     ("sleep", { tasks = 6; ms = 100.; on = asleep });
+    ("message", { tasks = 6; ms = 100.; on = at_a_channel });
+    ("woken by a thread", { tasks = 6; ms = 100.; on = woken_by_a_thread });
+    ("Task.all", { tasks = 64; ms = 8.; on = within_all });
+    ("within Pool.run", { tasks = 64; ms = 8.; on = within_run });
+    ("from a thread", { tasks = 6; ms = 100.; on = from_a_thread });
+    ("from a domain", { tasks = 6; ms = 100.; on = from_a_domain });
+    ("server", { tasks = 48; ms = 20.; on = server });
   ]
 
 let run { tasks; ms; on } ~rounds =
