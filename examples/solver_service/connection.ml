@@ -65,12 +65,13 @@ let rec hung_up input () =
 
 (* {2 Answers} *)
 
-let write ~clock limits socket ~keep { status; headers; body } =
+let write ?(head_alone = false) ~clock limits socket ~keep { status; headers; body } =
   let connection = if keep then "keep-alive" else "close" in
   let length = string_of_int (String.length body) in
   let headers = headers @ [ ("content-length", length); ("connection", connection) ] in
   let head = Http.Header.to_string (Http.Header.of_list headers) in
   let line = Printf.sprintf "HTTP/1.1 %s\r\n" (Http.Status.to_string status) in
+  let body = if head_alone then "" else body in
   let send () = Eio.Flow.copy_string (String.concat "" [ line; head; body ]) socket in
   Eio.Time.with_timeout_exn clock limits.seconds send
 
@@ -84,7 +85,10 @@ let linger ~clock socket =
   Eio.Flow.shutdown socket `Send;
   try Eio.Time.with_timeout_exn clock 1. drop with End_of_file | Eio.Time.Timeout -> ()
 
-let has_body request = Http.Request.has_body request = `Yes
+(* Whatever its method: a body is not to be taken for the next request. *)
+let has_body (request : Http.Request.t) =
+  Http.Header.mem request.headers "transfer-encoding"
+  || Option.value (Http.Header.get request.headers "content-length") ~default:"0" <> "0"
 
 let serve ~clock ~stop limits handle socket =
   let input = Read.of_flow socket ~initial_size:1_024 ~max_size:limits.head in
@@ -102,8 +106,7 @@ let serve ~clock ~stop limits handle socket =
       && (not (has_body request))
       && not (Promise.is_resolved stop)
     in
-    let answer = if request.meth = `HEAD then { answer with body = "" } else answer in
-    write ~clock limits socket ~keep answer;
+    write ~head_alone:(request.meth = `HEAD) ~clock limits socket ~keep answer;
     if keep then next () else linger ~clock socket
   in
   next ()

@@ -169,6 +169,35 @@ let listen ~sw net port =
   | `Unix _ -> ());
   socket
 
+(* An accept loop on each domain. It goes on where files run out, as clients end. The last one that
+   leaves closes the socket: clients that come later, or that nobody has accepted, find nobody. *)
+let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
+  let loops = Muster.Latch.create settings.accept_domains in
+  let room = Eio.Semaphore.make 1_000 in
+  let serve client _ =
+    Fun.protect ~finally:(fun () -> Eio.Semaphore.release room) (fun () -> serve client)
+  in
+  let loop () =
+    Switch.run @@ fun sw ->
+    let rec accept () =
+      Eio.Semaphore.acquire room;
+      (try Eio.Net.accept_fork ~sw socket ~on_error serve
+       with Eio.Io _ as error ->
+         Eio.Semaphore.release room;
+         log "%s" (Printexc.to_string error);
+         Eio.Time.sleep clock 0.1);
+      accept ()
+    in
+    Fiber.first accept (fun () -> Promise.await stop);
+    Muster.Latch.count_down loops
+  in
+  let close () =
+    Muster.Latch.await loops;
+    Eio.Net.close socket
+  in
+  let elsewhere _ () = Eio.Domain_manager.run manager loop in
+  Fiber.all (close :: loop :: List.init (settings.accept_domains - 1) elsewhere)
+
 (* When the solves are answered, or cancelled, the clients have a second to take the answers. *)
 let finish t ~clock tell_stop =
   Promise.resolve tell_stop ();
@@ -178,17 +207,13 @@ let finish t ~clock tell_stop =
 let run env settings =
   Switch.run @@ fun sw ->
   Sys.set_signal Sys.sigpipe Signal_ignore;
-  let clock = Eio.Stdenv.clock env and domain_manager = Eio.Stdenv.domain_mgr env in
+  let clock = Eio.Stdenv.clock env and manager = Eio.Stdenv.domain_mgr env in
   let signals = signals () and stop, tell_stop = Promise.create () in
-  let t = make ~sw ~domain_manager settings in
+  let t = make ~sw ~domain_manager:manager settings in
   let socket = listen ~sw (Eio.Stdenv.net env) settings.port in
-  let serve socket _ = Connection.serve ~clock ~stop settings.limits (handle t) socket in
-  let accept () =
-    Eio.Net.run_server socket serve ~on_error ~stop ~max_connections:1_000
-      ~additional_domains:(domain_manager, settings.accept_domains - 1)
-  in
+  let serve = Connection.serve ~clock ~stop settings.limits (handle t) in
   let until_the_end () =
     follow t signals ~seen:0;
     finish t ~clock tell_stop
   in
-  Fiber.first accept until_the_end
+  Fiber.first (fun () -> accept_all t ~clock ~manager ~stop socket serve) until_the_end

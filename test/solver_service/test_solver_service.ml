@@ -23,12 +23,13 @@ type service = { pid : int; port : int; output : in_channel; log : string }
 
 let program = "../../examples/solver_service/main.exe"
 
-let start arguments =
+let start ?(files = 1_000) arguments =
   let log = Filename.temp_file "muster_solver" ".log" in
   let from, into = Unix.pipe ~cloexec:true () in
   let errors = Unix.openfile log [ O_WRONLY; O_CLOEXEC ] 0 in
-  let argv = Array.of_list (program :: "--port=0" :: arguments) in
-  let pid = Unix.create_process program argv Unix.stdin into errors in
+  let command = Filename.quote_command program ("--port=0" :: arguments) in
+  let line = Printf.sprintf "ulimit -n %d; exec %s" files command in
+  let pid = Unix.create_process "/bin/sh" [| "sh"; "-c"; line |] Unix.stdin into errors in
   List.iter Unix.close [ into; errors ];
   let output = Unix.in_channel_of_descr from in
   let line = Option.value (In_channel.input_line output) ~default:"nothing" in
@@ -46,8 +47,8 @@ let ended service =
   close_in service.output;
   if status <> WEXITED 0 then Alcotest.failf "it does not end in order, having said:\n%s" log
 
-let with_service arguments f =
-  let service = start arguments in
+let with_service ?files arguments f =
+  let service = start ?files arguments in
   f service;
   Unix.kill service.pid Sys.sigterm;
   ended service
@@ -122,9 +123,9 @@ let slow_tree () =
   Fixture.add_slow root "slow";
   root
 
-let with_slow arguments f =
+let with_slow ?files arguments f =
   let root = slow_tree () in
-  with_service (("--opam=" ^ root) :: arguments) (f root)
+  with_service ?files (("--opam=" ^ root) :: arguments) (f root)
 
 let routes () =
   with_slow [] @@ fun _ service ->
@@ -136,6 +137,7 @@ let routes () =
   answers service "/" 404 "nothing at /";
   answers service "/metrics" 200 "muster_workers_size";
   let head = expect "HEAD" 200 (sent service "HEAD /ping HTTP/1.0\r\n\r\n") in
+  says head "content-length: 5\r\n";
   Alcotest.(check string) "no body" "" (body head)
 
 let by_curl () =
@@ -197,25 +199,22 @@ let hangs_up () =
   waits service (jobs "cancelled" 2);
   answers service "/solve?pkg=newest" 200 "newest.1.10"
 
-(* A client that comes when nobody accepts any more hears of it at the service's end. *)
-let finds_nobody service =
-  match asked service "/ping" with
-  | exception Unix.Unix_error _ -> true
-  | socket -> (
-    Unix.setsockopt_float socket SO_RCVTIMEO 0.5;
-    match received socket with
-    | "" | (exception (Unix.Unix_error _ | Sys_error _ | Sys_blocked_io)) -> true
-    | _ -> false)
+let is_refused service =
+  match connect service with
+  | exception Unix.Unix_error (ECONNREFUSED, _, _) -> true
+  | socket ->
+    Unix.close socket;
+    false
 
 (* The clients that are there when the signal comes are answered, others find nobody. *)
-let ends signal ~grace expected () =
+let ends ?(domains = "1") signal ~grace expected () =
   let root = slow_tree () in
-  let service = start [ "--opam=" ^ root; "--grace=" ^ grace ] in
+  let service = start [ "--opam=" ^ root; "--grace=" ^ grace; "--accept-domains=" ^ domains ] in
   let slow = asked service "/solve?pkg=slow" and idle = sent service (get ~keep:true "/ping") in
   awaits idle "pong";
   waits service (busy 1);
   Unix.kill service.pid signal;
-  wait_until "it takes no more clients" (fun () -> finds_nobody service);
+  wait_until "it takes no more clients" (fun () -> is_refused service);
   if expected = 200 then Fixture.release root "slow";
   ignore (expect "slow" expected slow : string);
   Alcotest.(check string) "idle" "" (received idle);
@@ -250,6 +249,14 @@ let bad_clients () =
   refused "many headers" 431
     ("GET /ping HTTP/1.1\r\n" ^ String.concat "" (List.init 9_000 (Printf.sprintf "x%d: y\r\n")));
   refused "another method" 405 "POST /solve HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello";
+  let smuggled = get ~keep:true "/solve?pkg=newest" in
+  let field name value = Printf.sprintf "GET /ping HTTP/1.1\r\n%s: %s\r\n\r\n%s" name value smuggled in
+  let once what text =
+    let said = expect what 200 (sent service text) in
+    Alcotest.(check bool) (what ^ said) false (contains said "newest")
+  in
+  once "a body" (field "Content-Length" (string_of_int (String.length smuggled)));
+  once "a body in chunks" (field "Transfer-Encoding" "chunked");
   refused "no such package" 404 (get "/solve?pkg=%ff%00%0d%0a../..");
   answers service "/solve?pkg=newest" 200 "newest.1.10"
 
@@ -274,6 +281,13 @@ let never_reads () =
   | () -> ()
   | exception Unix.Unix_error ((EPIPE | ECONNRESET), _, _) -> ());
   Unix.close socket;
+  answers service "/solve?pkg=newest" 200 "newest.1.10"
+
+let more_than_files () =
+  with_slow ~files:64 [ "--workers=1" ] @@ fun _ service ->
+  let clients = List.init 100 (fun _ -> connect service) in
+  wait_until "it says so" (fun () -> contains (logged service) "open files");
+  List.iter Unix.close clients;
   answers service "/solve?pkg=newest" 200 "newest.1.10"
 
 let several_loops () =
@@ -341,11 +355,12 @@ let () =
           case "clients that send nonsense" bad_clients;
           case "clients that send little, or nothing" slow_clients;
           case "a client that does not read" never_reads;
+          case "more clients than files" more_than_files;
         ] );
       ( "life",
         [
           case "SIGTERM, answers within the grace" (ends Sys.sigterm ~grace:"60" 200);
-          case "SIGINT, answers within the grace" (ends Sys.sigint ~grace:"60" 200);
+          case "SIGINT, answers within the grace" (ends Sys.sigint ~domains:"2" ~grace:"60" 200);
           case "SIGTERM, the grace is over" (ends Sys.sigterm ~grace:"0.1" 503);
           case "SIGHUP while requests go on" reloads;
         ] );
