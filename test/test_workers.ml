@@ -473,6 +473,7 @@ let statistics () =
   expect (Printf.sprintf {|muster_workers_jobs_total{%s,outcome="returned"} 10|} label);
   expect (Printf.sprintf {|muster_workers_work_seconds_bucket{%s,le="+Inf"} 11|} label);
   expect (Printf.sprintf {|muster_workers_work_seconds_count{%s} 11|} label);
+  expect (Printf.sprintf {|muster_workers_work_seconds_sum{%s} %.9f|} label work_time.seconds);
   Workers.drain t
 
 let on pool_size name f =

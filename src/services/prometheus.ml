@@ -24,7 +24,8 @@ let histogram ppf label name ~help (times : Histogram.shot) =
   let bucket (limit, n) = Printf.sprintf "_bucket{%s,le=\"%s\"} %d" label limit n in
   let limits = List.map (fun (s, n) -> (Printf.sprintf "%g" s, n)) (Histogram.doublings times) in
   let buckets = List.map bucket (limits @ [ ("+Inf", times.count) ]) in
-  let sum = Printf.sprintf "_sum{%s} %g" label times.seconds in
+  (* All digits: the differences of a sum that has grown for weeks count. *)
+  let sum = Printf.sprintf "_sum{%s} %.9f" label times.seconds in
   let count = Printf.sprintf "_count{%s} %d" label times.count in
   metric ppf name ~kind:"histogram" ~help (buckets @ [ sum; count ])
 
