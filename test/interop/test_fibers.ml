@@ -18,6 +18,12 @@ let in_reduction wait =
 
 let in_team wait = Team.for_n (Pool.default ()) 2 (fun ~worker:_ i -> if i = 1 then wait ())
 
+(* The only worker has the job that waits, and the event's is behind it. *)
+let queued_job () =
+  let t = Workers.create ~workers:1 ignore and wait, end_it = Waits.latch () in
+  ignore (Workers.post t wait);
+  ((fun () -> Workers.submit t ignore), end_it)
+
 let events =
   let through = Waits.through in
   Waits.all
@@ -34,6 +40,8 @@ let events =
       ("a collection", through (fun wait -> Parallel.Array.iter (fun f -> f ()) [| ignore; wait |]));
       ("a team", through in_team);
       ("a pool", through in_pool);
+      ("a job", through (Workers.submit (Workers.create ignore)));
+      ("a job in the queue", queued_job);
     ]
 
 (* {2 The loop goes on} *)
@@ -313,6 +321,25 @@ let cancelled_computation () =
   end_it ();
   check_int "later" 42 (Lazy.force l)
 
+(* What its submitter gives up leaves the queue, or is cancelled where it runs; the worker stays. *)
+let submitters_that_give_up () =
+  let t = Workers.create ~workers:1 ~queue:1 ignore in
+  let wait, end_it = Waits.latch () in
+  let held = Workers.post t wait in
+  let never () = failf "a job of a submitter that has gone" in
+  check_equal "queued" "cancelled" (cancelled (fun () -> Workers.submit t never));
+  check_raises "late in the queue" (Workers.Rejected Expired) (fun () ->
+      Workers.submit ~deadline:0.01 t never);
+  end_it ();
+  Task.await held;
+  let wait, _ = Waits.latch () in
+  check_equal "running" "cancelled" (cancelled (fun () -> Workers.submit t wait));
+  check_raises "late" Task.Deadline_exceeded (fun () -> Workers.submit ~deadline:0.01 t wait);
+  check_int "the next" 42 (Workers.submit t (fun () -> 42));
+  Workers.drain t;
+  let { Workers.returned; failed; cancelled; expired; busy; queued; _ } = Workers.stats t in
+  check_equal "counts" [ 2; 0; 3; 1; 0; 0 ] [ returned; failed; cancelled; expired; busy; queued ]
+
 (* {2 Several callers} *)
 
 let channel_of_one_loop () =
@@ -515,6 +542,7 @@ let () =
           case "no lock is lost" (here no_lock_is_lost);
           case "a cancelled wait for a condition has its mutex" (here cancelled_with_its_mutex);
           case "a computation that others need" (here cancelled_computation);
+          case "submitters of jobs that give up" (here submitters_that_give_up);
         ] );
       ( "callers",
         [
