@@ -112,25 +112,28 @@ let is_outside t =
 
 (* Why a worker does not use its CPU: the first class of which a task waits, or for lack of a share
    in a region that is under way. *)
-let lack (t : t) : Sums.lack =
+let lack (t : t) ~is_outside : Sums.lack =
   match Array.find_index (fun n -> n > 0) t.open_waits with
   | Some i -> Waits i
-  | None -> if t.shared > 0 then Share else if t.sparse > 0 then Untold else Parallelism
+  | None ->
+    if t.shared > 0 then Share
+    else if t.sparse > 0 && not is_outside then Untold
+    else Parallelism
 
 (* While a pool is at work its CPUs that are lent lack by that, and those for which it has no worker.
    Once events were lost, tasks or waits may be under way of which nobody knows. What ran before the
    first event of a program that was started has used one CPU. *)
-let note_missing (t : t) ~used dt =
-  let missing = Float.max 0. (t.cpus -. float used) in
-  let workers = if t.busy = 0 then t.cpus else if t.size = 0 then t.cpus else float t.size in
-  let none = Float.min missing (Float.max 0. (t.cpus -. workers)) in
-  let lent = if t.busy = 0 then 0. else Float.min (missing -. none) (float t.lent) in
-  let ns part = int_of_float (part *. float dt) in
-  if t.told || not t.attached then begin
+let note_missing (t : t) ~is_outside dt =
+  let missing = t.cpus -. float (t.busy + t.unsure + Bool.to_int is_outside) in
+  if missing > 0. && (t.told || not t.attached) then begin
+    let knows = t.busy > 0 && t.size > 0 in
+    let none = if knows then Float.min missing (Float.max 0. (t.cpus -. float t.size)) else 0. in
+    let lent = if knows then Float.min (missing -. none) (float t.lent) else 0. in
+    let ns part = int_of_float (part *. float dt) in
     Sums.miss t.sums Worker (ns none);
     Sums.miss t.sums Lent (ns lent);
     let rest = ns (missing -. none -. lent) in
-    match lack t with
+    match lack t ~is_outside with
     | (Untold | Parallelism) when t.lost -> Sums.spend t.sums Unknown rest
     | lack -> Sums.miss t.sums lack rest
   end
@@ -140,7 +143,7 @@ let advance (t : t) at =
   if dt > 0 then begin
     let is_outside = is_outside t in
     if is_outside then Sums.spend t.sums Outside dt;
-    note_missing t ~used:(t.busy + t.unsure + Bool.to_int is_outside) dt;
+    note_missing t ~is_outside dt;
     (if t.busy = 1 && t.unsure = 0 && t.lent = 0 && t.size <> 1 then
        match ring_that t (fun r -> r.mode = Busy) with
        | Some { runs = Some task; every = 1; _ } -> note_alone t task ~since:t.now ~until:at
@@ -281,6 +284,7 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
     t.sparse <- t.sparse + Bool.to_int (every > 1) - Bool.to_int (r.every > 1);
     if every > 1 then t.sampled <- true;
     r.every <- every
+  | Spin { ns } -> Sums.spend t.sums Spun (ns * r.every)
   | Budget { size; lent } ->
     t.size <- Int.max t.size size;
     t.lent <- lent

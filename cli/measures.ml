@@ -28,6 +28,7 @@ type t = {
   promoted : int;
   allocated : int;
   forced : (string * int) list;
+  spun : float;
   queue : float;
   blocked : float;
   blocked_in : (string * float) list;

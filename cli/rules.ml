@@ -42,6 +42,8 @@ let time s =
   else if s < 0.0995 then Printf.sprintf "%.1f ms" (1e3 *. s)
   else Printf.sprintf "%.1f s" s
 
+let workers ({ workers = n; _ } : Measures.t) = Printf.sprintf "%d worker%s" n (if n = 1 then "" else "s")
+
 let at place = if place = "" || place = "?" then "" else place
 let missing r it = Option.value (List.assoc_opt it r.m.missing) ~default:0.
 let collecting { m; _ } = m.minor +. m.major +. m.stop
@@ -72,6 +74,11 @@ let straggler r =
 
 let straggling r =
   Option.fold (straggler r) ~none:0. ~some:(fun (_, s) -> s *. (1. -. (1. /. Float.max 1. r.cpus)))
+
+(* To wake a worker takes that long: it comes too late for smaller tasks. *)
+let wake = 1e-5
+let are_small r = share r.m.working (float r.m.forks) < wake
+let fine r = missing r "larger tasks"
 
 let share_of_team = "a share"
 let waits r it = List.filter (fun (call, _, _) -> is_of_class call it) r.m.waits
@@ -119,15 +126,15 @@ let told_sleep sleeps =
   let in_words call =
     match List.find_opt (fun (prefix, _) -> String.starts_with ~prefix call) sleeps_by_name with
     | Some (_, words) -> Printf.sprintf " in %s (%s)" words call
-    | None -> if call = "" then "" else " in " ^ call
+    | None -> if call = "" then " in the kernel" else " in " ^ call
   in
   let call = match sleeps with (call, _) :: _ -> in_words call | [] -> "" in
-  Printf.sprintf "workers slept in the midst of tasks for %s in all%s" (time (total sleeps)) call
+  Printf.sprintf "workers slept in the midst of tasks, %s in all,%s" (time (total sleeps)) call
 
 let blocking r = List.filter (fun it -> not (is_futex it)) r.m.blocked_in
 
 let own_time (m : Measures.t) ~cpu =
-  Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.unknown)
+  Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.spun -. m.unknown)
 
 let inflation r =
   match r.alone with
@@ -141,7 +148,7 @@ let chain r =
 let parallelism r =
   if r.m.sampled || r.m.span <= 0. then
     Printf.sprintf "CPUs were free for %s in all while others worked, for lack of tasks"
-      (time (missing r "parallelism"))
+      (time (missing r "parallelism" +. fine r))
   else
     Printf.sprintf "work %s, longest chain %s or less, parallelism %.1f; the chain is %s"
       (time r.m.work) (time r.m.span) (r.m.work /. r.m.span) (chain r)
@@ -180,7 +187,7 @@ let rules =
         (fun r ->
           if r.m.major > r.m.minor then
             "allocate less that lives long, or OCAMLRUNPARAM=o=200 (less work of the major collector)"
-          else "allocate less in the tasks, or OCAMLRUNPARAM=s=4M (a larger minor heap)");
+          else "allocate less in the tasks; a larger minor heap (OCAMLRUNPARAM=s=1M) may be faster, or slower");
     };
     {
       cause = "more workers than CPUs";
@@ -204,14 +211,15 @@ let rules =
               (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a CPU")));
       number =
         (fun r ->
-          Printf.sprintf "its threads waited %s in all for a CPU, and it left CPUs to others for %s"
-            (time r.m.queue) (time (missing r "a CPU")));
+          let left = missing r "a CPU" in
+          Printf.sprintf "its threads waited %s in all for a CPU%s" (time r.m.queue)
+            (if left > 0. then ", and it left CPUs to others for " ^ time left else ""));
       advice = say "the same on a quiet machine";
     };
     {
       cause = "fewer workers than CPUs";
       gain = (fun r -> of_cpus r (missing r "a worker"));
-      number = (fun r -> Printf.sprintf "%d workers at most, for %g CPUs" r.m.workers r.cpus);
+      number = (fun r -> Printf.sprintf "%s at most, for %g CPUs" (workers r.m) r.cpus);
       advice = say "more domains (MUSTER_DOMAINS, Pool.set_default, or ~domains of Pool.create)";
     };
     {
@@ -245,19 +253,32 @@ let rules =
     };
     {
       cause = "too little parallelism";
-      gain = (fun r -> of_cpus r (missing r "parallelism") -. straggling r);
+      gain =
+        (fun r ->
+          let fine = if are_small r then 0. else fine r in
+          of_cpus r (missing r "parallelism" +. fine) -. straggling r);
       number = parallelism;
       advice = say "fork, or use a parallel loop, in the chain's longest part";
     };
     {
       cause = "waiting for " ^ lock;
-      gain = (fun r -> of_wait r lock +. of_cpus r (total (List.filter is_futex r.m.blocked_in)));
+      gain =
+        (fun r ->
+          of_wait r lock +. of_cpu_time r r.m.spun
+          +. of_cpus r (total (List.filter is_futex r.m.blocked_in)));
       number =
         (fun r ->
-          let waits = if waits r lock = [] then [] else [ told_wait r lock ]
-          and sleeps = List.filter is_futex r.m.blocked_in in
-          String.concat "; " (waits @ if sleeps = [] then [] else [ told_sleep sleeps ]));
-      advice = say "hold it for a shorter time, or one for each part of the data";
+          let sleeps = List.filter is_futex r.m.blocked_in in
+          let when_ holds text = if holds then [ text () ] else [] in
+          let looked () = "workers looked " ^ time r.m.spun ^ " in all whether locks were free" in
+          String.concat "; "
+            (when_ (waits r lock <> []) (fun () -> told_wait r lock)
+            @ when_ (r.m.spun > felt *. r.m.wall) looked
+            @ when_ (sleeps <> []) (fun () -> told_sleep sleeps)));
+      advice =
+        (fun r ->
+          if waits r lock = [] && r.m.spun = 0. then "Muster's Mutex or Condition, whose waits leave the worker to other tasks"
+          else "hold it for a shorter time, or one for each part of the data");
     };
     {
       cause = "waiting for " ^ channel;
@@ -287,7 +308,9 @@ let rules =
       cause = "tasks too small";
       gain =
         (fun r ->
-          of_cpu_time r (float r.m.forks *. r.task_cost) +. (collections r *. of_tasks r));
+          of_cpu_time r (float r.m.forks *. r.task_cost)
+          +. (collections r *. of_tasks r)
+          +. of_cpus r (if are_small r then fine r else 0.));
       number = grain;
       advice = say "both or a parallel loop, which hand out what pays, or larger tasks";
     };

@@ -23,6 +23,9 @@ type finding = {
 val time : float -> string
 (** Seconds, for a reader. *)
 
+val workers : Measures.t -> string
+(** So many, in words. *)
+
 val classes : string list
 (** The kinds of waits that leave CPUs unused; of several at a time the first counts. *)
 

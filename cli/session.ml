@@ -87,14 +87,14 @@ let collect_seldom () =
 
 let watched ~dir ~alone ~wish program =
   collect_seldom ();
-  let before = children's_cpu () in
+  let before = children's_cpu () and since = Muster_trace.Trace.now () in
   match start ~dir ~alone ~wish program with
   | exception Unix.Unix_error (error, _, _) ->
     let status = if error = Unix.ENOENT then 127 else 126 in
     Error { status; why = Printf.sprintf "cannot start %s: %s" (List.hd program) (Unix.error_message error) }
   | pid ->
     with_signals pid (fun interrupts ->
-        let watch = Watch.make ~attached:false ~dir pid in
+        let watch = Watch.make ~attached:false ~dir ~since pid in
         let outcome = outcome_of (Watch.until watch ~over:(has_ended pid)) in
         (* A child that was killed has not waited for its own. *)
         let cpu = Float.max (Watch.cpu watch) (children's_cpu () -. before) in
@@ -163,11 +163,12 @@ let ask_to_stop ~dir ~pid file =
   if Sys.file_exists file then Sys.remove file
 
 let watch_attached ~dir ~pid ~seconds file =
-  let watch = Watch.make ~attached:true ~dir pid in
+  let since = Muster_trace.Trace.now () in
+  let watch = Watch.make ~attached:true ~dir ~since pid in
   let length = Option.fold seconds ~none:max_int ~some:(fun s -> int_of_float (s *. 1e9)) in
   let interrupts = ref 0 in
   let is_over now =
-    let stay = is_there pid && !interrupts = 0 && now - Watch.since watch < length in
+    let stay = is_there pid && !interrupts = 0 && now - since < length in
     if stay then None else Some ()
   in
   let before = Sys.signal Sys.sigint (Sys.Signal_handle (fun _ -> incr interrupts)) in

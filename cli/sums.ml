@@ -1,4 +1,4 @@
-type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued
+type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued | Spun
 type lack = Waits of int | Worker | Lent | Share | Parallelism | Untold
 type counts = { ran : int; handed_out : int; stolen : int }
 type sum = { mutable n : int; mutable ns : int; mutable most : int }
@@ -16,6 +16,7 @@ let index_of = function
   | Unknown -> 7
   | Traced -> 8
   | Queued -> 9
+  | Spun -> 10
 
 let index_of_lack = function
   | Worker -> 0
@@ -45,7 +46,7 @@ let make () =
   let table () = Hashtbl.create 16 and zeros () = Array.make (5 + Array.length classes) 0 in
   {
     names = table ();
-    times = Array.make 10 0;
+    times = Array.make 11 0;
     missing = zeros ();
     few_waits = zeros ();
     counts = table ();
@@ -131,19 +132,20 @@ let listed table tell ~by =
 let by_ns { ns; _ } = ns
 let by_n { n; _ } = n
 
-(* What is not told goes to the classes by the waits that were. *)
-let missing t =
+(* What is not told goes to the classes by the waits that were; where tasks are sampled they may be
+   too small to be shared, or too few. *)
+let missing t ~sampled =
   let few = Array.fold_left ( + ) 0 t.few_waits in
   let part lack =
     if few > 0 then float t.few_waits.(index_of_lack lack) /. float few
     else if lack = Parallelism then 1.
     else 0.
   in
-  let of_lack name lack =
-    let of_untold = part lack *. seconds t.missing.(index_of_lack Untold) in
-    (name, seconds t.missing.(index_of_lack lack) +. of_untold)
-  in
-  [ of_lack "parallelism" Parallelism; of_lack "a share" Share; of_lack "a worker" Worker; of_lack "a CPU" Lent ]
+  let told lack = seconds t.missing.(index_of_lack lack) in
+  let untold lack = part lack *. told Untold in
+  let of_lack name lack = (name, told lack +. untold lack) in
+  let small = if sampled then untold Parallelism else 0. in
+  [ ("parallelism", told Parallelism +. untold Parallelism -. small); ("larger tasks", small); of_lack "a share" Share; of_lack "a worker" Worker; of_lack "a CPU" Lent ]
   @ List.mapi (fun i name -> of_lack name (Waits i)) Rules.classes
 
 let sites t =
@@ -174,7 +176,7 @@ let measures t { wall; workers; minors; sampled; straggler; root } =
     parked = time Parked;
     outside = time Outside;
     unknown = time Unknown;
-    missing = missing t;
+    missing = missing t ~sampled;
     straggler = Option.map (fun (id, ns, kin) -> (name_of t id, seconds ns, kin)) straggler;
     tasks = total (fun { ran; _ } -> ran);
     forks = total (fun { handed_out; _ } -> handed_out);
@@ -192,6 +194,7 @@ let measures t { wall; workers; minors; sampled; straggler; root } =
     allocated = t.allocated;
     forced = listed t.forced (fun (name, { n; _ }) -> (name, n)) ~by:by_n;
     queue = time Queued;
+    spun = time Spun;
     blocked = seconds (Hashtbl.fold (fun _ { ns; _ } n -> n + ns) t.blocked_in 0);
     blocked_in = listed t.blocked_in in_seconds ~by:by_ns;
   }

@@ -11,6 +11,7 @@ type what =
   | Unknown
   | Traced  (** in tasks that were traced *)
   | Queued
+  | Spun  (** looking for locks that others held *)
 
 (** Why a CPU was not used. *)
 type lack =

@@ -1,9 +1,8 @@
 let first (r : Rules.run) =
   let { Rules.m; cpu; cpus; _ } = r in
-  Printf.sprintf "%.1f s on %s%d worker%s: %.1f of %g CPUs used." m.wall
+  Printf.sprintf "%.1f s on %s%s: %.1f of %g CPUs used." m.wall
     (if r.lost then "at least " else "")
-    m.workers
-    (if m.workers = 1 then "" else "s")
+    (Rules.workers m)
     (cpu /. Float.max 1e-9 m.wall) cpus
 
 (* Time for which the events of a ring were lost could be any cause's, or none's. *)

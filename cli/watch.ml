@@ -29,14 +29,12 @@ type t = {
 
 let account ~attached ~since { Procfs.cpus; _ } = Account.make ~cpus ~attached ~since
 
-let make ~attached ~dir pid =
-  let since = Trace.now () and room = Procfs.room pid in
+let make ~attached ~dir ~since pid =
+  let room = Procfs.room pid in
   let account = account ~attached ~since room in
   { dir; since; attached; pid; room; account; rings = None; tried = []; next_look = 0;
     samples = [] }
 [@@ocamlformat "disable"]
-
-let since w = w.since
 
 let ring_owners dir =
   let owner file =

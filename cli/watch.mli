@@ -20,14 +20,12 @@ type run = {
 
 type t
 
-val make : attached:bool -> dir:string -> int -> t
-(** Of the process of that number, whose rings lie, or will lie, in [dir]. It may start the one that
+val make : attached:bool -> dir:string -> since:int -> int -> t
+(** Of the process of that number, whose rings lie, or will lie, in [dir]. Older events count not. It may start the one that
     has rings, if it is not [attached]. *)
 
 val until : t -> over:(int -> 'a option) -> 'a
 (** Watches until [over], which gets the time, gives something. *)
-
-val since : t -> int
 
 val cpu : t -> float
 (** Seconds of CPU time, from the first sample to the last. *)

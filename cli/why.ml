@@ -30,6 +30,10 @@ let run_of (run : Watch.run) ~alone =
 let no_verdict (run : Watch.run) =
   match run.seen with
   | Muster -> None
+  | (Nothing | Rings) when run.outcome = Still_running ->
+    Some
+      "no verdict: no worker of Muster's told anything. Workers look whether they are to, but not in \
+       the midst of a task that calls nothing of Muster's, nor while there is nothing to do."
   | Nothing ->
     Some
       "no verdict: the program wrote no events. It is no program of OCaml 5, or it was started \
@@ -66,7 +70,7 @@ let measures (m : Measures.t) =
     ("major", m.major); ("stop", m.stop); ("looking", m.looking); ("parked", m.parked); ("outside", m.outside);
     ("unknown", m.unknown); ("tasks", float m.tasks); ("forks", float m.forks);
     ("steals", float m.steals); ("work", m.work); ("span", m.span); ("minors", float m.minors);
-    ("promoted", float m.promoted); ("allocated", float m.allocated); ("queue", m.queue);
+    ("promoted", float m.promoted); ("allocated", float m.allocated); ("queue", m.queue); ("spun", m.spun);
     ("blocked", m.blocked);
   ]
   @ List.map (fun (it, s) -> ("missing for " ^ it, s)) m.missing
@@ -116,6 +120,9 @@ let second program (first : Watch.run) ~span =
 let why files span pid seconds program =
   let timeline = files <> [] in
   match (pid, program) with
+  | None, _ when seconds <> None -> `Error (true, "--for goes with --pid")
+  | _ when Option.fold seconds ~none:false ~some:(fun s -> not (s > 0.)) ->
+    `Error (true, "--for: a number of seconds above 0")
   | Some pid, [] -> (
     match Session.attach ~timeline ~pid seconds with
     | Ok run -> `Ok (tell run ~alone:None ~files)

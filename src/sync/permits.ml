@@ -135,7 +135,8 @@ let rec take_or_sleep t n ~me ~wait owed =
     owed := Step (join waiter);
     Duty.fulfil t owed
   in
-  if not (Place.soon (fun () -> take t n ~me ~woken)) then begin
+  let soon () = Place.soon (fun () -> take t n ~me ~woken) in
+  if not (Tell.spin soon) then begin
     wait register;
     owed := if woken then returning n else passing_on n;
     if not woken then take_or_sleep t n ~me ~wait owed else if me <> 0 then accept t me

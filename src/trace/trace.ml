@@ -22,6 +22,7 @@ type event =
   | Counts of { tasks : int; forks : int; steals : int }
   | Sampling of { every : int }
   | Budget of { size : int; lent : int }
+  | Spin of { ns : int }
   | Name of { id : int; text : string }
 
 external thread : unit -> int = "muster_trace_thread" [@@noalloc]
@@ -32,7 +33,7 @@ external now : unit -> int = "muster_trace_now" [@@noalloc]
 let words =
   [|
     "fork"; "begin"; "end"; "steal"; "busy"; "idle"; "park"; "leave"; "wait"; "resume"; "region";
-    "region-end"; "job"; "counts"; "sampling"; "name"; "budget";
+    "region-end"; "job"; "counts"; "sampling"; "name"; "budget"; "spin";
   |]
 [@@ocamlformat "disable"]
 
@@ -74,6 +75,7 @@ let encode buffer event =
   | Counts { tasks; forks; steals } -> put3 13 tasks forks steals
   | Sampling { every } -> put3 14 every 0 0
   | Budget { size; lent } -> put3 16 size lent 0
+  | Spin { ns } -> put3 17 ns 0 0
   | Name { id; text } -> put_name buffer id text
 
 let of_code code a b c =
@@ -94,6 +96,7 @@ let of_code code a b c =
   | 13 -> Counts { tasks = a; forks = b; steals = c }
   | 14 -> Sampling { every = a }
   | 16 -> Budget { size = a; lent = b }
+  | 17 -> Spin { ns = a }
   | _ -> invalid_arg (Printf.sprintf "Muster_trace: %d is no event" code)
 
 let get buffer length at = if at < length then Int64.to_int (Bytes.get_int64_le buffer at) else 0
@@ -162,13 +165,13 @@ let name text =
 
 (* {2 Tasks} *)
 
-(* Every [row] tasks that a domain hands out, or waits, it looks how long that took. Where they come
-   faster than one in [grain] ns, to trace each would be felt: then it traces one of [sparse], and
-   looks at each of these whether it still is so. A task costs 0.2 us here, and 1.2 us of the
-   program that reads, often on the same CPUs: more than a verdict is worth. *)
+(* Where a domain hands out tasks, and waits, faster than one in [grain] ns, to trace each would be
+   felt: a task costs 0.4 us here, and 1.2 us of the program that reads, often on the same CPUs. So
+   it traces one of [sparse] once [row] have come in less than [row] times that, and all of them
+   once fewer have come in so long. *)
 let row = 1024
 let sparse = 64
-let grain_of wish = if wish = "sparse" then 60_000 else 2_500
+let grain_of wish = if wish = "sparse" then 60_000 else 15_000
 let grain = Atomic.make (grain_of (Option.value setting ~default:""))
 
 let by_place = -1
@@ -178,10 +181,11 @@ type own = {
   mutable count : int;  (** tasks handed out, and waits *)
   mutable every : int;
   mutable since : int;
+  mutable first : int;  (** the count then *)
 }
 
 let own =
-  let fresh () = { sites = Hashtbl.create 64; count = 0; every = 1; since = now () } in
+  let fresh () = { sites = Hashtbl.create 64; count = 0; every = 1; since = now (); first = 0 } in
   Domain.DLS.new_key fresh
 
 let find_or_add code place =
@@ -197,13 +201,18 @@ let site own code place =
     Hashtbl.replace own.sites code id;
     id
 
-let look own ~among =
+let look own =
   let at = now () in
-  let every = if at - own.since < among * Atomic.get grain then sparse else 1 in
-  own.since <- at;
-  if every <> own.every then begin
-    own.every <- every;
-    emit (Sampling { every })
+  let are_many = own.count - own.first >= row in
+  let is_long = at - own.since >= row * Atomic.get grain in
+  if are_many || is_long then begin
+    let every = if is_long then 1 else sparse in
+    own.since <- at;
+    own.first <- own.count;
+    if every <> own.every then begin
+      own.every <- every;
+      emit (Sampling { every })
+    end
   end
 
 let next = Atomic.make 1
@@ -211,7 +220,7 @@ let next = Atomic.make 1
 let is_due own =
   own.count <- own.count + 1;
   let among = if own.every = 1 then row else sparse in
-  if own.count land (among - 1) = 0 then look own ~among;
+  if own.count land (among - 1) = 0 then look own;
   own.count land (own.every - 1) = 0
 
 let takes_wait () = is_due (Domain.DLS.get own)

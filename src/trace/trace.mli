@@ -37,6 +37,9 @@ type event =
   | Budget of { size : int; lent : int }
       (** The pool of this worker has [size] workers at most, and leaves so many CPUs of these to
           other programs. *)
+  | Spin of { ns : int }
+      (** So long it looked whether a lock was free that another task held, before it had it or
+          waited. *)
   | Name of { id : int; text : string }
 
 (** {2 In the traced program}
@@ -50,7 +53,7 @@ val set : bool -> unit
     file cannot be written; and tells all names again. A process whose environment has
     [MUSTER_TRACE=1], or [sparse], begins with it on, and leaves the start to the runtime's own
     variables. [sparse]: tasks are sampled where a domain hands them out more often than every 60
-    us, else where more often than every 2.5 us. *)
+    us, else where more often than every 15 us. *)
 
 val look_for_request : unit -> unit
 (** By a worker, every so often: heeds a file [PID.muster] in the folder of the runtime's rings

@@ -21,6 +21,7 @@ let events : Trace.event list =
     Counts { tasks = 1; forks = 0; steals = 2 };
     Sampling { every = 64 };
     Budget { size = 2; lent = 1 };
+    Spin { ns = 7 };
   ]
 
 let recording : Recording.t =

@@ -20,7 +20,7 @@ let healthy : Measures.t =
     missing = [ ("parallelism", 0.05); ("a share", 0.); ("a worker", 0.); ("a lock", 0.); ("a channel", 0.) ];
     straggler = Some (" at a.ml:1", 0.02, 100); tasks = 100; forks = 100; steals = 10;
     grains = [||]; sampled = false; sites = []; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
-    waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.;
+    waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.; spun = 0.;
     blocked = 0.; blocked_in = [];
   }
 [@@ocamlformat "disable"]
@@ -72,6 +72,7 @@ let rules =
     ("another task", with_ { h with missing = missing "another task" 0.9; waits = waits "Latch.await" });
     ("blocking calls", with_ { h with missing = missing "blocking calls" 0.9 });
     ("a blocking call", with_ { h with blocked = 1.5; blocked_in = [ ("read", 1.5) ] });
+    ("a lock", with_ { h with spun = 0.6 });
     ("a lock", with_ { h with blocked = 1.5; blocked_in = [ ("futex_do_wait", 1.5) ] });
     ("tasks too small", with_ { h with forks = 8_000_000 });
     ("memory", { run with alone = Some 1. });

@@ -84,6 +84,7 @@ let come_in (w : P.t) ~outer ~number =
   Load.end_stand_in w.pool;
   P.note_arrival w (Atomic.get w.owner);
   Tell.busy w;
+  Load.tell_budget w;
   let fiber = Fiber.within w ~number ~part_of:outer in
   leave_for_another outer;
   Some { w; outer; shown; fiber }

@@ -225,6 +225,8 @@ let look_as_bound (w : P.t) =
 
 (* Workers of pools that insist on their number note that they have looked, too: a look goes over
    all open pools. *)
+let tell_budget (w : P.t) = Tell.budget w ~lent:(if is_bound w.pool then lent () else 0)
+
 let look (w : P.t) =
   Publish.heed_call w;
   Trace.look_for_request ();
@@ -235,7 +237,7 @@ let look (w : P.t) =
   P.publish_counts w;
   Tell.busy w;
   Tell.counts w;
-  Tell.budget w ~lent:(if is_bound w.pool then lent () else 0);
+  tell_budget w;
   List.iter (hire_for_what_waits ~most:P.allowed) (Atomic.get P.open_pools)
 
 (* A worker that has just come has seen nothing yet to compare with. *)

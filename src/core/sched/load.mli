@@ -71,6 +71,9 @@ val every : int
 val is_over_budget : Place.t -> bool
 (** Whether the worker is a resident that has to leave. *)
 
+val tell_budget : Place.t -> unit
+(** To a tracing program. *)
+
 val look : Place.t -> unit
 val is_due : Place.t -> bool
 val look_if_due : Place.t -> unit

@@ -61,6 +61,13 @@ let[@inline never] resume_now (w : P.t) { Event.call; _ } since =
   Trace.emit (Resume { task = w.own.fiber.traced; reason = Trace.name call; ns })
 
 let[@inline] resume w event since = if since <> 0 then resume_now w event since
+let[@inline never] spin_now f =
+  let since = Trace.now () in
+  let has_it = f () in
+  Trace.emit (Spin { ns = Trace.now () - since });
+  has_it
+
+let[@inline] spin f = if Trace.is_on () && Trace.takes_wait () then spin_now f else f ()
 let[@inline] region workers = if Trace.is_on () then Trace.emit (Region { workers })
 let[@inline] region_end () = if Trace.is_on () then Trace.emit Region_end
 

@@ -1,0 +1,3 @@
+(* Nobody traces. *)
+
+let spin f = f ()
