@@ -1,5 +1,4 @@
-(** A file of finished jobs. A record is the length of its bytes and the marshalled index and result;
-    one that was cut off by the end of a program is dropped. *)
+(** A file of finished jobs. What a crash has left behind the last record that is whole is dropped. *)
 
 type 'b t
 

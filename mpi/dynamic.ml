@@ -128,12 +128,17 @@ let results b =
   | Some outcome -> Error (Option.get outcome)
   | None -> Ok (Array.map (fun outcome -> Result.get_ok (Option.get outcome)) b.results)
 
-let new_board ?checkpoint jobs =
+(* The results of another function may be of another type. A build is known by the digest that
+   [Marshal] gives with a function, and the function by its place in that build. *)
+let key f jobs =
+  let place = Muster_core.Machine.(code_of f - code_of exchange_at) in
+  Digest.string (Marshal.to_string (jobs, exchange_at, place) [ Closures ])
+
+let new_board ?checkpoint f jobs =
   let n = Array.length jobs in
   let results = Array.make n None in
-  let key () = Digest.string (Marshal.to_string jobs [ Closures ]) in
   let found i v = results.(i) <- Some (Ok v) in
-  let file = Option.map (fun path -> Checkpoint.open_ path ~key:(key ()) found) checkpoint in
+  let file = Option.map (fun path -> Checkpoint.open_ path ~key:(key f jobs) found) checkpoint in
   let keep i v = Option.iter (fun file -> Checkpoint.add file i v) file in
   let board = { turn = Mutex.create (); results; next = 0; limit = n; keep } in
   (board, fun () -> Option.iter Checkpoint.close file)
@@ -142,7 +147,7 @@ let parallel_map_dynamic ?checkpoint f jobs =
   let call = Printf.sprintf "parallel_map_dynamic of %d" (Array.length jobs) in
   Collective.within call @@ fun () ->
   let is_first = Link.rank () = 0 in
-  let prepare () = if is_first then Some (new_board ?checkpoint jobs) else None in
+  let prepare () = if is_first then Some (new_board ?checkpoint f jobs) else None in
   let own = ref None in
   let loops =
     Collective.share call (fun () ->

@@ -108,10 +108,12 @@ val parallel_map_dynamic : ?checkpoint:string -> ('a -> 'b) -> 'a array -> 'b ar
     take part. For jobs of 1 ms and more.
 
     [checkpoint] names a file of rank 0, which keeps each result as it comes. If the program ended
-    early, the same call does only the rest, on any number of ranks.
+    early, the same call of the same build does only the rest, on any number of ranks. Records that a
+    crash has torn are done again.
 
     {b Raises} the exception of the smallest index, as {!Raised}: jobs after it may not have begun;
-    {!Raised} with [Invalid_argument] if the file belongs to other jobs, or with [Sys_error].
+    {!Raised} with [Invalid_argument] if the file belongs to other jobs, another function or another
+    build, or with [Sys_error].
     {b Cost}: a message to rank 0 and one back for each job, 10 to 100 us. Rank 0 looks for messages
     each 20 us, which takes some percent of a CPU. *)
 

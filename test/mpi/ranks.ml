@@ -260,6 +260,9 @@ let cases =
         let port : unit M.Port.t = M.Port.create () in
         if last () then M.Port.receive port ~source:0 else M.barrier () );
     ("checkpoint", fun () -> checkpoint here.(2) ~stop_at:(int_of_string here.(3)));
+    ( "another function",
+      fun () ->
+        ignore (M.parallel_map_dynamic ~checkpoint:here.(2) string_of_int (Array.init 100 Fun.id)) );
     ("other jobs", fun () -> ignore (M.parallel_map_dynamic ~checkpoint:here.(2) Fun.id [| "other" |]));
   ]
 
