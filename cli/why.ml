@@ -147,7 +147,8 @@ let man =
        channel for errors.";
     `P
       "It is traced through the runtime's own rings, in a folder of TMPDIR's that goes afterwards: \
-       4 MiB for each domain. The command takes up to 300 MB.";
+       4 MiB for each domain. The command takes up to 300 MB, and up to 500 as it \
+       writes a report.";
     `P
       "doc/why.md explains the causes, and how each is measured.";
     `S Manpage.s_examples;

@@ -41,13 +41,17 @@ let expected =
   [
     ("healthy", Plain, None);
     ("sequential", Plain, Some "too little parallelism");
+    ("prologue", Plain, Some "too little parallelism");
     ("tiny", Plain, Some "tasks too small");
     ("straggler", Plain, Some "imbalance");
     ("domainslib", Plain, Some "imbalance");
     ("team", Plain, Some "imbalance");
+    ("jobs", Plain, Some "imbalance");
     ("allocation", Plain, Some "collections");
     ("domains", Plain, Some "more workers than CPUs");
     ("lock", Plain, Some "waiting for a lock");
+    ("hot", Plain, Some "waiting for a lock");
+    ("stdlib-lock", Plain, Some "waiting for a lock");
     ("channel", Plain, Some "waiting for a channel");
     ("blocking", Plain, Some "a blocking call in a task");
     ("spectral-norm", Plain, None);

@@ -22,12 +22,23 @@ let sequential () =
   in
   Muster.Pool.run (Muster.Pool.default ()) (fun () -> chain (sized 1000) (Muster.Task.async ignore))
 
+(* Four fifths of the time before the first call of Muster. *)
+let prologue () =
+  for _ = 1 to sized 1000 do spin piece done;
+  spread (sized 500) (fun _ -> spin piece)
+
 let tiny () =
   spread (sized 40_000) (fun _ ->
       let tasks = List.init 100 (fun _ -> Muster.Task.async (fun () -> spin 10)) in
       List.iter Muster.Task.await tasks)
 
 let straggler () = spread 200 (fun i -> spin (if i = 100 then sized 1000 * piece else piece))
+
+let jobs () =
+  let workers = Muster.Workers.create ~workers:2 ignore in
+  let job i () = spin (if i = 10 then sized 1000 * piece else piece) in
+  List.iter Muster.Task.await (List.init 40 (fun i -> Muster.Workers.post workers (job i)));
+  Muster.Workers.drain workers
 
 let allocation () =
   let rec build n = if n = 0 then [] else n :: build (n - 1) in
@@ -49,6 +60,18 @@ let domains () =
 let lock () =
   let lock = Muster.Mutex.create () in
   spread (sized 2000) (fun _ -> Muster.Mutex.protect lock (fun () -> spin piece))
+
+(* Held for so short a time that nobody sleeps: workers only look for it. *)
+let hot () =
+  let lock = Muster.Mutex.create () and sum = ref 0 in
+  spread 4 (fun _ ->
+      for _ = 1 to sized 1_000_000 do
+        Muster.Mutex.protect lock (fun () -> sum := burn 60 !sum)
+      done)
+
+let stdlib's () =
+  let lock = Mutex.create () in
+  spread (sized 1000) (fun _ -> Mutex.protect lock (fun () -> spin piece))
 
 let channel () =
   let work = Muster.Chan.bounded 1 in
@@ -112,11 +135,15 @@ let all =
   [
     ("healthy", healthy);
     ("sequential", sequential);
+    ("prologue", prologue);
     ("tiny", tiny);
     ("straggler", straggler);
+    ("jobs", jobs);
     ("allocation", allocation);
     ("domains", domains);
     ("lock", lock);
+    ("hot", hot);
+    ("stdlib-lock", stdlib's);
     ("channel", channel);
     ("sharing", sharing);
     ("memory", memory);

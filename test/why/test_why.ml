@@ -311,6 +311,7 @@ let () =
           case "a budget" budget ]);
       ("planted",
         [ case "lock" (finds "waiting for a lock" "lock");
+          case "a sequential prologue" (finds "too little parallelism" "prologue");
           case "blocking" (finds "a blocking call" "blocking"); case "--json" json;
           case "--pid" attaches ]);
       ("bad use", bad_use);

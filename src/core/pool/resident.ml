@@ -96,6 +96,7 @@ let prepare_to_leave (w : P.t) =
   lock_mailbox w;
   note_leave w;
   P.note_leave w;
+  Tell.counts w;
   Tell.leave ()
 
 (* Once: nothing here allocates or polls. Thread identities are used again, so the slot is free

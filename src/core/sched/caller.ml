@@ -134,6 +134,7 @@ let rec finish_up (w : P.t) =
 let pack_up { w; outer; shown; _ } () =
   Run.serve w;
   P.note_leave w;
+  Tell.counts w;
   Tell.leave ();
   if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.settings.minor_heap;
   go_back w ~shown ~outer
