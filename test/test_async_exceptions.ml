@@ -250,6 +250,11 @@ let at_each_look f =
   done;
   Sys.set_signal Sys.sigusr1 before
 
+let is_not_lost () =
+  let left = !looks in
+  looks := 0;
+  check_bool "is struck later" true (left > 0)
+
 let is_struck name f = check_raises name Struck (fun () -> ignore (f ()))
 
 (* It would wait for ever, but for its scope, and is told by how it ended. *)
@@ -276,6 +281,14 @@ let as_a_scope_stops () =
           ignore (Task.fork s (waits began));
           Muster.Latch.await began;
           ignore (Task.fork s fails)))
+
+(* The task's function has ended, and its result is not there yet. *)
+let as_a_task_ends () =
+  at_each_look @@ fun strike ->
+  run_on 1 @@ fun () ->
+  match Task.scope (fun s -> ignore (Task.fork s strike)) with
+  | () -> is_not_lost ()
+  | exception Struck -> ()
 
 (* Who is struck before it has won has failed, and the other goes on. *)
 let as_the_first_stops_the_others () =
@@ -328,10 +341,7 @@ let as_who_has_counted_is_told () =
     raise_notrace Task.Cancelled
   in
   match Muster_core.(Waiter.wait_or_leave (Event.make "a test")) register ~leave:(fun () -> true) with
-  | () ->
-    let left = !looks in
-    looks := 0;
-    check_bool "is struck later" true (left > 0)
+  | () -> is_not_lost ()
   | exception Struck -> ()
 
 (* What strikes a wait that has just ended is raised at the next wait of that thread: not in another, which blocks the
@@ -394,6 +404,7 @@ let () =
       ( "an exception at each step of a short call",
         [
           case "one while a scope is being cancelled" as_a_scope_stops;
+          case "one as a task ends" as_a_task_ends;
           case "one while first cancels the losers" as_the_first_stops_the_others;
           case "one while a condition is signalled" as_a_condition_is_told;
           case "one while the barrier's parties are woken" as_who_has_counted_is_told;

@@ -165,17 +165,20 @@ let struck_when_cancelled () =
   let never () = fst (Lwt.wait ()) in
   let told_late work () =
     let began = flag () in
-    let promise = Muster_lwt.run (fun () -> set began; work ()) in
+    let promise = Muster_lwt.run (fun () -> work (fun () -> set began)) in
     until (fun () -> Atomic.get began) >>= fun () ->
     Lwt.cancel promise;
     never ()
   in
   check "in the pool"
-    (told_late (fun () -> try Task.sleep 60. with Task.Cancelled -> raise Sys.Break));
-  let waits () =
+    (told_late (fun begin_ ->
+         begin_ ();
+         try Task.sleep 60. with Task.Cancelled -> raise Sys.Break));
+  let waits begin_ () =
+    begin_ ();
     Lwt.catch (fun () -> fst (Lwt.task ())) (fun _ -> Lwt.fail Sys.Break)
   in
-  check "in the loop" (told_late (fun () -> Muster_lwt.on_loop waits));
+  check "in the loop" (told_late (fun begin_ -> Muster_lwt.on_loop (waits begin_)));
   check_int "it goes on" 42 (Lwt_main.run (Muster_lwt.run (fun () -> 42)))
 
 (* {2 A loop that is stopped} *)

@@ -343,14 +343,21 @@ let[@inline] resolve_from home p result =
   | Returned _ when Atomic.compare_and_set p home.running result -> result
   | _ -> resolve p result
 
-(* The result is built inside the [try]: an asynchronous exception (Ctrl-C) that strikes at
-   its allocation still resolves the promise. *)
-let result_of f x =
-  try Returned (f x)
-  with exn -> (
-    match raised (Outcome.caught exn) with
-    | result -> result
-    | exception exn -> raised (Outcome.caught exn))
+let[@inline never] result_of_failing exn =
+  match raised (Outcome.caught exn) with
+  | result -> result
+  | exception exn -> raised (Outcome.caught exn)
+
+let result_of f x = try Returned (f x) with exn -> result_of_failing exn
+
+(* An asynchronous exception (Ctrl-C) that strikes at the allocation of the result comes after the
+   last step of [f]: it is raised when the promise has been resolved. *)
+let return_to p v = ignore (resolve p (Returned v))
+
+let[@inline never] end_struck p v exn =
+  let failure = Outcome.caught exn in
+  Outcome.firmly return_to p v;
+  Outcome.raise failure
 
 (* As [claim]: to call that would make an async and an await 5 % longer. *)
 let rec run p =
@@ -359,7 +366,13 @@ let rec run p =
     stop p;
     Atomic.get p
   | Ready (f, home, attached) as ready ->
-    if Atomic.compare_and_set p ready (running home attached) then
-      resolve_from home p (result_of f ())
-    else run p
+    if not (Atomic.compare_and_set p ready (running home attached)) then run p
+    else begin
+      match f () with
+      | v -> (
+        match Returned v with
+        | result -> resolve_from home p result
+        | exception exn -> end_struck p v exn)
+      | exception exn -> resolve p (result_of_failing exn)
+    end
   | (Running _ | Returned _ | Raised _) as state -> state
