@@ -97,11 +97,9 @@ let new_job t ~deadline f =
 let is_unbegun job = job.result == job.home.running
 let is_late job = Option.fold job.at ~none:false ~some:(fun at -> Machine.now () >= at)
 
-let is_unheard { Promise.heard; _ } = Atomic.get heard <> Heard
-
 let note_if_struck t = function
   | Promise.Raised ({ failure = { exn = Sys.Break; _ }; _ } as raised) ->
-    Place.change t.struck (fun struck -> raised :: List.filter is_unheard struck)
+    Place.change t.struck (List.cons raised)
   | Raised _ | Returned _ | Ready _ | Running _ -> ()
 
 let answer job () =
@@ -252,11 +250,16 @@ let add fn ?(priority = 0) ?deadline t ~nested f =
 
 let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~nested:false f
 
+(* Ctrl-C in a job that somebody awaits is raised there. *)
+let raise_if_struck { Promise.failure; heard; _ } =
+  if failure.exn == Sys.Break && Atomic.compare_and_set heard Noted Heard then
+    Outcome.raise failure
+
 let submit ?priority ?deadline t f =
   let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in
   let give_up _ =
     if not (Promise.is_done task) then Task.cancel task;
-    match Promise.state task with Raised raised -> Uncaught.raise_if_struck raised | _ -> ()
+    match Promise.state task with Raised raised -> raise_if_struck raised | _ -> ()
   in
   Outcome.on_failure (fun () -> Task.await task) give_up
 
@@ -270,11 +273,6 @@ let rec close_free t =
     Outcome.finally close_free t close
 
 let cut t () = Fiber.stop_each (Admission.cut t.admission ~start:(start t))
-
-(* Ctrl-C in a job that somebody awaits is raised there. *)
-let raise_if_unawaited { Promise.failure; heard; _ } =
-  if Atomic.compare_and_set heard Noted Heard then Outcome.raise failure
-
 let await_answers (slot : _ Admission.slot) = List.iter Task.join slot.unanswered
 
 (* A job would wait for itself, and so would a signal's handler on top of one. *)
@@ -291,7 +289,7 @@ let drain ?grace t =
     forget ();
     List.iter await_answers (Admission.slots t.admission);
     close_free t;
-    List.iter raise_if_unawaited (Atomic.exchange t.struck [])
+    List.iter raise_if_struck (Atomic.exchange t.struck [])
   end
 
 (* {2 Statistics} *)

@@ -149,12 +149,11 @@ let note_once owner ({ failure; heard; _ } as raised : Promise.raised) =
   end
 
 (* Nobody may come for the outcome of a cancelled task. But Ctrl-C, which struck it, is for the
-   program: it is raised as if it had struck just after the task's end. *)
-let raise_if_struck ({ failure; heard; _ } : Promise.raised) =
-  if failure.exn == Sys.Break && Atomic.exchange heard Heard <> Heard then Outcome.raise failure
+   program: it is raised as if it had struck just after the task's end.
 
-(* A pool of one worker, which never has nothing to do, may fail and await any number of tasks. *)
-let note owner _ ({ after_stop; _ } as raised : Promise.raised) =
-  if after_stop then raise_if_struck raised;
+   A pool of one worker, which never has nothing to do, may fail and await any number of tasks. *)
+let note owner _ ({ failure; heard; after_stop; _ } as raised : Promise.raised) =
+  if after_stop && failure.exn == Sys.Break && Atomic.compare_and_set heard Unheard Heard then
+    Outcome.raise failure;
   Outcome.firmly note_once owner raised;
   bury ()

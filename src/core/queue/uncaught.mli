@@ -7,9 +7,6 @@ val note : Promise.owner -> Promise.unheard
 (** A task of that pool has failed, and nobody has waited for it so far. [Sys.Break] of one that was
     cancelled is raised. *)
 
-val raise_if_struck : Promise.raised -> unit
-(** Raises [Sys.Break] if that is the failure, and nobody has heard of it. Now it is heard of. *)
-
 val collect : unit -> unit
 (** Reports the failures whose promises have been collected. Workers call it when they find nothing
     to do, when they look up, and before they leave. A few loads if there is no failure. *)

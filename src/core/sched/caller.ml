@@ -253,7 +253,6 @@ let place_in pool =
 
 let event = Event.make "the end of a call in a pool"
 
-
 let hand_over (pool : P.pool) ~if_closed f =
   let home = Fiber.home_of pool Alone (Fiber.locals ()) and number = Fiber.number () in
   let run () =
