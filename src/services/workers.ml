@@ -252,8 +252,7 @@ let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~nested:fals
 
 (* Ctrl-C in a job that somebody awaits is raised there. *)
 let raise_if_struck { Promise.failure; heard; _ } =
-  if failure.exn == Sys.Break && Atomic.compare_and_set heard Noted Heard then
-    Outcome.raise failure
+  if failure.exn == Sys.Break && Atomic.compare_and_set heard Noted Heard then Outcome.raise failure
 
 let submit ?priority ?deadline t f =
   let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in

@@ -26,12 +26,12 @@ let apart f =
     let fiber = { (Fiber.plain w ~handled:true) with call = Some call } in
     Run.aside w ~records:(Machine.backtrace_status ()) fiber in_fiber ()
 
-(* The hook is called once, and not after its removal. *)
+(* The hook is called once, and not after its removal. An asynchronous exception that strikes before
+   its first step leaves it to be called again (Entries). *)
 let hook_entry hook =
-  let over = Atomic.make false in
-  let call () = Uncaught.protect "a function given to Task.on_cancel" hook in
-  let fire () = if not (Atomic.exchange over true) then apart call in
-  (over, Entries.entry fire)
+  let over = Atomic.make false and what = "a function given to Task.on_cancel" in
+  let call () = if not (Atomic.exchange over true) then Uncaught.protect what hook in
+  (over, Entries.entry (fun () -> apart call))
 
 let set_uncaught_handler f =
   Uncaught.set_handler (fun exn backtrace -> apart (fun () -> f exn backtrace))

@@ -40,8 +40,7 @@ let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
 (* The home of entries that go on with a fiber. Nobody awaits these: an exception that strikes
    there, or after the fiber's last step, is for the code beneath. *)
-let resumed =
-  Promise.home ~unheard:(fun _ { failure; _ } -> Outcome.raise failure) Promise.Nobody
+let resumed = Promise.home ~unheard:(fun _ { failure; _ } -> Outcome.raise failure) Promise.Nobody
 
 (* The fiber, which has left this worker, and an entry for a deque to go on with it. An exception
    that strikes before is raised where the fiber waits. *)
