@@ -10,7 +10,7 @@ module Task = struct
   exception Deadline_exceeded = Muster_core.Scope.Deadline_exceeded
 
   let scope = Muster_core.Scope.within
-  let fork = Muster_core.Scope.fork
+  let fork s f = Muster_core.Scope.fork s f
   let cancel_scope = Muster_core.Scope.stop
   let with_deadline = Muster_core.Scope.with_deadline
   let all = Several.all

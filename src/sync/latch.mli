@@ -30,6 +30,4 @@ val count : t -> int
 
 (**/**)
 
-(* For Table: the name of the wait. *)
-
-val await_as : Event.t -> t -> unit
+val await_as : Event.t -> t -> unit (* For Table: the wait's name. *)

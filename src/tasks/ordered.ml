@@ -85,8 +85,8 @@ let with_map ?max ~window f elements consume =
   check "max" max;
   let t = make () in
   let call index x = put t index (f x) in
-  let work = Runners.{ max; before = wait_for_room t window; call; after = wake_consumer t } in
-  let runners = Runners.make work elements in
+  let code = Machine.code_of f and before = wait_for_room t window and after = wake_consumer t in
+  let runners = Runners.make { max; code; before; call; after } elements in
   Scope.within (fun scope ->
       ignore (Runners.start runners scope);
       let consume () = consume (results t runners 0) in

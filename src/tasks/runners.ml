@@ -20,6 +20,7 @@
 
 type 'a work = {
   max : int;
+  code : int;
   before : int -> unit;
   call : int -> 'a -> unit;
   after : unit -> unit;
@@ -93,15 +94,15 @@ let rec go_on t me ~begin_next =
   | None -> ()
   | Some x ->
     begin_next ();
-    Scope.within (fun _ -> t.work.call (Atomic.get me.index) x);
+    let call = t.work.call (Atomic.get me.index) in
+    let call = Fiber.traced (Fiber.place ()) ~code:t.work.code call in
+    Scope.within (fun _ -> call x);
     go_on t me ~begin_next:ignore
 
 (* An exception outside of its loop is the scope's failure. *)
 let rec runner t scope number () =
   let me = { fiber = Fiber.get (); index = Atomic.make 0 } in
-  let begin_next () =
-    if number < t.work.max then ignore (Scope.fork scope (runner t scope (number + 1)))
-  in
+  let begin_next () = if number < t.work.max then ignore (fork t scope (number + 1)) in
   let run () =
     Place.change t.runners (List.cons me);
     go_on t me ~begin_next
@@ -111,4 +112,6 @@ let rec runner t scope number () =
   in
   Outcome.finally t.work.after () run_or_fail
 
-let start t scope = Scope.fork scope (runner t scope 1)
+and fork t scope number = Scope.fork ~code:t.work.code scope (runner t scope number)
+
+let start t scope = fork t scope 1

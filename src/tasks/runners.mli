@@ -5,6 +5,7 @@ type 'a t
 
 type 'a work = {
   max : int;  (** fibers *)
+  code : int;  (** of the program's function, which names their tasks *)
   before : int -> unit;  (** called before the element of that index is forced; it may wait *)
   call : int -> 'a -> unit;
   after : unit -> unit;  (** called by each fiber that takes no more *)

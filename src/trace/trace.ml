@@ -158,10 +158,12 @@ let rec add code text =
   else add code text
 
 (* Few, so that a list will do for names; a domain has a table for codes. *)
-let name text =
-  match List.find_opt (fun it -> it.code = 0 && it.text = text) (Atomic.get known) with
+let find_or_add code is_it ~text =
+  match List.find_opt is_it (Atomic.get known) with
   | Some { id; _ } -> id
-  | None -> add 0 text
+  | None -> add code (text ())
+
+let name text = find_or_add 0 (fun it -> it.code = 0 && it.text = text) ~text:(fun () -> text)
 
 (* {2 Tasks} *)
 
@@ -188,16 +190,11 @@ let own =
   let fresh () = { sites = Hashtbl.create 64; count = 0; every = 1; since = now (); first = 0 } in
   Domain.DLS.new_key fresh
 
-let find_or_add code place =
-  match List.find_opt (fun it -> it.code = code) (Atomic.get known) with
-  | Some { id; _ } -> id
-  | None -> add code (place ())
-
 let site own code place =
   match Hashtbl.find_opt own.sites code with
   | Some id -> id
   | None ->
-    let id = find_or_add code place in
+    let id = find_or_add code (fun it -> it.code = code) ~text:place in
     Hashtbl.replace own.sites code id;
     id
 
@@ -209,10 +206,8 @@ let look own =
     let every = if is_long then 1 else sparse in
     own.since <- at;
     own.first <- own.count;
-    if every <> own.every then begin
-      own.every <- every;
-      emit (Sampling { every })
-    end
+    if every <> own.every then emit (Sampling { every });
+    own.every <- every
   end
 
 let next = Atomic.make 1
@@ -228,12 +223,11 @@ let takes_wait () = is_due (Domain.DLS.get own)
 let task ~parent ~code ~place =
   let own = Domain.DLS.get own in
   if not (is_due own) then 0
-  else begin
+  else
     let task = Atomic.fetch_and_add next 1 in
     let site = if code = by_place then name (place ()) else site own code place in
     emit (Fork { task; parent; site });
     task
-  end
 
 (* {2 On and off} *)
 

@@ -194,11 +194,11 @@ let guarded s f =
   in
   body
 
-let fork s f =
+let fork ?(code = 0) s f =
   Stack_room.reserve ();
   Fiber.check ();
   let w = Option.value (Fiber.here ()) ~default:P.nobody in
-  fork_unguarded s (guarded s (Fiber.traced w ~code:0 f))
+  fork_unguarded s (guarded s (Fiber.traced w ~code f))
 
 (* {2 Deadlines} *)
 
