@@ -7,7 +7,6 @@ external stop_now : unit -> unit = "muster_mpi_stop"
 external abort : int -> unit = "muster_mpi_abort"
 external rank : unit -> int = "muster_mpi_rank"
 external ranks : unit -> int = "muster_mpi_ranks"
-external node_now : unit -> int = "muster_mpi_node"
 external wake_exactly : unit -> unit = "muster_mpi_wake_exactly"
 external encode_with : 'a -> Marshal.extern_flags list -> packet = "muster_mpi_encode"
 external decode_at : packet -> int -> 'a = "muster_mpi_decode"
@@ -95,7 +94,6 @@ let stop () =
   direct := false;
   call stop_now
 
-let node () = call node_now
 let too_long = 1 lsl 31
 
 let encode v =

@@ -13,9 +13,6 @@ val abort : int -> unit
 val rank : unit -> int
 val ranks : unit -> int
 
-val node : unit -> int
-(** The first rank of this machine. *)
-
 (** {2 Errors of the user's call}
 
     [fn] is its name in [Muster_mpi]. They raise [Invalid_argument]. *)

@@ -68,19 +68,6 @@ value muster_mpi_level(value name) {
 value muster_mpi_rank(value unit) { (void)unit; return Val_int(rank); }
 value muster_mpi_ranks(value unit) { (void)unit; return Val_int(ranks); }
 
-/* The first rank on this machine: its number tells machines apart. */
-value muster_mpi_node(value unit) {
-  MPI_Comm node;
-  int first = rank, lowest;
-  caml_enter_blocking_section();
-  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-  MPI_Allreduce(&first, &lowest, 1, MPI_INT, MPI_MIN, node);
-  MPI_Comm_free(&node);
-  caml_leave_blocking_section();
-  (void)unit;
-  return Val_int(lowest);
-}
-
 /* A sleep of 20 us lasts 70 with the usual slack of Linux's timers. */
 value muster_mpi_wake_exactly(value unit) {
 #ifdef __linux__

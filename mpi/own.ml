@@ -6,15 +6,17 @@ let may_run_on () =
   | status -> List.find_opt is_it (String.split_on_char '\n' status)
   | exception Sys_error _ -> None
 
-(* The ranks of one machine that may run on the same CPUs share them. *)
+(* The ranks of one machine that may run on the same CPUs share them. Machines are known by their
+   names: MPICH's [MPI_Comm_split_type] has each rank alone where ranks share no memory. *)
 let share_cpus () =
   let cpus = Muster.Cpu.available () in
-  let place = (Link.node (), may_run_on ()) in
+  let place = (Unix.gethostname (), may_run_on ()) in
   let all = Collective.agree "run" (fun () -> place) in
   let alike = List.filter (( = ) place) (Array.to_list all) in
-  let here = List.filter (fun (node, _) -> node = fst place) (Array.to_list all) in
+  let is_here rank = fst all.(rank) = fst place in
+  let here = List.filter is_here (List.init (Link.ranks ()) Fun.id) in
   let online = Muster_core.Machine.online_cpus () in
-  if fst place = Link.rank () && cpus = 1 && online > List.length here then
+  if List.hd here = Link.rank () && cpus = 1 && online > List.length here then
     Printf.eprintf
       "Muster_mpi: each rank is bound to one of %d CPUs: mpirun --bind-to none, or --map-by slot:PE=n, \
        gives it more\n%!"

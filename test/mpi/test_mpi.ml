@@ -173,9 +173,9 @@ let () =
       ("cpus", [ case "ranks share a machine's" cpus ]);
       ( "faults",
         [
-          fault [ "rank 0 calls barrier (call 1), and rank 2 broadcast from 0 (call 1)" ] "different";
+          fault [ "barrier (call 1)"; "broadcast from 0 (call 1)" ] "different";
           fault [ "parallel_for 1..10 (call 1)"; "parallel_for 1..11 (call 1)" ] "different ranges";
-          fault [ "rank 0 calls barrier (call 2), and rank 2 run (its end) (call 2)" ] "ends early";
+          fault [ "barrier (call 2)"; "run (its end) (call 2)" ] "ends early";
           fault [ "rank 2: uncaught exception Failure(\"alone\")" ] "raises alone";
           fault [ "rank 0: Failure(\"together\")" ] "all raise";
           fault [ "signal 9" ] "is killed";
