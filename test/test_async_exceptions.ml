@@ -231,15 +231,15 @@ let as_a_failure_is_caught () =
 
 let looks = ref 0
 
-let strike_at_last _ =
+let strike_at_last act _ =
   if !looks > 0 then begin
     decr looks;
-    if !looks > 0 then receive () else raise Struck
+    if !looks > 0 then receive () else act ()
   end
 
 (* [f strike] for each of the first looks after it calls [strike], in a pool of one worker. *)
-let at_each_look f =
-  let before = Sys.signal Sys.sigusr1 (Signal_handle strike_at_last) in
+let at_each_look ?(act = fun () -> raise Struck) f =
+  let before = Sys.signal Sys.sigusr1 (Signal_handle (strike_at_last act)) in
   for n = 1 to 12 do
     let strike () =
       looks := n;
@@ -289,6 +289,24 @@ let as_a_task_ends () =
   match Task.scope (fun s -> ignore (Task.fork s strike)) with
   | () -> is_not_lost ()
   | exception Struck -> ()
+
+(* A handler that forks is told of the cancellation of a task that fails itself: the call fails by the leftmost. *)
+let forks_as_a_cancelled_task_fails call () =
+  let fork () = ignore (Muster.both ignore ignore) in
+  at_each_look ~act:fork @@ fun strike ->
+  let began = Muster.Latch.create 1 and go = Muster.Latch.create 1 in
+  let left () =
+    Muster.Latch.await began;
+    Muster.Latch.count_down go;
+    raise Exit
+  and right () =
+    Muster.Latch.count_down began;
+    Task.protect (fun () -> Muster.Latch.await go);
+    strike ();
+    raise_notrace Not_found
+  in
+  check_raises "the left one's" Exit (fun () -> run_on 1 (fun () -> call left right));
+  looks := 0
 
 (* Who is struck before it has won has failed, and the other goes on. *)
 let as_the_first_stops_the_others () =
@@ -405,6 +423,10 @@ let () =
         [
           case "one while a scope is being cancelled" as_a_scope_stops;
           case "one as a task ends" as_a_task_ends;
+          case "a fork as a cancelled task of all fails"
+            (forks_as_a_cancelled_task_fails (fun f g -> ignore (Task.all [ f; g ])));
+          case "a fork as a cancelled task of map fails"
+            (forks_as_a_cancelled_task_fails (fun f g -> Task.iter ~max:2 (fun f -> f ()) [ f; g ]));
           case "one while first cancels the losers" as_the_first_stops_the_others;
           case "one while a condition is signalled" as_a_condition_is_told;
           case "one while the barrier's parties are woken" as_who_has_counted_is_told;

@@ -61,7 +61,7 @@ let fail t scope index (failure : Outcome.failure) =
     try
       Leftmost.note t.failures index failure;
       stop_right t index
-    with exn -> Scope.fail scope (Outcome.caught exn)
+    with exn -> if exn != Promise.Cancelled then Scope.fail scope (Outcome.caught exn)
 
 let stop t scope = fail t scope (-1) Promise.cancelled
 let is_over t index = Leftmost.stops t.failures (index + 1) || Atomic.get t.length <= index

@@ -1,5 +1,6 @@
 (* Several functions as tasks of one scope. A failure of a function is the scope's only if it is
-   asynchronous: Ctrl-C, or an exception that strikes a task as it stops the others. *)
+   asynchronous: Ctrl-C, or an exception that strikes a task as it stops the others. (A handler that
+   forks there may be told that the task is stopped: then the party that stopped it stops these.) *)
 
 (* One that nobody has begun, as in [Task.join]. If it waits, this does not. *)
 let start task =
@@ -38,7 +39,9 @@ let all fs =
     Outcome.on_failure f (fun failure ->
         Leftmost.note failures i failure;
         if failure.exn == Sys.Break then Scope.fail s failure
-        else try stop_right i with exn -> Scope.fail s (Outcome.caught exn))
+        else
+          try stop_right i
+          with exn -> if exn != Promise.Cancelled then Scope.fail s (Outcome.caught exn))
   in
   let tasks = run fs ~as_task in
   Fiber.reraise failures;
