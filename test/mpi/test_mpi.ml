@@ -55,6 +55,14 @@ let by_one_thread () =
 let checked () =
   check_ok (mpirun ~env:[ ("MUSTER_MPI_CHECK", "1") ] ~ranks:2 "ranks.exe" [ "answers" ])
 
+let on_hosts_apart () =
+  let child = Child.run ~env:allowed ~limit:60. "/bin/sh" [ "apart.sh"; beside "ranks.exe"; "answers" ] in
+  if child.status = WEXITED 77 then begin
+    print_endline "skipped: no network namespaces, or not root";
+    Alcotest.skip ()
+  end;
+  check_ok child
+
 (* {2 CPUs} *)
 
 let cpus () =
@@ -169,6 +177,7 @@ let () =
   Alcotest.run "mpi"
     [
       ("the same answers", (Alcotest.test_case "without mpirun" `Quick alone) :: all_answers);
+      ("hosts apart", [ case "4 ranks, 2 hosts" on_hosts_apart ]);
       ("threads", [ case "by one thread" by_one_thread; case "checked" checked ]);
       ("cpus", [ case "ranks share a machine's" cpus ]);
       ( "faults",
