@@ -53,7 +53,11 @@ let with_signals pid f =
     else if not (Unix.isatty Unix.stdin) then pass signal
   in
   let set signal f = (signal, Sys.signal signal (Sys.Signal_handle f)) in
-  let before = [ set Sys.sigint interrupt; set Sys.sigterm pass; set Sys.sighup pass ] in
+  let before =
+    [
+      set Sys.sigint interrupt; set Sys.sigterm pass; set Sys.sighup pass; set Sys.sigchld ignore;
+    ]
+  in
   let restore () = List.iter (fun (signal, it) -> Sys.set_signal signal it) before in
   Fun.protect ~finally:restore (fun () -> f interrupts)
 

@@ -82,7 +82,10 @@ let poll w now =
   Option.iter (fun rings -> Rings.poll rings w.account ~now) w.rings;
   if now >= w.next_look then take_sample w now
 
-let pause = 0.005
+(* A look takes a CPU from a worker, for which the others wait in each collection. The end of a child
+   interrupts the pause. *)
+let pause = 0.02
+let rest () = try ignore (Unix.select [] [] [] pause) with Unix.Unix_error (EINTR, _, _) -> ()
 
 let rec until w ~over =
   let now = Trace.now () in
@@ -90,7 +93,7 @@ let rec until w ~over =
   | Some it -> it
   | None ->
     poll w now;
-    Unix.sleepf pause;
+    rest ();
     until w ~over
 
 (* {2 The end} *)
