@@ -80,7 +80,11 @@ let rec answer b loops =
    Where it is cancelled on one rank, all ranks' loops still come to their end. So no message is left
    that the next call could take for its own. *)
 
-let start_loops n loop = List.init n (fun _ -> Muster.Task.async loop)
+(* In [f] of [or_finish]: to start a task is a checkpoint, too. *)
+let start_loops tasks n loop =
+  for _ = 1 to n do
+    tasks := Muster.Task.async loop :: !tasks
+  done
 
 let or_finish f finish =
   try f ()
@@ -96,15 +100,16 @@ let lead b f jobs ~loops =
   let own = Muster.Pool.(size (current ())) in
   let loops = ref (Array.fold_left ( + ) (-own) loops) in
   let loop () = work_on (exchange_at b) (fun i -> f jobs.(i)) None in
-  let tasks = start_loops own loop in
+  let tasks = ref [] in
   let work () =
+    start_loops tasks own loop;
     answer b loops;
-    List.iter Muster.Task.await tasks
+    List.iter Muster.Task.await !tasks
   in
   or_finish work (fun _ ->
       Mutex.protect b.turn (fun () -> b.limit <- 0);
       answer b loops;
-      List.iter await_end tasks)
+      List.iter await_end !tasks)
 
 let follow f jobs =
   let own = Muster.Pool.(size (current ())) in
@@ -113,11 +118,13 @@ let follow f jobs =
     work_on ask run None;
     Atomic.incr told
   in
-  let tasks = start_loops own (fun () -> loop (fun i -> f jobs.(i))) in
+  let tasks = ref [] in
   or_finish
-    (fun () -> List.iter Muster.Task.await tasks)
+    (fun () ->
+      start_loops tasks own (fun () -> loop (fun i -> f jobs.(i)));
+      List.iter Muster.Task.await !tasks)
     (fun exn ->
-      List.iter await_end tasks;
+      List.iter await_end !tasks;
       while Atomic.get told < own do
         loop (fun _ -> raise exn)
       done)

@@ -124,13 +124,19 @@ let deadlines () =
   let with_deadline_on rank f =
     if M.rank () = rank then Muster.Task.with_deadline 0.05 f else f ()
   in
-  let late rank =
-    match with_deadline_on rank (fun () -> M.parallel_map_dynamic job inputs) with
+  (* It may have passed when the call begins. *)
+  let late (rank, pause) =
+    let call () =
+      Unix.sleepf pause;
+      M.parallel_map_dynamic job inputs
+    in
+    match with_deadline_on rank call with
     | (_ : int array) -> failwith "not late"
     | exception (M.Raised _ | Muster.Task.Deadline_exceeded | Muster.Task.Cancelled) ->
       check "the next call" (M.parallel_map_dynamic string_of_int inputs = Array.map string_of_int inputs)
   in
-  List.iter late (List.sort_uniq compare [ 0; M.ranks () - 1 ])
+  let last = M.ranks () - 1 in
+  List.iter late (List.sort_uniq compare [ (0, 0.); (last, 0.); (0, 0.1); (last, 0.1) ])
 
 (* A result that cannot be sent is its job's failure. *)
 let unsendable () =
