@@ -52,8 +52,8 @@ let stash pool exn =
   if not (exn == Promise.Cancelled || (exn == Sys.Break && Machine.pass_interrupt_on ())) then
     leave_stray pool exn
 
-(* For an exception that strikes a wait that has just ended: the wait returns, and the exception
-   comes later. A resident passes it on, as above; any other thread raises it at its next wait. *)
+(* For an exception that strikes a wait that has just ended: the wait returns. A resident passes it
+   on, as above; a caller's loop raises it in its next turn, a thread outside at its next wait. *)
 let raise_later exn =
   match P.owned_place () with
   | Some w when w.resident -> stash w.pool exn

@@ -37,7 +37,7 @@ val stash : Place.pool -> exn -> unit
 (** By a resident between two tasks, or a thread of the crew whose call nobody waits for. *)
 
 val raise_later : exn -> unit
-(** By the thread of a wait that has just ended, which raises it at its next wait. *)
+(** By the thread of a wait, or a job, that has just ended: it raises it soon, or passes it on. *)
 
 val raise_anywhere : exn -> unit
 (** By a thread of Muster's that is no worker: a thread outside all pools raises it. *)
