@@ -992,7 +992,8 @@ module Workers : sig
       {b Order}: none. *)
 
   val pp_prometheus : Format.formatter -> 'w t -> unit
-  (** Prints {!val-stats} in the text format that Prometheus reads, with the name of [t] as a label.
+  (** Prints {!val-stats} in the text format that Prometheus reads, with the name of [t], or its
+      number, as a label.
 
       {b Cost}: some 100 us.
       {b Order}: none. *)

@@ -474,7 +474,10 @@ let statistics () =
   expect (Printf.sprintf {|muster_workers_work_seconds_bucket{%s,le="+Inf"} 11|} label);
   expect (Printf.sprintf {|muster_workers_work_seconds_count{%s} 11|} label);
   expect (Printf.sprintf {|muster_workers_work_seconds_sum{%s} %.9f|} label work_time.seconds);
-  Workers.drain t
+  let other = Workers.create ignore and another = Workers.create ignore in
+  let label t = List.nth (String.split_on_char '"' (Format.asprintf "%a" Workers.pp_prometheus t)) 1 in
+  check_equal "each has its name" false (label other = label another);
+  List.iter Workers.drain [ t; other; another ]
 
 let on pool_size name f =
   case (Printf.sprintf "%s, %d workers" name pool_size) (fun () ->

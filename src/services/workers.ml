@@ -24,13 +24,16 @@ type 'w t = {
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster.Workers." ^ fn ^ ": " ^ s)) fmt
 
+let created = Atomic.make 0
+let numbered () = Printf.sprintf "workers-%d" (Atomic.fetch_and_add created 1 + 1)
+
 let create ?name ?workers ?queue ?pool ?(close = ignore) ?reset make =
   let pool = match pool with Some pool -> pool | None -> Pool.current () in
   let workers = Option.value workers ~default:(Pool.size pool) in
   if workers < 1 then invalid "create" "workers = %d is less than 1" workers;
   let bound = Option.value queue ~default:(64 * workers) in
   if bound < 0 then invalid "create" "queue = %d is negative" bound;
-  let name = Option.value name ~default:(Pool.name pool) in
+  let name = match name with Some name -> name | None -> numbered () in
   let admission = Admission.create ~workers ~bound in
   let inside = Local.create false and load = Workload.make () and struck = Atomic.make [] in
   { name; workers; pool; make; reset; close; admission; inside; load; struck }
