@@ -145,7 +145,13 @@ let missing t ~sampled =
   let untold lack = part lack *. told Untold in
   let of_lack name lack = (name, told lack +. untold lack) in
   let small = if sampled then untold Parallelism else 0. in
-  [ ("parallelism", told Parallelism +. untold Parallelism -. small); ("larger tasks", small); of_lack "a share" Share; of_lack "a worker" Worker; of_lack "a CPU" Lent ]
+  [
+    ("parallelism", told Parallelism +. untold Parallelism -. small);
+    ("larger tasks", small);
+    of_lack "a share" Share;
+    of_lack "a worker" Worker;
+    of_lack "a CPU" Lent;
+  ]
   @ List.mapi (fun i name -> of_lack name (Waits i)) Rules.classes
 
 let sites t =

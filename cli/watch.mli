@@ -21,8 +21,8 @@ type run = {
 type t
 
 val make : attached:bool -> dir:string -> since:int -> int -> t
-(** Of the process of that number, whose rings lie, or will lie, in [dir]. Older events count not. It may start the one that
-    has rings, if it is not [attached]. *)
+(** Of the process of that number, whose rings lie, or will lie, in [dir]. Events before [since] do
+    not count. It may start the one that has rings, if it is not [attached]. *)
 
 val until : t -> over:(int -> 'a option) -> 'a
 (** Watches until [over], which gets the time, gives something. *)

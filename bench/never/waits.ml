@@ -46,14 +46,14 @@ let asleep n work =
   done
 
 let at_a_channel n work =
-  let done_ = Muster.Chan.unbounded () in
+  let over = Muster.Chan.unbounded () in
   let task () =
     work ();
-    Muster.Chan.send done_ ()
+    Muster.Chan.send over ()
   in
   ignore (start n task);
   for _ = 1 to n do
-    Muster.Chan.recv done_
+    Muster.Chan.recv over
   done
 
 let in_thread f = Thread.join (Thread.create f ())

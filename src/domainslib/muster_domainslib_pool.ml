@@ -132,9 +132,9 @@ let async t f =
   let w = Place.current () in
   if w.pool == t.pool && Place.owned w then begin
     Fiber.check_at w;
-    Task.offer w (Promise.make (marked (home_for t w)) (Fiber.traced w ~code:0 f))
+    Task.offer w (Promise.make (marked (home_for t w)) (Fiber.traced ~code:0 f))
   end
-  else send t (Promise.make (marked t.home) (Fiber.traced w ~code:0 f))
+  else send t (Promise.make (marked t.home) (Fiber.traced ~code:0 f))
 
 let may_run_here t (w : Place.t) home =
   home == t.home && Fiber.home w == home && Mailbox.is_idle w.mailbox && Place.owned w

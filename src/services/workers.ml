@@ -93,8 +93,7 @@ let new_job t ~deadline f =
   let lineage = match Fiber.here () with Some w -> (Fiber.home w).lineage | None -> Alone in
   let home = Waiting.started (Fiber.home_of t.pool lineage (locals_of_jobs t (Fiber.locals ()))) in
   let task = Promise.started home and at = Option.map Timer.after deadline in
-  let f = Fiber.traced (Option.value (Fiber.here ()) ~default:Place.nobody) ~code:0 f in
-  let posted = Machine.now () in
+  let f = Fiber.traced ~code:0 f and posted = Machine.now () in
   { workers = t; f; task; home; posted; at; timer = None; result = home.running }
 
 let is_unbegun job = job.result == job.home.running

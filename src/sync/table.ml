@@ -171,8 +171,8 @@ let release shard settling =
 let wait fn ~fiber over =
   if fiber = Fiber.number () then
     invalid_arg ("Muster.Table." ^ fn ^ ": the function of a key asks for the same key");
-  let event = Event.make ("Table." ^ fn) in
-  if not (Place.soon (fun () -> Latch.count over = 0)) then Latch.await_as event over
+  if not (Place.soon (fun () -> Latch.count over = 0)) then
+    Latch.await_as (Event.make ("Table." ^ fn)) over
 
 let run_if_mine f settling = function
   | Claimed _ as theirs -> theirs

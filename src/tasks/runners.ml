@@ -95,7 +95,7 @@ let rec go_on t me ~begin_next =
   | Some x ->
     begin_next ();
     let call = t.work.call (Atomic.get me.index) in
-    let call = Fiber.traced (Fiber.place ()) ~code:t.work.code call in
+    let call = Fiber.traced ~code:t.work.code call in
     Scope.within (fun _ -> call x);
     go_on t me ~begin_next:ignore
 

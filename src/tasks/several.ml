@@ -16,11 +16,8 @@ let join task = if not (Promise.is_done task) then Task.join task
 (* They begin in their order, those at least that the caller begins. *)
 let run fs ~as_task =
   Scope.within (fun s ->
-      let as_task i f =
-        let w = Option.value (Fiber.here ()) ~default:Place.nobody in
-        Scope.fork_unguarded s (as_task s i (Fiber.traced w ~code:0 f))
-      in
-      let tasks = List.mapi as_task fs in
+      let fork i f = Scope.fork_unguarded s (as_task s i (Fiber.traced ~code:0 f)) in
+      let tasks = List.mapi fork fs in
       List.iter start tasks;
       List.iter join tasks;
       tasks)

@@ -82,6 +82,18 @@ let ends_with parts case () =
   check_fails child;
   List.iter (check_says child) parts
 
+(* Ranks 0 and 1 call [first], rank 2 [last]. Each says so, and the first to end stops the others. *)
+let ends_in_disagreement ~first ~last case () =
+  let child = mpirun ~ranks:3 "ranks.exe" [ case ] in
+  check_fails child;
+  let sentence (rank, own, other, theirs) =
+    Printf.sprintf "rank %d calls %s, and rank %d %s" rank own other theirs
+  in
+  let ranks = [ (0, first, 2, last); (1, first, 2, last); (2, last, 0, first) ] in
+  let said = child.output ^ child.errors in
+  if not (List.exists (fun rank -> contains said (sentence rank)) ranks) then
+    failf "no rank says %s in:\n%s" (sentence (List.hd ranks)) said
+
 let nobody_is_left () =
   let is_ours pid =
     match In_channel.with_open_bin (Printf.sprintf "/proc/%s/cmdline" pid) In_channel.input_all with
@@ -174,6 +186,7 @@ let () =
       [ 1; 2; 3; 4 ]
   in
   let fault parts name = case name (ends_with parts name) in
+  let disagree ~first ~last name = case name (ends_in_disagreement ~first ~last name) in
   Alcotest.run "mpi"
     [
       ("the same answers", (Alcotest.test_case "without mpirun" `Quick alone) :: all_answers);
@@ -182,9 +195,9 @@ let () =
       ("cpus", [ case "ranks share a machine's" cpus ]);
       ( "faults",
         [
-          fault [ "barrier (call 1)"; "broadcast from 0 (call 1)" ] "different";
+          disagree ~first:"barrier (call 1)" ~last:"broadcast from 0 (call 1)" "different";
           fault [ "parallel_for 1..10 (call 1)"; "parallel_for 1..11 (call 1)" ] "different ranges";
-          fault [ "barrier (call 2)"; "run (its end) (call 2)" ] "ends early";
+          disagree ~first:"barrier (call 2)" ~last:"run (its end) (call 2)" "ends early";
           fault [ "rank 2: uncaught exception Failure(\"alone\")" ] "raises alone";
           fault [ "rank 0: Failure(\"together\")" ] "all raise";
           fault [ "signal 9" ] "is killed";

@@ -64,7 +64,7 @@ let in_place f g =
   (a, b)
 
 let offered ~code w ~wake f g =
-  let g = Fiber.traced w ~code g and is_vain = Atomic.make false in
+  let g = Fiber.traced ~code g and is_vain = Atomic.make false in
   let p = Fiber.branch w ~is_vain g in
   match
     Publish.offer w ~wake (Promise.any p);

@@ -61,7 +61,6 @@ let stop s = Fiber.stop s.promise
 
 (* The code that fails is told of no cancellation any more: else the scope's own stop might be told
    to the handler of a signal that comes now, and take the failure's place.
-
    Ctrl-C takes the place of an earlier failure: it may have struck a task that this has stopped.
    Another asynchronous exception that strikes here does, too, as in [Outcome.caught]. *)
 let rec fail s (failure : Outcome.failure) =
@@ -197,8 +196,7 @@ let guarded s f =
 let fork ?(code = 0) s f =
   Stack_room.reserve ();
   Fiber.check ();
-  let w = Option.value (Fiber.here ()) ~default:P.nobody in
-  fork_unguarded s (guarded s (Fiber.traced w ~code f))
+  fork_unguarded s (guarded s (Fiber.traced ~code f))
 
 (* {2 Deadlines} *)
 

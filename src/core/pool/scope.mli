@@ -15,7 +15,7 @@ exception Deadline_exceeded
 val within : (t -> 'a) -> 'a
 (** Muster.Task.scope. *)
 
-val fork : ?code:int -> t -> (unit -> 'a) -> 'a Promise.t
+val fork : ?code:int -> t -> (unit -> 'a) -> 'a Promise.t (** [code]: as in Fiber.traced *)
 val stop : t -> unit
 val with_deadline : float -> (unit -> 'a) -> 'a
 

@@ -50,7 +50,7 @@ let offer (w : P.t) promise =
 let rec from_outside f =
   let pool = Pool.current () in
   let home = Waiting.started (Fiber.home_of pool Alone (Fiber.locals ())) in
-  let f = Fiber.traced P.nobody ~code:0 f in
+  let f = Fiber.traced ~code:0 f in
   match send pool (Promise.make home f) with
   | promise -> promise
   | exception Invalid_argument _ when Pool.current () != pool -> from_outside f
@@ -58,7 +58,7 @@ let rec from_outside f =
 (* Code in a pool may use it to the end: closing waits for it. *)
 let[@inline] async_at (w : P.t) f =
   Fiber.check_at w;
-  offer w (Promise.make (Waiting.started (Fiber.home w)) (Fiber.traced w ~code:0 f))
+  offer w (Promise.make (Waiting.started (Fiber.home w)) (Fiber.traced ~code:0 f))
 
 let[@inline never] async f =
   Stack_room.reserve ();

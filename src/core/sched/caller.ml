@@ -197,7 +197,7 @@ let rec to_the_end call p ~put_back ~wait step =
     to_the_end call p ~put_back ~wait wait
 
 let in_fiber (fiber : Fiber.t) f (w : P.t) =
-  let f = Fiber.traced w ~code:Fiber.by_place (fun () -> f w) in
+  let f = Fiber.traced ~code:Fiber.by_place (fun () -> f w) in
   let call = Run.call () and p = Promise.(make nowhere f) in
   let beneath = w.own.fiber in
   let put_back () = Fiber.switch w beneath in

@@ -352,8 +352,9 @@ let run_traced task f x =
 
 let by_place = Trace.by_place
 
-let[@inline never] traced_now w code f =
+let[@inline never] traced_now code f =
+  let w = Option.value (here ()) ~default:P.nobody in
   match Tell.fork w ~code with 0 -> f | task -> fun x -> run_traced task f x
 
-let[@inline] traced w ~code f =
-  if Trace.is_on () then traced_now w (if code = 0 then Machine.code_of f else code) f else f
+let[@inline] traced ~code f =
+  if Trace.is_on () then traced_now (if code = 0 then Machine.code_of f else code) f else f

@@ -223,10 +223,10 @@ let look_as_bound (w : P.t) =
     govern { now; waited; often_halted; idle } (Governor.observe ~online);
   share_out ()
 
-(* Workers of pools that insist on their number note that they have looked, too: a look goes over
-   all open pools. *)
 let tell_budget (w : P.t) = Tell.budget w ~lent:(if is_bound w.pool then lent () else 0)
 
+(* Workers of pools that insist on their number note that they have looked, too: a look goes over
+   all open pools. *)
 let look (w : P.t) =
   Publish.heed_call w;
   Trace.look_for_request ();

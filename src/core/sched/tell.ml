@@ -61,6 +61,7 @@ let[@inline never] resume_now (w : P.t) { Event.call; _ } since =
   Trace.emit (Resume { task = w.own.fiber.traced; reason = Trace.name call; ns })
 
 let[@inline] resume w event since = if since <> 0 then resume_now w event since
+
 let[@inline never] spin_now f =
   let since = Trace.now () in
   let has_it = f () in
