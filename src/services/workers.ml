@@ -252,9 +252,11 @@ let add fn ?(priority = 0) ?deadline t ~nested f =
 
 let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~nested:false f
 
-(* Ctrl-C in a job that somebody awaits is raised there. *)
+(* Ctrl-C in a job that somebody awaits is raised there. The party that has resolved the promise may
+   have yet to note that nobody does. *)
 let raise_if_struck { Promise.failure; heard; _ } =
-  if failure.exn == Sys.Break && Atomic.compare_and_set heard Noted Heard then Outcome.raise failure
+  let is_free was = Atomic.compare_and_set heard was Promise.Heard in
+  if failure.exn == Sys.Break && (is_free Unheard || is_free Noted) then Outcome.raise failure
 
 let submit ?priority ?deadline t f =
   let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in

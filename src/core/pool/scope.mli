@@ -1,5 +1,5 @@
 (** Scopes: code that ends only when all tasks that it forked have ended, and that can be stopped
-    together with them. Muster.Task says what each call does. *)
+    together with them. Muster.Task says what each call does. [code]: as in Fiber.traced. *)
 
 type t = private {
   promise : unit Promise.t;  (** runs as long as anything in the scope does *)
@@ -15,7 +15,7 @@ exception Deadline_exceeded
 val within : (t -> 'a) -> 'a
 (** Muster.Task.scope. *)
 
-val fork : ?code:int -> t -> (unit -> 'a) -> 'a Promise.t (** [code]: as in Fiber.traced *)
+val fork : ?code:int -> t -> (unit -> 'a) -> 'a Promise.t
 val stop : t -> unit
 val with_deadline : float -> (unit -> 'a) -> 'a
 
