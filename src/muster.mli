@@ -993,10 +993,18 @@ module Workers : sig
 
   val pp_prometheus : Format.formatter -> 'w t -> unit
   (** Prints {!val-stats} in the text format that Prometheus reads, with the name of [t], or its
-      number, as a label.
+      number, as a label. Two such texts in one page are not valid: see {!pp_prometheus_all}.
 
       {b Cost}: some 100 us.
       {b Order}: none. *)
+
+  type any = Any : 'w t -> any  (** Workers, whatever their values are. *)
+
+  val pp_prometheus_all : Format.formatter -> any list -> unit
+  (** [pp_prometheus_all ppf [ Any solvers; Any writers ]] prints one text for all of them. Each
+      should have a name of its own.
+
+      {b Cost}, {b Order}: as {!pp_prometheus}, for each. *)
 end
 
 (** {1 The machine} *)

@@ -479,6 +479,52 @@ let statistics () =
   check_equal "each has its name" false (label other = label another);
   List.iter Workers.drain [ t; other; another ]
 
+(* Of each metric one HELP and one TYPE, its lines beside each other, and none twice. *)
+let check_text text =
+  let lines = List.filter (( <> ) "") (String.split_on_char '\n' text) in
+  let is_head line = String.starts_with ~prefix:"#" line in
+  let metric line =
+    let name = List.nth (String.split_on_char ' ' line) (if is_head line then 2 else 0) in
+    let name = List.hd (String.split_on_char '{' name) in
+    let is_end_of suffix = String.ends_with ~suffix:("seconds_" ^ suffix) name in
+    if List.exists is_end_of [ "bucket"; "sum"; "count" ] then
+      String.sub name 0 (String.rindex name '_')
+    else name
+  in
+  let rec runs = function
+    | a :: (b :: _ as rest) when metric a = metric b -> runs rest
+    | a :: rest -> metric a :: runs rest
+    | [] -> []
+  in
+  let metrics = List.sort_uniq compare (List.map metric lines) in
+  check_equal "metrics" metrics (List.sort compare (runs lines));
+  check_equal "heads" (2 * List.length metrics) (List.length (List.filter is_head lines));
+  let series line = String.sub line 0 (String.rindex line ' ') in
+  let samples = List.filter (fun line -> not (is_head line)) lines in
+  check_equal "series" (List.length samples)
+    (List.length (List.sort_uniq compare (List.map series samples)));
+  if Sys.command "command -v promtool >/dev/null" = 0 then begin
+    let promtool = Unix.open_process_out "promtool check metrics" in
+    output_string promtool text;
+    check_equal "promtool" true (Unix.close_process_out promtool = WEXITED 0)
+  end
+
+let one_text_for_several () =
+  let a = Workers.create ~name:"a" ~workers:1 (fun _ -> Buffer.create 10)
+  and b = Workers.create ~name:"b {\"}\n" ~workers:2 Fun.id in
+  Workers.submit a (fun buffer -> Buffer.add_char buffer 'a');
+  check_equal "two jobs" [ 1; 2 ] (List.map (fun n -> Workers.submit b (fun _ -> n)) [ 1; 2 ]);
+  let text = Format.asprintf "%a" Workers.pp_prometheus_all Workers.[ Any a; Any b ] in
+  check_text text;
+  check_text (Format.asprintf "%a" Workers.pp_prometheus a);
+  let expect line =
+    check_equal line true (List.mem line (String.split_on_char '\n' text))
+  in
+  expect {|muster_workers_jobs_total{name="a",outcome="returned"} 1|};
+  expect {|muster_workers_jobs_total{name="b {\"}\n",outcome="returned"} 2|};
+  Workers.drain a;
+  Workers.drain b
+
 let on pool_size name f =
   case (Printf.sprintf "%s, %d workers" name pool_size) (fun () ->
       Muster.Pool.with_ ~domains:pool_size ~oversubscribe:true (fun _ -> f ()))
@@ -507,4 +553,5 @@ let () =
       ("struck, drained", everywhere "drain raises Ctrl-C" drain_raises);
       ("storm", everywhere "storm" storm);
       ("statistics", everywhere "statistics" statistics);
+      ("text", [ case "one for several" one_text_for_several ]);
     ]

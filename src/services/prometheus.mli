@@ -1,3 +1,4 @@
 (** Numbers in Prometheus's text format, 0.0.4. *)
 
-val pp : Format.formatter -> name:string -> Workload.Public.stats -> unit
+val pp : Format.formatter -> (string * Workload.Public.stats) list -> unit
+(** Of workers, each with its name. *)

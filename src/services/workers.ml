@@ -303,4 +303,7 @@ let stats t =
   let busy, queued = Admission.busy_and_queued t.admission in
   Workload.stats t.load ~workers:t.workers ~busy ~queued
 
-let pp_prometheus ppf t = Prometheus.pp ppf ~name:t.name (stats t)
+type any = Any : 'w t -> any
+
+let pp_prometheus_all ppf all = Prometheus.pp ppf (List.map (fun (Any t) -> (t.name, stats t)) all)
+let pp_prometheus ppf t = pp_prometheus_all ppf [ Any t ]

@@ -32,3 +32,7 @@ end
 val stats : 'w t -> Workload.Public.stats
 
 val pp_prometheus : Format.formatter -> 'w t -> unit
+
+type any = Any : 'w t -> any
+
+val pp_prometheus_all : Format.formatter -> any list -> unit

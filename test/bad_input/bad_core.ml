@@ -483,7 +483,7 @@ let workers_of_services =
       @ jobs "submit" (fun ~priority ~deadline t -> Workers.submit ~priority ~deadline t Fun.id)
       @ jobs "post" (fun ~priority ~deadline t ->
             ignore (Workers.post ~priority ~deadline t Fun.id));
-    harmless = [ "Workers.stats"; "Workers.pp_prometheus" ];
+    harmless = [ "Workers.stats"; "Workers.pp_prometheus"; "Workers.pp_prometheus_all" ];
   }
 
 let tables = [ loops; tasks; promises; pools; teams; cpu; workers_of_services ]
