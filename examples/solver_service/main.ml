@@ -7,6 +7,9 @@ let run settings =
   | exception Eio.Io (error, _) ->
     Format.eprintf "solver_service: port %d: %a@." settings.port Eio.Exn.pp_err error;
     Cmd.Exit.some_error
+  | exception Unix.Unix_error (error, call, _) ->
+    Format.eprintf "solver_service: %s: %s@." call (Unix.error_message error);
+    Cmd.Exit.some_error
 
 let number ?(least = 0) default name doc =
   let parse text =

@@ -169,9 +169,12 @@ let listen ~sw net port =
   | `Unix _ -> ());
   socket
 
-(* An accept loop on each domain. It goes on where files run out, as clients end. The last one that
-   leaves closes the socket: clients that come later, or that nobody has accepted, find nobody. *)
+(* An accept loop on each domain. None accepts before all are there: the start of a domain fails
+   where clients have taken all files. Later the loops go on where files run out, as clients end. The
+   last one that leaves closes the socket: clients that come later, or that nobody has accepted, find
+   nobody. *)
 let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
+  let starts = Muster.Latch.create settings.accept_domains in
   let loops = Muster.Latch.create settings.accept_domains in
   let room = Eio.Semaphore.make 1_000 in
   let serve client _ =
@@ -188,6 +191,8 @@ let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
          Eio.Time.sleep clock 0.1);
       accept ()
     in
+    Muster.Latch.count_down starts;
+    Muster.Latch.await starts;
     Fiber.first accept (fun () -> Promise.await stop);
     Muster.Latch.count_down loops
   in

@@ -283,8 +283,8 @@ let never_reads () =
   Unix.close socket;
   answers service "/solve?pkg=newest" 200 "newest.1.10"
 
-let more_than_files () =
-  with_slow ~files:64 [ "--workers=1" ] @@ fun _ service ->
+let more_than_files ~files domains () =
+  with_slow ~files [ "--workers=1"; "--accept-domains=" ^ domains ] @@ fun _ service ->
   let clients = List.init 100 (fun _ -> connect service) in
   wait_until "it says so" (fun () -> contains (logged service) "open files");
   List.iter Unix.close clients;
@@ -355,7 +355,8 @@ let () =
           case "clients that send nonsense" bad_clients;
           case "clients that send little, or nothing" slow_clients;
           case "a client that does not read" never_reads;
-          case "more clients than files" more_than_files;
+          case "more clients than files" (more_than_files ~files:64 "1");
+          case "more clients than files, as domains start" (more_than_files ~files:18 "2");
         ] );
       ( "life",
         [
