@@ -361,6 +361,17 @@ let yields_in_turn () =
   let rounds = List.rev_map fst !seen in
   check_equal "rounds" [ 1; 1; 1; 2; 2; 2; 3; 3; 3 ] rounds
 
+(* Every so often a worker looks at its tasks in another order. *)
+let yields_to_all () =
+  on_one_worker @@ fun () ->
+  let waiting = 50 and begun = ref 0 in
+  for round = 1 to 100 do
+    let tasks = List.init waiting (fun _ -> Task.async (fun () -> incr begun)) in
+    Task.yield ();
+    check_int "begun" (round * waiting) !begun;
+    List.iter Task.await tasks
+  done
+
 let yields_anywhere () =
   Task.yield ();
   on_one_worker Task.yield;
@@ -403,6 +414,7 @@ let turns =
     case "a task that polls waits for another" flag_of_a_later_task;
     case "a deadline beside a task that polls" deadline_beside_one_that_polls;
     case "yield lets all others run" yields_in_turn;
+    case "yield lets all run that wait, in any round" yields_to_all;
     case "yield anywhere" yields_anywhere;
     case "yield is a checkpoint" yield_is_a_checkpoint;
     case "calls end beside an endless task" calls_end_beside_endless_tasks;

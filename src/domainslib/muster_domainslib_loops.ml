@@ -88,6 +88,7 @@ let over ?(enough = fun () -> None) range leaf combine =
     let t = { range; leaf; combine; failures = Leftmost.create (); enough } in
     in_pool pool @@ fun () ->
     Pools.count_on_others pool;
+    Fiber.in_call (Place.current ()) @@ fun _ ->
     Fiber.raising (fun () -> Leftmost.get t.failures) (fun () -> part t start finish)
 
 let for_each range body =

@@ -293,6 +293,28 @@ let sharing =
   in
   [ case "a few iterations that became long are shared" (on_pools [ 1; 3 ] few_that_have_become_long) ]
 
+(* What the bodies wait for never comes. *)
+let ctrl_c_ends_all pool =
+  let never _ = Muster.Latch.await (Muster.Latch.create 1) in
+  let interrupt () =
+    ignore (Thread.sigmask SIG_BLOCK [ Sys.sigint ]);
+    Unix.sleepf 0.05;
+    Unix.kill (Unix.getpid ()) Sys.sigint
+  in
+  let is_ended what loop =
+    let sender = Thread.create interrupt () in
+    check_raises what Sys.Break (fun () -> Task.run pool loop);
+    Thread.join sender
+  in
+  Sys.catch_break true;
+  Fun.protect ~finally:(fun () -> Sys.set_signal Sys.sigint Signal_default) @@ fun () ->
+  is_ended "for" (fun () -> Task.parallel_for ~start:0 ~finish:9 ~body:never pool);
+  is_ended "find" (fun () ->
+      let body i = never i; None in
+      ignore (Task.parallel_find ~start:0 ~finish:9 ~body pool));
+  is_ended "reduce" (fun () ->
+      Task.parallel_for_reduce ~start:0 ~finish:9 ~body:never pool (fun () () -> ()) ())
+
 let cases =
   List.concat_map properties [ 0; 1; 3; 7 ]
   @ [
@@ -305,6 +327,7 @@ let cases =
         (on_pools [ 1; 3 ] (in_all_ways waits_for_its_bodies));
       case "a failure is raised beside a cancellation" (on_pools [ 1; 3 ] failure_beside_a_cancellation);
       case "short loops and tasks are checkpoints" (on_pools [ 0; 1 ] are_checkpoints);
+      case "Ctrl-C ends a loop whose bodies wait" (on_pools [ 0; 1; 3 ] ctrl_c_ends_all);
     ]
 
 (* One part more than workers, so that it is cut as Muster likes. *)

@@ -197,13 +197,20 @@ let step_aside (w : P.t) =
 
 let polls_to_a_turn = 2048
 
-(* The worker looks for a task next, in a pool of one too: nobody has to come. *)
-let send_behind ({ inbox; residents; _ } as pool : P.pool) wake =
-  Inbox.push inbox Promise.(any (make resumed wake));
-  if Atomic.get residents > 0 then Sleep.wake_for_inbox pool
+(* The worker looks for a task next, in a pool of one too: nobody has to come. It may look at the
+   inbox out of turn: then the fiber goes behind once more, while [last] still waits there. *)
+let rec send_behind (w : P.t) last wake =
+  let ({ inbox; residents; _ } : P.pool) = w.pool in
+  let go_on () =
+    if last != P.none && Promise.is_ready last && P.current () == w then send_behind w last wake
+    else wake ()
+  in
+  Inbox.push inbox Promise.(any (make resumed go_on));
+  if Atomic.get residents > 0 then Sleep.wake_for_inbox w.pool
 
 let give_way (w : P.t) =
-  if not (Deque.is_empty w.deque && Inbox.is_empty w.pool.inbox) then move w (send_behind w.pool)
+  if not (Deque.is_empty w.deque && Inbox.is_empty w.pool.inbox) then
+    move w (send_behind w (Sleep.oldest_ready w))
 
 let[@inline never] take_turns w =
   if P.owned w then begin
