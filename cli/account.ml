@@ -33,7 +33,9 @@ type t = {
   rings : ring option array;  (** by number *)
   open_waits : int array;  (** by class *)
   mutable sparse : int;  (** rings that trace one of many; or some waits had begun before *)
-  queues : (int, int) Hashtbl.t;  (** by thread, as of the last sample *)
+  main : int;  (** the program's first thread *)
+  members : (int, unit) Hashtbl.t;  (** threads that have worked in a pool *)
+  last_of : (int, thread) Hashtbl.t;  (** by thread, as of the last sample *)
   mutable now : int;
   mutable last_sample : int;
   mutable busy : int;
@@ -49,7 +51,7 @@ type t = {
   mutable straggler : (int * int * int) option;
 }
 
-let make ~cpus ~attached ~since : t =
+let make ~cpus ~main ~attached ~since : t =
   {
     cpus;
     attached;
@@ -60,7 +62,9 @@ let make ~cpus ~attached ~since : t =
     rings = Array.make 1024 None;
     open_waits = Array.make (List.length Rules.classes) 0;
     sparse = Bool.to_int attached;
-    queues = Hashtbl.create 16;
+    main;
+    members = Hashtbl.create 16;
+    last_of = Hashtbl.create 16;
     now = since;
     last_sample = since;
     busy = 0;
@@ -230,6 +234,7 @@ let fork (t : t) r id ~parent ~site =
   if Hashtbl.length t.tasks >= most_tasks then t.sampled <- true
   else
     let parent = Option.value (task t parent) ~default:t.root in
+    (match t.alone with Some (it, _, _) when it == parent -> end_piece t | _ -> ());
     Hashtbl.replace t.tasks id (Chain.fork ~parent ~every:r.every ~site)
 
 let finish (t : t) r id ~back =
@@ -268,6 +273,7 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
   | End { task; back } -> finish t r task ~back
   | Busy { thread; pool; worker } ->
     r.thread <- thread;
+    Hashtbl.replace t.members thread ();
     r.place <- (pool, worker);
     turn t r Busy
   | Idle -> turn t r Idle
@@ -323,21 +329,35 @@ let event (t : t) ~ring:number ~at it =
 
 (* {2 What the system says} *)
 
+let note_worker (t : t) r ~at ~ns ~until ~queued sleeps =
+  Sums.spend t.sums Queued queued;
+  note_sleep t r at;
+  if r.phases = [] then r.asleep <- Option.map (fun call -> (call, ns, until)) sleeps
+
+let note_main (t : t) ~ns sleeps =
+  let sleep call = Chain.run t.root (-Sums.asleep t.sums call ns) in
+  if is_outside t then Option.iter sleep sleeps
+
+(* A thread that the last sample did not have has come since; but the first sample of a program that
+   was running. *)
 let sample (t : t) ~at ~until threads =
   advance t at;
   let ns = at - t.last_sample in
   t.last_sample <- at;
-  let note { thread; queue; sleeps; _ } =
-    let before = Option.value (Hashtbl.find_opt t.queues thread) ~default:queue in
-    Hashtbl.replace t.queues thread queue;
-    match ring_that t (fun r -> r.thread = thread) with
-    | Some ({ mode = Busy; sure = true; phases; _ } as r) ->
-      Sums.spend t.sums Queued (queue - before);
-      note_sleep t r at;
-      if phases = [] then r.asleep <- Option.map (fun call -> (call, ns, until)) sleeps
-    | _ -> ()
+  let is_first = t.attached && Hashtbl.length t.last_of = 0 in
+  let note beside ({ thread; cpu; queue; sleeps } as it) =
+    let fresh = if is_first then it else { it with cpu = 0 } in
+    let last = Option.value (Hashtbl.find_opt t.last_of thread) ~default:fresh in
+    Hashtbl.replace t.last_of thread it;
+    let is_beside = thread <> t.main && not (Hashtbl.mem t.members thread) in
+    (match ring_that t (fun r -> r.thread = thread) with
+    | Some ({ mode = Busy; sure = true; _ } as r) ->
+      note_worker t r ~at ~ns ~until ~queued:(queue - last.queue) sleeps
+    | _ -> if thread = t.main then note_main t ~ns sleeps);
+    if is_beside then (fst beside + cpu - last.cpu, snd beside + queue - last.queue) else beside
   in
-  List.iter note threads
+  let cpu, queued = List.fold_left note (0, 0) threads in
+  Sums.settle t.sums ~cpu ~queued
 
 let close (t : t) ~at =
   advance t at;

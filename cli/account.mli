@@ -4,8 +4,8 @@
 
 type t
 
-val make : cpus:float -> attached:bool -> since:int -> t
-(** [attached]: the program had begun before [since]. *)
+val make : cpus:float -> main:int -> attached:bool -> since:int -> t
+(** [main]: the program's first thread. [attached]: the program had begun before [since]. *)
 
 val event : t -> ring:int -> at:int -> Recording.event -> unit
 (** In the order of time. Times in ns. *)

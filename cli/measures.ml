@@ -32,4 +32,6 @@ type t = {
   queue : float;
   blocked : float;
   blocked_in : (string * float) list;
+  asleep_in : (string * float) list;
+  beside : float;
 }

@@ -22,7 +22,8 @@ type t = {
   missing : (string * float) list;
       (** CPUs times seconds that were not used: by the class of the waits that were under way, for
           lack of ["a worker"] where pools are smaller, of ["a CPU"] while one was left to other
-          programs, of ["a share"] in a call of [Team], of ["parallelism"], or, where tasks are
+          programs, of ["a share"] in a call of [Team], of ["parallelism"], because the first thread
+          slept outside all tasks (["the end of a call"]), or, where tasks are
           sampled, of that or of ["larger tasks"] *)
   straggler : (string * float * int) option;
       (** a task that worked while no other did, longest in one piece: its place, these seconds of
@@ -44,7 +45,10 @@ type t = {
   allocated : int;  (** bytes, in minor heaps *)
   forced : (string * int) list;  (** what has asked for collections, by the runtime's names *)
   spun : float;  (** looking for locks that others held *)
-  queue : float;  (** waiting for a CPU while they were at work *)
+  queue : float;  (** waiting for a CPU while they were at work, or in no pool *)
   blocked : float;  (** asleep in a system call in the midst of a task *)
   blocked_in : (string * float) list;  (** by the system call, the most first *)
+  asleep_in : (string * float) list;
+      (** of the wall: the first thread slept outside all tasks and nobody worked, by the call *)
+  beside : float;  (** CPU time of threads that never worked in a pool *)
 }

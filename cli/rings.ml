@@ -50,6 +50,13 @@ let counter (it : Runtime_events.runtime_counter) =
   | EV_C_REQUEST_MINOR_REALLOC_CUSTOM_TABLE -> Some "custom blocks"
   | _ -> None
 
+let call (it : Runtime_events.runtime_phase) =
+  if it = EV_EXPLICIT_GC_FULL_MAJOR then Some "Gc.full_major"
+  else if it = EV_EXPLICIT_GC_MAJOR then Some "Gc.major"
+  else if it = EV_EXPLICIT_GC_COMPACT then Some "Gc.compact"
+  else if it = EV_EXPLICIT_GC_MINOR then Some "Gc.minor"
+  else None
+
 let ns_of at = Int64.to_int (Runtime_events.Timestamp.to_int64 at)
 
 let make_callbacks t =
@@ -63,8 +70,12 @@ let make_callbacks t =
   let counted ring at it n =
     Option.iter (fun name -> put ring at (Counter (name, n))) (counter it)
   in
-  Runtime_events.Callbacks.create
-    ~runtime_begin:(gc (fun p -> Gc p))
+  let begun ring at it =
+    gc (fun p -> Gc p) ring at it;
+    Option.iter (fun name -> put ring at (Counter (name, 1))) (call it)
+  in
+  Runtime_events.Callbacks.create ~runtime_begin:begun
+   
     ~runtime_end:(gc (fun p -> Gc_end p))
     ~runtime_counter:counted ~lost_events:lost ()
   |> Muster_trace.Trace.add_callback (fun ring at event -> put ring at (Event (Muster event)))

@@ -26,7 +26,7 @@ let calls =
   [
     (lock, [ "Mutex."; "Rwlock."; "Semaphore."; "Table." ]);
     (channel, [ "Chan." ]);
-    (other, [ "Condition."; "Barrier."; "Latch."; "Lazy." ]);
+    (other, [ "Condition."; "Barrier."; "Latch."; "Lazy."; "the next " ]);
     (io, [ "Task.blocking"; "Task.sleep"; "an event of another library" ]);
   ]
 
@@ -51,10 +51,10 @@ let busy r = r.m.working +. collecting r
 let is_crowded r = float r.m.workers > Float.round r.cpus +. 0.5
 
 (* Seconds of workers, as seconds of the wall that passed beside them. *)
-let of_wall r part = r.m.wall *. share part (busy r +. r.m.outside +. r.m.unknown)
+let of_wall r part = r.m.wall *. share part (busy r +. r.m.outside +. r.m.beside +. r.m.unknown)
 
-(* The part of the workers' time in which they had no CPU: then others waited for them, too. *)
-let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r))
+(* The part of the threads' time in which they had no CPU: then others waited for them, too. *)
+let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r +. r.m.beside))
 
 (* Of CPUs. *)
 let of_cpus r part = part /. Float.max 1. r.cpus
@@ -63,9 +63,24 @@ let of_cpus r part = part /. Float.max 1. r.cpus
 let of_tasks r =
   Float.min 1. (share (float r.m.forks *. r.task_bytes) (float r.m.allocated))
 
-(* What they would take without too many workers is not known. *)
+(* What they would take without too many workers is not known. A worker may have had no CPU in the
+   midst of one, too, for which the others waited. *)
 let collections r =
-  if is_crowded r then 0. else of_wall r (r.m.minor +. r.m.major +. (r.m.stop *. (1. -. crowd r)))
+  if is_crowded r then 0. else of_wall r (collecting r) *. (1. -. crowd r)
+
+(* Time without a CPU, as far as the workers are not too many themselves. *)
+let without_cpu r =
+  if is_crowded r then 0.
+  else
+    Float.min
+      (r.m.wall -. of_cpus r r.cpu)
+      (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a CPU"))
+
+(* The CPUs that the workers did not have: other threads of the program had that part of them. *)
+let of_own_threads r =
+  let unused = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. r.m.missing in
+  let of_others = Float.max 0. ((r.cpus *. r.m.wall) -. r.cpu -. unused) in
+  share r.m.beside (r.m.beside +. of_others)
 
 let straggler r =
   match r.m.straggler with
@@ -92,15 +107,15 @@ let place_of r it =
 let of_cpu_time r seconds = Float.min 1. (share seconds r.cpu) *. of_wall r r.m.working
 
 (* A wait costs about as much as two tasks: it suspends, and goes on by way of a deque. *)
-let of_wait r it =
-  of_cpus r (missing r it) +. of_cpu_time r (float (times r it) *. 2. *. r.task_cost)
+let of_messages r it = of_cpu_time r (float (times r it) *. 2. *. r.task_cost)
+let of_wait r it = of_cpus r (missing r it) +. of_messages r it
 
 let told_wait r it =
   let told (call, n, seconds) =
     Printf.sprintf "%s (%d times, %s each)" call n (time (share seconds (float n)))
   in
   let all = String.concat ", " (List.map told (waits r it)) in
-  Printf.sprintf "tasks waited%s in %s; meanwhile CPUs were free for %s in all" (place_of r it) all
+  Printf.sprintf "tasks waited%s for %s; meanwhile CPUs were free for %s in all" (place_of r it) all
     (time (missing r it))
 
 (* A worker's sleep, by the kernel's name for it. *)
@@ -108,7 +123,7 @@ let futex = "futex"
 
 let sleeps_by_name =
   [
-    (futex, "a Stdlib mutex or condition");
+    (futex, "a Stdlib mutex or condition, or a join");
     ("hrtimer_nanosleep", "a sleep");
     ("anon_pipe_read", "a read from a pipe");
     ("pipe_read", "a read from a pipe");
@@ -116,20 +131,25 @@ let sleeps_by_name =
     ("do_poll", "poll or select");
     ("poll_schedule_timeout", "poll or select");
     ("ep_poll", "epoll");
+    ("folio_wait", "a disk");
+    ("io_schedule", "a disk");
+    ("jbd2", "a disk");
+    ("n_tty_read", "a read from a terminal");
+    ("inet_csk_accept", "a socket");
     ("wait_woken", "a socket");
   ]
 
 let is_futex (call, _) = String.starts_with ~prefix:futex call
 let total sleeps = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. sleeps
 
-let told_sleep sleeps =
+let told_sleep ?(who = "workers slept in the midst of tasks") sleeps =
   let in_words call =
     match List.find_opt (fun (prefix, _) -> String.starts_with ~prefix call) sleeps_by_name with
     | Some (_, words) -> Printf.sprintf " in %s (%s)" words call
     | None -> if call = "" then " in the kernel" else " in " ^ call
   in
   let call = match sleeps with (call, _) :: _ -> in_words call | [] -> "" in
-  Printf.sprintf "workers slept in the midst of tasks, %s in all,%s" (time (total sleeps)) call
+  Printf.sprintf "%s, %s in all,%s" who (time (total sleeps)) call
 
 let blocking r = List.filter (fun it -> not (is_futex it)) r.m.blocked_in
 
@@ -143,7 +163,8 @@ let inflation r =
 
 let chain r =
   let told (place, seconds) = Printf.sprintf "%s (%s)" (String.trim place) (time seconds) in
-  String.concat ", " (List.map told (List.filteri (fun i _ -> i < 3) r.m.chain))
+  let is_felt (_, seconds) = seconds > felt *. r.m.span in
+  String.concat ", " (List.map told (List.filter is_felt r.m.chain))
 
 let parallelism r =
   if r.m.sampled || r.m.span <= 0. then
@@ -185,9 +206,13 @@ let rules =
       number = gc;
       advice =
         (fun r ->
-          if r.m.major > r.m.minor then
+          let is_call (name, _) = String.starts_with ~prefix:"Gc." name in
+          match List.find_opt is_call r.m.forced with
+          | Some (call, n) when r.m.major > r.m.minor ->
+            Printf.sprintf "no %s while tasks run (it was called %d times)" call n
+          | _ when r.m.major > r.m.minor ->
             "allocate less that lives long, or OCAMLRUNPARAM=o=200 (less work of the major collector)"
-          else "allocate less in the tasks; a larger minor heap (OCAMLRUNPARAM=s=1M) may be faster, or slower");
+          | _ -> "allocate less in the tasks; a larger minor heap (OCAMLRUNPARAM=s=1M) may be faster, or slower");
     };
     {
       cause = "more workers than CPUs";
@@ -202,19 +227,23 @@ let rules =
     };
     {
       cause = "no CPU: other programs use them";
-      gain =
-        (fun r ->
-          if is_crowded r then 0.
-          else
-            Float.min
-              (r.m.wall -. of_cpus r r.cpu)
-              (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a CPU")));
+      gain = (fun r -> without_cpu r *. (1. -. of_own_threads r));
       number =
         (fun r ->
           let left = missing r "a CPU" in
           Printf.sprintf "its threads waited %s in all for a CPU%s" (time r.m.queue)
             (if left > 0. then ", and it left CPUs to others for " ^ time left else ""));
       advice = say "the same on a quiet machine";
+    };
+    {
+      cause = "threads of the program beside its pools";
+      gain = (fun r -> without_cpu r *. of_own_threads r);
+      number =
+        (fun r ->
+          Printf.sprintf
+            "threads and domains that are in no pool used %s of CPU time; all waited %s for a CPU"
+            (time r.m.beside) (time r.m.queue));
+      advice = say "their work as tasks, or a domain less for each (MUSTER_DOMAINS)";
     };
     {
       cause = "fewer workers than CPUs";
@@ -284,7 +313,11 @@ let rules =
       cause = "waiting for " ^ channel;
       gain = (fun r -> of_wait r channel);
       number = (fun r -> told_wait r channel);
-      advice = say "send larger messages, or a larger buffer (Chan.bounded)";
+      advice =
+        (fun r ->
+          if of_cpus r (missing r channel) > of_messages r channel then
+            "several tasks for the slowest stage (where tasks wait in Chan.send, the receivers are)"
+          else "send larger messages, or a larger buffer (Chan.bounded)");
     };
     {
       cause = "waiting for " ^ other;
@@ -305,6 +338,15 @@ let rules =
       advice = say "Task.blocking around the call";
     };
     {
+      cause = "a wait outside all tasks";
+      gain = (fun r -> of_cpus r (missing r "the end of a call"));
+      number =
+        (fun r ->
+          told_sleep r.m.asleep_in
+            ~who:"the program's first thread slept while it had no task under way");
+      advice = say "that call in a task, in Task.blocking, beside other work";
+    };
+    {
       cause = "tasks too small";
       gain =
         (fun r ->
@@ -320,7 +362,9 @@ let rules =
       number =
         (fun r -> Printf.sprintf "the tasks' own time is %.2f times that on one CPU" (inflation r));
       advice =
-        say "tasks that write near each other apart (false sharing); less memory for each element";
+        say
+          "tasks that write near each other apart (false sharing); less memory for each element; \
+           no loops that wait";
     };
   ]
 [@@ocamlformat "disable"]

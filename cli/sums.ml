@@ -1,5 +1,5 @@
-type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued | Spun
-type lack = Waits of int | Worker | Lent | Share | Parallelism | Untold
+type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued | Spun | Beside
+type lack = Waits of int | Worker | Lent | Share | Parallelism | Untold | Asleep
 type counts = { ran : int; handed_out : int; stolen : int }
 type sum = { mutable n : int; mutable ns : int; mutable most : int }
 
@@ -17,6 +17,7 @@ let index_of = function
   | Traced -> 8
   | Queued -> 9
   | Spun -> 10
+  | Beside -> 11
 
 let index_of_lack = function
   | Worker -> 0
@@ -24,38 +25,45 @@ let index_of_lack = function
   | Parallelism -> 2
   | Untold -> 3
   | Lent -> 4
-  | Waits i -> 5 + i
+  | Asleep -> 5
+  | Waits i -> 6 + i
 
 type t = {
   names : (int, string) Hashtbl.t;
   times : int array;  (** by [index_of] *)
   missing : int array;  (** by [index_of_lack] *)
+  before : int array;  (** [missing], as it was at the last {!settle} *)
   few_waits : int array;  (** ns of those that stand for many: the same *)
   counts : (int * int, counts * counts) Hashtbl.t;  (** by worker: the first, the last *)
   sites : (int, sum) Hashtbl.t;
   waits : (string, sum) Hashtbl.t;
   wait_places : (string * string, sum) Hashtbl.t;
   blocked_in : (string, sum) Hashtbl.t;
+  asleep_in : (string, sum) Hashtbl.t;
   forced : (string, sum) Hashtbl.t;
   grains : int array;
+  mutable outside_before : int;  (** the same of [Outside] *)
   mutable promoted : int;
   mutable allocated : int;
 }
 
 let make () =
-  let table () = Hashtbl.create 16 and zeros () = Array.make (5 + Array.length classes) 0 in
+  let table () = Hashtbl.create 16 and zeros () = Array.make (6 + Array.length classes) 0 in
   {
     names = table ();
-    times = Array.make 11 0;
+    times = Array.make 12 0;
     missing = zeros ();
+    before = zeros ();
     few_waits = zeros ();
     counts = table ();
     sites = table ();
     waits = table ();
     wait_places = table ();
     blocked_in = table ();
+    asleep_in = table ();
     forced = table ();
     grains = Array.make 48 0;
+    outside_before = 0;
     promoted = 0;
     allocated = 0;
   }
@@ -97,6 +105,27 @@ let wait t ~reason ~times ~few ns =
 
 let wait_place t ~reason ~place = add t.wait_places (name_of t reason, name_of t place) 0
 let blocked t call ns = add t.blocked_in call ns
+
+let asleep t call ns =
+  let parallelism = index_of_lack Parallelism in
+  let outside = Int.min ns (t.times.(index_of Outside) - t.outside_before) in
+  let missed = t.missing.(parallelism) - t.before.(parallelism) in
+  let missed = int_of_float (float missed *. float outside /. float (Int.max 1 ns)) in
+  miss t Parallelism (-missed);
+  spend t Outside (-outside);
+  miss t Asleep (missed + outside);
+  add t.asleep_in call outside;
+  outside
+
+let settle t ~cpu ~queued =
+  spend t Beside cpu;
+  spend t Queued queued;
+  t.outside_before <- t.times.(index_of Outside);
+  let since = Array.map2 ( - ) t.missing t.before in
+  let all = Array.fold_left ( + ) 0 since in
+  let used = Float.min 1. (float (cpu + queued) /. float (Int.max 1 all)) in
+  Array.iteri (fun i ns -> plus t.missing i (-int_of_float (used *. float ns))) since;
+  Array.blit t.missing 0 t.before 0 (Array.length t.before)
 
 let counter t name n =
   match name with
@@ -151,6 +180,7 @@ let missing t ~sampled =
     of_lack "a share" Share;
     of_lack "a worker" Worker;
     of_lack "a CPU" Lent;
+    of_lack "the end of a call" Asleep;
   ]
   @ List.mapi (fun i name -> of_lack name (Waits i)) Rules.classes
 
@@ -161,7 +191,7 @@ let sites t =
   listed t.sites tell ~by:by_ns
 
 let chain t root =
-  let tell (id, ns) = ((if id = 0 then "outside all pools" else name_of t id), seconds ns) in
+  let tell (id, ns) = ((if id = 0 then "outside all tasks" else name_of t id), seconds ns) in
   let longest (_, a) (_, b) = Int.compare b a in
   List.map tell (List.sort longest (Chain.strand root).path)
 
@@ -200,6 +230,8 @@ let measures t { wall; workers; minors; sampled; straggler; root } =
     allocated = t.allocated;
     forced = listed t.forced (fun (name, { n; _ }) -> (name, n)) ~by:by_n;
     queue = time Queued;
+    beside = time Beside;
+    asleep_in = listed t.asleep_in in_seconds ~by:by_ns;
     spun = time Spun;
     blocked = seconds (Hashtbl.fold (fun _ { ns; _ } n -> n + ns) t.blocked_in 0);
     blocked_in = listed t.blocked_in in_seconds ~by:by_ns;

@@ -12,6 +12,7 @@ type what =
   | Traced  (** in tasks that were traced *)
   | Queued
   | Spun  (** looking for locks that others held *)
+  | Beside  (** on a CPU, in threads that are in no pool *)
 
 (** Why a CPU was not used. *)
 type lack =
@@ -21,6 +22,7 @@ type lack =
   | Share
   | Parallelism
   | Untold  (** while one of many waits was traced *)
+  | Asleep  (** nobody was at work, and the first thread slept *)
 
 type t
 
@@ -44,6 +46,15 @@ val wait : t -> reason:int -> times:int -> few:bool -> int -> unit
 
 val wait_place : t -> reason:int -> place:int -> unit
 val blocked : t -> string -> int -> unit
+
+val asleep : t -> string -> int -> int
+(** The first thread was seen asleep, in that call, outside all tasks, at the end of so many ns: for
+    that part of them in which nobody was at work, it did nothing. The result is that part. *)
+
+val settle : t -> cpu:int -> queued:int -> unit
+(** Since the last call, threads that are in no pool were on a CPU, and waited for one, for so many
+    ns: CPUs that seemed to be free were not. *)
+
 val counter : t -> string -> int -> unit
 
 (** A worker's own counts. *)

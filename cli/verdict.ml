@@ -1,6 +1,6 @@
 let first (r : Rules.run) =
   let { Rules.m; cpu; cpus; _ } = r in
-  Printf.sprintf "%.1f s on %s%s: %.1f of %g CPUs used." m.wall
+  Printf.sprintf "%s on %s%s: %.1f of %g CPUs used." (Rules.time m.wall)
     (if r.lost then "at least " else "")
     (Rules.workers m)
     (cpu /. Float.max 1e-9 m.wall) cpus

@@ -27,11 +27,12 @@ type t = {
   mutable samples : Recording.sample list;
 }
 
-let account ~attached ~since { Procfs.cpus; _ } = Account.make ~cpus ~attached ~since
+let account ~attached ~since ~pid { Procfs.cpus; _ } =
+  Account.make ~cpus ~main:pid ~attached ~since
 
 let make ~attached ~dir ~since pid =
   let room = Procfs.room pid in
-  let account = account ~attached ~since room in
+  let account = account ~attached ~since ~pid room in
   { dir; since; attached; pid; room; account; rings = None; tried = []; next_look = 0;
     samples = [] }
 [@@ocamlformat "disable"]
@@ -55,7 +56,7 @@ let look_for_rings w =
       w.rings <- Some rings;
       w.pid <- pid;
       w.room <- Procfs.room pid;
-      w.account <- account ~attached:w.attached ~since:w.since w.room
+      w.account <- account ~attached:w.attached ~since:w.since ~pid w.room
   in
   let is_new pid = (not (List.mem pid w.tried)) && ((not w.attached) || pid = w.pid) in
   if not (Account.has_muster w.account) then

@@ -25,7 +25,7 @@ let broadcast t = if has_waiters t then Duty.step t waking_all
 let retake m () = if not (Mutex.is_mine m) then Mutex.relock m
 
 let event = Event.make "Condition.wait"
-let wait t m =
+let wait_as event t m =
   if not (Mutex.is_mine m) then
     invalid_arg "Muster.Condition.wait: the mutex is not locked by this task or thread";
   let register w =
@@ -38,3 +38,5 @@ let wait t m =
     Mutex.relock m
   in
   Outcome.on_failure wait_and_retake (fun _ -> Outcome.firmly retake m ())
+
+let wait t m = wait_as event t m

@@ -32,3 +32,7 @@ val broadcast : t -> unit
 (** [broadcast c] wakes all tasks and threads that wait now.
 
     {b Cancels}: nowhere. *)
+
+(**/**)
+
+val wait_as : Event.t -> t -> Mutex.t -> unit (* The same, with the wait's name. *)

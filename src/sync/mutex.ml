@@ -38,21 +38,21 @@ let unlock t = unlock_of "unlock" t
 
 let event = Event.make "Mutex.lock"
 let tell_holder t = Waiting.holder (Atomic.get t).Permits.holder
-let wait t register = Waiter.wait (Waiting.about event tell_holder t) register
+let wait event t register = Waiter.wait (Waiting.about event tell_holder t) register
 let wait_firmly t register = Waiter.wait_firmly (Waiting.about event tell_holder t) register
 let try_as t me = replace t unlocked (held me) || Permits.try_take t 1 ~me
 
-let[@inline never] contend fn t me =
+let[@inline never] contend event fn t me =
   if (Atomic.get t).Permits.holder = me then
     invalid_arg (misuse fn "already locked by this task or thread");
-  if not (Permits.try_take t 1 ~me) then Permits.wait_and_take t 1 ~me ~wait:(wait t)
+  if not (Permits.try_take t 1 ~me) then Permits.wait_and_take t 1 ~me ~wait:(wait event t)
 
-let[@inline] lock_of fn t =
+let[@inline] lock_of event fn t =
   let me = Fiber.number () in
   Waiter.need_not_wait ();
-  if not (replace t unlocked (held me)) then contend fn t me
+  if not (replace t unlocked (held me)) then contend event fn t me
 
-let lock t = lock_of "lock" t
+let lock t = lock_of event "lock" t
 let try_lock t = try_as t (Fiber.number ())
 
 let relock t =
@@ -61,6 +61,8 @@ let relock t =
 
 let unprotect t = unlock_of "protect" t
 
-let protect t f =
-  lock_of "protect" t;
+let protect_as event t f =
+  lock_of event "protect" t;
   Outcome.finally unprotect t f
+
+let protect t f = protect_as event t f

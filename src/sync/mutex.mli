@@ -48,6 +48,9 @@ val protect : t -> (unit -> 'a) -> 'a
 
 (**/**)
 
+val protect_as : Event.t -> t -> (unit -> 'a) -> 'a
+(* [protect] of the library's own, with the wait's name. *)
+
 (* For Condition. *)
 
 val is_mine : t -> bool

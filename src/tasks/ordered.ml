@@ -25,12 +25,15 @@ let make () =
   let lock = Mutex.create () and filled = Condition.create () and room = Condition.create () in
   { lock; filled; room; ready = Indices.empty; given = 0 }
 
+let result = Event.make "the next result of Task.with_map"
+let room = Event.make "the next place in the window of Task.with_map"
+
 (* {2 Runners} *)
 
 let wait_for_room t window index =
   Mutex.protect t.lock (fun () ->
       while t.given >= 0 && index - t.given >= window do
-        Condition.wait t.room t.lock
+        Condition.wait_as room t.room t.lock
       done)
 
 let put t index result =
@@ -58,7 +61,7 @@ let rec take t runners index () =
     result
   | None when Runners.is_over runners index -> None
   | None ->
-    Condition.wait t.filled t.lock;
+    Condition.wait_as result t.filled t.lock;
     take t runners index ()
 
 let rec results t runners index () =

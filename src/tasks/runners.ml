@@ -89,8 +89,10 @@ let take t me () =
     force t
   end
 
+let element = Event.make "the next element of a sequence"
+
 let rec go_on t me ~begin_next =
-  match Mutex.protect t.turn (take t me) with
+  match Mutex.protect_as element t.turn (take t me) with
   | None -> ()
   | Some x ->
     begin_next ();

@@ -64,8 +64,8 @@ let each_value name text covered =
 let each_states () =
   let vals = List.map (( ^ ) "val ") in
   each_value "Muster" Texts.muster (vals [ "broadcast"; "for_n"; "for_n_dynamic"; "for_slices" ]);
-  each_value "Mutex" Texts.mutex (vals [ "create"; "unlock"; "protect"; "is_mine"; "relock" ]);
-  each_value "Condition" Texts.condition (vals [ "create"; "signal"; "broadcast" ]);
+  each_value "Mutex" Texts.mutex (vals [ "create"; "unlock"; "protect"; "protect_as"; "is_mine"; "relock" ]);
+  each_value "Condition" Texts.condition (vals [ "create"; "signal"; "broadcast"; "wait_as" ]);
   each_value "Semaphore" Texts.semaphore (vals [ "make"; "release"; "with_permit" ]);
   each_value "Barrier" Texts.barrier (vals [ "create"; "parties" ]);
   each_value "Latch" Texts.latch (vals [ "create"; "count_down"; "await_as" ]);

@@ -21,7 +21,7 @@ let healthy : Measures.t =
     straggler = Some (" at a.ml:1", 0.02, 100); tasks = 100; forks = 100; steals = 10;
     grains = [||]; sampled = false; sites = []; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
     waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.; spun = 0.;
-    blocked = 0.; blocked_in = [];
+    blocked = 0.; blocked_in = []; asleep_in = []; beside = 0.;
   }
 [@@ocamlformat "disable"]
 
@@ -71,6 +71,8 @@ let rules =
     ("a channel", with_ { h with waits = [ ("Chan.send", 3_000_000, 5.) ] });
     ("another task", with_ { h with missing = missing "another task" 0.9; waits = waits "Latch.await" });
     ("blocking calls", with_ { h with missing = missing "blocking calls" 0.9 });
+    ("a wait outside", with_ { h with missing = missing "the end of a call" 1. });
+    ("threads of the program", { (with_ { h with queue = 1.; beside = 1. }) with cpu = 1. });
     ("a blocking call", with_ { h with blocked = 1.5; blocked_in = [ ("read", 1.5) ] });
     ("a lock", with_ { h with spun = 0.6 });
     ("a lock", with_ { h with blocked = 1.5; blocked_in = [ ("futex_do_wait", 1.5) ] });
@@ -100,7 +102,7 @@ let ranges () =
 let ms = 1_000_000
 
 let sums ?(cpus = 2.) events ~until =
-  let account = Account.make ~cpus ~attached:false ~since:0 in
+  let account = Account.make ~cpus ~main:0 ~attached:false ~since:0 in
   Account.name account ~id:1 "Mutex.lock";
   Account.name account ~id:2 " at a.ml:1";
   let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
@@ -165,7 +167,7 @@ let lost () =
 (* What was read of a thread while its ring told something may be of the moment after. *)
 let asleep () =
   let seen_at events =
-    let account = Account.make ~cpus:2. ~attached:false ~since:0 in
+    let account = Account.make ~cpus:2. ~main:0 ~attached:false ~since:0 in
     let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
     let thread : Account.thread = { thread = 100; cpu = 0; queue = 0; sleeps = Some "read" } in
     tell (busy 0 0 0);
@@ -199,6 +201,39 @@ let budget () =
   near "nothing to share" 0.040 (List.assoc "parallelism" it.missing);
   near "lent" 0.010 (List.assoc "a CPU" it.missing);
   near "no worker" 0.040 (List.assoc "a worker" wider.missing)
+
+(* The pool is at work until 20; then the first thread sleeps, and from 40 a domain is on a CPU that is
+   in no pool. *)
+let outside () =
+  let account = Account.make ~cpus:2. ~main:100 ~attached:false ~since:0 in
+  let thread thread cpu : Account.thread = { thread; cpu = cpu * ms; queue = 0; sleeps = Some "read" } in
+  let sample at threads = Account.sample account ~at:(at * ms) ~until:(at * ms) threads in
+  let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
+  List.iter tell [ busy 0 0 0; busy 1 1 0; (0, 20, m Leave); (1, 20, m Park) ];
+  sample 20 [ thread 101 20 ];
+  sample 40 [ thread 100 20; thread 101 20 ];
+  sample 60 [ thread 100 20; thread 101 20; thread 102 20 ];
+  Account.close account ~at:(60 * ms);
+  let it = Account.measures account in
+  near "both CPUs lacked the end of a call, one of them then was used" 0.060 (List.assoc "the end of a call" it.missing);
+  near "no lack of parallelism" 0. (List.assoc "parallelism" it.missing);
+  near "used in no pool" 0.020 it.beside;
+  Alcotest.(check (list (pair string (float 1e-6)))) "where" [ ("read", 0.040) ] it.asleep_in
+[@@ocamlformat "disable"]
+
+(* A task that goes on alone, but hands out others meanwhile, lets others help. *)
+let spine () =
+  let child at = [ (0, at, m (Fork { task = at; parent = 1; site = 2 })) ] in
+  let events =
+    [ busy 0 0 0; (0, 0, m (Fork { task = 1; parent = 0; site = 2 })); (0, 0, m (Begin { task = 1 })); busy 1 1 0;
+      (1, 0, m Park) ]
+    @ List.concat_map child (List.init 18 (fun i -> i + 2))
+    @ [ (0, 20, m (End { task = 1; back = 0 })) ]
+  in
+  match (sums events ~until:20).straggler with
+  | Some (_, seconds, _) -> near "in one piece" 0.001 seconds
+  | None -> Alcotest.fail "no piece"
+[@@ocamlformat "disable"]
 
 let throttled () =
   let file = Filename.temp_file "cpu" ".stat" in
@@ -308,7 +343,7 @@ let () =
       ("rules", rules @ [ case "none" no_cause; case "lost events" ranges ]);
       ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "lost" lost; case "asleep" asleep;
           case "a call of Team" region; case "a quota" throttled;
-          case "a budget" budget ]);
+          case "a budget" budget; case "outside" outside; case "a spine" spine ]);
       ("planted",
         [ case "lock" (finds "waiting for a lock" "lock");
           case "a sequential prologue" (finds "too little parallelism" "prologue");
