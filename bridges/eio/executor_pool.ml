@@ -100,6 +100,7 @@ let go_on_in lane eff k ~moved =
     moved := false;
     Effect.Deep.discontinue k (Eio.Cancel.Cancelled Loop.Ended)
   in
+  let go_on = Core.Fiber.(move_from (place ())) go_on in
   moved := true;
   ignore (Promise.try_resolve lane.need ());
   try Loop.post lane.loop { start = (fun sw -> Fiber.fork ~sw go_on); refuse }
@@ -206,7 +207,9 @@ let stop_at_end t () =
     raise exn
 
 let serve_lane manager lane () =
+  let backtrace = Printexc.backtrace_status () in
   let serve () =
+    Printexc.record_backtrace backtrace;
     Eio.Switch.run (fun sw ->
         Loop.serve lane.loop ~sw;
         Fiber.await_cancel ())

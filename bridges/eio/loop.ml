@@ -98,6 +98,6 @@ let withdraw state resolver _ =
 let run loop f =
   Task.check ();
   let answer, resolver = Promise.create () and state = ref Waits in
-  let refuse () = ignore (Promise.try_fail resolver Ended) in
+  let refuse () = ignore (Promise.try_fail resolver Ended) and f = Muster_core.Fiber.inherit_here f in
   post loop { start = start_fiber state resolver f; refuse };
   join answer ~cancel:(fun () -> post loop { start = withdraw state resolver; refuse = ignore })

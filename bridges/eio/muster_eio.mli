@@ -48,7 +48,9 @@ val loop : sw:Eio.Switch.t -> loop
 
 val on_loop : loop -> (unit -> 'a) -> 'a
 (** [on_loop loop f] is [f ()], run by a new fiber of the loop. The calling task is suspended
-    meanwhile. Calls of one task follow each other; others run beside each other, as fibers do.
+    meanwhile. Calls of one task follow each other; others run beside each other, as fibers do. [f]
+    sees the caller's values of {!Muster.Task.with_local}, and belongs to its job of
+    {!Muster.Workers}; fibers that it starts do not.
 
     If the task is cancelled, so is the fiber. The call then ends with the fiber. A value that [f]
     returns all the same, such as a message, is kept.
@@ -66,8 +68,8 @@ val on_loop : loop -> (unit -> 'a) -> 'a
 
     A job is a task. It may fork and loop, and idle workers help it. A job that calls Eio moves, at
     its first such call, to a domain with a loop, and stays there. The pool has [domain_count] such
-    domains; each starts when a job needs it. Within a scope, deadline or lock of Muster's a job
-    cannot move: there Eio's calls raise [Effect.Unhandled]. *)
+    domains; each starts when a job needs it. Within a scope or deadline of Muster's a job cannot move:
+    there Eio's calls raise [Effect.Unhandled]. *)
 module Executor_pool : sig
   type t
   (** A pool of jobs. *)

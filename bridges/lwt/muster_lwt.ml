@@ -55,6 +55,7 @@ let await t = promise_of (fun () -> Task.await t) ~cancel:(fun _ -> Task.cancel 
 
 let on_loop f =
   Task.check ();
+  let f = Muster_core.Fiber.inherit_here f in
   let answer, resolver = Promise.create () in
   let is_wanted = Atomic.make true and promise = ref Lwt.return_unit in
   let start () =

@@ -43,7 +43,8 @@ val await : 'a Muster.Task.t -> 'a Lwt.t
 
 val on_loop : (unit -> 'a Lwt.t) -> 'a
 (** [on_loop f] has the main loop call [f], and waits for its promise. The calling task is suspended
-    meanwhile. In code of the loop itself it would wait for ever.
+    meanwhile. In code of the loop itself it would wait for ever. [f] sees the caller's values of
+    {!Muster.Task.with_local} until it returns its promise.
 
     Each side cancels the other. If the task is cancelled, the promise is, by [Lwt.cancel]; an [f]
     that has not begun never does. If the promise is cancelled, the call raises [Lwt.Canceled].

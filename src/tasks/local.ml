@@ -19,35 +19,12 @@ let rec find : type a. a t -> Promise.local list -> a =
 let is_other local (Promise.Local (key, _)) = Type.Id.uid key <> Type.Id.uid local.key
 let bind local v locals = Promise.Local (local.key, v) :: List.filter (is_other local) locals
 
-(* {2 Threads without a place} *)
-
-let set_outside locals =
-  let me = Fiber.number () in
-  Place.change Fiber.outside (fun all ->
-      let others = List.remove_assoc me all in
-      if locals == [] then others else (me, locals) :: others)
-
-let with_outside locals f =
-  let before = Fiber.locals () in
-  let put_back () = set_outside before in
-  let run () =
-    set_outside locals;
-    f ()
-  in
-  Outcome.finally put_back () run
-
-(* {2 Fibers} *)
-
 let get local = find local (Fiber.locals ())
-
-let carry f =
-  match Fiber.locals () with
-  | [] -> f
-  | locals -> fun () -> if Option.is_none (Fiber.here ()) then with_outside locals f else f ()
 
 let set_home w tasks = Fiber.become w { (Fiber.part w) with tasks }
 
-(* A fiber that was told of a cancellation meanwhile has got another home. *)
+(* A fiber that was told of a cancellation meanwhile has got another home. A job of muster-eio may
+   have moved to a loop outside. *)
 let restore before mine () =
   let go_back w =
     let home = Fiber.home w in
@@ -55,7 +32,7 @@ let restore before mine () =
       (if home == mine then before
        else Fiber.home_of w.pool home.Promise.lineage before.Promise.locals)
   in
-  Option.iter go_back (Fiber.here ())
+  match Fiber.here () with Some w -> go_back w | None -> Fiber.set_outside before.locals
 
 let within_here local v f (w : Place.t) =
   let before = Fiber.home w in
@@ -68,6 +45,6 @@ let within_here local v f (w : Place.t) =
   Outcome.finally put_back () run
 
 let within local v f =
-  let in_place () = with_outside (bind local v (Fiber.locals ())) f in
+  let in_place () = Fiber.with_outside (bind local v (Fiber.locals ())) f in
   if Fiber.is_elsewhere () then in_place ()
   else Pool.with_current (within_here local v f) ~in_place

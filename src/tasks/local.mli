@@ -4,9 +4,6 @@ type 'a t
 
 val create : 'a -> 'a t
 val get : 'a t -> 'a
-val carry : (unit -> 'a) -> unit -> 'a
-(** The function, which will see the values of now on a thread outside all pools. *)
-
 val within : 'a t -> 'a -> (unit -> 'b) -> 'b
 
 val bind : 'a t -> 'a -> Promise.local list -> Muster_core.Promise.local list

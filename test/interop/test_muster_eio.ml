@@ -127,6 +127,23 @@ let on_its_domain () =
           check_int "in a thread" 42 (Task.blocking (fun () -> on_loop (fun () -> 42))));
       check_int "in a fiber" 42 (on_loop (fun () -> 42)))
 
+(* It sees the task's values, and is a part of its job: that may submit to its only worker. *)
+let part_of_its_caller () =
+  let l = Task.local 0 in
+  let value () = Task.get_local l in
+  let check_value name expected = check_int name expected (value ()) in
+  with_loop (fun loop ->
+      let seen () = Muster_eio.on_loop loop (fun () -> pause 0.001; value ()) in
+      let within n f = Task.with_local l n f in
+      check_int "a task's" 1 (within 1 (fun () -> Muster_eio.run seen));
+      check_int "a fiber's" 2 (within 2 seen);
+      check_int "none" 0 (Muster_eio.run seen);
+      let t = Workers.create ~workers:1 ignore in
+      let submit () = Muster_eio.on_loop loop (fun () -> Workers.submit t (fun () -> 42)) in
+      check_int "job" 42 (Workers.submit t submit);
+      Workers.drain t);
+  check_value "nothing is left" 0
+
 (* The task is suspended: one worker runs another meanwhile. *)
 let suspends () =
   with_loop (fun loop ->
@@ -366,6 +383,39 @@ let stopped_with_its_switch env =
   (* A pool does not keep its switch open. *)
   with_jobs env (fun _ _ -> ())
 
+(* What a job has it keeps as it moves to a loop. *)
+let moves_with_all env =
+  let l = Task.local 0 and value = ref 0 in
+  let check_value name expected = check_int name expected (Task.get_local l) in
+  with_jobs ~domains:1 env (fun _ pool ->
+      let submit f = Jobs.submit_exn pool ~weight:1. f in
+      let moves () =
+        Task.with_local l 2 (fun () ->
+            pause 0.001;
+            check_value "within" 2);
+        check_value "the submitter's" 1;
+        value := Muster_eio.run (fun () -> Task.get_local l)
+      in
+      Task.with_local l 1 (fun () -> submit moves);
+      check_int "its task's" 1 !value;
+      let fails () =
+        pause 0.001;
+        raise Stop
+      in
+      check_raises_with_origin ~file:__FILE__ ~line:(__LINE__ - 2) "backtrace" (fun () -> submit fails);
+      submit (fun () -> check_value "of another" 0);
+      let m = Mutex.create () and rw = Rwlock.create () in
+      let holds () =
+        Mutex.protect m (fun () ->
+            pause 0.001;
+            check_invalid "twice" ~mentions:[ "already locked" ] (fun () -> Mutex.lock m);
+            Rwlock.protect_write rw Fiber.yield)
+      in
+      submit holds;
+      check_bool "free" true (Mutex.try_lock m);
+      Mutex.unlock m;
+      Rwlock.protect_write rw ignore)
+
 (* Its own: a job computes on Muster's pool, and calls Eio where it will. *)
 let jobs_of_both_kinds env =
   let loop = Domain.self () in
@@ -422,6 +472,7 @@ let () =
       ( "on_loop",
         [
           case "runs in the loop" (here on_its_domain);
+          case "is a part of its caller" (here part_of_its_caller);
           case "suspends the task" (here suspends);
           case "is cancelled with its task" (here cancelled_with_its_task);
           case "the loop has ended" (here after_the_end);
@@ -438,5 +489,6 @@ let () =
           case "Ctrl-C in a job that nobody awaits" (in_eio struck_when_cancelled);
           case "stops with its switch" (in_eio stopped_with_its_switch);
           case "jobs that compute and call Eio" (in_eio jobs_of_both_kinds);
+          case "jobs that move" (in_eio moves_with_all);
         ] );
     ]

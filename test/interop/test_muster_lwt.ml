@@ -120,6 +120,19 @@ let on_its_thread () =
       check_equal "beside each other" [ 7; 8 ] (Task.all [ waits; ends ]);
       check_int "in a thread" 42 (Task.blocking (fun () -> on_loop (here 42))))
 
+(* Its first part sees the task's values, and is a part of its job. *)
+let part_of_its_caller () =
+  let l = Task.local 0 in
+  let seen () = Muster_lwt.on_loop (fun () -> Lwt.return (Task.get_local l)) in
+  Task.with_local l 1 (fun () -> Muster_lwt.run seen) >>= fun value ->
+  check_int "value" 1 value;
+  let t = Workers.create ~workers:1 ignore in
+  let submits () = Muster_lwt.run (fun () -> Workers.submit t (fun () -> 42)) in
+  Muster_lwt.await (Workers.post t (fun () -> Muster_lwt.on_loop submits)) >>= fun value ->
+  check_int "job" 42 value;
+  check_int "nothing is left" 0 (Task.get_local l);
+  Muster_lwt.run (fun () -> Workers.drain t)
+
 let cancelled_with_its_task () =
   let began = flag () and told = flag () in
   let sleeps () =
@@ -227,6 +240,7 @@ let () =
       ( "to the loop",
         [
           case "on_loop runs in the loop's thread" (in_lwt on_its_thread);
+          case "on_loop is a part of its caller" (in_lwt part_of_its_caller);
           case "a cancelled task cancels the promise" (in_lwt cancelled_with_its_task);
           case "cancels at random" (in_lwt cancels_at_random);
         ] );

@@ -61,20 +61,50 @@ let home_of (pool : P.pool) lineage locals =
 let is_elsewhere () = here () = None && Option.is_some (Dla.foreign ())
 let first_number_elsewhere = 1 lsl 60
 
-let number_outside () =
+let own_number () =
   match Machine.stack_id () with
   | 0 -> Machine.thread_id ()
   | id -> if is_elsewhere () then first_number_elsewhere + id else Machine.thread_id ()
 
-(* Those of callers without a place, by their numbers. Each changes its own entry only. *)
-let outside : (int * Promise.local list) list Atomic.t = Atomic.make []
+(* Callers without a place bring values, and a number that another fiber had before. They stand
+   under the callers' own numbers. Each changes its own entry only. *)
+let outside : (int * (int * Promise.local list)) list Atomic.t = Atomic.make []
 
-let locals_outside () =
-  match Atomic.get outside with
-  | [] -> []
-  | all -> Option.value (List.assoc_opt (number_outside ()) all) ~default:[]
+let caller_outside () =
+  let me = own_number () in
+  Option.value (List.assoc_opt me (Atomic.get outside)) ~default:(me, [])
+
+let number_outside () = fst (caller_outside ())
+let locals_outside () = if Atomic.get outside == [] then [] else snd (caller_outside ())
 
 let locals () = match here () with Some w -> (home w).locals | None -> locals_outside ()
+
+let set_caller (number, locals) =
+  let me = own_number () in
+  P.change outside (fun all ->
+      let others = List.remove_assoc me all in
+      if number = me && locals == [] then others else (me, (number, locals)) :: others)
+
+let set_outside locals = set_caller (number_outside (), locals)
+
+let as_caller caller f =
+  let before = caller_outside () in
+  let run () =
+    set_caller caller;
+    f ()
+  in
+  Outcome.finally set_caller before run
+
+let with_outside locals f = as_caller (number_outside (), locals) f
+
+let inherit_here f =
+  match locals () with
+  | [] -> f
+  | locals -> fun () -> if Option.is_none (here ()) then with_outside locals f else f ()
+
+let move_from (w : P.t) f =
+  let { Slot.number; home; _ } = w.own.fiber in
+  fun () -> as_caller ((if number = 0 then own_number () else number), home.locals) f
 
 let shield (w : P.t) =
   let fiber = w.own.fiber in

@@ -33,8 +33,17 @@ val home_of : Place.pool -> Promise.lineage -> Promise.local list -> Promise.hom
 val locals : unit -> Promise.local list
 (** The values of the calling fiber, or of a thread outside. *)
 
-val outside : (int * Promise.local list) list Atomic.t
-(** Those of callers outside that have any, by {!number}. *)
+val set_outside : Promise.local list -> unit
+(** Changes those of a caller outside. *)
+
+val with_outside : Promise.local list -> (unit -> 'a) -> 'a
+(** Runs the function of a caller outside, which has them until it ends. *)
+
+val move_from : Place.t -> (unit -> 'a) -> unit -> 'a
+(** The function with which the worker's fiber goes on as a caller outside, with its number. *)
+
+val inherit_here : (unit -> 'a) -> unit -> 'a
+(** The function, which will have the values of now in a caller outside. *)
 
 val is_elsewhere : unit -> bool
 (** Whether the caller is outside all pools, in a domain of another scheduler's. 10 ns. *)
