@@ -26,7 +26,7 @@ type thread = { thread : int; cpu : int; queue : int; sleeps : string option }
 type t = {
   cpus : float;
   attached : bool;
-  began : int;
+  mutable began : int;
   sums : Sums.t;
   root : Chain.task;
   tasks : (int, Chain.task) Hashtbl.t;  (** that have not ended *)
@@ -86,6 +86,9 @@ let counter t name n = Sums.counter t.sums name n
 
 (* {2 The clock of all} *)
 
+(* Before a worker of a running program tells something nobody knows what it does. *)
+let has_begun (t : t) = t.told || not t.attached
+
 let end_piece (t : t) =
   let keep ((task : Chain.task), since, until) =
     let kin = Int.max task.forks (Sums.ended_at t.sums task.site) in
@@ -129,7 +132,7 @@ let lack (t : t) ~is_outside : Sums.lack =
    first event of a program that was started has used one CPU. *)
 let note_missing (t : t) ~is_outside dt =
   let missing = t.cpus -. float (t.busy + t.unsure + Bool.to_int is_outside) in
-  if missing > 0. && (t.told || not t.attached) then begin
+  if missing > 0. then begin
     let knows = t.busy > 0 && t.size > 0 in
     let none = if knows then Float.min missing (Float.max 0. (t.cpus -. float t.size)) else 0. in
     let lent = if knows then Float.min (missing -. none) (float t.lent) else 0. in
@@ -144,7 +147,8 @@ let note_missing (t : t) ~is_outside dt =
 
 let advance (t : t) at =
   let dt = at - t.now in
-  if dt > 0 then begin
+  if dt > 0 && not (has_begun t) then t.now <- at
+  else if dt > 0 then begin
     let is_outside = is_outside t in
     if is_outside then Sums.spend t.sums Outside dt;
     note_missing t ~is_outside dt;
@@ -162,7 +166,8 @@ let of_phase : phase -> Sums.what = function Minor -> Minor | Major -> Major | S
 let charge (t : t) r at =
   let ns = at - r.since and spend = Sums.spend t.sums in
   r.since <- at;
-  if not r.sure then spend Unknown ns
+  if not (has_begun t) then ()
+  else if not r.sure then spend Unknown ns
   else
     match (r.mode, r.phases) with
     | Busy, [] ->
@@ -321,6 +326,7 @@ let event (t : t) ~ring:number ~at it =
   charge t r at;
   match it with
   | Muster event ->
+    if not (has_begun t) then t.began <- at;
     t.told <- true;
     muster t r event
   | Gc phase -> begin_phase r phase
@@ -357,7 +363,7 @@ let sample (t : t) ~at ~until threads =
     if is_beside then (fst beside + cpu - last.cpu, snd beside + queue - last.queue) else beside
   in
   let cpu, queued = List.fold_left note (0, 0) threads in
-  Sums.settle t.sums ~cpu ~queued
+  if has_begun t then Sums.settle t.sums ~cpu ~queued
 
 let close (t : t) ~at =
   advance t at;

@@ -13,6 +13,17 @@ let state text =
   | Some i when i + 2 < String.length text -> Some text.[i + 2]
   | _ -> None
 
+(* Field 15, of which the name that may have blanks is the second; in hundredths of a second. *)
+let in_kernel pid =
+  let of_stat text =
+    let from = String.rindex text ')' + 2 in
+    let fields = words (String.sub text from (String.length text - from)) in
+    float_of_string (List.nth fields 12) /. 100.
+  in
+  match read (Printf.sprintf "/proc/%d/stat" pid) with
+  | None -> None
+  | Some text -> ( try Some (of_stat text) with Not_found | Failure _ | Invalid_argument _ -> None)
+
 let wait_channel path =
   match read (path ^ "/wchan") with None | Some "0" -> "" | Some call -> call
 

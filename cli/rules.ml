@@ -1,6 +1,7 @@
 type run = {
   m : Measures.t;
   cpu : float;
+  kernel : float;
   cpus : float;
   affinity : float;
   throttled : float;
@@ -68,20 +69,6 @@ let of_tasks r =
 let collections r =
   if is_crowded r then 0. else of_wall r (collecting r) *. (1. -. crowd r)
 
-(* Time without a CPU, as far as the workers are not too many themselves. *)
-let without_cpu r =
-  if is_crowded r then 0.
-  else
-    Float.min
-      (r.m.wall -. of_cpus r r.cpu)
-      (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a CPU"))
-
-(* The CPUs that the workers did not have: other threads of the program had that part of them. *)
-let of_own_threads r =
-  let unused = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. r.m.missing in
-  let of_others = Float.max 0. ((r.cpus *. r.m.wall) -. r.cpu -. unused) in
-  share r.m.beside (r.m.beside +. of_others)
-
 let straggler r =
   match r.m.straggler with
   | Some (place, seconds, kin) when kin >= 4 && seconds > r.m.wall *. felt -> Some (place, seconds)
@@ -104,7 +91,8 @@ let place_of r it =
 [@@ocamlformat "disable"]
 
 (* Of the time on a CPU. *)
-let of_cpu_time r seconds = Float.min 1. (share seconds r.cpu) *. of_wall r r.m.working
+let of_cpu_time r seconds =
+  Float.min 1. (share seconds r.cpu) *. of_wall r (Float.max 0. (r.m.working -. r.m.blocked))
 
 (* A wait costs about as much as two tasks: it suspends, and goes on by way of a deque. *)
 let of_messages r it = of_cpu_time r (float (times r it) *. 2. *. r.task_cost)
@@ -168,8 +156,9 @@ let chain r =
 
 let parallelism r =
   if r.m.sampled || r.m.span <= 0. then
-    Printf.sprintf "CPUs were free for %s in all while others worked, for lack of tasks"
+    Printf.sprintf "CPUs were free for %s in all, for lack of tasks; %s passed outside all tasks"
       (time (missing r "parallelism" +. fine r))
+      (time r.m.outside)
   else
     Printf.sprintf "work %s, longest chain %s or less, parallelism %.1f; the chain is %s"
       (time r.m.work) (time r.m.span) (r.m.work /. r.m.span) (chain r)
@@ -183,7 +172,11 @@ let gc r =
   let m = r.m in
   let part seconds = percent seconds (busy r) in
   let each = share (m.minor +. m.stop) (float (m.minors * Int.max 1 m.workers)) in
-  let by = match m.forced with (name, n) :: _ -> Printf.sprintf ", %s forced %d" name n | [] -> "" in
+  let by =
+    match m.forced with
+    | (name, n) :: _ when float n > felt *. float m.minors -> Printf.sprintf ", %s forced %d" name n
+    | _ -> ""
+  in
   Printf.sprintf
     "%s of the workers' time: minor %s, major %s, waiting for other domains %s; %d minor \
      collections of %s each, %.1f GB/s allocated, %s of it survived%s"
@@ -227,23 +220,20 @@ let rules =
     };
     {
       cause = "no CPU: other programs use them";
-      gain = (fun r -> without_cpu r *. (1. -. of_own_threads r));
+      gain =
+        (fun r ->
+          if is_crowded r then 0.
+          else
+            Float.min
+              (r.m.wall -. of_cpus r r.cpu)
+              (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a CPU")));
       number =
         (fun r ->
-          let left = missing r "a CPU" in
-          Printf.sprintf "its threads waited %s in all for a CPU%s" (time r.m.queue)
-            (if left > 0. then ", and it left CPUs to others for " ^ time left else ""));
+          let left = missing r "a CPU" and own = r.m.beside in
+          Printf.sprintf "its threads waited %s in all for a CPU%s%s" (time r.m.queue)
+            (if left > 0. then ", and it left CPUs to others for " ^ time left else "")
+            (if own > felt *. r.m.wall then "; those of its own in no pool used " ^ time own else ""));
       advice = say "the same on a quiet machine";
-    };
-    {
-      cause = "threads of the program beside its pools";
-      gain = (fun r -> without_cpu r *. of_own_threads r);
-      number =
-        (fun r ->
-          Printf.sprintf
-            "threads and domains that are in no pool used %s of CPU time; all waited %s for a CPU"
-            (time r.m.beside) (time r.m.queue));
-      advice = say "their work as tasks, or a domain less for each (MUSTER_DOMAINS)";
     };
     {
       cause = "fewer workers than CPUs";
@@ -355,6 +345,15 @@ let rules =
           +. of_cpus r (if are_small r then fine r else 0.));
       number = grain;
       advice = say "both or a parallel loop, which hand out what pays, or larger tasks";
+    };
+    {
+      cause = "the kernel";
+      gain = (fun r -> of_cpu_time r r.kernel);
+      number =
+        (fun r ->
+          Printf.sprintf "%s of its CPU time of %s went to system calls and page faults"
+            (time r.kernel) (time r.cpu));
+      advice = say "fewer, larger calls; large buffers that are used again (a new one has page faults)";
     };
     {
       cause = "memory: the same work takes longer on several CPUs";

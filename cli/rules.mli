@@ -4,6 +4,7 @@
 type run = {
   m : Measures.t;
   cpu : float;  (** seconds *)
+  kernel : float;  (** of these in the kernel *)
   cpus : float;  (** that the program may use, by affinity and quota *)
   affinity : float;  (** that it may use by affinity alone *)
   throttled : float;  (** seconds for which a quota has stopped it, summed over CPUs *)

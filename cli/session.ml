@@ -166,12 +166,28 @@ let ask_to_stop ~dir ~pid file =
   end;
   if Sys.file_exists file then Sys.remove file
 
+(* It looks four times a second. *)
+let patience = 1_000_000_000
+
+let waiting ~pid =
+  let is_busy { Account.sleeps; _ } = sleeps = None in
+  let why =
+    if List.exists is_busy (Procfs.threads pid) then
+      "each is in the midst of a task that computes without a call of Muster's, or in no pool"
+    else "the program sleeps now, and looks when it has something to do"
+  in
+  Printf.sprintf "muster: waiting for a worker to begin to trace: %s" why
+
 let watch_attached ~dir ~pid ~seconds file =
   let since = Muster_trace.Trace.now () in
   let watch = Watch.make ~attached:true ~dir ~since pid in
   let length = Option.fold seconds ~none:max_int ~some:(fun s -> int_of_float (s *. 1e9)) in
-  let interrupts = ref 0 in
+  let interrupts = ref 0 and is_waited_for = ref false in
   let is_over now =
+    if (not !is_waited_for) && (not (Watch.has_begun watch)) && now - since > patience then begin
+      is_waited_for := true;
+      prerr_endline (waiting ~pid)
+    end;
     let stay = is_there pid && !interrupts = 0 && now - since < length in
     if stay then None else Some ()
   in

@@ -7,6 +7,7 @@ type run = {
   seen : seen;
   measures : Measures.t;
   cpu : float;
+  kernel : float;
   room : Procfs.room;
   throttled : float;
   lost : int;
@@ -25,6 +26,7 @@ type t = {
   mutable tried : int list;
   mutable next_look : int;
   mutable samples : Recording.sample list;
+  mutable kernel : (float * float) option;  (** at the first sample and at the last *)
 }
 
 let account ~attached ~since ~pid { Procfs.cpus; _ } =
@@ -34,7 +36,7 @@ let make ~attached ~dir ~since pid =
   let room = Procfs.room pid in
   let account = account ~attached ~since ~pid room in
   { dir; since; attached; pid; room; account; rings = None; tried = []; next_look = 0;
-    samples = [] }
+    samples = []; kernel = None }
 [@@ocamlformat "disable"]
 
 let ring_owners dir =
@@ -65,6 +67,8 @@ let look_for_rings w =
 let sample_every = 20_000_000
 let prompt = 2_000_000
 
+let has_begun w = Account.has_muster w.account
+
 let take_sample w now =
   w.next_look <- now + sample_every;
   let threads = Procfs.threads w.pid in
@@ -76,7 +80,11 @@ let take_sample w now =
   let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
   let at = now - w.since and threads = List.map short threads in
   let sample = { Recording.at; threads; throttled = Procfs.throttled w.room } in
-  if threads <> [] then w.samples <- sample :: w.samples
+  if threads <> [] && (has_begun w || not w.attached) then begin
+    w.samples <- sample :: w.samples;
+    let note until = w.kernel <- Some (Option.fold w.kernel ~none:until ~some:fst, until) in
+    Option.iter note (Procfs.in_kernel w.pid)
+  end
 
 let poll w now =
   look_for_rings w;
@@ -144,6 +152,7 @@ let run w ~program ~outcome ~cpu ~interrupted =
     seen;
     measures = Account.measures w.account;
     cpu;
+    kernel = Option.fold w.kernel ~none:0. ~some:(fun (first, last) -> last -. first);
     room = w.room;
     throttled = between w.samples (fun { throttled; _ } -> Option.value throttled ~default:0);
     lost = lost w;

@@ -11,6 +11,7 @@ type run = {
   seen : seen;
   measures : Measures.t;
   cpu : float;  (** seconds of CPU time *)
+  kernel : float;  (** of these in the kernel, from the first sample to the last *)
   room : Procfs.room;
   throttled : float;  (** seconds for which a quota has stopped it, summed over CPUs *)
   lost : int;  (** see {!Rings.lost} *)
@@ -26,6 +27,9 @@ val make : attached:bool -> dir:string -> since:int -> int -> t
 
 val until : t -> over:(int -> 'a option) -> 'a
 (** Watches until [over], which gets the time, gives something. *)
+
+val has_begun : t -> bool
+(** Whether a worker has told anything: what a running program did before does not count. *)
 
 val cpu : t -> float
 (** Seconds of CPU time, from the first sample to the last. *)

@@ -16,12 +16,12 @@ let calibrate () =
   (each (Unix.gettimeofday () -. since), each (8. *. (Gc.minor_words () -. words)))
 
 let run_of (run : Watch.run) ~alone =
-  let { Watch.measures = m; cpu; room; throttled; lost; _ } = run in
+  let { Watch.measures = m; cpu; kernel; room; throttled; lost; _ } = run in
   let alone = Option.map (fun { Watch.measures; cpu; _ } -> Rules.own_time measures ~cpu) alone in
   let task_cost, task_bytes = calibrate () in
   (* A thread that a quota stops waits for a CPU, too. *)
   let m = { m with queue = Float.max 0. (m.queue -. throttled) } in
-  { Rules.m; cpu; cpus = room.cpus; affinity = float room.affinity; throttled; lost = lost > 0;
+  { Rules.m; cpu; kernel; cpus = room.cpus; affinity = float room.affinity; throttled; lost = lost > 0;
     alone; task_cost; task_bytes }
 [@@ocamlformat "disable"]
 

@@ -29,6 +29,7 @@ let run : Rules.run =
   {
     m = healthy;
     cpu = 1.9;
+    kernel = 0.02;
     cpus = 2.;
     affinity = 2.;
     throttled = 0.;
@@ -71,8 +72,8 @@ let rules =
     ("a channel", with_ { h with waits = [ ("Chan.send", 3_000_000, 5.) ] });
     ("another task", with_ { h with missing = missing "another task" 0.9; waits = waits "Latch.await" });
     ("blocking calls", with_ { h with missing = missing "blocking calls" 0.9 });
+    ("the kernel", { run with kernel = 1. });
     ("a wait outside", with_ { h with missing = missing "the end of a call" 1. });
-    ("threads of the program", { (with_ { h with queue = 1.; beside = 1. }) with cpu = 1. });
     ("a blocking call", with_ { h with blocked = 1.5; blocked_in = [ ("read", 1.5) ] });
     ("a lock", with_ { h with spun = 0.6 });
     ("a lock", with_ { h with blocked = 1.5; blocked_in = [ ("futex_do_wait", 1.5) ] });
@@ -201,6 +202,19 @@ let budget () =
   near "nothing to share" 0.040 (List.assoc "parallelism" it.missing);
   near "lent" 0.010 (List.assoc "a CPU" it.missing);
   near "no worker" 0.040 (List.assoc "a worker" wider.missing)
+
+(* What came before a worker of a running program told something is not known. *)
+let attached () =
+  let account = Account.make ~cpus:2. ~main:100 ~attached:true ~since:0 in
+  let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
+  List.iter tell [ (0, 10, Gc Minor); (0, 30, Gc_end Minor); busy 0 0 50; busy 1 1 50 ];
+  Account.close account ~at:(60 * ms);
+  let it = Account.measures account in
+  near "time" 0.010 it.wall;
+  near "collections" 0. it.minor;
+  near "outside" 0. it.outside;
+  near "work" 0. it.work;
+  near "working" 0.020 it.working
 
 (* The pool is at work until 20; then the first thread sleeps, and from 40 a domain is on a CPU that is
    in no pool. *)
@@ -343,7 +357,7 @@ let () =
       ("rules", rules @ [ case "none" no_cause; case "lost events" ranges ]);
       ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "lost" lost; case "asleep" asleep;
           case "a call of Team" region; case "a quota" throttled;
-          case "a budget" budget; case "outside" outside; case "a spine" spine ]);
+          case "a budget" budget; case "outside" outside; case "attached" attached; case "a spine" spine ]);
       ("planted",
         [ case "lock" (finds "waiting for a lock" "lock");
           case "a sequential prologue" (finds "too little parallelism" "prologue");
