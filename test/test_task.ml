@@ -12,7 +12,6 @@ let on_each_count f () = List.iter (fun domains -> run_on domains f) domain_coun
 (* both *)
 
 let both_gives_both () = check_equal "pair" (1, "b") (Muster.both (fun () -> 1) (fun () -> "b"))
-
 let both_at_every_call () = check_int "fib 20" 6765 (fib 20)
 
 (* A task runs once, though several workers would claim it. *)
@@ -292,12 +291,13 @@ let results_are_let_go () =
 
 let on_one_worker f = with_domains 1 (fun pool -> Pool.run pool f)
 
-(* Each of four loops, which end together, has gone round. *)
+(* Four loops that end together, when each has gone round a hundred times. *)
 let all_go_round step () =
   on_one_worker @@ fun () ->
-  let turns = Array.make 4 0 and stop = Unix.gettimeofday () +. 0.1 in
+  let turns = Array.make 4 0 and limit = Unix.gettimeofday () +. 20. in
+  let goes_on () = Array.exists (fun n -> n < 100) turns && Unix.gettimeofday () < limit in
   let go i () =
-    while Unix.gettimeofday () < stop do
+    while goes_on () do
       step ();
       turns.(i) <- turns.(i) + 1
     done
@@ -332,20 +332,48 @@ let flag_of_a_later_task () =
   let tasks = [ Task.async (fun () -> Atomic.set flag true); Task.async poll; Task.async poll ] in
   List.iter Task.await (List.rev tasks)
 
-let deadline_beside_one_that_polls () =
+(* As in a program that has used no deadline yet. *)
+let no_deadline_so_far () = Muster_core.Place.(attend stops false)
+
+let waits_in_time =
+  let never () = Muster.Latch.await (Muster.Latch.create 1) and nothing = Muster.Chan.bounded 0 in
+  [
+    (fun () -> Task.sleep 0.01);
+    (fun () -> Muster.Chan.(select [ recv_case nothing Fun.id; after 0.01 Fun.id ]));
+    (fun () -> try Task.with_deadline 0.01 never with Task.Deadline_exceeded -> ());
+  ]
+
+let until flag step =
+  while not (Atomic.get flag) do
+    step ()
+  done
+
+let time_passes_beside step () =
   on_one_worker @@ fun () ->
-  let flag = Atomic.make false in
-  let poll () =
-    while not (Atomic.get flag) do
-      Task.check ()
-    done
+  let passes wait =
+    no_deadline_so_far ();
+    let flag = Atomic.make false in
+    let set () =
+      wait ();
+      Atomic.set flag true
+    in
+    ignore (Task.all [ set; (fun () -> until flag step) ])
   in
-  let wait () =
-    let never () = Muster.Latch.await (Muster.Latch.create 1) in
-    (try Task.with_deadline 0.01 never with Task.Deadline_exceeded -> ());
-    Atomic.set flag true
-  in
-  ignore (Task.all [ wait; poll ])
+  List.iter passes waits_in_time
+
+(* The caller's call has ended; its thread is about to return, and runs the task that polls. *)
+let call_ends_beside step () =
+  with_domains 1 @@ fun pool ->
+  for _ = 1 to 30 do
+    no_deadline_so_far ();
+    let flag = Atomic.make false in
+    let t = Pool.run pool (fun () -> Task.async (fun () -> until flag step)) in
+    Pool.run pool (fun () -> Task.sleep 0.002);
+    Pool.run pool (fun () ->
+        Task.scope (fun s -> ignore (Task.fork s (fun () -> Task.sleep 0.002))));
+    Atomic.set flag true;
+    Pool.run pool (fun () -> Task.await t)
+  done
 
 (* One that yields comes after all that wait. *)
 let yields_in_turn () =
@@ -404,21 +432,33 @@ let calls_end_beside_endless_tasks () =
   Atomic.set stop true;
   Task.await task
 
-let turns =
+let steps =
   [
-    case "loops of check" (all_go_round Task.check);
-    case "loops that take a free permit" (fun () -> all_go_round (free_permit ()) ());
-    case "loops that take a free mutex" (fun () -> all_go_round (free_mutex ()) ());
-    case "loops that send and receive" (fun () -> all_go_round (message_to_itself ()) ());
-    case "loops of yield" (all_go_round Task.yield);
-    case "a task that polls waits for another" flag_of_a_later_task;
-    case "a deadline beside a task that polls" deadline_beside_one_that_polls;
-    case "yield lets all others run" yields_in_turn;
-    case "yield lets all run that wait, in any round" yields_to_all;
-    case "yield anywhere" yields_anywhere;
-    case "yield is a checkpoint" yield_is_a_checkpoint;
-    case "calls end beside an endless task" calls_end_beside_endless_tasks;
+    ("check", Task.check);
+    ("yield", Task.yield);
+    ("a free permit", free_permit ());
+    ("a free mutex", free_mutex ());
+    ("messages", message_to_itself ());
   ]
+
+let beside_each name f = List.map (fun (step, go) -> case (name ^ step) (f go)) steps
+
+let turns =
+  beside_each "times pass beside loops of " time_passes_beside
+  @ beside_each "calls end beside loops of " call_ends_beside
+  @ [
+      case "loops of check" (all_go_round Task.check);
+      case "loops that take a free permit" (fun () -> all_go_round (free_permit ()) ());
+      case "loops that take a free mutex" (fun () -> all_go_round (free_mutex ()) ());
+      case "loops that send and receive" (fun () -> all_go_round (message_to_itself ()) ());
+      case "loops of yield" (all_go_round Task.yield);
+      case "a task that polls waits for another" flag_of_a_later_task;
+      case "yield lets all others run" yields_in_turn;
+      case "yield lets all run that wait, in any round" yields_to_all;
+      case "yield anywhere" yields_anywhere;
+      case "yield is a checkpoint" yield_is_a_checkpoint;
+      case "calls end beside an endless task" calls_end_beside_endless_tasks;
+    ]
 
 let () =
   Alcotest.run "task"

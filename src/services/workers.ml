@@ -181,7 +181,7 @@ let between since () =
   Run.step_aside (Fiber.place_after w);
   let now = Machine.ticks () in
   if now - !since > turn then begin
-    Run.give_way (Fiber.place_after w);
+    Run.take_turns (Fiber.place_after w);
     since := Machine.ticks ()
   end
 

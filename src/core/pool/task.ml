@@ -148,7 +148,7 @@ let check () =
 
 let yield () =
   Fiber.check ();
-  match P.owned_place () with Some w -> Run.give_way w | None -> Machine.yield_domain ()
+  match P.owned_place () with Some w -> Run.take_turns w | None -> Machine.yield_domain ()
 
 let cancel t = Fiber.stop t
 
@@ -165,6 +165,7 @@ let keeper at =
   async (fun () -> Waiter.wait time register)
 
 let at when_due what =
+  P.attend P.stops true;
   let timer = Timer.add when_due what in
   let keeper = if Fiber.is_elsewhere () then Some (keeper when_due) else None in
   fun () -> Timer.remove timer; Option.iter cancel keeper

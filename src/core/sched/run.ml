@@ -208,14 +208,13 @@ let rec send_behind (w : P.t) last wake =
   Inbox.push inbox Promise.(any (make resumed go_on));
   if Atomic.get residents > 0 then Sleep.wake_for_inbox w.pool
 
-let give_way (w : P.t) =
-  if not (Deque.is_empty w.deque && Inbox.is_empty w.pool.inbox) then
-    move w (send_behind w (Sleep.oldest_ready w))
-
 let[@inline never] take_turns w =
   if P.owned w then begin
+    ignore (Timer.look ());
     step_aside w;
-    give_way (Fiber.place_after w)
+    let w = Fiber.place_after w in
+    if Sleep.some_deque_has_work w.pool || not (Inbox.is_empty w.pool.inbox) then
+      move w (send_behind w (Sleep.oldest_ready w))
   end
 
 let[@inline] poll () =

@@ -51,8 +51,8 @@ val look_up_if_due : Place.t -> unit
 val step_aside : Place.t -> unit
 (** Leaves the worker to others, if it is dismissed or the wait beneath the fiber is over. *)
 
-val give_way : Place.t -> unit
-(** The worker's fiber goes behind all tasks that wait, if it can suspend. *)
+val take_turns : Place.t -> unit
+(** {!step_aside}; then the worker's fiber goes behind all tasks that wait, if it can suspend. *)
 
 val poll : unit -> unit
 (** By code that may wait in a loop: gives way every so often. 2 ns. *)
