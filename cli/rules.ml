@@ -51,8 +51,12 @@ let collecting { m; _ } = m.minor +. m.major +. m.stop
 let busy r = r.m.working +. collecting r
 let is_crowded r = float r.m.workers > Float.round r.cpus +. 0.5
 
+let total sleeps = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. sleeps
+
 (* Seconds of workers, as seconds of the wall that passed beside them. *)
-let of_wall r part = r.m.wall *. share part (busy r +. r.m.outside +. r.m.beside +. r.m.unknown)
+let of_wall r part =
+  let awake = Float.max 0. (r.m.wall -. total r.m.asleep_in) in
+  awake *. share part (busy r +. r.m.outside +. r.m.beside +. r.m.unknown)
 
 (* The part of the threads' time in which they had no CPU: then others waited for them, too. *)
 let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r +. r.m.beside))
@@ -115,6 +119,8 @@ let sleeps_by_name =
     ("hrtimer_nanosleep", "a sleep");
     ("anon_pipe_read", "a read from a pipe");
     ("pipe_read", "a read from a pipe");
+    ("anon_pipe_write", "a write to a pipe");
+    ("pipe_write", "a write to a pipe");
     ("do_wait", "a wait for a process");
     ("do_poll", "poll or select");
     ("poll_schedule_timeout", "poll or select");
@@ -128,7 +134,6 @@ let sleeps_by_name =
   ]
 
 let is_futex (call, _) = String.starts_with ~prefix:futex call
-let total sleeps = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. sleeps
 
 let told_sleep ?(who = "workers slept in the midst of tasks") sleeps =
   let in_words call =

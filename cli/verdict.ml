@@ -1,9 +1,10 @@
 let first (r : Rules.run) =
   let { Rules.m; cpu; cpus; _ } = r in
-  Printf.sprintf "%s on %s%s: %.1f of %g CPUs used." (Rules.time m.wall)
+  Printf.sprintf "%s on %s%s: %.1f of %g CPU%s used." (Rules.time m.wall)
     (if r.lost then "at least " else "")
     (Rules.workers m)
     (cpu /. Float.max 1e-9 m.wall) cpus
+    (if cpus = 1. then "" else "s")
 
 (* Time for which the events of a ring were lost could be any cause's, or none's. *)
 let gain (r : Rules.run) (it : Rules.finding) =

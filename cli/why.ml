@@ -41,7 +41,7 @@ let no_verdict (run : Watch.run) =
   | Rings ->
     Some
       "no verdict: this is a program of OCaml 5, but no worker of Muster's told anything. Does it \
-       use Muster (or muster.domainslib), and did it get so far?"
+       use Muster (or muster.domainslib), in this process, and did it get so far?"
 
 let ended (run : Watch.run) =
   match run.outcome with
@@ -71,7 +71,7 @@ let measures (m : Measures.t) =
     ("unknown", m.unknown); ("tasks", float m.tasks); ("forks", float m.forks);
     ("steals", float m.steals); ("work", m.work); ("span", m.span); ("minors", float m.minors);
     ("promoted", float m.promoted); ("allocated", float m.allocated); ("queue", m.queue); ("spun", m.spun);
-    ("blocked", m.blocked);
+    ("blocked", m.blocked); ("beside", m.beside);
   ]
   @ List.map (fun (it, s) -> ("missing for " ^ it, s)) m.missing
 [@@ocamlformat "disable"]

@@ -5,8 +5,7 @@ let most_text = 300
 let shortened text =
   if String.length text <= most_text then text else String.sub text 0 most_text ^ "..."
 
-let escaped text =
-  let text = shortened text in
+let escaped_whole text =
   let text = if String.is_valid_utf_8 text then text else String.escaped text in
   let put buffer = function
     | '&' -> Buffer.add_string buffer "&amp;"
@@ -18,6 +17,8 @@ let escaped text =
   let buffer = Buffer.create (String.length text) in
   String.iter (put buffer) text;
   Buffer.contents buffer
+
+let escaped text = escaped_whole (shortened text)
 
 (* {2 Figures} *)
 
@@ -189,7 +190,7 @@ let flame (summary : Summary.t) =
 (* {2 The page} *)
 
 let verdict (recording : Recording.t) =
-  let line text = if String.trim text = "" then "" else "<p>" ^ escaped text ^ "</p>" in
+  let line text = if String.trim text = "" then "" else "<p>" ^ escaped_whole text ^ "</p>" in
   String.concat "\n" (List.map line recording.verdict)
 
 let outcome : Recording.outcome -> string = function

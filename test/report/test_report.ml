@@ -381,6 +381,8 @@ let contains text part =
 
 let self_contained () =
   let recording = Made.recording ~tasks:50 ~seed:1 () in
+  let long = String.concat " " (List.init 100 (Printf.sprintf "word %d")) in
+  let recording = { recording with verdict = long :: recording.verdict } in
   let text = page { recording with names = (1, "</script><b>\xff") :: List.tl recording.names } in
   let absent =
     [
@@ -400,6 +402,7 @@ let self_contained () =
     (fun part -> Alcotest.(check bool) part true (contains text part))
     [
       "Main cause: made up.";
+      long;
       "<title>Why ./prog &lt;&quot;size&quot;&gt; &amp;3</title>";
       "&lt;nothing&gt; &amp; go on";
     ];
