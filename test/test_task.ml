@@ -362,8 +362,8 @@ let time_passes_beside step () =
   List.iter passes waits_in_time
 
 (* The caller's call has ended; its thread is about to return, and runs the task that polls. *)
-let call_ends_beside step () =
-  with_domains 1 @@ fun pool ->
+let call_ends_beside domains step () =
+  with_domains domains @@ fun pool ->
   for _ = 1 to 30 do
     no_deadline_so_far ();
     let flag = Atomic.make false in
@@ -441,11 +441,17 @@ let steps =
     ("messages", message_to_itself ());
   ]
 
-let beside_each name f = List.map (fun (step, go) -> case (name ^ step) (f go)) steps
+let forks =
+  let both () = ignore (Muster.both ignore ignore) in
+  let fork () = Task.scope (fun s -> ignore (Task.fork s ignore)) in
+  [ ("both", both); ("tasks", fun () -> Task.await (Task.async ignore)); ("scopes", fork) ]
+
+let beside_each steps name f = List.map (fun (step, go) -> case (name ^ step) (f go)) steps
 
 let turns =
-  beside_each "times pass beside loops of " time_passes_beside
-  @ beside_each "calls end beside loops of " call_ends_beside
+  beside_each steps "times pass beside loops of " time_passes_beside
+  @ beside_each steps "calls end beside loops of " (call_ends_beside 1)
+  @ beside_each forks "calls end beside loops of forks: " (call_ends_beside 2)
   @ [
       case "loops of check" (all_go_round Task.check);
       case "loops that take a free permit" (fun () -> all_go_round (free_permit ()) ());
