@@ -44,7 +44,8 @@ val run : (unit -> unit) -> unit
     pool gets the CPUs that the rank may use, divided by the ranks that may use the same. A rank that
     [mpirun] has bound to one CPU of several says so on stderr.
 
-    An exception that leaves [f] ends the program on all ranks, with status 2.
+    An exception that leaves [f] ends the program on all ranks, with status 2. [exit] in [f] is the end
+    of [f], on this rank: all ranks call it, or none.
 
     {b Raises} [Invalid_argument] if called twice.
     {b Cost}: 0.2 to 0.5 s.

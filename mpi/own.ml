@@ -19,7 +19,7 @@ let share_cpus () =
   if List.hd here = Link.rank () && cpus = 1 && online > List.length here then
     Printf.eprintf
       "Muster_mpi: each rank is bound to one of %d CPUs: mpirun --bind-to none, or --map-by slot:PE=n, \
-       gives it more\n%!"
+       or srun --cpus-per-task=n, gives it more\n%!"
       online;
   if Option.is_none (Sys.getenv_opt "MUSTER_DOMAINS") then
     try Muster.Pool.set_default ~domains:(Int.max 1 (cpus / List.length alike))
@@ -32,30 +32,41 @@ let tell_what_is_lost () =
   | 0 -> ()
   | n -> Printf.eprintf "Muster_mpi: rank %d sent %d messages that nobody received\n%!" (Link.rank ()) n
 
-(* Others may wait for this rank: the program ends, on all of them. *)
+(* Others may wait for this rank: the program ends, on all of them. Slurm loses what a rank says in the
+   last moment. *)
 let abort exn backtrace =
   Printf.eprintf "Muster_mpi: rank %d: uncaught exception %s\n%s%!" (Link.rank ())
     (Printexc.to_string exn)
     (Printexc.raw_backtrace_to_string backtrace);
   flush_all ();
+  Unix.sleepf 0.2;
   Link.abort 2
 
+let or_abort f =
+  try f () with
+  | Collective.Raised { rank; _ } as exn ->
+    (* All ranks have it. *)
+    let backtrace = Printexc.get_raw_backtrace () in
+    if rank <> Link.rank () then Unix.sleepf 1.;
+    abort exn backtrace
+  | exn -> abort exn (Printexc.get_raw_backtrace ())
+
 let has_run = Atomic.make false
+let has_ended = Atomic.make false
+
+let finish () =
+  if not (Atomic.exchange has_ended true) then begin
+    ignore (Collective.agree "run (its end)" tell_what_is_lost);
+    if Link.unsent () = 0 then Link.stop ()
+  end
 
 let run f =
   if Atomic.exchange has_run true then invalid_arg "Muster_mpi.run: called twice";
   Printexc.record_backtrace true;
   Link.start ();
-  let body () =
-    share_cpus ();
-    f ();
-    ignore (Collective.agree "run (its end)" tell_what_is_lost)
-  in
-  match body () with
-  | () -> if Link.unsent () = 0 then Link.stop ()
-  | exception (Collective.Raised { rank; _ } as exn) ->
-    (* All ranks have it. *)
-    let backtrace = Printexc.get_raw_backtrace () in
-    if rank = Link.rank () then abort exn backtrace else Unix.sleepf 1.;
-    abort exn backtrace
-  | exception exn -> abort exn (Printexc.get_raw_backtrace ())
+  (* [f] may call [exit]. *)
+  at_exit (fun () -> or_abort finish);
+  or_abort (fun () ->
+      share_cpus ();
+      f ();
+      finish ())

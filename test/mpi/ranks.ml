@@ -251,6 +251,8 @@ let cases =
     ("different", fun () -> if last () then ignore (M.broadcast Fun.id) else M.barrier ());
     ("different ranges", fun () -> M.parallel_for ~start:1 ~finish:(10 + M.rank ()) ignore);
     ("ends early", fun () -> if not (last ()) then M.barrier ());
+    ("exits alone", fun () -> if last () then exit 0 else M.barrier ());
+    ("all exit", fun () -> exit 5);
     ("raises alone", fun () -> if last () then failwith "alone" else M.barrier ());
     ("all raise", fun () -> M.parallel_for ~start:0 ~finish:99 (fun _ -> failwith "together"));
     ( "is killed",

@@ -94,6 +94,11 @@ let ends_in_disagreement ~first ~last case () =
   if not (List.exists (fun rank -> contains said (sentence rank)) ranks) then
     failf "no rank says %s in:\n%s" (sentence (List.hd ranks)) said
 
+let all_exit () =
+  let child = mpirun ~ranks:3 "ranks.exe" [ "all exit" ] in
+  check_bool "with their status" true (child.status = WEXITED 5);
+  check_bool "as one" false (contains child.errors "Muster_mpi")
+
 let nobody_is_left () =
   let is_ours pid =
     match In_channel.with_open_bin (Printf.sprintf "/proc/%s/cmdline" pid) In_channel.input_all with
@@ -198,6 +203,8 @@ let () =
           disagree ~first:"barrier (call 1)" ~last:"broadcast from 0 (call 1)" "different";
           fault [ "parallel_for 1..10 (call 1)"; "parallel_for 1..11 (call 1)" ] "different ranges";
           disagree ~first:"barrier (call 2)" ~last:"run (its end) (call 2)" "ends early";
+          disagree ~first:"barrier (call 1)" ~last:"run (its end) (call 1)" "exits alone";
+          case "all exit" all_exit;
           fault [ "rank 2: uncaught exception Failure(\"alone\")" ] "raises alone";
           fault [ "rank 0: Failure(\"together\")" ] "all raise";
           fault [ "signal 9" ] "is killed";
