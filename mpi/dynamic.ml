@@ -115,6 +115,7 @@ let follow f jobs =
   let own = Muster.Pool.(size (current ())) in
   let told = Atomic.make 0 in
   let loop run =
+    Link.wake_exactly ();
     work_on ask run None;
     Atomic.incr told
   in
