@@ -150,7 +150,8 @@ let advance (t : t) at =
   if dt > 0 && not (has_begun t) then t.now <- at
   else if dt > 0 then begin
     let is_outside = is_outside t in
-    if is_outside then Sums.spend t.sums Outside dt;
+    if is_outside then Sums.spend t.sums Outside dt
+    else if t.busy + t.unsure = 0 then Sums.spend t.sums Quiet dt;
     note_missing t ~is_outside dt;
     (if t.busy = 1 && t.unsure = 0 && t.lent = 0 && t.size <> 1 then
        match ring_that t (fun r -> r.mode = Busy) with

@@ -34,4 +34,5 @@ type t = {
   blocked_in : (string * float) list;
   asleep_in : (string * float) list;
   beside : float;
+  quiet : float;
 }

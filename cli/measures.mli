@@ -51,4 +51,5 @@ type t = {
   asleep_in : (string * float) list;
       (** of the wall: the first thread slept outside all tasks and nobody worked, by the call *)
   beside : float;  (** CPU time of threads that never worked in a pool *)
+  quiet : float;  (** of the wall: nobody was at work, in a pool or outside *)
 }

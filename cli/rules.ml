@@ -51,12 +51,9 @@ let collecting { m; _ } = m.minor +. m.major +. m.stop
 let busy r = r.m.working +. collecting r
 let is_crowded r = float r.m.workers > Float.round r.cpus +. 0.5
 
-let total sleeps = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. sleeps
-
 (* Seconds of workers, as seconds of the wall that passed beside them. *)
 let of_wall r part =
-  let awake = Float.max 0. (r.m.wall -. total r.m.asleep_in) in
-  awake *. share part (busy r +. r.m.outside +. r.m.beside +. r.m.unknown)
+  (r.m.wall -. r.m.quiet) *. share part (busy r +. r.m.outside +. r.m.beside +. r.m.unknown)
 
 (* The part of the threads' time in which they had no CPU: then others waited for them, too. *)
 let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r +. r.m.beside))
@@ -134,6 +131,7 @@ let sleeps_by_name =
   ]
 
 let is_futex (call, _) = String.starts_with ~prefix:futex call
+let total sleeps = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. sleeps
 
 let told_sleep ?(who = "workers slept in the midst of tasks") sleeps =
   let in_words call =
@@ -173,14 +171,14 @@ let grain r =
     (1e6 *. share r.m.working (float r.m.forks)) (1e6 *. r.task_cost)
 [@@ocamlformat "disable"]
 
+let forced r = List.filter (fun (_, n) -> float n > felt *. float r.m.minors) r.m.forced
+
 let gc r =
   let m = r.m in
   let part seconds = percent seconds (busy r) in
   let each = share (m.minor +. m.stop) (float (m.minors * Int.max 1 m.workers)) in
   let by =
-    match m.forced with
-    | (name, n) :: _ when float n > felt *. float m.minors -> Printf.sprintf ", %s forced %d" name n
-    | _ -> ""
+    match forced r with (name, n) :: _ -> Printf.sprintf ", %s forced %d" name n | [] -> ""
   in
   Printf.sprintf
     "%s of the workers' time: minor %s, major %s, waiting for other domains %s; %d minor \
@@ -205,7 +203,7 @@ let rules =
       advice =
         (fun r ->
           let is_call (name, _) = String.starts_with ~prefix:"Gc." name in
-          match List.find_opt is_call r.m.forced with
+          match List.find_opt is_call (forced r) with
           | Some (call, n) when r.m.major > r.m.minor ->
             Printf.sprintf "no %s while tasks run (it was called %d times)" call n
           | _ when r.m.major > r.m.minor ->

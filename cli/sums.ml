@@ -1,4 +1,4 @@
-type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued | Spun | Beside
+type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued | Spun | Beside | Quiet
 type lack = Waits of int | Worker | Lent | Share | Parallelism | Untold | Asleep
 type counts = { ran : int; handed_out : int; stolen : int }
 type sum = { mutable n : int; mutable ns : int; mutable most : int }
@@ -18,6 +18,7 @@ let index_of = function
   | Queued -> 9
   | Spun -> 10
   | Beside -> 11
+  | Quiet -> 12
 
 let index_of_lack = function
   | Worker -> 0
@@ -51,7 +52,7 @@ let make () =
   let table () = Hashtbl.create 16 and zeros () = Array.make (6 + Array.length classes) 0 in
   {
     names = table ();
-    times = Array.make 12 0;
+    times = Array.make 13 0;
     missing = zeros ();
     before = zeros ();
     few_waits = zeros ();
@@ -113,6 +114,7 @@ let asleep t call ns =
   let missed = int_of_float (float missed *. float outside /. float (Int.max 1 ns)) in
   miss t Parallelism (-missed);
   spend t Outside (-outside);
+  spend t Quiet outside;
   miss t Asleep (missed + outside);
   add t.asleep_in call outside;
   outside
@@ -231,6 +233,7 @@ let measures t { wall; workers; minors; sampled; straggler; root } =
     forced = listed t.forced (fun (name, { n; _ }) -> (name, n)) ~by:by_n;
     queue = time Queued;
     beside = time Beside;
+    quiet = time Quiet;
     asleep_in = listed t.asleep_in in_seconds ~by:by_ns;
     spun = time Spun;
     blocked = seconds (Hashtbl.fold (fun _ { ns; _ } n -> n + ns) t.blocked_in 0);

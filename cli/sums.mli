@@ -13,6 +13,7 @@ type what =
   | Queued
   | Spun  (** looking for locks that others held *)
   | Beside  (** on a CPU, in threads that are in no pool *)
+  | Quiet  (** of the wall: nobody was at work, in a pool or outside *)
 
 (** Why a CPU was not used. *)
 type lack =

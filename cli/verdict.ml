@@ -13,8 +13,10 @@ let gain (r : Rules.run) (it : Rules.finding) =
     Printf.sprintf "%.0f %% of the time, about %s without it" (100. *. it.gain /. r.m.wall)
       (Rules.time (r.m.wall -. it.gain))
   else
-    Printf.sprintf "%.0f to %.0f %% of the time" (100. *. it.gain /. r.m.wall)
-      (100. *. most /. r.m.wall)
+    let percent x = Printf.sprintf "%.0f" (100. *. x /. r.m.wall) in
+    let least = percent it.gain and most = percent most in
+    if least = most then Printf.sprintf "about %s %% of the time" least
+    else Printf.sprintf "%s to %s %% of the time" least most
 
 let larger_rings = "larger rings, which lose no events: OCAMLRUNPARAM=e=21"
 

@@ -21,7 +21,7 @@ let healthy : Measures.t =
     straggler = Some (" at a.ml:1", 0.02, 100); tasks = 100; forks = 100; steals = 10;
     grains = [||]; sampled = false; sites = []; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
     waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.; spun = 0.;
-    blocked = 0.; blocked_in = []; asleep_in = []; beside = 0.;
+    blocked = 0.; blocked_in = []; asleep_in = []; beside = 0.; quiet = 0.;
   }
 [@@ocamlformat "disable"]
 
@@ -232,6 +232,7 @@ let outside () =
   near "both CPUs lacked the end of a call, one of them then was used" 0.060 (List.assoc "the end of a call" it.missing);
   near "no lack of parallelism" 0. (List.assoc "parallelism" it.missing);
   near "used in no pool" 0.020 it.beside;
+  near "nobody at work" 0.040 it.quiet;
   Alcotest.(check (list (pair string (float 1e-6)))) "where" [ ("read", 0.040) ] it.asleep_in
 [@@ocamlformat "disable"]
 
