@@ -142,7 +142,14 @@ let told_sleep ?(who = "workers slept in the midst of tasks") sleeps =
   let call = match sleeps with (call, _) :: _ -> in_words call | [] -> "" in
   Printf.sprintf "%s, %s in all,%s" who (time (total sleeps)) call
 
-let blocking r = List.filter (fun it -> not (is_futex it)) r.m.blocked_in
+(* Where a thread woke before it was asked in which call it slept, that was the most frequent one. *)
+let blocked_in r =
+  match List.partition (fun (call, _) -> call = "") r.m.blocked_in with
+  | [ (_, unnamed) ], (call, seconds) :: rest -> (call, seconds +. unnamed) :: rest
+  | _ -> r.m.blocked_in
+
+let blocking r = List.filter (fun it -> not (is_futex it)) (blocked_in r)
+let in_futex r = List.filter is_futex (blocked_in r)
 
 let own_time (m : Measures.t) ~cpu =
   Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.spun -. m.unknown)
@@ -287,10 +294,10 @@ let rules =
       gain =
         (fun r ->
           of_wait r lock +. of_cpu_time r r.m.spun
-          +. of_cpus r (total (List.filter is_futex r.m.blocked_in)));
+          +. of_cpus r (total (in_futex r)));
       number =
         (fun r ->
-          let sleeps = List.filter is_futex r.m.blocked_in in
+          let sleeps = in_futex r in
           let when_ holds text = if holds then [ text () ] else [] in
           let looked () = "workers looked " ^ time r.m.spun ^ " in all whether locks were free" in
           String.concat "; "

@@ -77,6 +77,7 @@ let rules =
     ("a blocking call", with_ { h with blocked = 1.5; blocked_in = [ ("read", 1.5) ] });
     ("a lock", with_ { h with spun = 0.6 });
     ("a lock", with_ { h with blocked = 1.5; blocked_in = [ ("futex_do_wait", 1.5) ] });
+    ("a lock", with_ { h with blocked = 1.5; blocked_in = [ ("", 1.); ("futex_do_wait", 0.5) ] });
     ("tasks too small", with_ { h with forks = 8_000_000 });
     ("memory", { run with alone = Some 1. });
   ]
