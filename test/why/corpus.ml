@@ -42,6 +42,11 @@ let expected =
     ("healthy", Plain, None);
     ("sequential", Plain, Some "too little parallelism");
     ("prologue", Plain, Some "too little parallelism");
+    ("spine", Plain, Some "too little parallelism");
+    ("spawned", Plain, None);
+    ("outside", Plain, Some "a wait outside all tasks");
+    ("window", Plain, Some "waiting for another task");
+    ("faults", Plain, Some "the kernel");
     ("tiny", Plain, Some "tasks too small");
     ("straggler", Plain, Some "imbalance");
     ("domainslib", Plain, Some "imbalance");

@@ -27,6 +27,27 @@ let prologue () =
   for _ = 1 to sized 1000 do spin piece done;
   spread (sized 500) (fun _ -> spin piece)
 
+(* A left spine: the child is short, and the work lies before the next fork. *)
+let spine () =
+  let rec walk n =
+    if n > 0 then begin
+      spin piece;
+      ignore (Muster.both (fun () -> walk (n - 1)) (fun () -> spin (piece / 20)))
+    end
+  in
+  walk (sized 1500)
+
+(* Fine: the work is in domains of its own, which the first one awaits. *)
+let spawned () =
+  spread 20 (fun _ -> spin piece);
+  let domain _ = Domain.spawn (fun () -> spin (sized 1000 * piece)) in
+  List.iter Domain.join (List.init 2 domain)
+
+(* As a program that waits for its input. *)
+let outside () =
+  Unix.sleepf size;
+  spread 100 (fun _ -> spin piece)
+
 let tiny () =
   spread (sized 40_000) (fun _ ->
       let tasks = List.init 100 (fun _ -> Muster.Task.async (fun () -> spin 10)) in
@@ -84,6 +105,13 @@ let channel () =
       end
       else Muster.Chan.iter ignore work)
 
+(* The elements come one by one, more slowly than they are worked on. *)
+let window () =
+  let element i = if i < sized 1000 then (spin piece; Some (i, i + 1)) else None in
+  let work _ = spin (piece / 8) in
+  Muster.Task.with_map ~window:16 work (Seq.unfold element 0) (Seq.iter ignore)
+[@@ocamlformat "disable"]
+
 let sharing () =
   let counters = Array.make 2 0 in
   spread 2 (fun i ->
@@ -102,6 +130,15 @@ let memory () =
         done
       done;
       ignore (Sys.opaque_identity !sum))
+
+(* Each task touches the pages of memory that is new. *)
+let faults () =
+  spread (sized 100) (fun _ ->
+      let n = 1 lsl 25 in
+      let bytes = Bigarray.(Array1.create char c_layout n) in
+      for i = 0 to (n / 4096) - 1 do
+        bytes.{i * 4096} <- 'x'
+      done)
 
 let blocking () =
   spread (sized 200) (fun _ ->
@@ -136,6 +173,11 @@ let all =
     ("healthy", healthy);
     ("sequential", sequential);
     ("prologue", prologue);
+    ("spine", spine);
+    ("spawned", spawned);
+    ("outside", outside);
+    ("window", window);
+    ("faults", faults);
     ("tiny", tiny);
     ("straggler", straggler);
     ("jobs", jobs);
