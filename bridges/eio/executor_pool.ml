@@ -100,7 +100,7 @@ let go_on_in lane eff k ~moved =
     moved := false;
     Effect.Deep.discontinue k (Eio.Cancel.Cancelled Loop.Ended)
   in
-  let go_on = Core.Fiber.(move_from (place ())) go_on in
+  let go_on = Core.Fiber.moving go_on in
   moved := true;
   ignore (Promise.try_resolve lane.need ());
   try Loop.post lane.loop { start = (fun sw -> Fiber.fork ~sw go_on); refuse }

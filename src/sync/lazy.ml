@@ -66,7 +66,7 @@ let rec force_slow t =
     let running = Running { fiber = Fiber.number (); waiters = Fifo.empty } in
     let was_cancelled = Fiber.watch () in
     if Atomic.compare_and_set t seen running then compute t f ~was_cancelled else force_slow t
-  | Running { fiber; _ } when fiber = Fiber.number () -> raise Undefined
+  | Running { fiber; _ } when Fiber.is_me fiber -> raise Undefined
   | Running _ ->
     Waiter.wait event (join t);
     force_slow t

@@ -43,7 +43,7 @@ let wait_firmly t register = Waiter.wait_firmly (Waiting.about event tell_holder
 let try_as t me = replace t unlocked (held me) || Permits.try_take t 1 ~me
 
 let[@inline never] contend event fn t me =
-  if (Atomic.get t).Permits.holder = me then
+  if Fiber.is_me (Atomic.get t).Permits.holder then
     invalid_arg (misuse fn "already locked by this task or thread");
   if not (Permits.try_take t 1 ~me) then Permits.wait_and_take t 1 ~me ~wait:(wait event t)
 

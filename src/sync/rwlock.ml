@@ -24,7 +24,7 @@ let wait_to_write register = Waiter.wait writing register
 
 let wait fn t ~writes =
   let me = Fiber.number () in
-  if (Atomic.get t).Permits.holder = me then
+  if Fiber.is_me (Atomic.get t).Permits.holder then
     invalid_arg (misuse fn "already locked for writing by this task or thread");
   if writes then Permits.wait_and_take t all ~me ~wait:wait_to_write
   else Permits.wait_and_take t 1 ~me:0 ~wait:wait_to_read

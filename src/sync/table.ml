@@ -169,7 +169,7 @@ let release shard settling =
   if Latch.count settling.over > 0 then Latch.count_down settling.over
 
 let wait fn ~fiber over =
-  if fiber = Fiber.number () then
+  if Fiber.is_me fiber then
     invalid_arg ("Muster.Table." ^ fn ^ ": the function of a key asks for the same key");
   if not (Place.soon (fun () -> Latch.count over = 0)) then
     Latch.await_as (Event.make ("Table." ^ fn)) over

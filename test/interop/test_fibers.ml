@@ -313,6 +313,38 @@ let cancelled_with_its_mutex () =
         cancelled_with_its_mutex (fun () -> Task.sleep 0.01)
       done)
 
+(* The task of its call, which it has left, counts as another: what that holds the fiber waits for. *)
+let leaves_a_holder_behind () =
+  let one name call =
+    let m = Mutex.create () and rw = Rwlock.create () and t = Table.create () in
+    let began = Atomic.make false and go = Atomic.make false and context = ref None in
+    let compute () =
+      Atomic.set began true;
+      while not (Atomic.get go) do Domain.cpu_relax () done;
+      42
+    in
+    let l = Lazy.from_fun compute in
+    let add () = Table.find_or_add t 1 (fun _ -> Lazy.force l) in
+    let hold () = Mutex.protect m (fun () -> Rwlock.protect_write rw add) in
+    let party () =
+      (match Eio.Cancel.sub (fun c -> context := Some c; Task.with_deadline 60. hold) with
+      | _ -> failf "it was not cancelled"
+      | exception Eio.Cancel.Cancelled _ -> ());
+      check_int name 42 (call m rw l add)
+    and others () =
+      until (fun () -> Atomic.get began);
+      Eio.Cancel.cancel (Option.get !context) Stop;
+      pause 0.005;
+      Atomic.set go true
+    in
+    Fiber.both party others
+  in
+  one "mutex" (fun m _ _ _ -> Mutex.protect m (fun () -> 42));
+  one "reader" (fun _ rw _ _ -> Rwlock.protect_read rw (fun () -> 42));
+  one "writer" (fun _ rw _ _ -> Rwlock.protect_write rw (fun () -> 42));
+  one "lazy" (fun _ _ l _ -> Lazy.force l);
+  one "table" (fun _ _ _ add -> add ())
+
 (* The function of the cancelled fiber counts as not begun. *)
 let cancelled_computation () =
   let wait, end_it = Waits.latch () in
@@ -541,6 +573,7 @@ let () =
           case "no permit is lost" (here no_permit_is_lost);
           case "no lock is lost" (here no_lock_is_lost);
           case "a cancelled wait for a condition has its mutex" (here cancelled_with_its_mutex);
+          case "a task that it leaves holds its own locks" (here leaves_a_holder_behind);
           case "a computation that others need" (here cancelled_computation);
           case "submitters of jobs that give up" (here submitters_that_give_up);
         ] );

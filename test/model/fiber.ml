@@ -3,6 +3,7 @@
 type _ Effect.t += Current : int Effect.t
 
 let number () = Effect.perform Current
+let is_me it = it = number ()
 let watch () exn = exn == Waiter.Cancelled
 
 let as_number (number : int) f =

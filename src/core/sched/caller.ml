@@ -249,7 +249,7 @@ let place_in pool =
 
    To work in a pool they would hold up their loop. So their function is a task, which counts as the
    fiber, for which they wait. A fiber that is cancelled meanwhile cancels the task, and leaves at
-   once: it could not wait again. *)
+   once: it could not wait again. Until the task ends two parties have the fiber's number. *)
 
 let event = Event.make "the end of a call in a pool"
 
@@ -261,7 +261,7 @@ let hand_over (pool : P.pool) ~if_closed f =
     f w
   in
   let task = Promise.make home run in
-  let leave _ = Fiber.stop task; Promise.forgo task home in
+  let leave _ = Fiber.leave_behind task number; Promise.forgo task home in
   if not (send pool (Promise.any task)) then if_closed ()
   else (Outcome.on_failure (fun () -> wait event task) leave; Promise.result task)
 

@@ -59,12 +59,11 @@ let home_of (pool : P.pool) lineage locals =
    stack's: several of one thread are several callers. *)
 
 let is_elsewhere () = here () = None && Option.is_some (Dla.foreign ())
-let first_number_elsewhere = 1 lsl 60
 
 let own_number () =
   match Machine.stack_id () with
-  | 0 -> Machine.thread_id ()
-  | id -> if is_elsewhere () then first_number_elsewhere + id else Machine.thread_id ()
+  | id when id <> 0 && is_elsewhere () -> (1 lsl 60) + id
+  | _ -> Machine.thread_id ()
 
 (* Callers without a place bring values, and a number that another fiber had before. They stand
    under the callers' own numbers. Each changes its own entry only. *)
@@ -76,7 +75,6 @@ let caller_outside () =
 
 let number_outside () = fst (caller_outside ())
 let locals_outside () = if Atomic.get outside == [] then [] else snd (caller_outside ())
-
 let locals () = match here () with Some w -> (home w).locals | None -> locals_outside ()
 
 let set_caller (number, locals) =
@@ -85,26 +83,16 @@ let set_caller (number, locals) =
       let others = List.remove_assoc me all in
       if number = me && locals == [] then others else (me, (number, locals)) :: others)
 
-let set_outside locals = set_caller (number_outside (), locals)
-
 let as_caller caller f =
   let before = caller_outside () in
-  let run () =
-    set_caller caller;
-    f ()
-  in
-  Outcome.finally set_caller before run
+  Outcome.finally set_caller before (fun () -> set_caller caller; f ())
 
+let set_outside locals = set_caller (number_outside (), locals)
 let with_outside locals f = as_caller (number_outside (), locals) f
 
 let inherit_here f =
-  match locals () with
-  | [] -> f
-  | locals -> fun () -> if Option.is_none (here ()) then with_outside locals f else f ()
-
-let move_from (w : P.t) f =
-  let { Slot.number; home; _ } = w.own.fiber in
-  fun () -> as_caller ((if number = 0 then own_number () else number), home.locals) f
+  let locals = locals () in
+  fun () -> if locals == [] || Option.is_some (here ()) then f () else with_outside locals f
 
 let shield (w : P.t) =
   let fiber = w.own.fiber in
@@ -353,13 +341,11 @@ let[@inline] is_in_vain (w : P.t) =
 let drawn = Compat.padded (Atomic.make 0)
 
 let[@inline never] draw (fiber : t) =
-  let number = -1 - Atomic.fetch_and_add drawn 1 in
-  fiber.number <- number;
-  number
+  fiber.number <- -1 - Atomic.fetch_and_add drawn 1;
+  fiber.number
 
 let take_number (w : P.t) number = w.own.fiber.number <- number
 let[@inline] number_of (fiber : t) = if fiber.number <> 0 then fiber.number else draw fiber
-
 let number_elsewhere () =
   match here () with Some w -> number_of w.own.fiber | None -> number_outside ()
 
@@ -367,6 +353,20 @@ let number_elsewhere () =
 let number () =
   let w = P.current () in
   if P.owned w then number_of w.own.fiber else number_elsewhere ()
+
+let moving f =
+  let caller = (number (), locals ()) in
+  fun () -> as_caller caller f
+
+let left : (int * Promise.any) list Atomic.t = Atomic.make []
+let is_left (_, task) = not (Promise.is_done task)
+
+let leave_behind task number =
+  P.change left (fun all -> (number, Promise.any task) :: List.filter is_left all);
+  stop task
+
+let is_me it =
+  it = number () && not (List.exists (fun l -> fst l = it && is_left l) (Atomic.get left))
 
 (* A fiber that was told is a part of nothing afterwards, so its context is noted before. *)
 let watch () =

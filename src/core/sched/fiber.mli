@@ -34,16 +34,12 @@ val locals : unit -> Promise.local list
 (** The values of the calling fiber, or of a thread outside. *)
 
 val set_outside : Promise.local list -> unit
-(** Changes those of a caller outside. *)
-
 val with_outside : Promise.local list -> (unit -> 'a) -> 'a
-(** Runs the function of a caller outside, which has them until it ends. *)
-
-val move_from : Place.t -> (unit -> 'a) -> unit -> 'a
-(** The function with which the worker's fiber goes on as a caller outside, with its number. *)
+(** Changes those of a caller outside; the second one while the function runs. *)
 
 val inherit_here : (unit -> 'a) -> unit -> 'a
-(** The function, which will have the values of now in a caller outside. *)
+val moving : (unit -> 'a) -> unit -> 'a
+(** The function, for a caller outside, with the values of now. The second keeps the number, too. *)
 
 val is_elsewhere : unit -> bool
 (** Whether the caller is outside all pools, in a domain of another scheduler's. 10 ns. *)
@@ -166,6 +162,12 @@ val number : unit -> int
 
 val take_number : Place.t -> int -> unit
 (** The worker's fiber is a task that stands for the caller with that number. *)
+
+val leave_behind : 'a Promise.t -> int -> unit
+(** The fiber with that number stops the task, which may go on with it, and leaves. *)
+
+val is_me : int -> bool
+(** Whether it is the caller's {!number}, and no other's that was left behind. *)
 
 (** {2 Traced tasks} *)
 
