@@ -19,6 +19,7 @@ type t = {
   lost : int;
   left_out : int;
   measures : (string * float) list;
+  causes : (string * float) list;
   verdict : string list;
 }
 
@@ -71,6 +72,7 @@ let fields t : (string * json) list =
     ("lost", `Int t.lost);
     ("left_out", `Int t.left_out);
     ("measures", `Assoc (List.map (fun (name, x) -> (name, `Float x)) t.measures));
+    ("causes", `List (List.map (fun (name, s) -> `List [ `String name; `Float s ]) t.causes));
     ("verdict", strings t.verdict);
   ]
 
@@ -137,6 +139,11 @@ let to_name json =
   | [ `Int id; `String text ] -> (id, text)
   | _ -> invalid_arg "Recording.of_channel: a name without number or text"
 
+let to_cause json =
+  match to_list json with
+  | [ `String name; seconds ] -> (name, to_number seconds)
+  | _ -> invalid_arg "Recording.of_channel: a cause without name or seconds"
+
 let of_channel ic =
   let json = Yojson.Basic.from_channel ic in
   let list field convert = List.map convert (to_list (member field json)) in
@@ -153,5 +160,6 @@ let of_channel ic =
     lost = number "lost";
     left_out = number "left_out";
     measures = List.map (fun (name, x) -> (name, to_number x)) (to_assoc (member "measures" json));
+    causes = list "causes" to_cause;
     verdict = list "verdict" to_string;
   }

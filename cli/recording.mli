@@ -55,6 +55,8 @@ type t = {
   left_out : int;  (** events that were read when {!kept} were there *)
   measures : (string * float) list;
       (** of the whole run, also where events were lost or left out: see Measures *)
+  causes : (string * float) list;
+      (** that were found, the largest first: the seconds of the run that each takes at most *)
   verdict : string list;  (** the text that [muster why] prints, by lines *)
 }
 
@@ -69,7 +71,9 @@ val name : t -> int -> string
 
 val to_channel : out_channel -> t -> unit
 (** One JSON object, whose fields are those above. An event is an array: its time, its word, and
-    its fields' numbers without zeros at the end. *)
+    its fields' numbers without zeros at the end. A thread, a name and a cause are arrays of their
+    parts; the outcome is [{"exited": n}], [{"signalled": n}] or [null]. Later versions may have
+    more fields. *)
 
 val of_channel : in_channel -> t
 (** Raises [Yojson.Json_error] for what is no JSON, and [Yojson.Basic.Util.Type_error] or

@@ -137,6 +137,7 @@ let recording w ~program ~outcome ~seen ~now =
     lost = lost w;
     left_out;
     measures = [];
+    causes = [];
     verdict = [];
   }
 

@@ -55,11 +55,12 @@ let ended (run : Watch.run) =
 
 let text (run : Watch.run) ~alone =
   match no_verdict run with
-  | Some reason -> reason :: ended run
+  | Some reason -> (reason :: ended run, [])
   | None ->
-    Verdict.lines (run_of run ~alone)
-    @ [ Printf.sprintf "Lost events: %s." (Recording.lost_events run.lost) ]
-    @ ended run
+    let it = run_of run ~alone in
+    let lost = Printf.sprintf "Lost events: %s." (Recording.lost_events run.lost) in
+    let cause { Rules.cause; gain; _ } = (cause, gain) in
+    (Verdict.lines it @ (lost :: ended run), List.map cause (Rules.findings it))
 [@@ocamlformat "disable"]
 
 (* {2 Files} *)
@@ -90,13 +91,13 @@ let status_of : Recording.outcome -> int = function
 [@@ocamlformat "disable"]
 
 let tell run ~alone ~files =
-  let verdict = text run ~alone in
+  let verdict, causes = text run ~alone in
   List.iter prerr_endline verdict;
   let written =
     files = []
     ||
     let recording = Lazy.force run.Watch.recording in
-    let recording = { recording with verdict; measures = measures run.measures } in
+    let recording = { recording with verdict; causes; measures = measures run.measures } in
     List.for_all Fun.id (List.map (write recording) files)
   in
   match status_of run.outcome with 0 when not written -> 1 | status -> status

@@ -13,6 +13,7 @@ let of_events ?(names = []) ?(samples = []) ~duration timelines : Recording.t =
     samples;
     lost = 0;
     left_out = 0;
+    causes = [];
     measures = [ ("wall", float_of_int duration) ];
     verdict = [ "1.2 of 2 CPUs used. Main cause: made up."; "Try: <nothing> & go on." ];
   }

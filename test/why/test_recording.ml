@@ -43,6 +43,7 @@ let recording : Recording.t =
         { at = 2; threads = []; throttled = Some 9 } ];
     lost = 3;
     left_out = 0;
+    causes = [ ("a lock", 0.5); ("imbalance", 0.25) ];
     measures = [ ("wall", 0.1) ];
     verdict = [ "a"; "b" ];
   }

@@ -328,6 +328,7 @@ let json () =
   let it = In_channel.with_open_bin file Recording.of_channel in
   Sys.remove file;
   Alcotest.(check bool) "timelines" true (it.timelines <> []);
+  Alcotest.(check bool) "causes" true (List.mem_assoc "waiting for a lock" it.causes);
   Alcotest.(check bool) "verdict" true (it.verdict <> [])
 
 let bad_use =
