@@ -447,12 +447,14 @@ module Task : sig
       {b Order}: as {!cancel}. *)
 
   val yield : unit -> unit
-  (** [yield ()] lets the tasks that wait for this worker run first. It returns at once where none
-      waits, and in code that cannot be suspended. Outside all pools it is [Thread.yield ()], and in
-      a fiber of another scheduler a turn of its loop.
+  (** [yield ()] lets the tasks that wait for this worker run first. If there are none, it lets one
+      of another worker's run. It returns at once where none waits, and in code that cannot be
+      suspended. Outside all pools it is [Thread.yield ()], and in a fiber of another scheduler a
+      turn of its loop.
 
       {b Raises} as {!check}.
-      {b Cost}: about 0.4 us where a task waits, else 5 ns; as {!blocking} in another's fiber.
+      {b Cost}: about 0.4 us where a task waits, else 20 to 50 ns; as {!blocking} in a fiber of
+      another scheduler.
       {b Order}: none. *)
 
   val on_cancel : (unit -> unit) -> unit
