@@ -212,11 +212,14 @@ let look own =
 
 let next = Atomic.make 1
 
+(* Not each 64th: where a look at a lock and a wait for it take turns, it would be of one kind. *)
+let scattered count = (count * 0x1E3779B97F4A7C15) lsr 40
+
 let is_due own =
   own.count <- own.count + 1;
   let among = if own.every = 1 then row else sparse in
   if own.count land (among - 1) = 0 then look own;
-  own.count land (own.every - 1) = 0
+  scattered own.count land (own.every - 1) = 0
 
 let takes_wait () = is_due (Domain.DLS.get own)
 
