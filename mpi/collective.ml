@@ -115,6 +115,7 @@ let share call f = Array.map value (outcomes call (attempt f))
 let busy = Atomic.make None
 
 let within call f =
+  Link.check_runs (fn call);
   if not (Atomic.compare_and_set busy None (Some call)) then
     Link.invalid (fn call) "called within %s"
       (Option.value (Atomic.get busy) ~default:"an operation");

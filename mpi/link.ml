@@ -30,7 +30,11 @@ external unsent_now : unit -> int = "muster_mpi_unsent"
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster_mpi." ^ fn ^ ": " ^ s)) fmt
 
+let runs = Atomic.make false
+let check_runs fn = if not (Atomic.get runs) then invalid fn "called outside of run"
+
 let check_rank fn what rank =
+  check_runs fn;
   if rank < 0 || rank >= ranks () then
     invalid fn "%s = %d is none of %d ranks" what rank (ranks ())
 
@@ -88,11 +92,8 @@ let start () =
   let funneled = level 1 and serialized = level 2 in
   let less = Sys.getenv_opt "MUSTER_MPI_THREADS" = Some "funneled" in
   let provided = call (fun () -> start_at (if less then funneled else serialized)) in
-  direct := provided >= serialized && not less
-
-let stop () =
-  direct := false;
-  call stop_now
+  direct := provided >= serialized && not less;
+  Atomic.set runs true
 
 let too_long = 1 lsl 31
 
@@ -131,3 +132,10 @@ let send packet ~dest ~tag = call (fun () -> send_now packet dest tag)
 
 let receive ?(source = -1) ~tag ~looks () = call (fun () -> receive_now source tag looks)
 let unsent () = call unsent_now
+
+let stop () =
+  Atomic.set runs false;
+  if unsent () = 0 then begin
+    direct := false;
+    call stop_now
+  end

@@ -9,6 +9,8 @@ val start : unit -> unit
     [MUSTER_MPI_THREADS=funneled] asks for less). *)
 
 val stop : unit -> unit
+(** Ends MPI, unless messages are left that nobody has received. *)
+
 val abort : int -> unit
 val rank : unit -> int
 val ranks : unit -> int
@@ -19,8 +21,11 @@ val ranks : unit -> int
 
 val invalid : string -> ('a, unit, string, 'b) format4 -> 'a
 
+val check_runs : string -> unit
+(** Whether MPI is started, and not ended. *)
+
 val check_rank : string -> string -> int -> unit
-(** [check_rank fn what rank]: whether there is that rank. *)
+(** [check_rank fn what rank]: whether there is that rank; and as {!check_runs}. *)
 
 val refuse_value : string -> string -> 'a
 (** [refuse_value fn reason], where {!encode} has refused a value for that reason. *)

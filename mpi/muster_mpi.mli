@@ -13,8 +13,8 @@
     Rules for all operations, that is for all calls below but {!val-rank}, {!val-ranks} and those of
     {!Port}:
 
-    - All ranks call the same operations in the same order, with the same ranges and lengths. The
-      function given to one calls no other.
+    - All ranks call the same operations in the same order, with the same ranges and lengths, in
+      {!run}: outside of it they raise [Invalid_argument]. The function given to one calls no other.
     - A call returns on all ranks, or raises on all. A function's exception leaves the call as {!Raised}
       on every rank, also on the one where it was raised, so that a handler does the same everywhere.
     - Ranks at different operations get [Invalid_argument] with the names and numbers of both calls. One

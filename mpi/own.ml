@@ -57,7 +57,7 @@ let has_ended = Atomic.make false
 let finish () =
   if not (Atomic.exchange has_ended true) then begin
     ignore (Collective.agree "run (its end)" tell_what_is_lost);
-    if Link.unsent () = 0 then Link.stop ()
+    Link.stop ()
   end
 
 let run f =

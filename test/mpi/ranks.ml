@@ -274,8 +274,16 @@ let cases =
     ("other jobs", fun () -> ignore (M.parallel_map_dynamic ~checkpoint:here.(2) Fun.id [| "other" |]));
   ]
 
+let outside () =
+  let text call = Printf.sprintf "Muster_mpi.%s: called outside of run" call in
+  refused "a call" (text "barrier") M.barrier;
+  let port = M.Port.create () in
+  refused "a message" (text "Port.send") (fun () -> M.Port.send port ~dest:0 ())
+
 let () =
+  outside ();
   M.run (fun () ->
       (List.assoc here.(1) cases) ();
       M.barrier ();
-      if M.rank () = 0 then print_endline "ok")
+      if M.rank () = 0 then print_endline "ok");
+  outside ()
