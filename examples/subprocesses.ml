@@ -37,7 +37,7 @@ let run_all ~limit ~seconds = Task.map ~max:limit (run ~seconds)
 
 let one_after_the_other ~seconds commands = List.map (run ~seconds) commands
 let short i = Printf.sprintf "sleep 0.02; exit %d" (i mod 3)
-let some_endless i = if i mod 8 = 0 then "exec sleep 1000" else short i
+let some_endless i = if i mod 32 = 0 then "exec sleep 1000" else short i
 let endless _ = "exec sleep 1000"
 
 (* How it ends when Ctrl-C is pressed after a moment, and whether processes are left. *)
@@ -69,8 +69,8 @@ let rows limit n =
       ~shows:
         "Processes run at the same time, on one domain, too. Expect the limit, less the time that \
          processes take to start.";
-    row "a limit of time" ~limit ~seconds:0.2 (List.init n some_endless)
-      ~shows:"Every eighth process would never end: it is killed when its time is up.";
+    row "a limit of time" ~limit ~seconds:1. (List.init n some_endless)
+      ~shows:"Every 32nd process would never end: it is killed when its time is up.";
     Example.row "Ctrl-C" ~show:Fun.id
       ~shows:"Ctrl-C after 0.1 s kills all processes that run. No gain in time is expected."
       ~sequential:(fun () ->
