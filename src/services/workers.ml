@@ -262,7 +262,10 @@ let submit ?priority ?deadline t f =
   let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in
   let give_up _ =
     if not (Promise.is_done task) then Task.cancel task;
-    match Promise.state task with Raised raised -> raise_if_struck raised | _ -> ()
+    match Promise.state task with
+    | Raised { failure = { exn = Rejected _; _ }; heard; _ } -> Atomic.set heard Promise.Heard
+    | Raised raised -> raise_if_struck raised
+    | _ -> ()
   in
   Outcome.on_failure (fun () -> Task.await task) give_up
 
