@@ -167,7 +167,6 @@ let keeper at =
   async (fun () -> Waiter.wait time register)
 
 let at when_due what =
-  P.attend P.stops true;
   let timer = Timer.add when_due what in
   let keeper = if Fiber.is_elsewhere () then Some (keeper when_due) else None in
   fun () -> Timer.remove timer; Option.iter cancel keeper

@@ -33,9 +33,10 @@ let keeps_looking (w : P.t) =
    the worker up, and their writes came too early. *)
 let[@inline never] hush (w : P.t) ~few =
   w.own.filling <- false;
-  set_quiet w 1;
-  if Atomic.get w.look <> 0 || keeps_looking w then set_quiet w 0
-  else if Deque.size w.deque <= few then rouse w
+  if not (keeps_looking w) then begin
+    set_quiet w 1;
+    if Atomic.get w.look <> 0 then set_quiet w 0 else if Deque.size w.deque <= few then rouse w
+  end
 
 let wants_tasks (w : P.t) =
   let size = Deque.size w.deque in
