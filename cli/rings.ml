@@ -75,7 +75,6 @@ let make_callbacks t =
     Option.iter (fun name -> put ring at (Counter (name, 1))) (call it)
   in
   Runtime_events.Callbacks.create ~runtime_begin:begun
-   
     ~runtime_end:(gc (fun p -> Gc_end p))
     ~runtime_counter:counted ~lost_events:lost ()
   |> Muster_trace.Trace.add_callback (fun ring at event -> put ring at (Event (Muster event)))

@@ -48,8 +48,7 @@ val protect : t -> (unit -> 'a) -> 'a
 
 (**/**)
 
-val protect_as : Event.t -> t -> (unit -> 'a) -> 'a
-(* [protect] of the library's own, with the wait's name. *)
+val protect_as : Event.t -> t -> (unit -> 'a) -> 'a (* The same, with the wait's name. *)
 
 (* For Condition. *)
 

@@ -96,8 +96,7 @@ let rec go_on t me ~begin_next =
   | None -> ()
   | Some x ->
     begin_next ();
-    let call = t.work.call (Atomic.get me.index) in
-    let call = Fiber.traced ~code:t.work.code call in
+    let call = Fiber.traced ~code:t.work.code (t.work.call (Atomic.get me.index)) in
     Scope.within (fun _ -> call x);
     go_on t me ~begin_next:ignore
 

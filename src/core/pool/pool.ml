@@ -137,7 +137,7 @@ let wait_until_left (pool : P.pool) =
   in
   while not (is_over ()) do
     ignore (Timer.look ());
-    if Caller.something_is_left pool then finish_tasks pool;
+    if Sleep.something_is_left pool then finish_tasks pool;
     ignore (Machine.Sleeper.sleep sleeper 20)
   done
 

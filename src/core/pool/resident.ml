@@ -16,7 +16,7 @@ let coming = -1
 
 let may_close (pool : P.pool) =
   Atomic.get pool.closing && Atomic.get pool.suspended = 0
-  && not (Caller.something_is_left pool)
+  && not (Sleep.something_is_left pool)
 
 let leaves_at_once w = Load.is_over_budget w && not (Search.inbox_has_work w)
 
@@ -60,7 +60,7 @@ let note_leave (w : P.t) =
 (* Work may have come after the leaver's last look, and its publisher may have counted on it. *)
 let call_another (pool : P.pool) =
   let waits_for_a_resident () =
-    (Caller.something_is_left pool && not (P.has_helper pool))
+    (Sleep.something_is_left pool && not (P.has_helper pool))
     || (not (Inbox.is_empty pool.inbox))
     || Caller.keeps_time pool
   in

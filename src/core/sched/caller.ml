@@ -107,9 +107,6 @@ let try_enter pool =
       Outcome.finally let_go w (fun () -> go_back w ~shown ~outer);
       raise exn
 
-let something_is_left (pool : P.pool) =
-  (not (Inbox.is_empty pool.inbox)) || Sleep.some_deque_has_work pool
-
 (* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
 let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set ()
 
@@ -122,11 +119,11 @@ let as_host w f =
 let rec finish_up (w : P.t) =
   Deque.trim w.deque;
   let pool = w.pool in
-  if Atomic.get pool.residents = 0 && something_is_left pool then begin
+  if Atomic.get pool.residents = 0 && Sleep.something_is_left pool then begin
     Sleep.ask_for_one pool;
     if Atomic.get pool.residents > 0 then finish_up w
     else
-      let until () = not (something_is_left pool) in
+      let until () = not (Sleep.something_is_left pool) in
       as_host w (Worker.work ~on_top:true ~until)
   end
 
@@ -142,7 +139,7 @@ let pack_up { w; outer; shown; _ } () =
 let tell_of_leave (w : P.t) () =
   let pool = w.pool in
   (* The last resident may have left meanwhile, in the belief that this caller was there. *)
-  if Atomic.get pool.residents = 0 && (something_is_left pool || keeps_time pool) then
+  if Atomic.get pool.residents = 0 && (Sleep.something_is_left pool || keeps_time pool) then
     Sleep.ask_for_one pool;
   (* A region's caller may be waiting for it: it will stand in now. *)
   if not (Mailbox.is_idle w.mailbox) then Parking.wake_all pool.parking;

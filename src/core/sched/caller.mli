@@ -32,9 +32,6 @@ val with_worker :
 (** Calls the function with a place of the pool: the one at which the thread works, or a new one. It
     is [in_place ()] where all places are taken. *)
 
-val something_is_left : Place.pool -> bool
-(** Whether a task lies in the inbox or in a deque. *)
-
 val keeps_time : Place.pool -> bool
 (** Whether a suspended task may have a deadline, so that a worker has to look at the clock. *)
 

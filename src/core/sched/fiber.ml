@@ -346,6 +346,7 @@ let[@inline never] draw (fiber : t) =
 
 let take_number (w : P.t) number = w.own.fiber.number <- number
 let[@inline] number_of (fiber : t) = if fiber.number <> 0 then fiber.number else draw fiber
+
 let number_elsewhere () =
   match here () with Some w -> number_of w.own.fiber | None -> number_outside ()
 
@@ -358,6 +359,8 @@ let moving f =
   let caller = (number (), locals ()) in
   fun () -> as_caller caller f
 
+(* A fiber of another scheduler may leave its call before the task ends, which has its number. Then
+   neither counts as a lock's holder: it waits, and the task ends. Ended ones go the next time. *)
 let left : (int * Promise.any) list Atomic.t = Atomic.make []
 let is_left (_, task) = not (Promise.is_done task)
 

@@ -192,29 +192,27 @@ let step_aside (w : P.t) =
 (* {2 Giving way}
 
    A task that polls (a loop of [check], or of a lock that is free) lets nobody else run on its
-   worker. So every so many polls it goes behind all tasks that wait. Forks and awaits are no polls,
-   and a clock would not do: tasks that compute would all be begun at the same time. *)
+   worker, nor look at the clock. So every so many polls it looks, and goes behind all that wait.
+   Forks and awaits are no polls. By the clock all tasks that compute would be begun at once. *)
 
 let polls_to_a_turn = 2048
 
 (* The worker looks for a task next, in a pool of one too: nobody has to come. It may look at the
    inbox out of turn: then the fiber goes behind once more, while [last] still waits there. *)
 let rec send_behind (w : P.t) last wake =
-  let ({ inbox; residents; _ } : P.pool) = w.pool in
   let go_on () =
     if last != P.none && Promise.is_ready last && P.current () == w then send_behind w last wake
     else wake ()
   in
-  Inbox.push inbox Promise.(any (make resumed go_on));
-  if Atomic.get residents > 0 then Sleep.wake_for_inbox w.pool
+  Inbox.push w.pool.inbox Promise.(any (make resumed go_on));
+  if Atomic.get w.pool.residents > 0 then Sleep.wake_for_inbox w.pool
 
 let[@inline never] take_turns w =
   if P.owned w then begin
     ignore (Timer.look ());
     step_aside w;
     let w = Fiber.place_after w in
-    if Sleep.some_deque_has_work w.pool || not (Inbox.is_empty w.pool.inbox) then
-      move w (send_behind w (Sleep.oldest_ready w))
+    if Sleep.something_is_left w.pool then move w (send_behind w (Sleep.oldest_ready w))
   end
 
 let[@inline] poll () =

@@ -52,7 +52,7 @@ val step_aside : Place.t -> unit
 (** Leaves the worker to others, if it is dismissed or the wait beneath the fiber is over. *)
 
 val take_turns : Place.t -> unit
-(** {!step_aside}; then the worker's fiber goes behind all tasks that wait, if it can suspend. *)
+(** Looks at the clock; {!step_aside}; then the fiber goes behind all tasks that wait, if it can. *)
 
 val poll : unit -> unit
 (** By code that may wait in a loop: gives way every so often. 2 ns. *)

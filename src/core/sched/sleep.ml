@@ -42,6 +42,8 @@ module P = Place
 let some_deque_has_work pool =
   Array.exists (fun (w : P.t) -> not (Deque.is_empty w.deque)) (P.workers pool)
 
+let something_is_left (p : P.pool) = (not (Inbox.is_empty p.inbox)) || some_deque_has_work p
+
 (* Stale entries may lie above it. *)
 let oldest_ready (v : P.t) = Deque.oldest_such Promise.is_ready v.deque
 

@@ -4,6 +4,9 @@
 (** {2 Tasks that wait} *)
 
 val some_deque_has_work : Place.pool -> bool
+val something_is_left : Place.pool -> bool
+(** Whether a deque or the inbox has an entry; it may be stale. *)
+
 val a_task_waits : Place.pool -> bool
 
 val oldest_ready : Place.t -> Promise.any
