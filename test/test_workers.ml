@@ -411,6 +411,26 @@ let drain_raises () =
   in
   reporting struck
 
+(* A submitter's own limit of time and the job's are up at the same moment. *)
+let rejected_when_given_up () =
+  let t = Workers.create ~workers:1 ~queue:1000 ignore and go = Muster.Latch.create 1 in
+  let busy = Workers.post t (fun () -> Muster.Latch.await go) in
+  let submit () =
+    let late () = Workers.submit ~deadline:0.005 t ignore in
+    try Task.with_deadline 0.005 late with Task.Deadline_exceeded | Workers.Rejected Expired -> ()
+  in
+  let rounds () =
+    for _ = 1 to 40 do
+      ignore (Task.all (List.init 100 (fun _ -> submit)))
+    done
+  in
+  let finish () =
+    Muster.Latch.count_down go;
+    Task.await busy;
+    Workers.drain t
+  in
+  Fun.protect ~finally:finish (fun () -> reporting rounds)
+
 (* {2 All at random} *)
 
 (* Each job is answered once, whatever cancels, raises and drains meanwhile. *)
@@ -551,6 +571,7 @@ let () =
       ("signal", everywhere "drain in a signal's handler" by_signal);
       ("struck, given up", everywhere "struck when given up" struck_when_given_up);
       ("struck, drained", everywhere "drain raises Ctrl-C" drain_raises);
+      ("rejected, given up", everywhere "rejected when given up" rejected_when_given_up);
       ("storm", everywhere "storm" storm);
       ("statistics", everywhere "statistics" statistics);
       ("text", [ case "one for several" one_text_for_several ]);

@@ -80,6 +80,7 @@ type ('w, 'a) job = {
   f : 'w -> 'a;
   task : 'a Promise.t;
   home : Promise.home;
+  submitted : bool;  (** only its submitter, which may leave, comes for the result *)
   posted : int;
   at : int option;  (** its deadline *)
   mutable timer : Timer.key option;
@@ -89,12 +90,12 @@ type ('w, 'a) job = {
 let locals_of_jobs t locals = Local.bind t.inside true locals
 
 (* It is stopped with the scopes around the code that posts it, as any task. *)
-let new_job t ~deadline f =
+let new_job t ~deadline ~submitted f =
   let lineage = match Fiber.here () with Some w -> (Fiber.home w).lineage | None -> Alone in
   let home = Waiting.started (Fiber.home_of t.pool lineage (locals_of_jobs t (Fiber.locals ()))) in
   let task = Promise.started home and at = Option.map Timer.after deadline in
   let f = Fiber.traced ~code:0 f and posted = Machine.now () in
-  { workers = t; f; task; home; posted; at; timer = None; result = home.running }
+  { workers = t; f; task; home; submitted; posted; at; timer = None; result = home.running }
 
 let is_unbegun job = job.result == job.home.running
 let is_late job = Option.fold job.at ~none:false ~some:(fun at -> Machine.now () >= at)
@@ -114,10 +115,14 @@ let forget_timer job =
   Option.iter Timer.remove job.timer;
   job.timer <- None
 
+(* A rejection is no failure for others to hear of: the job never began. *)
+let hear = function Promise.Raised { heard; _ } -> Atomic.set heard Heard | _ -> ()
+
 let refuse job outcome failure () =
   if is_unbegun job then begin
     forget_timer job;
     job.result <- Promise.raised failure;
+    if job.submitted then hear job.result;
     Workload.note job.workers.load outcome
   end;
   answer job ()
@@ -227,11 +232,11 @@ let check fn ~priority deadline =
   if Option.fold deadline ~none:false ~some:Float.is_nan then
     invalid fn "deadline = nan is no time"
 
-let add fn ?(priority = 0) ?deadline t ~nested f =
+let add fn ?(priority = 0) ?deadline t ~submitted f =
   check fn ~priority deadline;
   Task.check ();
   if Option.fold deadline ~none:false ~some:(fun seconds -> seconds <= 0.) then reject t Expired;
-  let job = new_job t ~deadline f in
+  let job = new_job t ~deadline ~submitted f in
   let { task; _ } = job in
   let work = work job and answer = answer job in
   let it = Admission.new_job t.admission ~priority (Promise.any task) ~work ~answer in
@@ -239,7 +244,7 @@ let add fn ?(priority = 0) ?deadline t ~nested f =
   let cancel = leave Cancelled Promise.cancelled in
   let go () =
     job.timer <- Option.map (fun at -> Timer.add at (leave Expired expired)) job.at;
-    admit fn t it ~nested;
+    admit fn t it ~nested:(submitted && Local.get t.inside);
     if not (Promise.on_stop task (Entries.entry cancel)) then cancel ()
   in
   let give_up _ =
@@ -250,7 +255,7 @@ let add fn ?(priority = 0) ?deadline t ~nested f =
   Outcome.on_failure go give_up;
   task
 
-let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~nested:false f
+let post ?priority ?deadline t f = add "post" ?priority ?deadline t ~submitted:false f
 
 (* Ctrl-C in a job that somebody awaits is raised there. The party that has resolved the promise may
    have yet to note that nobody does. *)
@@ -259,13 +264,10 @@ let raise_if_struck { Promise.failure; heard; _ } =
   if failure.exn == Sys.Break && (is_free Unheard || is_free Noted) then Outcome.raise failure
 
 let submit ?priority ?deadline t f =
-  let task = add "submit" ?priority ?deadline t ~nested:(Local.get t.inside) f in
+  let task = add "submit" ?priority ?deadline t ~submitted:true f in
   let give_up _ =
     if not (Promise.is_done task) then Task.cancel task;
-    match Promise.state task with
-    | Raised { failure = { exn = Rejected _; _ }; heard; _ } -> Atomic.set heard Promise.Heard
-    | Raised raised -> raise_if_struck raised
-    | _ -> ()
+    match Promise.state task with Raised raised -> raise_if_struck raised | _ -> ()
   in
   Outcome.on_failure (fun () -> Task.await task) give_up
 
