@@ -90,7 +90,7 @@ let rows_of columns =
       (Printf.sprintf "%d x %d" rows columns)
       ~shows:
         "A table that tasks share: each position is computed once, and lookups take no lock. Expect \
-         1.3 to 1.6 on 2 domains."
+         1.3 to 1.6 on 2 domains, and no gain where a message between their CPUs takes long."
       ~show:(Printf.sprintf "Grundy number %d")
       ~sequential:(fun () -> sequential b)
       ~parallel:(fun _ -> parallel b);
