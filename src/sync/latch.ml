@@ -27,5 +27,4 @@ let join t waiter =
 
 let count t = (Atomic.get t).left
 let event = Event.make "Latch.await"
-let await_as event t = if count t > 0 then Waiter.wait event (join t)
-let await t = await_as event t
+let await t = if count t > 0 then Waiter.wait event (join t)

@@ -27,7 +27,3 @@ val count : t -> int
 (** [count l] is the number of counts still to come; 0 means open.
 
     {b Order}: if it is 0, as {!await}. *)
-
-(**/**)
-
-val await_as : Event.t -> t -> unit (* For Table: the wait's name. *)

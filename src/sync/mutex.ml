@@ -5,8 +5,10 @@ type t = Permits.t
 let unlocked = { Permits.free = 1; holder = 0; line = Permits.nobody }
 let[@inline] held me = { Permits.free = 0; holder = me; line = Permits.nobody }
 let create () = Atomic.make unlocked
+let locked () = Atomic.make (held (Fiber.number ()))
 let replace = Atomic.compare_and_set
-let is_mine t = (Atomic.get t).Permits.holder = Fiber.number ()
+let holder t = (Atomic.get t).Permits.holder
+let is_mine t = holder t = Fiber.number ()
 
 (* [fn] is the function that the user called. *)
 let misuse fn what = "Muster.Mutex." ^ fn ^ ": the mutex is " ^ what
@@ -37,13 +39,13 @@ let unlock t = unlock_of "unlock" t
 (* {2 Lock} *)
 
 let event = Event.make "Mutex.lock"
-let tell_holder t = Waiting.holder (Atomic.get t).Permits.holder
+let tell_holder t = Waiting.holder (holder t)
 let wait event t register = Waiter.wait (Waiting.about event tell_holder t) register
 let wait_firmly t register = Waiter.wait_firmly (Waiting.about event tell_holder t) register
 let try_as t me = replace t unlocked (held me) || Permits.try_take t 1 ~me
 
 let[@inline never] contend event fn t me =
-  if Fiber.is_me (Atomic.get t).Permits.holder then
+  if Fiber.is_me (holder t) then
     invalid_arg (misuse fn "already locked by this task or thread");
   if not (Permits.try_take t 1 ~me) then Permits.wait_and_take t 1 ~me ~wait:(wait event t)
 
@@ -52,7 +54,8 @@ let[@inline] lock_of event fn t =
   Waiter.need_not_wait ();
   if not (replace t unlocked (held me)) then contend event fn t me
 
-let lock t = lock_of event "lock" t
+let lock_as event t = lock_of event "lock" t
+let lock t = lock_as event t
 let try_lock t = try_as t (Fiber.number ())
 
 let relock t =

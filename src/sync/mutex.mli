@@ -50,8 +50,13 @@ val protect : t -> (unit -> 'a) -> 'a
 
 val protect_as : Event.t -> t -> (unit -> 'a) -> 'a (* The same, with the wait's name. *)
 
-(* For Condition. *)
+(* For Table, and Condition. *)
 
+val locked : unit -> t
+(** A new one, which the caller holds. *)
+
+val lock_as : Event.t -> t -> unit
+val holder : t -> int
 val is_mine : t -> bool
 
 val relock : t -> unit

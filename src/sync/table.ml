@@ -5,15 +5,22 @@
    immutable chain of entries, changed as a whole by compare-and-set.
 
    {v
-     absent --claim--> Claimed { before; fiber; over; ... } --settle--> Bound, or absent
+     absent --claim--> Claimed { before; turn; ... } --settle--> Bound, or absent
         Bound --claim--^
    v}
 
    The function of a key runs while the key is Claimed. The party that has claimed it alone settles
    it: by a new value, or by the value [before] where its function raised. Others see [before]
-   meanwhile. If they need the new value they await the latch [over], which is opened after the
-   settling. Then they look again, as newcomers: so of several waiters one may claim the key next. A
-   settling that an asynchronous exception cuts short is done once more: a claim that is not found
+   meanwhile. If they need the new value they wait for the mutex [turn], which the party holds until
+   it has settled. The next one looks again, as a newcomer, and claims the key with the same mutex.
+   So each end of a function wakes one waiter. A newcomer may claim the key before that one, with a
+   mutex of its own. Then the woken waiter waits for this mutex, and keeps the old one meanwhile:
+   those behind it sleep on. No circle of such waits comes about. Of its parties, take the one that
+   looked last. It saw a claim with the mutex that the next one has, and that one has not claimed
+   the key since it looked. So the claim was a former holder's, and the next one got the mutex, and
+   looked, later.
+
+   A settling that an asynchronous exception cuts short is done once more: a claim that is not found
    is settled.
 
    When a shard has more entries than slots it grows. A party freezes each slot, by a
@@ -32,8 +39,7 @@ type ('k, 'v) chain =
       hash : int;
       key : 'k;
       before : 'v option;
-      fiber : int;
-      over : Latch.t;
+      turn : Mutex.t;
       next : ('k, 'v) chain;
     }
   | Frozen of ('k, 'v) chain
@@ -69,9 +75,9 @@ let rec entry t hash key = function
   | (Bound { hash = h; key = k; next; _ } | Claimed { hash = h; key = k; next; _ }) as it ->
     if h = hash && t.equal k key then it else entry t hash key next
 
-let rec claimed over = function
-  | Claimed c as it -> if c.over == over then it else claimed over c.next
-  | Bound { next; _ } -> claimed over next
+let rec claimed turn = function
+  | Claimed c as it -> if c.turn == turn then it else claimed turn c.next
+  | Bound { next; _ } -> claimed turn next
   | Nil | Frozen _ -> Nil
 
 let next = function
@@ -134,26 +140,30 @@ let value = function
   | Nil | Frozen _ -> None
 
 (* Claims the key, unless it is claimed; the entry that was there. *)
-let rec claim t shard hash key over =
+let rec claim t shard hash key turn =
   change shard hash @@ fun slots i seen ->
   match entry t hash key seen with
   | Claimed _ as theirs -> theirs
   | it ->
     let next = if it == Nil then seen else without it seen in
-    let fiber = Fiber.number () and before = value it in
-    if Slots.compare_and_set slots i seen (Claimed { hash; key; before; fiber; over; next })
-    then begin
+    let before = value it in
+    if Slots.compare_and_set slots i seen (Claimed { hash; key; before; turn; next }) then begin
       if it == Nil then note_new shard slots;
       it
     end
-    else claim t shard hash key over
+    else claim t shard hash key turn
 
 type 'v now = As_before | Now of 'v option
-type 'v settling = { hash : int; over : Latch.t; mutable now : 'v now }
 
-let rec settle shard ({ hash; over; now } as settling) =
+type 'v settling = {
+  hash : int;
+  mutable turn : Mutex.t;  (** its holder is the party *)
+  mutable now : 'v now;
+}
+
+let rec settle shard ({ hash; turn; now } as settling) =
   change shard hash @@ fun slots i seen ->
-  match claimed over seen with
+  match claimed turn seen with
   | Claimed { key; before; _ } as it ->
     let value = match now with As_before -> before | Now value -> value in
     let next = without it seen in
@@ -165,31 +175,34 @@ let rec settle shard ({ hash; over; now } as settling) =
   | Nil | Bound _ | Frozen _ -> ()
 
 let release shard settling =
-  settle shard settling;
-  if Latch.count settling.over > 0 then Latch.count_down settling.over
+  if Mutex.is_mine settling.turn then begin
+    settle shard settling;
+    Mutex.unlock settling.turn
+  end
 
-let wait fn ~fiber over =
-  if Fiber.is_me fiber then
+(* Nothing is allocated between the lock and the note of it. *)
+let wait fn settling theirs =
+  if Fiber.is_me (Mutex.holder theirs) then
     invalid_arg ("Muster.Table." ^ fn ^ ": the function of a key asks for the same key");
-  if not (Place.soon (fun () -> Latch.count over = 0)) then
-    Latch.await_as (Event.make ("Table." ^ fn)) over
+  let mine = settling.turn in
+  Mutex.lock_as (Event.make ("Table." ^ fn)) theirs;
+  settling.turn <- theirs;
+  Mutex.unlock mine
 
-let run_if_mine f settling = function
-  | Claimed _ as theirs -> theirs
-  | it ->
-    settling.now <- Now (f (value it));
-    Nil
+let rec run fn t shard key f settling =
+  match claim t shard settling.hash key settling.turn with
+  | Claimed { turn; _ } ->
+    wait fn settling turn;
+    run fn t shard key f settling
+  | it -> settling.now <- Now (f (value it))
 
 (* [f] runs once. Nothing is allocated between its handler and that of [release], so an asynchronous
    exception counts as that of [f]. [fn] is the function that the user called. *)
-let rec alter fn t hash key f =
+let alter fn t hash key f =
   let shard = shard_of t hash in
-  let settling = { hash; over = Latch.create 1; now = As_before } in
-  match run_if_mine f settling (claim t shard hash key settling.over) with
-  | Claimed { fiber; over; _ } ->
-    wait fn ~fiber over;
-    alter fn t hash key f
-  | Nil | Bound _ | Frozen _ ->
+  let settling = { hash; turn = Mutex.locked (); now = As_before } in
+  match run fn t shard key f settling with
+  | () ->
     Outcome.firmly release shard settling;
     settling.now
   | exception exn ->

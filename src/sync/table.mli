@@ -11,9 +11,9 @@
     ]}
 
     While a function runs for a key, calls that look see the value from before. Calls that need the
-    new value wait until it has ended. Then they go on as if they came anew. So if the function
-    raises, or its task is cancelled, the key is as before, and one of the waiters calls its own
-    function.
+    new value wait until it has ended. Then they go on, in turn, as if they came anew. So if the
+    function raises, or its task is cancelled, the key is as before, and the next waiter calls its
+    own function.
 
     A function may use the table, but not for its own key. Two functions that wait for each other's
     keys wait for ever. See [doc/limits.md], "Keys that wait for each other".
@@ -57,7 +57,7 @@ val update : ('k, 'v) t -> 'k -> ('v option -> 'v option) -> unit
     ]}
 
     {b Raises} as {!find_or_add}.
-    {b Cost}: about 80 ns. Where many tasks wait for one key, each end of a function wakes all.
+    {b Cost}: about 80 ns. Each end of a function wakes one of those that wait for the key.
     {b Order}: as {!find_opt}, for the value that [f] gets.
     {b Cancels}: as {!find_or_add}. *)
 

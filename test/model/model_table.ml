@@ -61,11 +61,29 @@ let added ?cancelled ?(waits = false) ?(fails = false) n =
 
 let increment n = Some (1 + Option.value n ~default:0)
 
-let updated n =
-  model (Printf.sprintf "%d update a key" n) (fun t ->
-      let update () = Table.update t 1 increment in
-      ( List.init n (fun _ -> update),
-        fun () -> [ ("an update is lost", finds t 1 <> Some (Some n)) ] ))
+(* [waits]: each function is suspended where another party has the gate. *)
+let updated ?cancelled ?(waits = false) n =
+  let name = Printf.sprintf "%d update a key%s" n (if waits then ", each waits" else "") in
+  model name ?cancelled (fun t ->
+      let done_ = Atomic.make 0 and gate = Semaphore.make 1 in
+      let through () =
+        Semaphore.acquire gate;
+        Semaphore.release gate
+      in
+      let update () =
+        Table.update t 1 (fun n ->
+            if waits then through ();
+            increment n);
+        Atomic.incr done_
+      in
+      let bodies = List.init n (fun _ -> update) in
+      ( (if waits then through :: bodies else bodies),
+        fun () ->
+          let counted = Option.value (Option.join (finds t 1)) ~default:0 in
+          [
+            ("an update is lost", counted < Atomic.get done_);
+            ("not each", cancelled = None && counted <> n);
+          ] ))
 
 (* One removes the key that the other updates. *)
 let removed () =
@@ -107,4 +125,12 @@ let many = Model.bounded 100_000
 
 let slow =
   added 2 ~waits:true
-  :: List.map many [ added 2 ~waits:true ~cancelled:[ 1 ]; added 3; updated 3; grown 3 ]
+  :: List.map many
+       [
+         added 2 ~waits:true ~cancelled:[ 1 ];
+         added 3;
+         updated 3;
+         updated 2 ~waits:true;
+         updated 3 ~waits:true ~cancelled:[ 2 ];
+         grown 3;
+       ]

@@ -149,6 +149,25 @@ let old_value_meanwhile () =
   Task.await second;
   check_equal "each saw the one before" (Some 12) (Table.find_opt t 1)
 
+(* They were quadratic: each end of a function woke all. *)
+let waits_of_many () =
+  let n = 300 in
+  run_on 1 @@ fun () ->
+  let gate = Latch.create 1 and t = Table.create () in
+  let count n =
+    Latch.await gate;
+    Task.yield ();
+    Some (1 + Option.value n ~default:0)
+  in
+  let tasks = all_waiting n (fun _ -> Table.update t 1 count) in
+  Latch.count_down gate;
+  List.iter Task.await tasks;
+  check_equal "counted" (Some n) (Table.find_opt t 1);
+  let { Muster.Pool.task_waits; _ } = Muster.Pool.(stats (current ())) in
+  let at_table { Muster.Pool.call; times; _ } = if call = "Table.update" then times else 0 in
+  let waits = List.fold_left (fun sum wait -> sum + at_table wait) 0 task_waits in
+  check_bool (Printf.sprintf "%d waits of %d tasks" waits n) true (waits >= n - 1 && waits < 3 * n)
+
 (* The table has grown, perhaps many times, when the function ends. *)
 let uses_the_table_meanwhile () =
   let t = Table.create () in
@@ -368,6 +387,7 @@ let () =
         @ on_callers "a table grows" grows_beside_all
         @ [
             case "waiters are suspended" waiters_are_suspended;
+            case "each waits a few times" waits_of_many;
             case "lookups see the old value meanwhile" old_value_meanwhile;
           ] );
       ( "exceptions",
