@@ -44,7 +44,7 @@ let stated_by_array () =
     Texts.
       [ ("Floatarray", floatarray); ("Bigarray", bigarray); ("Bytes", bytes); ("String", string) ]
 
-(* Values of [text], but for those that [covered] says. *)
+(* Values of [text] that are for users, but for those that [covered] says. *)
 let each_value name text covered =
   let rec go = function
     | Str.Delim value :: rest ->
@@ -57,18 +57,18 @@ let each_value name text covered =
     | Str.Text _ :: rest -> go rest
     | [] -> ()
   in
-  go (cut text)
+  go (cut (List.hd (Str.bounded_split (Str.regexp_string "(**/**)") text 2)))
 
 (* The head of Team speaks for its calls; so do the waits of locks for what they wait for, and the
    way in for its short forms. *)
 let each_states () =
   let vals = List.map (( ^ ) "val ") in
   each_value "Muster" Texts.muster (vals [ "broadcast"; "for_n"; "for_n_dynamic"; "for_slices" ]);
-  each_value "Mutex" Texts.mutex (vals [ "create"; "unlock"; "protect"; "protect_as"; "is_mine"; "relock" ]);
-  each_value "Condition" Texts.condition (vals [ "create"; "signal"; "broadcast"; "wait_as" ]);
+  each_value "Mutex" Texts.mutex (vals [ "create"; "unlock"; "protect" ]);
+  each_value "Condition" Texts.condition (vals [ "create"; "signal"; "broadcast" ]);
   each_value "Semaphore" Texts.semaphore (vals [ "make"; "release"; "with_permit" ]);
   each_value "Barrier" Texts.barrier (vals [ "create"; "parties" ]);
-  each_value "Latch" Texts.latch (vals [ "create"; "count_down"; "await_as" ]);
+  each_value "Latch" Texts.latch (vals [ "create"; "count_down" ]);
   each_value "Rwlock" Texts.rwlock
     (vals
        [
