@@ -1,4 +1,4 @@
-type 'b t = Out_channel.t
+type 'b t = { path : string; file : Out_channel.t }
 
 let heading key = Printf.sprintf "muster-mpi checkpoint %s\n" (Digest.to_hex key)
 
@@ -39,16 +39,29 @@ let read path ~key f =
   else if String.starts_with ~prefix:found heading then 0
   else Link.invalid "parallel_map_dynamic" "checkpoint %S is one of other jobs or another build" path
 
+(* The system's error for a write does not name the file. *)
+let write { path; file } text =
+  try
+    Out_channel.output_string file text;
+    Out_channel.flush file
+  with Sys_error why -> raise (Sys_error (path ^ ": " ^ why))
+
+(* All is on its way to the disk before. *)
+let close t = Out_channel.close_noerr t.file
+
+let go_on t ~key f =
+  let length = read t.path ~key f in
+  if Out_channel.length t.file > Int64.of_int length then Unix.truncate t.path length;
+  if length = 0 then write t (heading key)
+
 let open_ path ~key f =
-  let length = if Sys.file_exists path then read path ~key f else 0 in
   let file = Out_channel.open_gen [ Open_wronly; Open_creat; Open_append; Open_binary ] 0o666 path in
-  Unix.truncate path length;
-  if length = 0 then Out_channel.output_string file (heading key);
-  Out_channel.flush file;
-  file
+  let t = { path; file } in
+  try
+    go_on t ~key f;
+    t
+  with exn ->
+    close t;
+    raise exn
 
-let add file index result =
-  Out_channel.output_string file (record (Marshal.to_string (index, result) [ Closures ]));
-  Out_channel.flush file
-
-let close = Out_channel.close
+let add t index result = write t (record (Marshal.to_string (index, result) [ Closures ]))

@@ -130,6 +130,15 @@ let with_path f =
 
 let begun (child : Child.t) = Scanf.sscanf child.output "begun %d" Fun.id
 
+let checkpoint_nowhere () =
+  let refuses path why =
+    let child = mpirun ~ranks:2 "ranks.exe" [ "other jobs"; path ] in
+    check_fails child;
+    check_says child (Printf.sprintf "Sys_error(\"%s: %s\")" path why)
+  in
+  refuses "/dev/full" "No space left on device";
+  refuses "/dev" "Is a directory"
+
 let checkpoint () =
   with_path @@ fun path ->
   let run ranks stop_at = mpirun ~ranks "ranks.exe" [ "checkpoint"; path; string_of_int stop_at ] in
@@ -211,6 +220,7 @@ let () =
           case "Ctrl-C at mpirun" interrupted;
           case "a rank that waits for a message" told_where;
           case "checkpoint" checkpoint;
+          case "a checkpoint that cannot be written" checkpoint_nowhere;
         ] );
       ( "examples",
         List.map
