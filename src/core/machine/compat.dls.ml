@@ -70,6 +70,4 @@ let fibers { Effect.Deep.retc; exnc; effc } f =
   in
   fun x -> runstack (alloc_stack retc exnc handle) f x
 
-let match_with f x handler = fibers handler f x
-
 include Blocks

@@ -25,11 +25,8 @@ val first_word_set : index -> bool
 
 (** {2 Handlers} *)
 
-val match_with : ('a -> unit) -> 'a -> (unit, unit) Effect.Deep.handler -> unit
-(** [Effect.Deep.match_with]. Up to OCaml 5.5 no asynchronous exception strikes between an effect
-    and the handler's use of the continuation. In the stdlib's, one may, and the fiber would be
-    lost. *)
-
 val fibers : (unit, unit) Effect.Deep.handler -> ('a -> unit) -> 'a -> unit
-(** [fibers handler f] is a function that, given [x], does [match_with f x handler], and allocates
-    nothing but a stack. *)
+(** [fibers handler f] is a function that, given [x], does [Effect.Deep.match_with f x handler], and
+    allocates nothing but a stack. Up to OCaml 5.5 no asynchronous exception strikes between an
+    effect and the handler's use of the continuation. In the stdlib's, one may, and the fiber would
+    be lost. *)

@@ -11,7 +11,6 @@ type index = Index : 'a slot -> index
 let index s = Index s
 let index_in_state _ = -1
 let[@inline] first_word_set (Index s) = Atomic.get (Blocks.first_word (Domain.DLS.get s)) <> 0
-let match_with = Effect.Deep.match_with
-let fibers handler f x = match_with f x handler
+let fibers handler f x = Effect.Deep.match_with f x handler
 
 include Blocks

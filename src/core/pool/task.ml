@@ -22,9 +22,8 @@ let apart f =
       if exn == Sys.Break then Worker.raise_later exn else Uncaught.complain_of_handler exn
     in
     let run () = try f () with exn when Run.has_waited call -> later exn in
-    let in_fiber () = Compat.match_with run () Run.handler in
     let fiber = { (Fiber.plain w ~handled:true) with call = Some call } in
-    Run.aside w ~records:(Machine.backtrace_status ()) fiber in_fiber ()
+    Run.aside w ~records:(Machine.backtrace_status ()) fiber (Compat.fibers Run.handler run) ()
 
 (* The hook is called once, and not after its removal. An asynchronous exception that strikes before
    its first step leaves it to be called again (Entries). *)

@@ -299,7 +299,7 @@ let serve_on_top (w : P.t) job =
     end
   in
   let body () = share_and_finish letter w.index ~begun ~finish in
-  let run () = Compat.match_with body () handler in
+  let run = Compat.fibers handler body in
   let fiber = Fiber.plain w ~handled:true in
   take_job w job
   && begin

@@ -58,5 +58,4 @@ type index = unit -> bool
 let index s () = Atomic.get (first_word (get s)) <> 0
 let index_in_state _ = -1
 let first_word_set index = index ()
-let match_with = Effect.Deep.match_with
-let fibers handler f x = match_with f x handler
+let fibers handler f x = Effect.Deep.match_with f x handler
