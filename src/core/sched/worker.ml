@@ -171,21 +171,12 @@ let wait_outside ~firmly register =
 
 (* Runs other tasks on top of the waiting stack. *)
 let help (w : P.t) ~ready ~register =
-  let wake () = ignore (Parking.wake w.pool.parking w.index) in
-  let registered = ref false in
-  let until () =
-    ready ()
-    || (not !registered)
-       &&
-       (registered := true;
-        register wake;
-        ready ())
-  in
   if not (ready ()) then begin
+    register (fun () -> ignore (Parking.wake w.pool.parking w.index));
     let beneath = w.own.is_over and fiber = Fiber.plain w ~handled:false in
     let help () =
       w.own.is_over <- ready;
-      work w ~on_top:true ~until
+      work w ~on_top:true ~until:ready
     in
     let no_longer () = w.own.is_over <- beneath in
     Outcome.finally no_longer () (fun () ->
