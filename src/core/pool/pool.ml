@@ -58,20 +58,16 @@ let set_heap (pool : t) words =
   in
   Load.decide ~pool Heaps (Printf.sprintf "minor heaps of %d words" (Heap.words ())) why
 
-let hire_all (pool : t) ~size =
-  let is_hired i = Resident.spawn pool (P.workers pool).(i) = Hired in
-  let rec from i = if i < size && is_hired i then from (i + 1) else i in
-  let hired = from 1 in
-  P.set_size pool hired;
-  P.allow pool (hired - 1)
-
 (* As many workers as the runtime can give; the size says how many that are. Nobody finds the pool
    before: another thread might close it. The size was chosen for so many [cpus]. *)
 let staff (pool : t) ~size ~cpus =
-  P.set_size pool size;
-  P.allow pool (size - 1);
+  let employ n =
+    P.set_size pool n;
+    P.allow pool (n - 1)
+  in
+  employ size;
   let has_room = size = 1 || Load.has_room pool in
-  if has_room then hire_all pool ~size;
+  if has_room then employ (Resident.hire_all pool ~size);
   P.change P.open_pools (List.cons pool);
   if Load.cpus () <> cpus then Load.resize pool;
   if not has_room then Load.share_out ();

@@ -185,6 +185,12 @@ let hire_first pool ~upto =
   in
   from 1
 
+(* Nobody else knows of the pool. *)
+let hire_all pool ~size =
+  let is_hired i = spawn pool (P.workers pool).(i) = Hired in
+  let rec from i = if i < size && is_hired i then from (i + 1) else i in
+  from 1
+
 let note_hire pool =
   let needed = Sleep.still_needed pool > 0 in
   Load.decide ~pool Domains "a domain started"

@@ -1,12 +1,7 @@
 (** How a resident's domain starts, works and ends. *)
 
-type hired =
-  | Hired
-  | Taken  (** a resident is there, comes or leaves *)
-  | Refused  (** the runtime gives no domain (it has 128), or the system no thread *)
-
-val spawn : Place.pool -> Place.t -> hired
-(** Starts a domain for that place. *)
+val hire_all : Place.pool -> size:int -> int
+(** Starts the domains of a new pool for so many workers. How many workers it has then. *)
 
 val hire_one : Place.pool -> unit
 (** Starts one more domain, if the pool may have one and one is to be had. *)
