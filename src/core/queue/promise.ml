@@ -263,8 +263,7 @@ let rec claim p =
     Atomic.compare_and_set p ready (running home attached) || claim p
   | Running _ | Returned _ | Raised _ -> false
 
-let late = failed cancelled ~after_stop:true
-let cancelled_late = Raised late
+let cancelled_late = Raised (failed cancelled ~after_stop:true)
 
 (* A value that comes after the stop is dropped, unless it is kept. *)
 let[@inline] outcome state result =

@@ -42,10 +42,6 @@ let rec take_place (pool : P.pool) =
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
 let is_free shown = shown == P.nobody || P.owned shown
 
-(* From place [outer] of another pool. *)
-let leave_for_another outer = Option.iter Run.go_away outer
-let return_to outer = Option.iter Run.come_back outer
-
 (* Storage shows the calling thread's place, unless it shows another thread's. Between the look and
    the write there is no allocation, at which that thread could get its turn. The result is what
    storage showed; [on_domain] tells which it was. *)
@@ -68,11 +64,11 @@ let hide (w : P.t) ~shown =
 
 let go_back w ~shown ~outer =
   hide w ~shown;
-  return_to outer
+  Option.iter Run.come_back outer
 
 type visit = {
   w : P.t;
-  outer : P.t option;  (** where the caller worked until then *)
+  outer : P.t option;  (** where the caller worked until then, in another pool *)
   shown : P.t;  (** by storage *)
   fiber : Fiber.t;  (** the caller's function *)
 }
@@ -86,7 +82,7 @@ let come_in (w : P.t) ~outer ~number =
   Tell.busy w;
   Load.tell_budget w;
   let fiber = Fiber.within w ~number ~part_of:outer in
-  leave_for_another outer;
+  Option.iter Run.go_away outer;
   Some { w; outer; shown; fiber }
 
 (* The place is anybody's again. *)

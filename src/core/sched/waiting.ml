@@ -132,7 +132,7 @@ let task p =
     Option.fold start ~none:"" ~some:(fun start -> " of the task started" ^ place start)
   | Returned _ | Raised _ -> ""
 
-let about event tell it = if is_on then Event.about event (fun () -> tell it) else event
+let about event tell it = if is_on then { event with Event.about = (fun () -> tell it) } else event
 
 let tell now ({ event; from; since; _ } as wait) =
   let seconds = float (now - since) /. 1e9 and about = event.about () and at = place from in
