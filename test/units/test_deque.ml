@@ -215,23 +215,6 @@ let handle t = function
   | Move_in -> Deque.move_in t.grown
   | Retire _ -> ()
 
-(* Calls [f] at the [n]th allocation of [work]; whether there were so many. *)
-let at_allocation n f work =
-  let left = ref n in
-  let count _ =
-    decr left;
-    if !left = 0 then f ();
-    None
-  in
-  let tracker = { Gc.Memprof.null_tracker with alloc_minor = count; alloc_major = count } in
-  match Gc.Memprof.start ~sampling_rate:1. ~callstack_size:0 tracker with
-  | profile ->
-    work ();
-    Gc.Memprof.stop ();
-    Gc.Memprof.discard profile;
-    !left <= 0
-  | exception Failure _ -> false (* OCaml 5.2 has none *)
-
 let interrupted ~capacity () =
   let run ops =
     let rec at n =

@@ -266,6 +266,25 @@ let race_of left right =
   let check () = race ~seconds:0.15 ~make ~verdict:check_ended () in
   case (Printf.sprintf "%s against %s" left.name right.name) check
 
+(* {2 An exception that strikes at each allocation} *)
+
+type Promise.owner += Mine
+
+let noted_though_struck () =
+  let told = ref 0 in
+  Uncaught.set_handler (fun _ _ -> incr told);
+  let rec at n =
+    let home = Promise.home ~unheard:(Uncaught.note Mine) Mine in
+    let task = Promise.make home (fun () -> raise_notrace Failed) in
+    let run () = try ignore (Promise.run task) with Exit -> () in
+    let happened = at_allocation n (fun () -> raise_notrace Exit) run in
+    told := 0;
+    Uncaught.flush ~owner:Mine ();
+    check_int (Printf.sprintf "allocation %d" n) 1 (!told + Bool.to_int (Promise.is_ready task));
+    if happened then at (n + 1)
+  in
+  at 1
+
 let races = List.concat_map (fun left -> List.map (race_of left) (wait :: sides)) sides
 
 let () =
@@ -275,6 +294,7 @@ let () =
         [
           case "every sequence of 6 operations" every_sequence;
           case "a failure is heard when its result is asked for" heard_when_asked;
+          case "a failure is told, wherever an exception strikes" noted_though_struck;
         ] );
       ("races", races);
     ]

@@ -43,3 +43,19 @@ let race ?(seconds = 1.0) ~make ~verdict () =
   let domain = Domain.spawn (fun () -> other 1) in
   rounds 0 1;
   Domain.join domain
+
+let at_allocation n f work =
+  let left = ref n in
+  let count _ =
+    decr left;
+    if !left = 0 then f ();
+    None
+  in
+  let tracker = { Gc.Memprof.null_tracker with alloc_minor = count; alloc_major = count } in
+  match Gc.Memprof.start ~sampling_rate:1. ~callstack_size:0 tracker with
+  | profile ->
+    work ();
+    Gc.Memprof.stop ();
+    Gc.Memprof.discard profile;
+    !left <= 0
+  | exception Failure _ -> false (* OCaml 5.2 has none *)

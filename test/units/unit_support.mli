@@ -10,3 +10,7 @@ val race : ?seconds:float -> make:(int -> 'a round) -> verdict:('a -> unit) -> u
 (** Races round after round, the calling domain on the [left], for [seconds] (default 1);
     [verdict] is called after each, when both have come to the end, and fails if it raises. A
     side that raises leaves the other waiting: end the test then. *)
+
+val at_allocation : int -> (unit -> unit) -> (unit -> unit) -> bool
+(** [at_allocation n f work] calls [f] at the [n]th allocation of [work ()], where it may raise, too:
+    [work] catches that. Whether there were so many; false where OCaml cannot tell (5.2). *)

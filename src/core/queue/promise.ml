@@ -297,22 +297,30 @@ let is_unheard ends = function
     not (Entries.are_waiting ends)
   | Ready _ | Running _ | Returned _ | Raised _ -> false
 
-(* Nothing allocates before the handler, nor between it and the first step of [fire]. *)
+let tell p home = function
+  | Raised raised when is_failure raised -> home.unheard (any p) raised
+  | Ready _ | Running _ | Returned _ | Raised _ -> ()
+
+(* Nothing allocates before the handlers, nor between them and the first step of [fire]. An
+   asynchronous exception goes on when the rest is done. Where it is not known whether a waiter
+   comes the failure is told, too: one that comes makes it heard. *)
 let announce p home { ends; link; _ } result =
   Entries.forget link;
   match is_unheard ends result with
-  | tell -> (
-    Entries.fire ends;
-    match result with Raised raised when tell -> home.unheard (any p) raised | _ -> ())
+  | unheard -> (
+    match Entries.fire ends with
+    | () -> if unheard then tell p home result
+    | exception exn ->
+      let failure = Outcome.caught exn in
+      if unheard then tell p home result;
+      Outcome.raise failure)
   | exception exn ->
-    Entries.fire ends;
-    raise exn
+    let failure = Outcome.caught exn in
+    Outcome.finally (tell p home) result (fun () -> Entries.fire ends);
+    Outcome.raise failure
 
 (* The waiter had an entry, so the party that ended [p] may have told nobody. *)
-let forgo p home =
-  match Atomic.get p with
-  | Raised raised when is_failure raised -> home.unheard (any p) raised
-  | Ready _ | Running _ | Returned _ | Raised _ -> ()
+let forgo p home = tell p home (Atomic.get p)
 
 (* Between the step and its announcement nothing allocates. *)
 let rec try_resolve p result =

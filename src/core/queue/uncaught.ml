@@ -139,10 +139,11 @@ let put number u =
 (* Once for each task, though several threads may find that nobody waits for it. *)
 let note_once owner ({ failure; heard; _ } as raised : Promise.raised) =
   let number = Atomic.fetch_and_add numbers 1 in
-  let canary = Machine.Canary.create number in
+  let canary = Some (Machine.Canary.create number) in
   let u = { failure; heard; owner; teller = Atomic.make 0 } in
+  (* Between this and [firmly] nothing allocates: called again, it would find the failure noted. *)
   if Atomic.compare_and_set heard Promise.Unheard Noted then begin
-    raised.canary <- Some canary;
+    raised.canary <- canary;
     Outcome.firmly put number u;
     (* The canary lives until now: nobody looks for its number before. *)
     ignore (Sys.opaque_identity canary)
