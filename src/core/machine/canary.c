@@ -41,7 +41,6 @@ value muster_canary_create(value number) {
   return canary;
 }
 
-/* The number of one that has died since the last call, or -1. */
 value muster_canary_next_death(value unit) {
   if (__atomic_load_n(&deaths, __ATOMIC_RELAXED) == NULL) return Val_long(-1);
   pthread_mutex_lock(&lock);

@@ -123,7 +123,7 @@ static void look_up(void) {
 }
 
 /* When the calling domain's worker was reminded last, in ticks; 0: never. Without this every fork
-   under a deadline would look at the clock. */
+   in a pool that is short of workers would look whether it still is. */
 value muster_called_up_at(value unit) {
   return Val_long(my_last_look()->at);
 }

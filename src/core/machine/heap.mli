@@ -1,9 +1,8 @@
 (** The minor heap of the calling domain, sized for parallel work.
 
     One rule: in a pool of several workers a minor heap has {!larger} words. The program's own
-    choice stands:
-    [~minor_heap_words], [s=] in [OCAMLRUNPARAM], or a [Gc.set]. The notes here belong to the
-    domain, and only its own threads read and write it. *)
+    choice stands: [~minor_heap_words], [s=] in [OCAMLRUNPARAM], or a [Gc.set]. The notes here
+    belong to the domain, and only its own threads read and write them. *)
 
 val larger : int
 

@@ -6,8 +6,8 @@
 #include <caml/version.h>
 #include <stdint.h>
 
-/* The address of a closure's code, as a key for notes on it. With several
-   parameters the first field is a stub that all such closures share. */
+/* The address of a closure's code, as a key for notes on it. With several parameters the first
+   field is a stub that all such closures share. */
 value muster_code_of(value closure) {
   intnat arity = Arity_closinfo(Closinfo_val(closure)); /* 0 in bytecode, negative for a tuple */
   int several = arity != 0 && arity != 1;

@@ -33,8 +33,8 @@ val seconds_of_ticks : int -> float
 
 (** {2 Patience}
 
-    How often a fiber looks before it waits (Place.soon), about 1 us; and how often a
-    searching worker with a CPU to itself pauses before it yields. Models have 0 for both. *)
+    How often a fiber looks before it waits (Place.soon), about 1 us; and how often a searching
+    worker with a CPU to itself pauses before it yields. Models have 0 for both. *)
 
 val join_turns : int
 val search_pauses : int

@@ -19,8 +19,8 @@ val on_failure : (unit -> 'a) -> (failure -> unit) -> 'a
 val firmly : ('a -> 'b -> unit) -> 'a -> 'b -> unit
 (** [firmly f x y] is [f x y], for an [f] that may be called again: where an asynchronous exception
     cuts it short, it is called once more before that goes on. A second one is let through. Nothing
-    is allocated before the call. Where the call must
-    begin, [firmly] may not be applied partially: that looks for signals first. *)
+    is allocated before the call. Where the call must begin, [firmly] may not be applied partially:
+    that looks for signals first. *)
 
 val finally : ('b -> unit) -> 'b -> (unit -> 'a) -> 'a
 (** [finally last x f] is [f ()]; however that ends, [last x] is called before it goes on. No

@@ -66,8 +66,6 @@ static struct timespec after(intnat ms) {
   return at;
 }
 
-/* Sleep until there is a token, which is consumed, or for [ms] milliseconds (negative: no limit).
-   Returns whether there was one. The domain is free for its other threads meanwhile. */
 value muster_sleeper_sleep(value v, value ms) {
   CAMLparam1(v);
   struct sleeper *s = Sleeper_val(v);

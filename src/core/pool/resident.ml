@@ -8,7 +8,7 @@
 
    No work is lost on a resident that leaves. A publisher reads [residents] after it has published,
    and hires if there are too few; a leaver reads deques and inbox after it has taken itself off the
-   count. Tasks in its deque are for callers or, without any, for a new resident (Caller.leave). *)
+   count. Tasks that it leaves in its deque are for callers, or for another resident. *)
 
 module P = Place
 
@@ -99,8 +99,7 @@ let prepare_to_leave (w : P.t) =
   Tell.counts w;
   Tell.leave ()
 
-(* Once: nothing here allocates or polls. Thread identities are used again, so the slot is free
-   before the domain ends. *)
+(* Once: nothing here allocates or polls. *)
 let let_go (w : P.t) =
   ignore (Atomic.fetch_and_add w.pool.history.ended 1);
   P.set_owner w 0;

@@ -2,7 +2,7 @@
    the pool does not see that it waits. So a task may lie in a deque or in the inbox while every
    worker that could take it waits for it. The watchdog looks for such tasks in four places:
 
-   - the inbox of every pool, which only residents serve;
+   - the inbox of every pool;
    - the deques that callers have left, as they leave tasks to the residents;
    - the deques of a pool that has fewer residents at work than it promises its tasks
      ([Sleep.promised]);

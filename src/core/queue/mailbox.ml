@@ -44,7 +44,7 @@ let create ~is_open =
   if not is_open then Atomic.set (word t) gone;
   t
 
-let most_places = 4096 (* 128 domains, some more callers *)
+let most_places = 8192 (* OCaml has 4096 domains at most; and 126 callers *)
 
 (* Not 0, as places count from 0. *)
 let job ~from ~nth = ((nth * most_places) + from + 1) * 2

@@ -1,9 +1,9 @@
 (* Actions that are due at a certain time.
 
-   No thread waits for them. A worker looks every 2 ms or so, and wherever it asks whether its code
-   is cancelled (Fiber), and sleeps no longer than until the next time. So an action is done as soon
-   as some worker has reached a fork, an await, the end of a chunk or its bed. While tasks are
-   suspended and something is set, a pool's last resident does not leave (Resident). *)
+   No thread waits for them. A worker looks every 2 ms or so, wherever it asks whether its code is
+   cancelled (Fiber), and before it sleeps; and it sleeps no longer than until the next time. So an
+   action is done as soon as some worker reaches a fork, an await or the end of a chunk, or wakes.
+   While tasks are suspended and something is set, a pool's last resident stays (Resident). *)
 
 type key = int * int
 (** ns; a number that makes it unique *)

@@ -1,8 +1,9 @@
 (* [since]: when the worker's present stay, or its present idleness, began.
 
-   {v absent 0 --come--> busy: since --rest--> idle: - since --go_on--> busy --leave--> 0 v}
+   {v absent: 0 --turn_busy--> busy: now --turn_idle--> idle: -now --turn_busy--> busy v}
 
-   [busy] and [idle] have the time before that. It stays 0 until times are measured. *)
+   [leave] makes it 0 again. [busy] and [idle] have the time before that. It stays 0 until times are
+   measured. *)
 
 type wait = { call : string; mutable times : int; mutable ticks : int }
 
