@@ -138,7 +138,6 @@ let wait_until_left (pool : P.pool) =
   done
 
 let close_here (pool : P.pool) =
-  Atomic.set pool.closing true;
   finish_tasks pool;
   wait_until_left pool;
   (* Several may close at the same time, and each has to wait. *)
@@ -160,7 +159,8 @@ let close_elsewhere pool =
     Promise.result closing
   | exception Failure _ -> close_here pool
 
-let close_and_wait pool =
+let close_and_wait (pool : P.pool) =
+  Atomic.set pool.closing true;
   if Fiber.is_elsewhere () then close_elsewhere pool else close_here pool
 
 (* A task that ends the program would wait for itself in a function of [at_exit]. *)
