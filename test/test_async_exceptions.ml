@@ -290,6 +290,19 @@ let as_a_task_ends () =
   | () -> is_not_lost ()
   | exception Struck -> ()
 
+(* A hang would be the end of this program (tools/test). *)
+let as_one_of_all_begins () =
+  with_domains 1 @@ fun pool ->
+  let rec at n =
+    let barrier = Muster.Barrier.create 2 in
+    let meet () = Muster.Barrier.await barrier in
+    let call () =
+      try Pool.run pool (fun () -> ignore (Task.all [ meet; meet ])) with Sys.Break -> ()
+    in
+    if Unit_support.at_allocation n (fun () -> raise_notrace Sys.Break) call then at (n + 1)
+  in
+  at 1
+
 (* A handler that forks is told of the cancellation of a task that fails itself: the call fails by the leftmost. *)
 let forks_as_a_cancelled_task_fails call () =
   let fork () = ignore (Muster.both ignore ignore) in
@@ -423,6 +436,7 @@ let () =
         [
           case "one while a scope is being cancelled" as_a_scope_stops;
           case "one as a task ends" as_a_task_ends;
+          case "Ctrl-C as a task of all begins that another waits for" as_one_of_all_begins;
           case "a fork as a cancelled task of all fails"
             (forks_as_a_cancelled_task_fails (fun f g -> ignore (Task.all [ f; g ])));
           case "a fork as a cancelled task of map fails"

@@ -22,6 +22,9 @@ let run fs ~as_task =
       List.iter join tasks;
       tasks)
 
+(* The closures are there before the task begins: Ctrl-C that strikes it then finds the handler. *)
+let guarded f failed () = Outcome.on_failure f failed
+
 (* A failure stops the tasks to its right that have begun. A task that begins is one of these, or
    sees the failure. The call waits for the tasks to the left: their failures would come first. *)
 let all fs =
@@ -30,10 +33,13 @@ let all fs =
     let right (j, task) = if j > i then Some task else None in
     Fiber.stop_each (List.filter_map right (Atomic.get begun))
   in
-  let as_task s i f () =
-    Place.change begun (List.cons (i, Fiber.get ()));
-    if Leftmost.stops failures i then raise Promise.Skipped;
-    Outcome.on_failure f (fun failure ->
+  let as_task s i f =
+    let begin_it () =
+      Place.change begun (List.cons (i, Fiber.get ()));
+      if Leftmost.stops failures i then raise Promise.Skipped;
+      f ()
+    in
+    guarded begin_it (fun failure ->
         Leftmost.note failures i failure;
         if failure.exn == Sys.Break then Scope.fail s failure
         else
@@ -61,8 +67,8 @@ let first fs =
         if Atomic.compare_and_set winner None (Some (i, v)) then
           Fiber.stop_each (List.filter (fun racer -> racer != me) (Atomic.get racers)))
   in
-  let as_task s i f () =
-    Outcome.on_failure (race i f) (fun failure ->
+  let as_task s i f =
+    guarded (race i f) (fun failure ->
         Leftmost.note failures i failure;
         if failure.exn == Sys.Break || has_won i then Scope.fail s failure)
   in
