@@ -20,20 +20,13 @@
    A job's number is its place in the queue, plus [overtakes] for each step of its priority. So at
    most that many later jobs pass it for each step, and nothing starves.
 
-   An asynchronous exception cuts no step short (Duty). One that strikes a runner between two steps
-   leaves all that it has in its [hand], and the runner goes on. *)
+   An asynchronous exception strikes before a step, or is raised after its act. One that strikes a
+   runner leaves all that it has in its [hand], and the runner goes on. *)
 
-module Ids = Map.Make (Int)
-
-type 'w slot = {
-  index : int;
-  mutable value : 'w option;
-  mutable unanswered : Promise.any list;
-}
+type 'w slot = { index : int; mutable value : 'w option; mutable unanswered : Promise.any list }
 
 type 'w job = {
-  number : int;
-  rank : int;
+  key : int * int;  (** its place in the queue; its number *)
   task : Promise.any;
   work : 'w slot -> unit;
   answer : unit -> unit;
@@ -54,7 +47,7 @@ type 'w state = {
   calls : int;
   queue : 'w job Keys.t;
   queued : int;
-  running : 'w job Ids.t;
+  running : 'w job Keys.t;
   phase : phase;
 }
 
@@ -86,7 +79,7 @@ let new_slot index = { index; value = None; unanswered = [] }
 
 let create ~workers ~bound =
   let slots = List.init workers new_slot in
-  let queue = Keys.empty and running = Ids.empty in
+  let queue = Keys.empty and running = Keys.empty in
   let state = { free = slots; taken = 0; calls = 0; queue; queued = 0; running; phase = Open } in
   let numbers = Atomic.make 0 and over = Latch.create 1 in
   { workers; bound; slots; state = Atomic.make state; numbers; over }
@@ -99,42 +92,37 @@ let most_steps = max_int / 2 / overtakes
 let new_job t ~priority task ~work ~answer =
   let number = Atomic.fetch_and_add t.numbers 1 in
   let rank = number + (overtakes * Int.min priority most_steps) in
-  { number; rank; task; work; answer }
+  { key = (rank, number); task; work; answer }
 
 let is_extra t slot = slot.index = t.workers
 
 (* {2 Steps} *)
 
-let is_over s = s.phase <> Open && s.queued = 0 && Ids.is_empty s.running
+let is_over s = s.phase <> Open && s.queued = 0 && Keys.is_empty s.running
 
 (* [f] is a function from a state to the next one, and to an act of its party: it may be called
-   again, and so may the act. *)
-let change t f =
-  let step s =
-    let next, act = f s in
-    let ends = is_over next && not (is_over s) in
-    let act s =
-      act ();
-      if ends && Latch.count t.over > 0 then Latch.count_down t.over;
-      (s, Duty.Done)
-    in
-    (next, Duty.Step act)
+   again, and so may the act. Between the step and the act nothing is allocated. *)
+let rec change t f =
+  let s = Atomic.get t.state in
+  let next, act = f s in
+  let ends = is_over next && not (is_over s) in
+  let finish () () =
+    act ();
+    if ends && Latch.count t.over > 0 then Latch.count_down t.over
   in
-  Duty.step t.state step
+  if next == s || Atomic.compare_and_set t.state s next then Outcome.firmly finish () ()
+  else change t f
 
-let key job = (job.rank, job.number)
-let begun job s = { s with running = Ids.add job.number job s.running }
-let dequeued job s = { s with queue = Keys.remove (key job) s.queue; queued = s.queued - 1 }
-let enqueued job s = { s with queue = Keys.add (key job) job s.queue; queued = s.queued + 1 }
+let begun job s = { s with running = Keys.add job.key job s.running }
+let dequeued job s = { s with queue = Keys.remove job.key s.queue; queued = s.queued - 1 }
+let enqueued job s = { s with queue = Keys.add job.key job s.queue; queued = s.queued + 1 }
 
 let next s =
   let take (_, job) = (job, begun job (dequeued job s)) in
   Option.map take (Keys.min_binding_opt s.queue)
 
 let take_slot s =
-  match s.free with
-  | [] -> None
-  | slot :: free -> Some (slot, { s with free; taken = s.taken + 1 })
+  match s.free with [] -> None | slot :: free -> Some (slot, { s with free; taken = s.taken + 1 })
 
 (* {2 To enter} *)
 
@@ -156,14 +144,14 @@ let admit t job ~nested ~start =
   let refuse s why = (s, fun () -> result := Error why) in
   change t (fun s ->
       match s.phase with
-      | Open | Closing when nested -> give t job ~start s
+      | (Open | Closing) when nested -> give t job ~start s
       | Closing | Cut -> refuse s Closed
       | Open when is_full t s -> refuse s Full
       | Open -> call_if_needed t ~start (enqueued job s));
   !result
 
 let withdraw t job answer =
-  change t (fun s -> if Keys.mem (key job) s.queue then (dequeued job s, answer) else (s, ignore))
+  change t (fun s -> if Keys.mem job.key s.queue then (dequeued job s, answer) else (s, ignore))
 
 (* {2 A runner} *)
 
@@ -199,7 +187,7 @@ let finish t hand job =
         (s, None, stays)
   in
   change t (fun s ->
-      let s, next, stays = next_of { s with running = Ids.remove job.number s.running } in
+      let s, next, stays = next_of { s with running = Keys.remove job.key s.running } in
       let act () =
         job.answer ();
         hand.job <- next;
@@ -243,7 +231,7 @@ let cut t ~start =
   enter t Cut ~start;
   let { queue; running; _ } = Atomic.get t.state in
   let add _ job tasks = job.task :: tasks in
-  Keys.fold add queue (Ids.fold add running [])
+  Keys.fold add queue (Keys.fold add running [])
 
 let join t = Latch.await t.over
 let slots t = t.slots
@@ -257,4 +245,4 @@ let rec take_free t =
 
 let busy_and_queued t =
   let s = Atomic.get t.state in
-  (Ids.cardinal s.running, s.queued)
+  (Keys.cardinal s.running, s.queued)

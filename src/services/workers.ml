@@ -17,13 +17,13 @@ type 'w t = {
   reset : ('w -> 'w) option;
   close : 'w -> unit;
   admission : 'w Admission.t;
+  home : Promise.home;  (** of its runners, and of jobs without scopes and values around them *)
   inside : bool Local.t;  (** whether this code belongs to one of these jobs, or to their runner *)
   load : Workload.t;
   struck : Promise.raised list Atomic.t;  (** jobs that Ctrl-C has ended *)
 }
 
 let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster.Workers." ^ fn ^ ": " ^ s)) fmt
-
 let created = Atomic.make 0
 let numbered () = Printf.sprintf "workers-%d" (Atomic.fetch_and_add created 1 + 1)
 
@@ -36,7 +36,8 @@ let create ?name ?workers ?queue ?pool ?(close = ignore) ?reset make =
   let name = match name with Some name -> name | None -> numbered () in
   let admission = Admission.create ~workers ~bound in
   let inside = Local.create false and load = Workload.make () and struck = Atomic.make [] in
-  { name; workers; pool; make; reset; close; admission; inside; load; struck }
+  let home = Fiber.home_of pool Alone (Local.bind inside true []) in
+  { name; workers; pool; make; reset; close; admission; home; inside; load; struck }
 
 (* {2 Values} *)
 
@@ -87,12 +88,15 @@ type ('w, 'a) job = {
   mutable result : 'a Promise.state;
 }
 
-let locals_of_jobs t locals = Local.bind t.inside true locals
-
 (* It is stopped with the scopes around the code that posts it, as any task. *)
-let new_job t ~deadline ~submitted f =
+let home_of_job (t : _ t) =
   let lineage = match Fiber.here () with Some w -> (Fiber.home w).lineage | None -> Alone in
-  let home = Waiting.started (Fiber.home_of t.pool lineage (locals_of_jobs t (Fiber.locals ()))) in
+  match (lineage, Fiber.locals ()) with
+  | Alone, [] -> t.home
+  | _, locals -> Fiber.home_of t.pool lineage (Local.bind t.inside true locals)
+
+let new_job t ~deadline ~submitted f =
+  let home = Waiting.started (home_of_job t) in
   let task = Promise.started home and at = Option.map Timer.after deadline in
   let f = Fiber.traced ~code:0 f and posted = Machine.now () in
   { workers = t; f; task; home; submitted; posted; at; timer = None; result = home.running }
@@ -112,8 +116,10 @@ let answer job () =
   end
 
 let forget_timer job =
-  Option.iter Timer.remove job.timer;
-  job.timer <- None
+  if Option.is_some job.timer then begin
+    Option.iter Timer.remove job.timer;
+    job.timer <- None
+  end
 
 (* A rejection is no failure for others to hear of: the job never began. *)
 let hear = function Promise.Raised { heard; _ } -> Atomic.set heard Heard | _ -> ()
@@ -196,13 +202,12 @@ let idle has_job =
   let found () = has_job () || Search.has_work w || w.own.is_over () in
   ignore (Sleep.spin ~found (Sleep.search_pauses w.pool ~served:false))
 
-let rec start t hand =
+let rec start (t : _ t) hand =
   let run () =
     let between = between (ref (Machine.ticks ())) in
-    Admission.run t.admission hand
-      { start = start t; between; idle; struck = Worker.raise_later }
+    Admission.run t.admission hand { start = start t; between; idle; struck = Worker.raise_later }
   in
-  let task = Promise.make (Fiber.home_of t.pool Alone (locals_of_jobs t [])) run in
+  let task = Promise.make t.home run in
   fun () ->
     match Caller.place_in t.pool with
     | Some w -> ignore (Task.offer w task)
@@ -229,8 +234,7 @@ let admit fn t it ~nested =
 
 let check fn ~priority deadline =
   if priority < 0 then invalid fn "priority = %d is negative" priority;
-  if Option.fold deadline ~none:false ~some:Float.is_nan then
-    invalid fn "deadline = nan is no time"
+  if Option.fold deadline ~none:false ~some:Float.is_nan then invalid fn "deadline = nan is no time"
 
 let add fn ?(priority = 0) ?deadline t ~submitted f =
   check fn ~priority deadline;

@@ -9,8 +9,8 @@ let make () =
   { ends; queue = Histogram.make (); work = Histogram.make () }
 
 let note t outcome = Atomic.incr (List.assq outcome t.ends)
-let waited t = Histogram.note t.queue
-let worked t = Histogram.note t.work
+let waited t ns = Histogram.note t.queue ns
+let worked t ns = Histogram.note t.work ns
 
 module Public = struct
   type times = Histogram.shot = { counts : int array; count : int; seconds : float }

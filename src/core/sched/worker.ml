@@ -41,7 +41,9 @@ let rec take_stray (pool : P.pool) =
 let has_caller (pool : P.pool) = Array.exists P.is_caller (P.workers pool)
 
 let take_stray_outside () =
-  let take pool = if not (has_caller pool) then take_stray pool in
+  let take (pool : P.pool) =
+    if Atomic.get pool.strays <> [] && not (has_caller pool) then take_stray pool
+  in
   take_stray P.nobody.pool;
   if Domain.is_main_domain () then List.iter take (Atomic.get P.open_pools)
 
@@ -83,8 +85,7 @@ let rec is_next_due (w : P.t) pauses =
 
 (* Whether there was one. *)
 let rec serve_row (w : P.t) ~on_top ~until left =
-  left > 0
-  && Run.serve_one w ~on_top
+  left > 0 && Run.serve_one w ~on_top
   && begin
     if is_next_due w (Sleep.region_pauses w.pool) && not (until ()) then
       ignore (serve_row w ~on_top ~until (left - 1));
@@ -129,45 +130,43 @@ let longest_look_ms = 200
 let look_ms () = Int.min longest_look_ms (Sleep.signal_ms * (1 + (Atomic.get outside / few)))
 
 (* After the first millisecond a resident may stand in for this thread. *)
-let rec sleep_outside sleeper woken ~ms =
-  if not (Atomic.get woken) then begin
+let rec sleep_outside sleeper ~ready ~ms =
+  if not (ready ()) then begin
     take_stray_outside ();
     ignore (Machine.Sleeper.sleep sleeper (Timer.at_most ms));
     ignore (Timer.look ());
-    if not (Atomic.get woken) then List.iter Load.stand_in (Atomic.get P.open_pools);
-    sleep_outside sleeper woken ~ms:(look_ms ())
+    if not (ready ()) then List.iter Load.stand_in (Atomic.get P.open_pools);
+    sleep_outside sleeper ~ready ~ms:(look_ms ())
   end
 
-let block woken rouse =
+let block ~ready rouse =
   let sleeper = Machine.Sleeper.create () in
   Atomic.set rouse (fun () -> Machine.Sleeper.wake sleeper);
-  let sleep () = sleep_outside sleeper woken ~ms:1 in
+  let sleep () = sleep_outside sleeper ~ready ~ms:1 in
   let no_longer () = ignore (Atomic.fetch_and_add outside (-1)) in
   ignore (Atomic.fetch_and_add outside 1);
   Outcome.finally no_longer () sleep
 
 (* A fiber of another scheduler is suspended by that, and its thread goes on. Else the thread
-   blocks. The waker writes [woken] and then reads [rouse]; the waiting party writes [rouse] and
-   then reads [woken]. So one sees both. A trigger may end a wait early: then there is another. *)
-let rec wait_elsewhere ~firmly (trigger : Dla.trigger) woken rouse =
+   blocks. The waker makes [ready] hold and then reads [rouse]; the waiting party writes [rouse] and
+   then asks [ready]. So one sees both. A trigger may end a wait early: then there is another. *)
+let rec wait_elsewhere ~firmly (trigger : Dla.trigger) ~ready rouse =
   Atomic.set rouse trigger.release;
-  if not (Atomic.get woken) then
-    if not (Dla.await ~firmly trigger) then block woken rouse
-    else if not (Atomic.get woken) then
+  if not (ready ()) then
+    if not (Dla.await ~firmly trigger) then block ~ready rouse
+    else if not (ready ()) then
       match Dla.foreign () with
-      | Some trigger -> wait_elsewhere ~firmly trigger woken rouse
-      | None -> block woken rouse
+      | Some trigger -> wait_elsewhere ~firmly trigger ~ready rouse
+      | None -> block ~ready rouse
 
-let wait_outside ~firmly register =
-  let woken = Atomic.make false and rouse = Atomic.make ignore in
-  register (fun () ->
-      Atomic.set woken true;
-      (Atomic.get rouse) ());
+let wait_outside ~firmly ~ready register =
+  let rouse = Atomic.make ignore in
+  register (fun () -> (Atomic.get rouse) ());
   match Dla.foreign () with
-  | None -> block woken rouse
+  | None -> block ~ready rouse
   | Some trigger ->
     List.iter Load.stand_in (Atomic.get P.open_pools);
-    wait_elsewhere ~firmly trigger woken rouse
+    wait_elsewhere ~firmly trigger ~ready rouse
 
 (* Runs other tasks on top of the waiting stack. *)
 let help (w : P.t) ~ready ~register =
@@ -194,7 +193,7 @@ let wait_at ~firmly place ~ready ~register =
   match place with
   | None ->
     take_stray_outside ();
-    wait_outside ~firmly register
+    wait_outside ~firmly ~ready register
   | Some w -> if not (try_suspend w register) then help w ~ready ~register
 
 (* Counted where the code goes on; a wait of a thread outside is nobody's. *)
