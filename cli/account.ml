@@ -15,6 +15,8 @@ type ring = {
   mutable sure : bool;  (** no event was lost since the mode was told *)
   mutable every : int;
   mutable place : int * int;  (** pool and worker *)
+  mutable stretch : int;  (** since when it does what it does: a task, or what follows a wait *)
+  mutable ended : int;  (** when it last had a task that ended *)
   mutable minors : int;
   mutable regions : bool list;  (** open ones, the innermost first: are they for all CPUs? *)
   mutable asleep : (string * int * int) option;
@@ -22,6 +24,9 @@ type ring = {
 }
 
 type thread = { thread : int; cpu : int; queue : int; sleeps : string option }
+
+(* A time in which one worker alone was at work, in one stretch, for lack of other tasks. *)
+type piece = { by : ring; began : int; site : int; from : int; until : int }
 
 type t = {
   cpus : float;
@@ -44,11 +49,12 @@ type t = {
   mutable shared : int;  (** regions for all CPUs that are open *)
   mutable unsure : int;  (** rings that are not sure *)
   mutable lost : bool;  (** events, since workers have told any *)
-  mutable workers : int;
+  at_work : int array;  (** ns, by the number of workers that were at work *)
   mutable told : bool;
   mutable sampled : bool;
-  mutable alone : (Chain.task * int * int) option;  (** a piece: since when, until when *)
-  mutable straggler : (int * int * int) option;
+  mutable alone : piece option;
+  mutable straggling : int;  (** ns, of all pieces of stragglers *)
+  mutable straggler : (int * int) option;  (** the longest: its site, ns *)
 }
 
 let make ~cpus ~main ~attached ~since : t =
@@ -73,10 +79,11 @@ let make ~cpus ~main ~attached ~since : t =
     shared = 0;
     unsure = 0;
     lost = false;
-    workers = 0;
+    at_work = Array.make 1025 0;
     told = false;
     sampled = false;
     alone = None;
+    straggling = 0;
     straggler = None;
   }
 
@@ -89,26 +96,35 @@ let counter t name n = Sums.counter t.sums name n
 (* Before a worker of a running program tells something nobody knows what it does. *)
 let has_begun (t : t) = t.told || not t.attached
 
+let moment = 1_000_000
+
+(* Others had tasks that ended while it went on: it is a straggler. Code after a wait, or a join, is
+   a stretch of its own, and none. *)
+let is_straggler (t : t) { by; began; from; until; _ } =
+  let ended_beside = function Some r -> r != by && r.ended > began | None -> false in
+  until - from >= moment && Array.exists ended_beside t.rings
+
 let end_piece (t : t) =
-  let keep ((task : Chain.task), since, until) =
-    let kin = Int.max task.forks (Sums.ended_at t.sums task.site) in
-    match t.straggler with
-    | Some (_, ns, _) when ns >= until - since -> ()
-    | _ -> if kin > 0 then t.straggler <- Some (task.site, until - since, kin)
+  let count ({ site; from; until; _ } as piece) =
+    if is_straggler t piece then begin
+      t.straggling <- t.straggling + (until - from);
+      match t.straggler with
+      | Some (_, ns) when ns >= until - from -> ()
+      | _ -> t.straggler <- Some (site, until - from)
+    end
   in
-  Option.iter keep t.alone;
+  Option.iter count t.alone;
   t.alone <- None
 
 (* A parked worker that wakes for a moment ends no piece. *)
-let moment = 1_000_000
-
-let note_alone t task ~since ~until =
+let note_alone t r ~since ~until =
   match t.alone with
-  | Some (it, from, last) when it == task && since - last < moment ->
-    t.alone <- Some (it, from, until)
+  | Some it when it.by == r && it.began = r.stretch && since - it.until < moment ->
+    t.alone <- Some { it with until }
   | _ ->
     end_piece t;
-    t.alone <- Some (task, since, until)
+    let site = Option.fold r.runs ~none:0 ~some:(fun (it : Chain.task) -> it.site) in
+    t.alone <- Some { by = r; began = r.stretch; site; from = since; until }
 
 let ring_that t holds =
   let holds = Option.fold ~none:false ~some:holds in
@@ -117,6 +133,9 @@ let ring_that t holds =
 let is_outside t =
   t.busy = 0 && t.unsure = 0 && match t.rings.(0) with Some r -> r.mode = Out | None -> true
 
+(* The code outside does, so it may be at nothing else. *)
+let hands_out_many (t : t) = Option.fold t.rings.(0) ~none:false ~some:(fun r -> r.every > 1)
+
 (* Why a worker does not use its CPU: the first class of which a task waits, or for lack of a share
    in a region that is under way. *)
 let lack (t : t) ~is_outside : Sums.lack =
@@ -124,13 +143,13 @@ let lack (t : t) ~is_outside : Sums.lack =
   | Some i -> Waits i
   | None ->
     if t.shared > 0 then Share
-    else if t.sparse > 0 && not is_outside then Untold
+    else if t.sparse > 0 && ((not is_outside) || hands_out_many t) then Untold
     else Parallelism
 
 (* While a pool is at work its CPUs that are lent lack by that, and those for which it has no worker.
    Once events were lost, tasks or waits may be under way of which nobody knows. What ran before the
    first event of a program that was started has used one CPU. *)
-let note_missing (t : t) ~is_outside dt =
+let note_missing (t : t) ~is_outside ~(lack : Sums.lack) dt =
   let missing = t.cpus -. float (t.busy + t.unsure + Bool.to_int is_outside) in
   if missing > 0. then begin
     let knows = t.busy > 0 && t.size > 0 in
@@ -140,7 +159,7 @@ let note_missing (t : t) ~is_outside dt =
     Sums.miss t.sums Worker (ns none);
     Sums.miss t.sums Lent (ns lent);
     let rest = ns (missing -. none -. lent) in
-    match lack t ~is_outside with
+    match lack with
     | (Untold | Parallelism) when t.lost -> Sums.spend t.sums Unknown rest
     | lack -> Sums.miss t.sums lack rest
   end
@@ -152,10 +171,12 @@ let advance (t : t) at =
     let is_outside = is_outside t in
     if is_outside then Sums.spend t.sums Outside dt
     else if t.busy + t.unsure = 0 then Sums.spend t.sums Quiet dt;
-    note_missing t ~is_outside dt;
-    (if t.busy = 1 && t.unsure = 0 && t.lent = 0 && t.size <> 1 then
+    let lack = lack t ~is_outside in
+    note_missing t ~is_outside ~lack dt;
+    t.at_work.(t.busy) <- t.at_work.(t.busy) + dt;
+    (if t.busy = 1 && t.unsure = 0 && t.lent = 0 && t.size <> 1 && lack = Parallelism then
        match ring_that t (fun r -> r.mode = Busy) with
-       | Some { runs = Some task; every = 1; _ } -> note_alone t task ~since:t.now ~until:at
+       | Some ({ every = 1; _ } as r) -> note_alone t r ~since:t.now ~until:at
        | _ -> ());
     t.now <- at
   end
@@ -187,7 +208,7 @@ let ring t number at =
     let since = if number = 0 then t.began else at in
     let r =
       { number; mode = Out; phases = []; runs = None; since; thread = 0; sure = true; every = 1;
-        place = (0, 0); minors = 0; regions = []; asleep = None }
+        place = (0, 0); stretch = at; ended = 0; minors = 0; regions = []; asleep = None }
     in
     t.rings.(number) <- Some r;
     r
@@ -195,7 +216,7 @@ let ring t number at =
 
 let turn (t : t) r mode =
   t.busy <- t.busy + Bool.to_int (mode = Busy) - Bool.to_int (r.mode = Busy);
-  t.workers <- Int.max t.workers t.busy;
+  if mode <> r.mode then r.stretch <- r.since;
   r.mode <- mode;
   if not r.sure then t.unsure <- t.unsure - 1;
   r.sure <- true
@@ -240,8 +261,13 @@ let fork (t : t) r id ~parent ~site =
   if Hashtbl.length t.tasks >= most_tasks then t.sampled <- true
   else
     let parent = Option.value (task t parent) ~default:t.root in
-    (match t.alone with Some (it, _, _) when it == parent -> end_piece t | _ -> ());
+    (* That it had been handed out before is what the others lacked. *)
+    (match t.alone with Some { by; _ } when by == r -> t.alone <- None | _ -> ());
     Hashtbl.replace t.tasks id (Chain.fork ~parent ~every:r.every ~site)
+
+let goes_on (t : t) r id =
+  r.runs <- task t id;
+  r.stretch <- r.since
 
 let finish (t : t) r id ~back =
   let note (it : Chain.task) =
@@ -250,7 +276,8 @@ let finish (t : t) r id ~back =
     Hashtbl.remove t.tasks id
   in
   Option.iter note (task t id);
-  r.runs <- task t back;
+  r.ended <- r.since;
+  goes_on t r back;
   Option.iter Chain.join r.runs
 
 let count_wait (t : t) reason n =
@@ -264,18 +291,18 @@ let wait (t : t) r id reason place =
   r.runs <- None
 
 let resume (t : t) r id reason ns =
-  count_wait t reason (-1);
-  r.runs <- task t id;
+  if ns > 0 then count_wait t reason (-1);
+  goes_on t r id;
   let every (it : Chain.task) = it.wait_every in
   let times = Option.fold r.runs ~none:r.every ~some:every in
-  Sums.wait t.sums ~reason ~times ~few:(times > 1 || t.attached) ns;
+  if ns > 0 then Sums.wait t.sums ~reason ~times ~few:(times > 1 || t.attached) ns;
   Option.iter Chain.join r.runs
 
 let count (t : t) r counts = Sums.count t.sums ~worker:r.place ~attached:t.attached counts
 
 let muster (t : t) r : Muster_trace.Trace.event -> unit = function
   | Fork { task; parent; site } -> fork t r task ~parent ~site
-  | Begin { task = id } -> r.runs <- task t id
+  | Begin { task = id } -> goes_on t r id
   | End { task; back } -> finish t r task ~back
   | Busy { thread; pool; worker } ->
     r.thread <- thread;
@@ -302,7 +329,9 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
     t.lent <- lent
   | Name { id; text } -> name t ~id text
   | Region { workers } -> begin_region t r workers
-  | Region_end -> end_region t r
+  | Region_end ->
+    r.stretch <- r.since;
+    end_region t r
   | Steal _ | Job _ -> ()  (* for the report alone *)
 
 let begin_phase r phase =
@@ -374,14 +403,24 @@ let close (t : t) ~at =
   end_piece t;
   Chain.join t.root
 
+(* So many were at work at a time for a tenth of the time in which any was. *)
+let workers (t : t) =
+  let rec least n beyond ~felt =
+    let beyond = beyond + t.at_work.(n) in
+    if n = 1 || float beyond >= felt then n else least (n - 1) beyond ~felt
+  in
+  let all = Array.fold_left ( + ) (-t.at_work.(0)) t.at_work in
+  if all = 0 then 0 else least 1024 0 ~felt:(Rules.felt *. float all)
+
 let measures (t : t) =
   let minors n r = Int.max n (Option.fold r ~none:0 ~some:(fun r -> r.minors)) in
   Sums.measures t.sums
     {
       wall = t.now - t.began;
-      workers = t.workers;
+      workers = workers t;
       minors = Array.fold_left minors 0 t.rings;
       sampled = t.sampled;
+      straggling = t.straggling;
       straggler = t.straggler;
       root = t.root;
     }

@@ -10,7 +10,6 @@ type task = {
   mutable base : strand;
   mutable own : int;
   mutable best : strand;
-  mutable forks : int;
   mutable wait_every : int;
   mutable work : int;
 }
@@ -20,7 +19,7 @@ and strand = { span : int; path : (int * int) list }
 let nothing = { span = 0; path = [] }
 
 let make ?parent ~every ~site base =
-  { site; parent; every; base; own = 0; best = nothing; forks = 0; wait_every = 1;
+  { site; parent; every; base; own = 0; best = nothing; wait_every = 1;
     work = 0 }
 [@@ocamlformat "disable"]
 
@@ -35,9 +34,7 @@ let strand task =
   end;
   task.base
 
-let fork ~parent ~every ~site =
-  parent.forks <- parent.forks + every;
-  make ~parent ~every ~site (strand parent)
+let fork ~parent ~every ~site = make ~parent ~every ~site (strand parent)
 
 let join task = if task.best.span > (strand task).span then task.base <- task.best
 

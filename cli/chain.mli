@@ -7,7 +7,6 @@ type task = {
   mutable base : strand;
   mutable own : int;  (** ns since [base] *)
   mutable best : strand;  (** of the children that have ended *)
-  mutable forks : int;
   mutable wait_every : int;  (** its wait stands for so many *)
   mutable work : int;  (** ns *)
 }

@@ -12,7 +12,8 @@ type t = {
   outside : float;
   unknown : float;
   missing : (string * float) list;
-  straggler : (string * float * int) option;
+  straggling : float;
+  straggler : (string * float) option;
   tasks : int;
   forks : int;
   steals : int;

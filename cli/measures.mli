@@ -10,7 +10,7 @@ type site = {
 (** Seconds are of workers, not of the wall, if nothing else is said. *)
 type t = {
   wall : float;  (** of the wall *)
-  workers : int;  (** at work at the same time, at most *)
+  workers : int;  (** at work at the same time, for a tenth of the time or more *)
   working : float;  (** running the program's code *)
   minor : float;
   major : float;
@@ -25,9 +25,8 @@ type t = {
           programs, of ["a share"] in a call of [Team], of ["parallelism"], because the first thread
           slept outside all tasks (["the end of a call"]), or, where tasks are
           sampled, of that or of ["larger tasks"] *)
-  straggler : (string * float * int) option;
-      (** a task that worked while no other did, longest in one piece: its place, these seconds of
-          the wall, and the tasks that it, or its parent, had handed out before *)
+  straggling : float;  (** of the wall: one task went on alone, beside which others had ended *)
+  straggler : (string * float) option;  (** the longest piece of that: the task's place *)
   tasks : int;  (** run, by the workers' own counts *)
   forks : int;  (** handed out *)
   steals : int;

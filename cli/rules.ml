@@ -70,13 +70,7 @@ let of_tasks r =
 let collections r =
   if is_crowded r then 0. else of_wall r (collecting r) *. (1. -. crowd r)
 
-let straggler r =
-  match r.m.straggler with
-  | Some (place, seconds, kin) when kin >= 4 && seconds > r.m.wall *. felt -> Some (place, seconds)
-  | _ -> None
-
-let straggling r =
-  Option.fold (straggler r) ~none:0. ~some:(fun (_, s) -> s *. (1. -. (1. /. Float.max 1. r.cpus)))
+let straggling r = r.m.straggling *. (1. -. (1. /. Float.max 1. r.cpus))
 
 (* To wake a worker takes that long: it comes too late for smaller tasks. *)
 let wake = 1e-5
@@ -268,16 +262,16 @@ let rules =
       gain = (fun r -> straggling r +. of_cpus r (missing r share_of_team));
       number =
         (fun r ->
-          match straggler r with
-          | Some (place, seconds) ->
-            Printf.sprintf "one task, handed out%s, worked for %s while no other did" (at place)
-              (time seconds)
-          | None ->
+          match r.m.straggler with
+          | Some (place, seconds) when straggling r > of_cpus r (missing r share_of_team) ->
+            Printf.sprintf "one piece of work%s went on for %s while no other did, such pieces for %s in all"
+              (at place) (time seconds) (time r.m.straggling)
+          | _ ->
             Printf.sprintf "CPUs were free for %s in all while others had shares of a call of Team"
               (time (missing r share_of_team)));
       advice =
         (fun r ->
-          if straggler r <> None then "cut that task into several, or begin it first"
+          if straggling r > of_cpus r (missing r share_of_team) then "cut that task into several, or begin it first"
           else "Team.for_n_dynamic or parallel_for, which share out as they go");
     };
     {

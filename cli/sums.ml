@@ -91,7 +91,6 @@ let add ?(n = 1) table key ns =
 let name t ~id text = Hashtbl.replace t.names id text
 let name_of t id = Option.value (Hashtbl.find_opt t.names id) ~default:"?"
 let class_of t reason = Array.find_index (Rules.is_of_class (name_of t reason)) classes
-let ended_at t site = Option.fold (Hashtbl.find_opt t.sites site) ~none:0 ~some:(fun { n; _ } -> n)
 let rec log2 n = if n < 2 then 0 else 1 + log2 (n / 2)
 
 let task t { Chain.site; work; every; _ } =
@@ -150,7 +149,8 @@ type rest = {
   workers : int;
   minors : int;
   sampled : bool;
-  straggler : (int * int * int) option;
+  straggling : int;
+  straggler : (int * int) option;
   root : Chain.task;
 }
 
@@ -197,7 +197,7 @@ let chain t root =
   let longest (_, a) (_, b) = Int.compare b a in
   List.map tell (List.sort longest (Chain.strand root).path)
 
-let measures t { wall; workers; minors; sampled; straggler; root } =
+let measures t { wall; workers; minors; sampled; straggling; straggler; root } =
   let time what = seconds t.times.(index_of what) in
   let total part =
     Hashtbl.fold (fun _ (first, last) n -> n + part last - part first) t.counts 0
@@ -215,9 +215,11 @@ let measures t { wall; workers; minors; sampled; straggler; root } =
     outside = time Outside;
     unknown = time Unknown;
     missing = missing t ~sampled;
-    straggler = Option.map (fun (id, ns, kin) -> (name_of t id, seconds ns, kin)) straggler;
+    straggling = seconds straggling;
+    straggler = Option.map (fun (id, ns) -> (name_of t id, seconds ns)) straggler;
     tasks = total (fun { ran; _ } -> ran);
-    forks = total (fun { handed_out; _ } -> handed_out);
+    (* Those that come from outside are counted when they run. *)
+    forks = Int.max (total (fun { handed_out; _ } -> handed_out)) (total (fun { ran; _ } -> ran));
     steals = total (fun { stolen; _ } -> stolen);
     grains = t.grains;
     sampled;

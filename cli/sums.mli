@@ -39,9 +39,6 @@ val class_of : t -> int -> int option
 val task : t -> Chain.task -> unit
 (** One that has ended. *)
 
-val ended_at : t -> int -> int
-(** How many of that site have. *)
-
 val wait : t -> reason:int -> times:int -> few:bool -> int -> unit
 (** So many waits, of so many ns each. [few]: not all of its kind are traced. *)
 
@@ -69,7 +66,8 @@ type rest = {
   workers : int;
   minors : int;
   sampled : bool;
-  straggler : (int * int * int) option;  (** site, ns, kin *)
+  straggling : int;
+  straggler : (int * int) option;  (** site, ns *)
   root : Chain.task;
 }
 

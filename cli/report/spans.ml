@@ -146,7 +146,7 @@ let muster r at : Muster_trace.Trace.event -> unit = function
     work r back
   | Wait _ -> r.task <- 0
   | Resume { task; ns; _ } ->
-    r.waits <- ns :: r.waits;
+    if ns > 0 then r.waits <- ns :: r.waits;
     work r task
   | Steal { victim } ->
     r.victim <- victim;

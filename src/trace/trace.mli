@@ -24,7 +24,8 @@ type event =
       (** The task (or 0) waits, in a call of the name [reason] (["Mutex.lock"]), at the place
           [name] (0: told for one wait of 16 only). Its worker does something else meanwhile. *)
   | Resume of { task : int; reason : int; ns : int }
-      (** It goes on, in this domain, after that time. [reason] tells waits of task 0 apart. *)
+      (** It goes on, in this domain, after that time (0: it did not have to wait). [reason] tells
+          waits of task 0 apart. *)
   | Region of { workers : int }  (** A call of [Team] begins here, for so many workers. *)
   | Region_end
   | Job of { task : int; queued : int }

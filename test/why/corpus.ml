@@ -43,12 +43,15 @@ let expected =
     ("sequential", Plain, Some "too little parallelism");
     ("prologue", Plain, Some "too little parallelism");
     ("spine", Plain, Some "too little parallelism");
+    ("tail", Plain, Some "too little parallelism");
     ("spawned", Plain, None);
     ("outside", Plain, Some "a wait outside all tasks");
     ("window", Plain, Some "waiting for another task");
     ("faults", Plain, Some "the kernel");
     ("tiny", Plain, Some "tasks too small");
+    ("posted", Plain, Some "tasks too small");
     ("straggler", Plain, Some "imbalance");
+    ("rounds", Plain, Some "imbalance");
     ("domainslib", Plain, Some "imbalance");
     ("team", Plain, Some "imbalance");
     ("jobs", Plain, Some "imbalance");

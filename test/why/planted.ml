@@ -55,6 +55,28 @@ let tiny () =
 
 let straggler () = spread 200 (fun i -> spin (if i = 100 then sized 1000 * piece else piece))
 
+(* One task of each round works on when all others have ended. *)
+let rounds () =
+  for _ = 1 to 20 do
+    spread 16 (fun i -> spin (if i = 3 then sized 50 * piece else piece))
+  done
+
+(* Three quarters of the time after the tasks, in the same scope. *)
+let tail () =
+  let work s =
+    let tasks = List.init 300 (fun _ -> Muster.Task.fork s (fun () -> spin piece)) in
+    List.iter Muster.Task.await tasks;
+    spin (sized 500 * piece)
+  in
+  Muster.Task.scope work
+
+(* Tasks of nothing that no task hands out. *)
+let posted () =
+  for _ = 1 to sized 100 do
+    let tasks = List.init 10_000 (fun _ -> Muster.Task.async (fun () -> spin 10)) in
+    List.iter Muster.Task.await tasks
+  done
+
 let jobs () =
   let workers = Muster.Workers.create ~workers:2 ignore in
   let job i () = spin (if i = 10 then sized 1000 * piece else piece) in
@@ -180,6 +202,9 @@ let all =
     ("faults", faults);
     ("tiny", tiny);
     ("straggler", straggler);
+    ("rounds", rounds);
+    ("tail", tail);
+    ("posted", posted);
     ("jobs", jobs);
     ("allocation", allocation);
     ("domains", domains);

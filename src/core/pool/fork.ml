@@ -20,7 +20,7 @@ let event = Event.make "the end of a fork or a loop"
 let wait_done ?(event = event) ?(struck = Fiber.stop_branches) ?(first = ignore) p =
   match
     first ();
-    if not (Place.soon (fun () -> Promise.is_done p)) then Caller.wait event p
+    if Place.soon (fun () -> Promise.is_done p) then Tell.joined event else Caller.wait event p
   with
   | () -> ()
   | exception exn ->

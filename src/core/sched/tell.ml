@@ -62,6 +62,14 @@ let[@inline never] resume_now (w : P.t) { Event.call; _ } since =
 
 let[@inline] resume w event since = if since <> 0 then resume_now w event since
 
+let[@inline never] joined_now { Event.call; _ } =
+  let tell (w : P.t) =
+    Trace.emit (Resume { task = current w.own.fiber; reason = Trace.name call; ns = 0 })
+  in
+  Option.iter tell (P.owned_place ())
+
+let[@inline] joined event = if Trace.is_on () && Trace.takes_wait () then joined_now event
+
 let[@inline never] spin_now f =
   let since = Trace.now () in
   let has_it = f () in

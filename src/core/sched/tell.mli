@@ -24,6 +24,9 @@ val wait : Place.t -> Event.t -> int
 val resume : Place.t -> Event.t -> int -> unit
 (** After {!wait}, which gave that. *)
 
+val joined : Event.t -> unit
+(** The calling code goes on without the wait: its event was there. *)
+
 val spin : (unit -> bool) -> bool
 (** Looks whether a lock is free, for some turns. *)
 
