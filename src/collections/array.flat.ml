@@ -16,7 +16,7 @@ let min_max a = Numeric.extremes Heap (floats a) (length a)
 
 let dot a b =
   let n = length a and m = length b in
-  if n <> m then Loop.invalid (name ^ ".dot") "lengths = %d and %d differ" n m;
+  if n <> m then Caller.invalid (name ^ ".dot") "lengths = %d and %d differ" n m;
   Numeric.dot Heap (floats a) (floats b) n
 
 let stable_sort = sort

@@ -37,7 +37,7 @@ let indexed a found = Option.map (( + ) (first (layout a))) found
 
 let map2_few f a b =
   if dim a <> dim b then
-    Loop.invalid (name ^ ".map2") "dimensions = %d and %d differ" (dim a) (dim b);
+    Caller.invalid (name ^ ".map2") "dimensions = %d and %d differ" (dim a) (dim b);
   let r = blank a (dim a) 0 in
   if dim a > 0 then target r 0 (f (source a 0) (source b 0));
   r
@@ -78,7 +78,7 @@ let map_to kind f a =
 
 (* {2 Numbers} *)
 
-let refuse fn = Loop.invalid (name ^ "." ^ fn) "the kind is not float64, float32 or int"
+let refuse fn = Caller.invalid (name ^ "." ^ fn) "the kind is not float64, float32 or int"
 
 let sum : type a b c. (a, b, c) t -> a =
  fun a ->
@@ -91,7 +91,7 @@ let sum : type a b c. (a, b, c) t -> a =
 let dot : type a b c d. (a, b, c) t -> (a, b, d) t -> a =
  fun a b ->
   let n = dim a in
-  if n <> dim b then Loop.invalid (name ^ ".dot") "dimensions = %d and %d differ" n (dim b);
+  if n <> dim b then Caller.invalid (name ^ ".dot") "dimensions = %d and %d differ" n (dim b);
   match kind a with
   | Float64 -> Numeric.dot Double a b n
   | Float32 -> Numeric.dot Single a b n

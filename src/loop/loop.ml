@@ -1,7 +1,5 @@
-let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster." ^ fn ^ ": " ^ s)) fmt
-
 let check_grain fn = function
-  | Some grain when grain < 1 -> invalid fn "grain = %d is less than 1" grain
+  | Some grain when grain < 1 -> Caller.invalid fn "grain = %d is less than 1" grain
   | _ -> ()
 
 (* {2 Sharing} *)

@@ -12,9 +12,6 @@ val parallel_find : ?grain:int -> start:int -> finish:int -> (int -> 'a option) 
 
 (** {2 For other loops} *)
 
-val invalid : string -> ('a, unit, string, 'b) format4 -> 'a
-(** [invalid fn format …] raises [Invalid_argument] in the name of [Muster.fn]. *)
-
 val pairs : (int -> int -> unit) -> int * int -> int -> int -> int -> 'a option
 (** [pairs f (top, left) width lo hi] calls [f] for the pairs with the numbers [lo] to [hi]. They
     are numbered row by row, from [(top, left)] on; a row has [width]. The result is [None]. *)

@@ -23,7 +23,7 @@ type 'w t = {
   struck : Promise.raised list Atomic.t;  (** jobs that Ctrl-C has ended *)
 }
 
-let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster.Workers." ^ fn ^ ": " ^ s)) fmt
+let invalid fn = Caller.invalid ("Workers." ^ fn)
 let created = Atomic.make 0
 let numbered () = Printf.sprintf "workers-%d" (Atomic.fetch_and_add created 1 + 1)
 
@@ -90,7 +90,7 @@ type ('w, 'a) job = {
 
 (* It is stopped with the scopes around the code that posts it, as any task. *)
 let home_of_job (t : _ t) =
-  let lineage = match Fiber.here () with Some w -> (Fiber.home w).lineage | None -> Alone in
+  let lineage = match Place.owned_place () with Some w -> (Fiber.home w).lineage | None -> Alone in
   match (lineage, Fiber.locals ()) with
   | Alone, [] -> t.home
   | _, locals -> Fiber.home_of t.pool lineage (Local.bind t.inside true locals)

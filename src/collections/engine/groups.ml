@@ -92,14 +92,15 @@ let by keys gather =
 type tables = { name : string; bins : int; tables : int array States.t }
 
 let[@inline never] out_of_range t bin =
-  Loop.invalid (t.name ^ ".histogram") "bin = %d is not less than bins = %d, or negative" bin t.bins
+  let fn = t.name ^ ".histogram" in
+  Caller.invalid fn "bin = %d is not less than bins = %d, or negative" bin t.bins
 
 let[@inline] add t table bin =
   if bin < 0 || bin >= t.bins then out_of_range t bin;
   Array.unsafe_set table bin (Array.unsafe_get table bin + 1)
 
 let tables name ~bins =
-  let refuse why = Loop.invalid (name ^ ".histogram") "bins = %d is %s" bins why in
+  let refuse why = Caller.invalid (name ^ ".histogram") "bins = %d is %s" bins why in
   if bins < 0 then refuse "negative";
   if bins > Sys.max_array_length then refuse "more than Sys.max_array_length";
   { name; bins; tables = States.create (fun () -> Array.make bins 0) }
