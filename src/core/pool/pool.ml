@@ -36,7 +36,7 @@ let check_create fn ~domains ~minor_heap_words =
   Option.iter (check "minor_heap_words" ~most:most_heap_words) minor_heap_words
 
 let note_size (pool : t) ~least =
-  let size = Atomic.get pool.size and available = Load.cpus () in
+  let size = Atomic.get pool.size and available = Cpus.usable () in
   let asked n = Printf.sprintf "%d asked for" n in
   let usable = "the process may use " ^ Load.plural available "CPU" in
   let why =
@@ -69,7 +69,7 @@ let staff (pool : t) ~size ~cpus =
   let has_room = size = 1 || Load.has_room pool in
   if has_room then employ (Resident.hire_all pool ~size);
   P.change P.open_pools (List.cons pool);
-  if Load.cpus () <> cpus then Load.resize pool;
+  if Cpus.usable () <> cpus then Load.resize pool;
   if not has_room then Load.share_out ();
   note_size pool ~least:size;
   Load.note_shortage ();
@@ -90,7 +90,7 @@ let make ~promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () 
   Report.start ();
   Load.refresh_cpus (Machine.now ());
   Machine.look_up_every P.index_in_state Load.every;
-  let cpus = Load.cpus () and number = Atomic.fetch_and_add pools_made 1 in
+  let cpus = Cpus.usable () and number = Atomic.fetch_and_add pools_made 1 in
   let wanted = Option.value domains ~default:(if oversubscribe then cpus else max_int) in
   let size = if oversubscribe then wanted else Int.min wanted cpus in
   let regulars = count_regulars ~size ~wanted ~promised ~oversubscribe in

@@ -26,9 +26,6 @@ val ignored_mode : string option
 val online : int
 (** CPUs of the machine. *)
 
-val cpus : unit -> int
-(** CPUs that the process may use, as of the last look. *)
-
 val governor : Governor.t Atomic.t
 
 val callers : Place.pool -> int
@@ -45,7 +42,7 @@ val set_allowed : Place.pool -> int -> unit
 (** Tells one pool's workers. *)
 
 val resize : Place.pool -> unit
-(** Fits the pool's size to {!cpus}. *)
+(** Fits the pool's size to {!Cpus.usable}. *)
 
 val refresh_cpus : int -> unit
 (** {!Cpus.refresh} at this time, for all pools. *)
