@@ -79,7 +79,7 @@ let leave t lane ~number ~weight =
 
 (* The fiber of Muster's that runs here, and what it is a part of. *)
 let here () =
-  Option.map (fun (w : Core.Place.t) -> (w.own.fiber, Core.Fiber.context w)) (Core.Fiber.here ())
+  Option.map (fun (w : Core.Place.t) -> (w.own.fiber, Core.Fiber.context w)) (Core.Place.owned_place ())
 
 (* Another task may run on top of the job, or the job be within a scope: that code stays. *)
 let is_at start =

@@ -32,7 +32,7 @@ let restore before mine () =
       (if home == mine then before
        else Fiber.home_of w.pool home.Promise.lineage before.Promise.locals)
   in
-  match Fiber.here () with Some w -> go_back w | None -> Fiber.set_outside before.locals
+  match Place.owned_place () with Some w -> go_back w | None -> Fiber.set_outside before.locals
 
 let within_here local v f (w : Place.t) =
   let before = Fiber.home w in

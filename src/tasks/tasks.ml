@@ -85,7 +85,7 @@ let yield () =
    part back, on any worker. *)
 
 let protect f =
-  match Fiber.here () with
+  match Place.owned_place () with
   | None -> f ()
   | Some w ->
     let before = Fiber.part w in

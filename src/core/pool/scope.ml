@@ -93,7 +93,7 @@ let begin_one (w : P.t) p =
 (* The tasks that its code leaves to be begun, in the order of their forks, as if it awaited each:
    else the worker would take the newest first. They stay in the deque meanwhile, for thieves. *)
 let begin_tasks s () =
-  match Fiber.here () with
+  match P.owned_place () with
   | Some w when not (Promise.is_done s.promise) ->
     Deque.each_oldest_first (is_unbegun s) (begin_one w) w.deque
   | Some _ | None -> ()
@@ -125,7 +125,7 @@ let inside s w f =
 (* A task that runs in place on a thread without a place gets one of nobody's: the place that
    storage shows may be another thread's. *)
 let place_or_none () =
-  match Fiber.here () with Some w -> w | None -> P.make (Pool.current ()) (-1)
+  match P.owned_place () with Some w -> w | None -> P.make (Pool.current ()) (-1)
 
 (* Code that opens a scope is in its pool, and closing waits for it. *)
 let with_place f = Pool.with_current f ~in_place:(fun () -> f (place_or_none ()))
@@ -153,7 +153,7 @@ let rec count_one_more pending =
 
 (* A task inherits from the code that forks it; that of a thread outside from the scope's. *)
 let home_for s =
-  match Fiber.here () with
+  match P.owned_place () with
   | Some w when (Fiber.home w).locals != s.home.locals ->
     Fiber.home_of s.pool s.home.lineage (Fiber.home w).locals
   | Some _ | None -> s.home
@@ -207,7 +207,7 @@ let in_time f ~at s =
   (* Code that was told goes on as part of nothing (Fiber.tell). *)
   let was_told w = Fiber.context w != Promise.any s.promise in
   let is_told (w : P.t) = was_told w || (Machine.now () >= at && not w.own.fiber.checked) in
-  if Option.fold (Fiber.here ()) ~none:false ~some:is_told then raise Promise.Cancelled;
+  if Option.fold (P.owned_place ()) ~none:false ~some:is_told then raise Promise.Cancelled;
   v
 
 let end_by s ~at = function

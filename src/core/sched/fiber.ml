@@ -27,7 +27,7 @@ type t = Slot.fiber
 
 (* {2 Where the calling thread is} *)
 
-let here () = P.owned_place ()
+let here = P.owned_place
 
 (* User code may have been suspended, and go on elsewhere. *)
 let[@inline never] find_after w = Option.value (here ()) ~default:w

@@ -8,9 +8,6 @@ type t = Slot.fiber
 
 (** {2 Where the calling thread is} *)
 
-val here : unit -> Place.t option
-(** Its place, if it is in a pool. *)
-
 val place : unit -> Place.t
 val place_after : Place.t -> Place.t
 (** [place ()] is that of a thread that is in a pool; [place_after w] where the fiber is that was at

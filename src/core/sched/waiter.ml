@@ -78,7 +78,7 @@ let heed_stop w context =
     Cancellation.on_stop context (Entries.entry ~is_live (fun () -> kill w))
 
 let[@inline never] note_in_time () =
-  Option.iter Fiber.note_checked (Fiber.here ())
+  Option.iter Fiber.note_checked (Place.owned_place ())
 
 let[@inline] need_not_wait () =
   Run.poll ();
