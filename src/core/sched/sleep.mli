@@ -60,9 +60,6 @@ val pass_on : Place.t -> unit
 
 (** {2 The way to sleep} *)
 
-val signal_ms : int
-(** How often a thread of the program's own wakes to handle signals. *)
-
 val idle_ms : int
 (** How long a resident sleeps before it leaves. *)
 

@@ -122,12 +122,9 @@ let rec work (w : P.t) ~on_top ~until =
 
 (* {2 The waiting door: every wait for a promise comes through here} *)
 
-(* The more threads sleep here, the more seldom each looks for signals: a thousand that look every
-   20 ms take a CPU. *)
-let outside = Atomic.make 0
-let few = 10
-let longest_look_ms = 200
-let look_ms () = Int.min longest_look_ms (Sleep.signal_ms * (1 + (Atomic.get outside / few)))
+(* So often a thread that sleeps here looks for signals, which do not end its sleep. A thousand that
+   looked five times as often would take a CPU. *)
+let look_ms = 100
 
 (* After the first millisecond a resident may stand in for this thread. *)
 let rec sleep_outside sleeper ~ready ~ms =
@@ -136,16 +133,13 @@ let rec sleep_outside sleeper ~ready ~ms =
     ignore (Machine.Sleeper.sleep sleeper (Timer.at_most ms));
     ignore (Timer.look ());
     if not (ready ()) then List.iter Load.stand_in (Atomic.get P.open_pools);
-    sleep_outside sleeper ~ready ~ms:(look_ms ())
+    sleep_outside sleeper ~ready ~ms:look_ms
   end
 
 let block ~ready rouse =
   let sleeper = Machine.Sleeper.create () in
   Atomic.set rouse (fun () -> Machine.Sleeper.wake sleeper);
-  let sleep () = sleep_outside sleeper ~ready ~ms:1 in
-  let no_longer () = ignore (Atomic.fetch_and_add outside (-1)) in
-  ignore (Atomic.fetch_and_add outside 1);
-  Outcome.finally no_longer () sleep
+  sleep_outside sleeper ~ready ~ms:1
 
 (* A fiber of another scheduler is suspended by that, and its thread goes on. Else the thread
    blocks. The waker makes [ready] hold and then reads [rouse]; the waiting party writes [rouse] and

@@ -28,9 +28,6 @@ val wait :
 val help : Place.t -> ready:(unit -> bool) -> register:(Promise.waker -> unit) -> unit
 (** {!wait} of code that cannot be suspended: its worker runs tasks on top of it. *)
 
-val outside : int Atomic.t
-(** Threads that sleep outside all pools. *)
-
 (** {2 Asynchronous exceptions that strike where nobody can raise them} *)
 
 val stash : Place.pool -> exn -> unit

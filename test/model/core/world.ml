@@ -28,9 +28,7 @@ let pool ?(hire = ignore) ?watch ?(extra = 0) ?(calls = true) ?residents size =
     Atomic.ignore_sharing is_watched
   end
   else Atomic.set is_watched false;
-  (* How many sleep outside only decides how long each sleeps, and here time is not counted. *)
   List.iter Atomic.ignore_sharing [ Load.of_all; pool.history.log ];
-  Atomic.ignore_sharing Worker.outside;
   let settle w =
     if not calls then List.iter Atomic.ignore_sharing [ w.look; Compat.first_word w ];
     ignore (Compat.first_word w);
