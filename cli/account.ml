@@ -189,9 +189,10 @@ let charge (t : t) r at =
   let ns = at - r.since and spend = Sums.spend t.sums in
   r.since <- at;
   if not (has_begun t) then ()
-  else if not r.sure then spend Unknown ns
   else
     match (r.mode, r.phases) with
+    | _, phase :: _ when not r.sure -> spend (of_phase phase) ns
+    | _ when not r.sure -> spend Unknown ns
     | Busy, [] ->
       spend Working ns;
       Option.iter (fun task -> Chain.run task ns) r.runs

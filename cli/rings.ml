@@ -13,6 +13,7 @@ type t = {
   cursor : Runtime_events.cursor;
   mutable callbacks : Runtime_events.Callbacks.t;
   queues : (int * item) Queue.t array;  (** by ring *)
+  gaps : bool array;  (** by ring: nothing but turns of a wait ({!is_turn}) was read since events were lost *)
   samples : (int * int * Account.thread list) Queue.t;
   kept : Buffer.t option array;  (** by ring *)
   mutable events : int;
@@ -31,12 +32,17 @@ let phase (it : Runtime_events.runtime_phase) =
   then Some Stop
   else if
     is_in
-      [ EV_MAJOR; EV_MAJOR_SLICE; EV_MAJOR_GC_STW; EV_MAJOR_FINISH_CYCLE; EV_MAJOR_MARK_OPPORTUNISTIC;
-        EV_EXPLICIT_GC_MAJOR; EV_EXPLICIT_GC_FULL_MAJOR; EV_EXPLICIT_GC_COMPACT; EV_EXPLICIT_GC_MAJOR_SLICE;
-        EV_COMPACT ]
+      [ EV_MAJOR; EV_MAJOR_GC_STW; EV_MAJOR_FINISH_CYCLE; EV_EXPLICIT_GC_MAJOR; EV_EXPLICIT_GC_FULL_MAJOR;
+        EV_EXPLICIT_GC_COMPACT; EV_EXPLICIT_GC_MAJOR_SLICE; EV_COMPACT ]
   then Some Major
   else None
 [@@ocamlformat "disable"]
+
+(* A domain that waits for others to stop does slices meanwhile, and tells each turn of that loop,
+   three million times a second. These are part of the wait: only the first after a loss counts, and
+   says what the domain is at. Other slices lie within a phase that is told. *)
+let is_turn (it : Runtime_events.runtime_phase) =
+  it = EV_MAJOR_SLICE || it = EV_MAJOR_MARK_OPPORTUNISTIC
 
 let counter (it : Runtime_events.runtime_counter) =
   match it with
@@ -60,17 +66,23 @@ let call (it : Runtime_events.runtime_phase) =
 let ns_of at = Int64.to_int (Runtime_events.Timestamp.to_int64 at)
 
 let make_callbacks t =
-  let put ring at item = Queue.push (ns_of at, item) t.queues.(ring) in
+  let put ring at item =
+    t.gaps.(ring) <- false;
+    Queue.push (ns_of at, item) t.queues.(ring)
+  in
   let gc make ring at it = Option.iter (fun p -> put ring at (Event (make p))) (phase it) in
   let last ring = Queue.fold (fun _ (at, _) -> at) 0 t.queues.(ring) in
   let lost ring n =
     t.lost <- t.lost + n;
+    t.gaps.(ring) <- true;
     Queue.push (last ring, Event (Lost n)) t.queues.(ring)
   in
   let counted ring at it n =
     Option.iter (fun name -> put ring at (Counter (name, n))) (counter it)
   in
   let begun ring at it =
+    if is_turn it && t.gaps.(ring) then
+      put ring at (Event (Gc Stop));
     gc (fun p -> Gc p) ring at it;
     Option.iter (fun name -> put ring at (Counter (name, 1))) (call it)
   in
@@ -100,6 +112,7 @@ let open_ ~dir ~pid ~since =
         cursor;
         callbacks = Runtime_events.Callbacks.create ();
         queues = Array.init rings (fun _ -> Queue.create ());
+        gaps = Array.make rings false;
         samples = Queue.create ();
         kept = Array.make rings None;
         events = 0;

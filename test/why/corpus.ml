@@ -56,6 +56,7 @@ let expected =
     ("team", Plain, Some "imbalance");
     ("jobs", Plain, Some "imbalance");
     ("allocation", Plain, Some "collections");
+    ("forced", Plain, Some "collections");
     ("domains", Plain, Some "more workers than CPUs");
     ("lock", Plain, Some "waiting for a lock");
     ("hot", Plain, Some "waiting for a lock");

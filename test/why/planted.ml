@@ -90,6 +90,12 @@ let allocation () =
         ignore (Sys.opaque_identity (List.map float (build 10_000)))
       done)
 
+(* Two CPUs that wait for each other's collections, with more events than a ring holds. *)
+let forced () =
+  spread (sized 200) (fun _ ->
+      spin (piece * 3);
+      Gc.full_major ())
+
 let domains () =
   let rec tree n = if n = 0 then `Leaf else `Node (tree (n - 1), tree (n - 1)) in
   Muster.Pool.with_ ~domains:8 ~oversubscribe:true (fun pool ->
@@ -207,6 +213,7 @@ let all =
     ("posted", posted);
     ("jobs", jobs);
     ("allocation", allocation);
+    ("forced", forced);
     ("domains", domains);
     ("lock", lock);
     ("hot", hot);

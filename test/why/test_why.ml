@@ -156,7 +156,7 @@ let alone () =
   in
   near "worked alone" 0.016 (sums events ~until:20).straggling
 
-(* What follows a join is no straggler's work, though others have ended beside what came before. *)
+(* Code after a join is no straggler's, though others have ended beside the code before it. *)
 let tail () =
   let events =
     [
@@ -168,12 +168,16 @@ let tail () =
   near "until the join" 0.002 (sums events ~until:20).straggling
 [@@ocamlformat "disable"]
 
-(* What lies between an event that was lost and the next that tells the state is anybody's. *)
+(* The time between an event that was lost and the next that tells the state is anybody's, but for
+   phases of the collector. *)
 let lost () =
-  let events = [ busy 0 0 0; (0, 2, Lost 10); busy 0 0 5 ] in
+  let events =
+    [ busy 0 0 0; (0, 2, Recording.Lost 10); (0, 3, Gc Stop); (0, 4, Gc_end Stop); busy 0 0 5 ]
+  in
   let it = sums events ~until:6 in
   near "working" 0.003 it.working;
-  near "unknown: the worker for 3, the other CPU for 4" 0.007 it.unknown;
+  near "a phase that is seen" 0.001 it.stop;
+  near "unknown: the worker for 2, the other CPU for 4" 0.006 it.unknown;
   near "a CPU was free, for sure, before that" 0.002 (List.assoc "parallelism" it.missing)
 
 (* What was read of a thread while its ring told something may be of the moment after. *)
