@@ -153,6 +153,20 @@ let say text =
 (* It fails before the runs and not after them. *)
 let can_write file = Out_channel.with_open_gen [ Open_append; Open_creat ] 0o666 file ignore
 
+(* A program may choose the size of a pool itself. *)
+let objection plan ~counts pools =
+  let program = List.hd plan.program and asked = List.fold_left Int.max 1 counts in
+  match List.fold_left Int.max 0 pools with
+  | 0 -> Some (program ^ " has not used a pool of Muster: the number of workers changes nothing for it")
+  | size when size <> asked ->
+    Some
+      (Printf.sprintf
+         "%s had a pool of %s where MUSTER_DOMAINS asked for %d: it chooses the size itself, so the \
+          times on other numbers may be those on that one"
+         program (workers size) asked)
+  | _ -> None
+[@@ocamlformat "disable"]
+
 let report plan ~cpus (trials : Trials.t) =
   let program = String.concat " " plan.program in
   let title =
@@ -186,10 +200,7 @@ let scale plan =
   Child.catch_signals ();
   let trials = Trials.run ?sequential:plan.serial ~say ~rounds:plan.rounds ~counts plan.program in
   say "";
-  if (not trials.uses_muster) && trials.rows <> [] then
-    complain
-      (List.hd plan.program
-     ^ " has not used a pool of Muster: the number of workers changes nothing for it");
+  if trials.rows <> [] then Option.iter complain (objection plan ~counts trials.pools);
   report plan ~cpus trials
 
 let man =

@@ -8,7 +8,7 @@ type row = {
   cpus_used : float;
 }
 
-type t = { rows : row list; uses_muster : bool; failure : (int * string) option }
+type t = { rows : row list; pools : int list; failure : (int * string) option }
 
 (* {2 One run} *)
 
@@ -98,9 +98,9 @@ let measured ~say ~rounds contenders =
   (List.filter_map (row samples) samples, !failure)
 
 (* What a pool prints at the end under MUSTER_STATS. *)
-let told_of_a_pool (outcome : Child.outcome) =
-  let is_head = String.starts_with ~prefix:"Muster: pool " in
-  List.exists is_head (String.split_on_char '\n' outcome.errors)
+let sizes_of_pools (outcome : Child.outcome) =
+  let size line = Scanf.sscanf_opt line " pool %d worker" Fun.id in
+  List.filter_map size (String.split_on_char '\n' outcome.errors)
 
 let run ?sequential:line ~say ~rounds ~counts command =
   let first = List.map sequential (Option.to_list line) in
@@ -108,7 +108,7 @@ let run ?sequential:line ~say ~rounds ~counts command =
   let last = List.nth contenders (List.length contenders - 1) in
   say ("a run that does not count: " ^ last.name);
   match run_one ~env:[ ("MUSTER_STATS", "1") ] last with
-  | exception Failed (code, why) -> { rows = []; uses_muster = false; failure = Some (code, why) }
+  | exception Failed (code, why) -> { rows = []; pools = []; failure = Some (code, why) }
   | outcome ->
     let rows, failure = measured ~say ~rounds contenders in
-    { rows; uses_muster = told_of_a_pool outcome; failure }
+    { rows; pools = sizes_of_pools outcome; failure }

@@ -12,7 +12,7 @@ type row = {
 
 type t = {
   rows : row list;  (** of all that ran *)
-  uses_muster : bool;  (** whether a pool did anything *)
+  pools : int list;  (** the sizes of those that did something, on the most workers *)
   failure : (int * string) option;  (** the status to end with, and why there is no more *)
 }
 

@@ -239,6 +239,11 @@ let bad_use =
       (expect 127 [ "--"; "./absent" ] ~errors:[ "./absent: no such program" ]);
     case "a directory" (expect 126 [ "--"; "/" ] ~errors:[ "/ cannot be started: " ]);
     case "a program without Muster" without_muster;
+    case "a program whose pool has its own size"
+      (expect 0
+         [ "--rounds"; "1"; "--workers"; "3"; "--"; "../../test/why/planted.exe"; "domains"; "0.02" ]
+         ~out:[ "3 workers" ]
+         ~errors:[ "had a pool of 8 workers where MUSTER_DOMAINS asked for 3" ]);
     case "a program that fails at once"
       (expect 3 [ "--"; "sh"; "-c"; "exit 3" ] ~errors:[ "ended with status 3" ]);
     case "a program that is killed"
