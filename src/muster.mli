@@ -920,7 +920,7 @@ module Workers : sig
       makes a new one of it; without [reset] it is closed. Exceptions of these are the job's. Values
       are closed by {!drain}.
 
-      {b Raises} [Invalid_argument] if [workers < 1] or [queue < 0].
+      {b Raises} [Invalid_argument] if [queue < 0], or if [workers] is not from 1 to 1,000,000.
       {b Order}: none. *)
 
   val submit : ?priority:int -> ?deadline:float -> 'w t -> ('w -> 'a) -> 'a

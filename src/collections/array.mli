@@ -235,7 +235,7 @@ val group_by : ('a -> 'k) -> 'a array -> ('k * 'a array) array
       let () = assert (parities = [| (1, [| 1; 3 |]); (0, [| 2 |]) |])
     ]}
 
-    {b Raises} [compare]'s [Invalid_argument] for keys that contain functions. *)
+    {b Raises} [compare]'s [Invalid_argument] where two keys of one hash contain functions. *)
 
 val histogram : bins:int -> ('a -> int) -> 'a array -> int array
 (** [histogram ~bins f a] counts, for each [i] from 0 to [bins - 1], the elements that [f] maps to

@@ -27,10 +27,14 @@ let invalid fn = Caller.invalid ("Workers." ^ fn)
 let created = Atomic.make 0
 let numbered () = Printf.sprintf "workers-%d" (Atomic.fetch_and_add created 1 + 1)
 
+(* Each has a slot, from the beginning. *)
+let most = 1_000_000
+
 let create ?name ?workers ?queue ?pool ?(close = ignore) ?reset make =
   let pool = match pool with Some pool -> pool | None -> Pool.current () in
   let workers = Option.value workers ~default:(Pool.size pool) in
   if workers < 1 then invalid "create" "workers = %d is less than 1" workers;
+  if workers > most then invalid "create" "workers = %d is more than 1,000,000" workers;
   let bound = Option.value queue ~default:(64 * workers) in
   if bound < 0 then invalid "create" "queue = %d is negative" bound;
   let name = match name with Some name -> name | None -> numbered () in

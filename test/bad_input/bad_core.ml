@@ -459,6 +459,9 @@ let workers_of_services =
         invalid "Workers.create ~workers:0"
           (made (Workers.create ~workers:0))
           "Workers.create: workers = 0 is less than 1";
+        invalid "Workers.create ~workers:max_int"
+          (made (Workers.create ~workers:max_int))
+          (Printf.sprintf "Workers.create: workers = %d is more than 1,000,000" max_int);
         invalid "Workers.create ~queue:(-1)"
           (made (Workers.create ~queue:(-1)))
           "Workers.create: queue = -1 is negative";
