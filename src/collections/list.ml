@@ -138,9 +138,8 @@ let sort_by in_place by_array cmp = function
     let code = code cmp and n = Merge_sort.comparisons (L.length l) in
     let cost = Site.cost code in
     let estimate = Site.estimate cost n in
-    if estimate < Tuning.min_shared && Site.is_trusted () then in_place cmp l
-    else if estimate >= Tuning.min_moved || takes_long cmp x y then by_array cmp l
-    else Site.timed code cost ~iterations:n ~tiny:false (fun () -> in_place cmp l)
+    if estimate >= Tuning.min_moved || takes_long cmp x y then by_array cmp l
+    else Site.timed code cost ~iterations:n (fun () -> in_place cmp l)
 
 let sort_by_array cmp l =
   let a = to_array l in
@@ -158,15 +157,24 @@ let keeps_first = Sys.ocaml_release.major > 5 || Sys.ocaml_release.minor >= 4
 let sort_uniq cmp l =
   sort_by (if keeps_first then L.sort_uniq else unique_by_array) unique_by_array cmp l
 
-(* Short ones are scanned in one block by arrays, too (Scan). *)
+(* One block is scanned in place by arrays, too (Scan). To count the elements would take a third of
+   the time: so only a scan that is longer than was remembered is measured. *)
+let scan_short op l =
+  Fiber.check ();
+  let since = Machine.ticks () in
+  let made = Work.prefixes op l in
+  let ticks = Machine.ticks () - since in
+  if ticks > Tuning.min_shared then
+    ignore (Site.learn (code op) ~ticks ~iterations:(L.length l));
+  made
+
 let scan op l =
-  let is_short () = Adaptive.is_trusted (code op) ~n:Tuning.few_unknown in
-  if L.compare_length_with l Tuning.one_block <= 0 && is_short () then begin
-    Fiber.check ();
-    Work.prefixes op l
-  end
-  else if is_empty l then []
-  else of_array (Array.scan op (to_array l))
+  if is_empty l then []
+  else
+    let estimate = Site.estimate (Site.cost (code op)) Tuning.few_unknown in
+    if estimate < Tuning.min_shared && L.compare_length_with l Tuning.one_block <= 0 then
+      scan_short op l
+    else of_array (Array.scan op (to_array l))
 
 let group_by key = function
   | [] -> []

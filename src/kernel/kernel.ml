@@ -73,10 +73,7 @@ let rec for_slices loop code n =
     done
   in
   let iterations = n / workers in
-  let measured worker =
-    let tiny = Site.estimate cost iterations < Tuning.tiny in
-    Site.timed code cost ~iterations ~tiny (fun () -> share worker)
-  in
+  let measured worker = Site.timed code cost ~iterations (fun () -> share worker) in
   Caller.with_worker Plainly (Instead if_closed) pool ~in_place (fun w ->
       (* A further caller's own index is none of the loop's. *)
       let mine = if w.index < workers then w.index else 0 in

@@ -51,9 +51,6 @@ let holds_up code ~n =
 let in_pool f = Muster_core.Pool.with_current ~in_place:f (fun _ -> f ())
 let beside_loop code ~n f = if holds_up code ~n then in_pool f else f ()
 
-let is_trusted code ~n =
-  Site.estimate (Site.cost code) n < Tuning.tiny && Site.is_trusted ()
-
 let checkpoint () =
   let w = Fiber.place () in
   if Place.owned w then begin

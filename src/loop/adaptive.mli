@@ -40,11 +40,6 @@ val in_pool : (unit -> 'a) -> 'a
 val beside_loop : int -> n:int -> (unit -> 'a) -> 'a
 (** {!in_pool}, if it {!holds_up}. *)
 
-val is_trusted : int -> n:int -> bool
-(** [is_trusted code ~n]: whether [n] iterations are remembered as so short that even the looks of
-    {!alone} would be felt, and the last such call was just now, and short. They are then run as the
-    plain loop, without a look. {b Cost}: one reading of the clock. *)
-
 val alone : ?min_rest:int -> int -> n:int -> (int -> int -> bool) -> int
 (** [alone code ~n go] runs iterations [0] to [n - 1] on the caller, in growing chunks: [go k m]
     runs [m] of them from [k] on, and tells whether to go on. The result is the number of iterations

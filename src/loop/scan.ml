@@ -50,8 +50,7 @@ let checked_if_long cost op =
 let in_one code n ~scan op =
   let cost = Site.cost code in
   let op = checked_if_long cost op in
-  let tiny = Site.estimate cost n < Tuning.tiny in
-  Site.timed code cost ~iterations:n ~tiny (fun () -> scan op None 0 (n - 1))
+  Site.timed code cost ~iterations:n (fun () -> scan op None 0 (n - 1))
 
 let prefixes code n ~total ~scan op =
   Fiber.check ();

@@ -47,29 +47,13 @@ let learn code ~ticks ~iterations =
   if before = unknown || now > 2 * before || 2 * now < before then remember code now;
   now
 
-(* {2 So short that the clock is felt} *)
-
-type last = { mutable began : int }
-
-let last = Compat.slot (fun () -> Compat.padded { began = 0 })
-
-(* Threads of one domain may take each other's beginning for their own, which does no harm. *)
-let is_trusted () =
-  let last = Compat.get last and now = Machine.ticks () in
-  let since = now - last.began in
-  last.began <- now;
-  since < Tuning.moment
-
 (* No division where nothing is learned. *)
 let confirm code cost ~ticks ~iterations =
   if cost = unknown || not (is_close cost ~ticks ~iterations) then
     ignore (learn code ~ticks ~iterations)
 
-let timed code cost ~iterations ~tiny f =
-  if tiny && is_trusted () then f ()
-  else begin
-    let since = Machine.ticks () in
-    let made = f () in
-    confirm code cost ~ticks:(Machine.ticks () - since) ~iterations;
-    made
-  end
+let timed code cost ~iterations f =
+  let since = Machine.ticks () in
+  let made = f () in
+  confirm code cost ~ticks:(Machine.ticks () - since) ~iterations;
+  made

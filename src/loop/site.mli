@@ -33,17 +33,5 @@ val learn : int -> ticks:int -> iterations:int -> int
 val confirm : int -> int -> ticks:int -> iterations:int -> unit
 (** [confirm code cost]: as {!learn}, if the remembered [cost] turned out wrong. *)
 
-(** {2 So short that the clock is felt}
-
-    Two readings of the clock take as long as ten cheap iterations. So a body that is remembered as
-    very short reads it once, as it begins. If the last one on this domain began less than a
-    {!Tuning.moment} ago, that one is over and was short, and this one is trusted to be so, too.
-    Otherwise it is measured, and tried: either the last one was longer than was remembered, or
-    there was other work between them, beside which two more readings are not felt. *)
-
-val is_trusted : unit -> bool
-(** For work that begins now. *)
-
-val timed : int -> int -> iterations:int -> tiny:bool -> (unit -> 'a) -> 'a
-(** [timed code cost ~iterations ~tiny f] is [f ()], measured; if it is [tiny], only where that is
-    in doubt. *)
+val timed : int -> int -> iterations:int -> (unit -> 'a) -> 'a
+(** [timed code cost ~iterations f] is [f ()], measured, and {!confirm}s the remembered cost. *)

@@ -27,12 +27,6 @@ val window : int
 
 (** {2 Looks at the clock} *)
 
-val tiny : int
-(** A cost that is remembered as shorter than this is trusted to be short if the last such call of
-    this domain began less than a moment ago: then it reads the clock once. *)
-
-val moment : int
-
 val max_extrapolation : int
 (** How many times as long as the measured part the rest may be believed to last: one iteration of
     many may be long by chance. *)

@@ -1,5 +1,5 @@
 (* Lists that go to the major heap at once (Chain), lists of lengths around those at which work
-   in place is given more (Walk), and what is so short that it is not always timed (Site.is_trusted). *)
+   in place is given more (Walk), and what is remembered as short. *)
 
 module Ours = Muster.Parallel.List
 module Theirs = Stdlib.List

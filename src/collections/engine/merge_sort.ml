@@ -242,6 +242,5 @@ let shared cmp own =
 let sort cmp own =
   let n = comparisons (Array.length own) and code = Machine.code_of cmp in
   if Array.length own < 2 then ()
-  else if Adaptive.is_trusted code ~n then alone cmp own
   else if Site.cost code = Site.unknown || Adaptive.is_shared_at_once code ~n then shared cmp own
   else alone ~trial:(Adaptive.start code ~n) cmp own
