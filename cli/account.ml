@@ -404,7 +404,7 @@ let close (t : t) ~at =
   end_piece t;
   Chain.join t.root
 
-(* So many were at work at a time for a tenth of the time in which any was. *)
+(* So many were at work at a time for a seventh of the time in which any was. *)
 let workers (t : t) =
   let rec least n beyond ~felt =
     let beyond = beyond + t.at_work.(n) in

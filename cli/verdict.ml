@@ -41,8 +41,8 @@ let well (r : Rules.run) =
   in
   if r.lost && r.m.unknown > Rules.felt *. r.m.wall then
     [ "No cause is certain, since events were lost."; Printf.sprintf "Try: %s." larger_rings ]
-  else if unused < 0.25 *. r.cpus then [ "It scales fine: no cause takes a tenth of the time." ^ beyond ]
-  else [ "It does not use all CPUs, but no single cause takes a tenth of the time." ^ beyond ]
+  else if unused < 0.25 *. r.cpus then [ "It scales fine: no cause takes a seventh of the time." ^ beyond ]
+  else [ "It does not use all CPUs, but no single cause takes a seventh of the time." ^ beyond ]
 
 (* A short run has few samples, and the start of the domains in it. *)
 let short = 0.2

@@ -41,7 +41,8 @@ let no_verdict (run : Watch.run) =
   | Rings ->
     Some
       "no verdict: this is a program of OCaml 5, but no worker of Muster's told anything. Does it \
-       use Muster (or muster.domainslib), in this process, and did it get so far?"
+       use Muster (or muster.domainslib), in this process, did it get so far, and did it have anything \
+       to share? A loop of one iteration starts no worker."
 
 let ended (run : Watch.run) =
   match run.outcome with
