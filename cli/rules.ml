@@ -376,10 +376,15 @@ let rules =
   ]
 [@@ocamlformat "disable"]
 
+(* Where events were lost, a cause counts by the time of which something is known. *)
+let known r =
+  let it = busy r +. r.m.outside +. r.m.beside in
+  r.m.wall *. share it (it +. r.m.unknown)
+
 let findings r =
   let find { cause; gain; number; advice } =
     let gain = Float.min (gain r) (0.99 *. r.m.wall) in
-    if gain < felt *. r.m.wall then None
+    if gain < felt *. known r then None
     else Some ({ cause; gain; number = number r; advice = advice r } : finding)
   in
   List.sort (fun (a : finding) b -> Float.compare b.gain a.gain) (List.filter_map find rules)
