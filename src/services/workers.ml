@@ -94,7 +94,9 @@ type ('w, 'a) job = {
 
 (* It is stopped with the scopes around the code that posts it, as any task. *)
 let home_of_job (t : _ t) =
-  let lineage = match Place.owned_place () with Some w -> (Fiber.home w).lineage | None -> Alone in
+  let lineage =
+    match Place.owned_place () with Some w -> (Fiber.home w).lineage | None -> Alone
+  in
   match (lineage, Fiber.locals ()) with
   | Alone, [] -> t.home
   | _, locals -> Fiber.home_of t.pool lineage (Local.bind t.inside true locals)
@@ -206,11 +208,12 @@ let idle has_job =
   let found () = has_job () || Search.has_work w || w.own.is_over () in
   ignore (Sleep.spin ~found (Sleep.search_pauses w.pool ~served:false))
 
+(* Nothing is allocated before [Admission.run]: a signal that comes as the task begins would end the
+   runner, and its job with it. *)
 let rec start (t : _ t) hand =
-  let run () =
-    let between = between (ref (Machine.ticks ())) in
-    Admission.run t.admission hand { start = start t; between; idle; struck = Worker.raise_later }
-  in
+  let between = between (ref (Machine.ticks ())) and struck = Worker.raise_later in
+  let runner = { Admission.start = start t; between; idle; struck } in
+  let run () = Admission.run t.admission hand runner in
   let task = Promise.make t.home run in
   fun () ->
     match Caller.place_in t.pool with
