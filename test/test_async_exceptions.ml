@@ -303,6 +303,23 @@ let as_one_of_all_begins () =
   in
   at 1
 
+(* Wherever Ctrl-C strikes a job or its runner, the next job is done. One that strikes a runner
+   between two jobs is raised later, and ends the next call. *)
+let as_a_runner_works () =
+  let is_struck n =
+    with_domains 1 @@ fun pool ->
+    let workers = Muster.Workers.create ~workers:1 ~pool ignore in
+    let submit () = Pool.run pool (fun () -> Muster.Workers.submit workers ignore) in
+    let call () = try submit () with Sys.Break -> () in
+    let is_struck = Unit_support.at_allocation n (fun () -> raise_notrace Sys.Break) call in
+    call ();
+    submit ();
+    is_struck
+  in
+  let rec from n = if is_struck n then from (n + 1) else n in
+  let steps = from 1 in
+  check_bool (Printf.sprintf "%d steps" steps) true (steps > 100 || Sys.ocaml_release.minor < 3)
+
 (* A handler that forks is told of the cancellation of a task that fails itself: the call fails by the leftmost. *)
 let forks_as_a_cancelled_task_fails call () =
   let fork () = ignore (Muster.both ignore ignore) in
@@ -437,6 +454,7 @@ let () =
           case "one while a scope is being cancelled" as_a_scope_stops;
           case "one as a task ends" as_a_task_ends;
           case "Ctrl-C as a task of all begins that another waits for" as_one_of_all_begins;
+          case "Ctrl-C as a runner of jobs works" as_a_runner_works;
           case "a fork as a cancelled task of all fails"
             (forks_as_a_cancelled_task_fails (fun f g -> ignore (Task.all [ f; g ])));
           case "a fork as a cancelled task of map fails"
