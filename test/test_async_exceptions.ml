@@ -320,6 +320,17 @@ let as_a_runner_works () =
   let steps = from 1 in
   check_bool (Printf.sprintf "%d steps" steps) true (steps > 100 || Sys.ocaml_release.minor < 3)
 
+let released_wherever_it_strikes () =
+  let rec from n =
+    let held = ref 0 in
+    let acquire () = incr held and release () = decr held in
+    let call () = try Task.bracket ~acquire ~release ignore with Sys.Break -> () in
+    let is_struck = Unit_support.at_allocation n (fun () -> raise_notrace Sys.Break) call in
+    check_int (Printf.sprintf "held at step %d" n) 0 !held;
+    if is_struck then from (n + 1)
+  in
+  run_on 1 (fun () -> from 1)
+
 (* A handler that forks is told of the cancellation of a task that fails itself: the call fails by the leftmost. *)
 let forks_as_a_cancelled_task_fails call () =
   let fork () = ignore (Muster.both ignore ignore) in
@@ -455,6 +466,7 @@ let () =
           case "one as a task ends" as_a_task_ends;
           case "Ctrl-C as a task of all begins that another waits for" as_one_of_all_begins;
           case "Ctrl-C as a runner of jobs works" as_a_runner_works;
+          case "Ctrl-C in a bracket" released_wherever_it_strikes;
           case "a fork as a cancelled task of all fails"
             (forks_as_a_cancelled_task_fails (fun f g -> ignore (Task.all [ f; g ])));
           case "a fork as a cancelled task of map fails"

@@ -96,6 +96,22 @@ let protect f =
     in
     Outcome.finally (Fiber.put_back before) () run
 
+(* Nothing is allocated between [acquire] and the handler. *)
 let bracket ~acquire ~release use =
+  let begun = ref false in
+  let release r () =
+    let finally () =
+      begun := true;
+      release r
+    in
+    if not !begun then protect (fun () -> Fun.protect ~finally ignore)
+  in
   let r = acquire () in
-  Fun.protect ~finally:(fun () -> protect (fun () -> release r)) (fun () -> use r)
+  match use r with
+  | v ->
+    Outcome.firmly release r ();
+    v
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Outcome.firmly release r ();
+    Outcome.raise failure
