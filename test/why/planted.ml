@@ -93,7 +93,7 @@ let allocation () =
 (* Two CPUs that wait for each other's collections, with more events than a ring holds. *)
 let forced () =
   spread (sized 200) (fun _ ->
-      spin (piece * 3);
+      spin piece;
       Gc.full_major ())
 
 let domains () =
