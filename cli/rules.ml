@@ -78,6 +78,8 @@ let are_small r = share r.m.working (float r.m.forks) < wake
 let fine r = missing r "larger tasks"
 
 let share_of_team = "a share"
+let unshared r = of_cpus r (missing r share_of_team)
+let is_of_stragglers r = straggling r > unshared r
 let waits r it = List.filter (fun (call, _, _) -> is_of_class call it) r.m.waits
 let times r it = List.fold_left (fun n (_, times, _) -> n + times) 0 (waits r it)
 let place_of r it =
@@ -144,9 +146,6 @@ let blocked_in r =
 
 let blocking r = List.filter (fun it -> not (is_futex it)) (blocked_in r)
 let in_futex r = List.filter is_futex (blocked_in r)
-
-(* A lock that is held for moments costs calls of the kernel more than sleep. *)
-let kernel_for_locks r = if total (in_futex r) > felt *. r.kernel then r.kernel else 0.
 
 let own_time (m : Measures.t) ~cpu =
   Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.spun -. m.unknown)
@@ -262,11 +261,11 @@ let rules =
     };
     {
       cause = "imbalance";
-      gain = (fun r -> straggling r +. of_cpus r (missing r share_of_team));
+      gain = (fun r -> straggling r +. unshared r);
       number =
         (fun r ->
           match r.m.straggler with
-          | Some (place, seconds) when straggling r > of_cpus r (missing r share_of_team) ->
+          | Some (place, seconds) when is_of_stragglers r ->
             Printf.sprintf "one piece of work%s went on for %s while no other did, such pieces for %s in all"
               (at place) (time seconds) (time r.m.straggling)
           | _ ->
@@ -274,7 +273,7 @@ let rules =
               (time (missing r share_of_team)));
       advice =
         (fun r ->
-          if straggling r > of_cpus r (missing r share_of_team) then "cut that task into several, or begin it first"
+          if is_of_stragglers r then "cut that task into several, or begin it first"
           else "Team.for_n_dynamic or parallel_for, which share out as they go");
     };
     {
@@ -291,8 +290,7 @@ let rules =
       gain =
         (fun r ->
           of_wait r lock +. of_cpu_time r r.m.spun
-          +. of_cpus r (total (in_futex r))
-          +. of_cpu_time r (kernel_for_locks r));
+          +. of_cpus r (total (in_futex r)));
       number =
         (fun r ->
           let sleeps = in_futex r in
@@ -356,7 +354,7 @@ let rules =
     };
     {
       cause = "the kernel";
-      gain = (fun r -> of_cpu_time r (r.kernel -. kernel_for_locks r));
+      gain = (fun r -> of_cpu_time r r.kernel);
       number =
         (fun r ->
           Printf.sprintf "%s of its CPU time of %s went to system calls and page faults"
