@@ -5,6 +5,8 @@ open Recording
 
 type mode = Out | Busy | Idle | Park
 
+let rings = 1024
+
 type ring = {
   number : int;
   mutable mode : mode;
@@ -65,7 +67,7 @@ let make ~cpus ~main ~attached ~since : t =
     sums = Sums.make ();
     root = Chain.root ();
     tasks = Hashtbl.create 1024;
-    rings = Array.make 1024 None;
+    rings = Array.make rings None;
     open_waits = Array.make (List.length Rules.classes) 0;
     sparse = Bool.to_int attached;
     main;
@@ -79,7 +81,7 @@ let make ~cpus ~main ~attached ~since : t =
     shared = 0;
     unsure = 0;
     lost = false;
-    at_work = Array.make 1025 0;
+    at_work = Array.make (rings + 1) 0;
     told = false;
     sampled = false;
     alone = None;
@@ -143,7 +145,7 @@ let lack (t : t) ~is_outside : Sums.lack =
   | Some i -> Waits i
   | None ->
     if t.shared > 0 then Share
-    else if t.sparse > 0 && ((not is_outside) || hands_out_many t) then Untold
+    else if t.sparse > 0 && (hands_out_many t || not is_outside) then Untold
     else Parallelism
 
 (* While a pool is at work its CPUs that are lent lack by that, and those for which it has no worker.
@@ -411,7 +413,7 @@ let workers (t : t) =
     if n = 1 || float beyond >= felt then n else least (n - 1) beyond ~felt
   in
   let all = Array.fold_left ( + ) (-t.at_work.(0)) t.at_work in
-  if all = 0 then 0 else least 1024 0 ~felt:(Rules.felt *. float all)
+  if all = 0 then 0 else least rings 0 ~felt:(Rules.felt *. float all)
 
 let measures (t : t) =
   let minors n r = Int.max n (Option.fold r ~none:0 ~some:(fun r -> r.minors)) in

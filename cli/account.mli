@@ -7,6 +7,9 @@ type t
 val make : cpus:float -> main:int -> attached:bool -> since:int -> t
 (** [main]: the program's first thread. [attached]: the program had begun before [since]. *)
 
+val rings : int
+(** That there may be. *)
+
 val event : t -> ring:int -> at:int -> Recording.event -> unit
 (** In the order of time. Times in ns. *)
 

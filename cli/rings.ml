@@ -22,7 +22,7 @@ type t = {
   since : int;  (** older events are of an earlier recording *)
 }
 
-let rings = 1024
+let rings = Account.rings
 
 let phase (it : Runtime_events.runtime_phase) =
   let is_in = List.exists (fun other -> other = it) in
