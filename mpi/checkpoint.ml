@@ -57,11 +57,7 @@ let go_on t ~key f =
 let open_ path ~key f =
   let file = Out_channel.open_gen [ Open_wronly; Open_creat; Open_append; Open_binary ] 0o666 path in
   let t = { path; file } in
-  try
-    go_on t ~key f;
-    t
-  with exn ->
-    close t;
-    raise exn
+  Muster_core.Outcome.on_failure (fun () -> go_on t ~key f) (fun _ -> close t);
+  t
 
 let add t index result = write t (record (Marshal.to_string (index, result) [ Closures ]))
