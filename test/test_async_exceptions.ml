@@ -320,6 +320,29 @@ let as_a_runner_works () =
   let steps = from 1 in
   check_bool (Printf.sprintf "%d steps" steps) true (steps > 100 || Sys.ocaml_release.minor < 3)
 
+(* The task's entry in the inbox comes out of turn, with older tasks still there. A task that is lost
+   as one strikes there keeps the pool from closing for ever. *)
+let as_a_task_gives_way () =
+  let polls () =
+    let others = List.init 40 (fun _ -> Task.async ignore) in
+    for _ = 1 to 3 do
+      Task.yield ()
+    done;
+    List.iter (fun task -> whatever (fun () -> Task.await task)) others
+  in
+  let is_struck n =
+    with_domains 1 @@ fun pool ->
+    let go () = Pool.run pool (fun () -> Task.await (Task.async polls)) in
+    let is_struck = Unit_support.at_allocation n (fun () -> raise_notrace Struck) (fun () -> whatever go) in
+    for _ = 1 to 2 do
+      whatever (fun () -> Pool.run pool ignore)
+    done;
+    is_struck
+  in
+  let rec from n = if is_struck n then from (n + 1) else n in
+  let steps = from 1 in
+  check_bool (Printf.sprintf "%d steps" steps) true (steps > 500 || Sys.ocaml_release.minor < 3)
+
 let released_wherever_it_strikes () =
   let rec from n =
     let held = ref 0 in
@@ -466,6 +489,7 @@ let () =
           case "one as a task ends" as_a_task_ends;
           case "Ctrl-C as a task of all begins that another waits for" as_one_of_all_begins;
           case "Ctrl-C as a runner of jobs works" as_a_runner_works;
+          case "one as a task gives way" as_a_task_gives_way;
           case "Ctrl-C in a bracket" released_wherever_it_strikes;
           case "a fork as a cancelled task of all fails"
             (forks_as_a_cancelled_task_fails (fun f g -> ignore (Task.all [ f; g ])));

@@ -174,8 +174,7 @@ let spawn_at (pool : P.pool) (w : P.t) call =
    or polls (as [Atomic.incr] would). *)
 let spawn pool (w : P.t) =
   let call = Atomic.make true in
-  if P.claim w coming then spawn_at pool w call
-  else Taken
+  if P.claim w coming then spawn_at pool w call else Taken
 
 let hire_first pool ~upto =
   let rec from i =

@@ -330,8 +330,7 @@ let rec is_within_vain = function
   | Slot.Trunk -> false
   | Branch { is_vain; from } -> Atomic.get is_vain || is_within_vain from
 
-let[@inline] is_in_vain (w : P.t) =
-  Atomic.get failed_forks > 0 && is_within_vain w.own.fiber.branch
+let[@inline] is_in_vain (w : P.t) = Atomic.get failed_forks > 0 && is_within_vain w.own.fiber.branch
 
 (* {2 Numbers}
 

@@ -198,13 +198,15 @@ let step_aside (w : P.t) =
 let polls_to_a_turn = 2048
 
 (* The worker looks for a task next, in a pool of one too: nobody has to come. It may look at the
-   inbox out of turn: then the fiber goes behind once more, while [last] still waits there. *)
+   inbox out of turn: then the fiber goes behind once more, while [last] still waits there. Nobody
+   else would wake it: hence [firmly]. *)
 let rec send_behind (w : P.t) last wake =
-  let go_on () =
+  let go_on () () =
     if last != P.none && Promise.is_ready last && P.current () == w then send_behind w last wake
     else wake ()
   in
-  Inbox.push w.pool.inbox Promise.(any (make resumed go_on));
+  let firmly () = Outcome.firmly go_on () () in
+  Inbox.push w.pool.inbox Promise.(any (make resumed firmly));
   if Atomic.get w.pool.residents > 0 then Sleep.wake_for_inbox w.pool
 
 let[@inline never] take_turns w =
