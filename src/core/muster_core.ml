@@ -19,6 +19,7 @@ module Promise = Muster_queue.Promise
 module Timer = Muster_queue.Timer
 module Uncaught = Muster_queue.Uncaught
 
+module Budget = Muster_sched.Budget
 module Caller = Muster_sched.Caller
 module Collection_rate = Muster_sched.Collection_rate
 module Counts = Muster_sched.Counts

@@ -121,7 +121,7 @@ let marked home = if Waiting.shows_forks then Waiting.started home else home
 
 (* Code that waits for a task by the stdlib's means keeps its worker. Where the process has fewer
    CPUs than the user asked for domains, more of them come when that is so (Watchdog). *)
-let[@inline] count_on_others t = Place.count_on t.pool (t.asked - 1)
+let[@inline] count_on_others t = Budget.promise t.pool (t.asked - 1)
 
 let send t promise =
   try Task.send t.pool promise with Invalid_argument _ when Atomic.get t.pool.closing -> refuse ()

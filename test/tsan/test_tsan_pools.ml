@@ -153,9 +153,9 @@ let refused_and_needed pool =
   let open Core in
   let before _ = Atomic.set pool.Slot.refused 1 in
   let ask _ =
-    Sleep.need pool 1 ~ms:1;
+    Budget.need pool 1 ~ms:1;
     Sleep.hire pool;
-    check "needed" (Sleep.still_needed pool <= 1)
+    check "needed" (Budget.needed pool <= 1)
   in
   race 500 ~before [ ask; ask ]
 

@@ -30,13 +30,13 @@ let check_awake (pool : Place.pool) i awake =
 let need_tells_the_dismissed () =
   let pool = make_pool ~residents:2 ~allowed:0 () in
   sleeps_aside pool 2;
-  Sleep.need pool 2 ~ms:1000;
+  Budget.need pool 2 ~ms:1000;
   check_awake pool 2 true
 
 let need_of_no_more_wakes_nobody () =
   let pool = make_pool ~residents:2 ~allowed:2 () in
   sleeps pool 2;
-  Sleep.need pool 2 ~ms:1000;
+  Budget.need pool 2 ~ms:1000;
   check_awake pool 2 false
 
 let inbox_wakes_the_dismissed () =
@@ -114,7 +114,7 @@ let asks_if_one_is_missing () =
   let hire _ = incr asked and watch () = incr watches in
   let pool = make_pool ~hire ~watch ~residents ~allowed:0 () in
   Atomic.set pool.refused refused;
-  if counted_on then Place.count_on pool 1;
+  if counted_on then Budget.promise pool 1;
   Atomic.set pool.allowed allowed;
   Sleep.wake_for_work pool;
   let likely = if refused = 0 then allowed else Int.min allowed residents in

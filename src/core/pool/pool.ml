@@ -63,7 +63,7 @@ let set_heap (pool : t) words =
 let staff (pool : t) ~size ~cpus =
   let employ n =
     P.set_size pool n;
-    P.allow pool (n - 1)
+    Budget.allow pool (n - 1)
   in
   employ size;
   let has_room = size = 1 || Load.has_room pool in

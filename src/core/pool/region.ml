@@ -68,7 +68,7 @@ let rec summon ?(tries = 20) (pool : P.pool) (v : P.t) =
   let is_there () = Atomic.get v.owner <> 0 in
   is_there ()
   || begin
-    Sleep.need pool (Atomic.get pool.size - 1) ~ms:100;
+    Budget.need pool (Atomic.get pool.size - 1) ~ms:100;
     Sleep.hire pool;
     is_there ()
     || tries > 0

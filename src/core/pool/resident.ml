@@ -190,9 +190,8 @@ let hire_all pool ~size =
   from 1
 
 let note_hire pool =
-  let needed = Sleep.still_needed pool > 0 in
   Load.decide ~pool Domains "a domain started"
-    (if needed then "a call waits for it" else "there is work, and a CPU for it")
+    (if Budget.needed pool > 0 then "a call waits for it" else "there is work, and a CPU for it")
 
 (* Told once for all refusals in a row. *)
 let note_refusal (pool : P.pool) =
@@ -202,7 +201,7 @@ let note_refusal (pool : P.pool) =
 
 let hire_now (pool : P.pool) =
   Load.refresh_cpus (Machine.now ());
-  let wanted = Int.max (P.may_work pool) (Sleep.still_needed pool) in
+  let wanted = Budget.may_work pool in
   if Atomic.get pool.residents < wanted && not (may_close pool) then
     match hire_first pool ~upto:(Int.min wanted (pool.settings.regulars - 1)) with
     | Hired ->
@@ -216,5 +215,5 @@ let refusal_ns = 100_000_000
 (* After a refusal no thread tries for a while, unless a resident must be there. *)
 let hire_one (pool : P.pool) =
   let since = Atomic.get pool.refused in
-  if since = 0 || Machine.now () - since > refusal_ns || Sleep.still_needed pool > 0 then
+  if since = 0 || Machine.now () - since > refusal_ns || Budget.needed pool > 0 then
     hire_now pool

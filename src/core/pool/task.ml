@@ -44,7 +44,7 @@ let send pool promise =
 let offer (w : P.t) promise =
   Run.look_up w;
   let w = Fiber.place_after w in
-  P.count_on_others w.pool;
+  Budget.promise_one w.pool;
   Publish.offer w ~wake:true (Promise.any promise);
   promise
 

@@ -5,7 +5,7 @@
    - the inbox of every pool;
    - the deques that callers have left, as they leave tasks to the residents;
    - the deques of a pool that has fewer residents at work than it promises its tasks
-     ([Sleep.promised]);
+     (Budget);
    - the deques of a pool in which a worker sleeps that stands back ([Search.stands_back]).
 
    A task is stuck if it is the oldest of its deque or inbox at two looks, [period_ms] apart, and
@@ -15,7 +15,7 @@
    - [patience_ns] has passed. This is a guess: the oldest task of a recursion lies there for as
      long as the workers compute, and a domain beyond the CPUs holds up all of them.
 
-   The watchdog then calls one more resident, be it a dismissed one, for a while ([Sleep.need]).
+   The watchdog then calls one more resident, be it a dismissed one, for a while ([Budget.need]).
    If no resident can come, a thread of its own enters the pool as a caller and does what it finds.
    Where a task waits and no caller helps, the watchdog asks for a resident in a caller's stead.
 
@@ -69,9 +69,6 @@ let is_calm ~before now = now.collections - before.collections <= 1
 
 (* {2 What waits} *)
 
-let is_short (pool : P.pool) =
-  Int.min (Atomic.get pool.allowed) (Atomic.get pool.residents) < Sleep.promised pool
-
 let has_stand_back (pool : P.pool) =
   let is_one (w : P.t) =
     P.is_taken w && Parking.is_asleep pool.parking w.index && Search.stands_back w
@@ -79,7 +76,7 @@ let has_stand_back (pool : P.pool) =
   Array.exists is_one (P.workers pool)
 
 let oldest_tasks (pool : P.pool) =
-  let all = is_short pool || has_stand_back pool in
+  let all = Budget.breaks_promise pool || has_stand_back pool in
   let watched = List.filter (fun w -> all || not (P.is_taken w)) (Array.to_list (P.workers pool)) in
   let in_deques = List.map Sleep.oldest_ready watched in
   List.filter (fun task -> task != P.none) (Inbox.oldest pool.inbox :: in_deques)
@@ -87,7 +84,7 @@ let oldest_tasks (pool : P.pool) =
 let is_to_be_watched pool =
   has_stand_back pool
   || oldest_tasks pool <> []
-  || (Sleep.lacks_stand_in pool && Sleep.a_task_waits pool)
+  || (Budget.lacks_stand_in pool && Sleep.a_task_waits pool)
 
 (* [now] if nothing waits. *)
 let waits_since w now = List.fold_left (fun least (_, since) -> Int.min least since) now w.suspects
@@ -106,10 +103,10 @@ let relieve pool () =
 let help w ~ms now =
   let { Slot.residents; size; _ } = w.pool in
   let before = Atomic.get residents in
-  let most = Int.max (Sleep.promised w.pool) (Atomic.get size - 1) in
+  let most = Int.max (Budget.promised w.pool) (Atomic.get size - 1) in
   let call () =
     if Sleep.a_task_waits w.pool then begin
-      Sleep.need w.pool (Int.max 1 (Int.min most (before + 1))) ~ms;
+      Budget.need w.pool (Int.max 1 (Int.min most (before + 1))) ~ms;
       Sleep.hire w.pool
     end
   in
@@ -123,7 +120,7 @@ let help w ~ms now =
 
 let help_if_stuck w ~before now =
   let waited = now.at - Int.max w.helped_at (waits_since w now.at) in
-  let is_steady = is_short w.pool && now.at - w.steady_since >= calm_ns in
+  let is_steady = Budget.breaks_promise w.pool && now.at - w.steady_since >= calm_ns in
   let is_sure =
     (waited > 0 && is_idle ~before now)
     || (waited >= calm_ns && is_steady && is_calm ~before now)

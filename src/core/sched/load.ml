@@ -1,9 +1,9 @@
 (* The load controller.
 
-   The residents of places 1 to [allowed] may work beside a caller, and one more in its stead where
-   none helps (Place.may_work); those above are over the budget. A pool that insists on its number
-   has all allowed. The others share one budget for the process: the CPUs that it may use (Cpus),
-   less those that it lends (Governor), less one for each caller, or for a caller's stand-in.
+   It writes [allowed]: how many residents may work beside a caller (Budget has who else may). A
+   pool that insists on its number has all allowed. The others share one budget for the process: the
+   CPUs that it may use (Cpus), less those that it lends (Governor), less one for each caller, or
+   for a caller's stand-in.
 
    The workers look, each about every [every]: between two chunks of a loop, before they sleep, and
    at each checkpoint while their pool is short of workers. The collector reminds a worker that only
@@ -98,7 +98,7 @@ let most (pool : P.pool) = Atomic.get pool.size - 1
 
 (* Again, if that has changed meanwhile: so the thread that wrote last has seen the last change. *)
 let rec note_shortage () =
-  let is_there () = List.exists P.is_short (Atomic.get P.open_pools) in
+  let is_there () = List.exists Budget.wants_more (Atomic.get P.open_pools) in
   let noted = is_there () in
   P.attend P.shortage noted;
   if is_there () <> noted then note_shortage ()
@@ -109,14 +109,13 @@ let tell_all (pool : P.pool) =
   Parking.wake_all pool.parking
 
 let set_allowed (pool : P.pool) n =
-  if Atomic.get pool.allowed <> n then begin
-    P.allow pool n;
+  if Budget.allowed pool <> n then begin
+    Budget.allow pool n;
     tell_all pool
   end
 
 let end_stand_in (pool : P.pool) =
-  let residents = Atomic.get pool.residents in
-  if residents > Atomic.get pool.allowed && residents > Sleep.still_needed pool then tell_all pool
+  if Atomic.get pool.residents > Budget.may_work pool then tell_all pool
 
 let share_among pools ~cpus =
   let all = List.fold_left (fun n pool -> n + Int.max 1 (callers pool)) 0 pools in
@@ -126,7 +125,7 @@ let share_among pools ~cpus =
       | Random draw -> draw (most pool + 1)
       | On | Off -> share ~cpus ~callers:all ~pools:(List.length pools) ~rank
     in
-    set_allowed pool (Int.min (most pool) (Int.max (Sleep.still_needed pool) share))
+    set_allowed pool (Int.min (most pool) (Int.max (Budget.needed pool) share))
   in
   List.iteri give pools
 
@@ -194,22 +193,16 @@ let spare_stacks = 128
 
 (* A resident that is there when the pool closes helps to finish. *)
 let is_over_budget (w : P.t) =
-  w.resident
-  && w.index > Atomic.get w.pool.allowed
-  && (not (Atomic.get w.pool.closing))
-  && w.index > P.may_work w.pool
-  && w.index > Sleep.still_needed w.pool
+  w.resident && Budget.is_over w && not (Atomic.get w.pool.closing)
 
 (* A pool's share may have grown, or shrunk, since its last task was published, and nobody may
-   publish or steal another. *)
-let hire_for_what_waits ~most (pool : P.pool) =
-  let is_short = Atomic.get pool.residents < most pool in
-  if (is_short || Sleep.is_watch_missing pool) && Sleep.a_task_waits pool then
+   publish or steal another. (While a task waits, a pool that is kept open has not closed.) *)
+let hire_for_what_waits ~is_missing (pool : P.pool) =
+  if is_missing pool || Budget.lacks_watch pool then
     Publish.kept_open pool (fun () ->
-        if is_short && not (Atomic.get pool.closing) then Sleep.hire pool;
-        Sleep.watch_if_missing pool)
+        if Sleep.a_task_waits pool then Sleep.hire_for_work ~is_missing pool)
 
-let stand_in pool = hire_for_what_waits ~most:P.may_work pool
+let stand_in pool = hire_for_what_waits ~is_missing:Budget.lacks_stand_in pool
 
 let look_as_bound (w : P.t) =
   let now = Machine.now () in
@@ -238,7 +231,7 @@ let look (w : P.t) =
   Tell.busy w;
   Tell.counts w;
   tell_budget w;
-  List.iter (hire_for_what_waits ~most:P.allowed) (Atomic.get P.open_pools)
+  List.iter (hire_for_what_waits ~is_missing:Budget.is_missing) (Atomic.get P.open_pools)
 
 (* A worker that has just come has seen nothing yet to compare with. *)
 let is_due (w : P.t) =
@@ -252,7 +245,7 @@ let look_if_due w = if is_due w then look w
    find out: also a caller that passes none of the points above, but checkpoints. Callers may take
    turns, each too short a time for a second look. *)
 let look_if_short (w : P.t) =
-  if P.is_short w.pool && (Cpu_wait.is_new w.own.cpu_wait || is_due w) then look w
+  if Budget.wants_more w.pool && (Cpu_wait.is_new w.own.cpu_wait || is_due w) then look w
 
 (* {2 As a pool opens}
 

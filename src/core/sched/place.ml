@@ -115,16 +115,6 @@ let count_places pool holds =
   Array.fold_left (fun n w -> n + Bool.to_int (holds w)) 0 (workers pool)
 
 let set_size (pool : pool) n = Atomic.set pool.size n
-let allowed (pool : pool) = Atomic.get pool.allowed
-let allow (pool : pool) n = Atomic.set pool.allowed n
-let is_short (pool : pool) = Atomic.get pool.allowed < Atomic.get pool.size - 1
-
-let[@inline] count_on (pool : pool) residents =
-  if Atomic.get pool.promised < residents then change pool.promised (Int.max residents)
-
-(* ([both] and loops promise no such thing.) *)
-let[@inline] count_on_others (pool : pool) =
-  count_on pool (Int.min 1 (Atomic.get pool.size - 1))
 
 (* {2 Places} *)
 
@@ -139,7 +129,6 @@ let owned (w : t) = Atomic.get w.owner = Machine.thread_id ()
 (* It takes tasks while it waits: not so one whose domain works for another thread. *)
 let helps (w : t) = is_caller w && Atomic.get w.on_domain && not (Atomic.get w.away)
 let has_helper pool = Array.exists helps (workers pool)
-let may_work (pool : pool) = Atomic.get pool.allowed + Bool.to_int (not (has_helper pool))
 let alone (w : t) = Atomic.get w.pool.allowed = 0
 
 let has_offered (w : t) =

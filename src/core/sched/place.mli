@@ -35,20 +35,6 @@ val count_places : pool -> (t -> bool) -> int
 
 val set_size : pool -> int -> unit
 
-val allowed : pool -> int
-val allow : pool -> int -> unit
-(** So many residents may work. *)
-
-val is_short : pool -> bool
-(** Whether fewer workers are allowed than the pool's size. *)
-
-val count_on : pool -> int -> unit
-(** From now on the pool's tasks may count on so many residents: they may wait for each other in a
-    way that the pool does not see. *)
-
-val count_on_others : pool -> unit
-(** {!count_on} for a task of [Task.async]: on one, but in a pool of one worker. *)
-
 val begun : pool -> int
 (** Tasks and forks, as of each worker's last pause. *)
 
@@ -72,9 +58,6 @@ val helps : t -> bool
 (** Whether a caller is there that takes tasks while it waits. *)
 
 val has_helper : pool -> bool
-
-val may_work : pool -> int
-(** So many residents may work: one more than [allowed], in a caller's stead, where none helps. *)
 
 val owned : t -> bool
 (** By the calling thread. *)

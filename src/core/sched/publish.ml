@@ -27,7 +27,7 @@ let is_called_up_often () =
   P.index_in_state >= 0 && Machine.ticks () - Machine.called_up_at () < moment
 
 let keeps_looking (w : P.t) =
-  watches_clock w || (P.is_short w.pool && not (is_called_up_often ()))
+  watches_clock w || (Budget.wants_more w.pool && not (is_called_up_often ()))
 
 (* Looks again after the write: thieves may have emptied the deque meanwhile, or somebody has called
    the worker up, and their writes came too early. *)

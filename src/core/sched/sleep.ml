@@ -15,11 +15,8 @@
    it finds: a publisher that still saw it searching published before that. A worker that was woken
    for a task and has no time for it wakes another ([pass_on]).
 
-   If nobody sleeps, the publisher asks for one more resident where fewer are there than the load
-   controller allows. If the controller allows fewer than the pool's tasks may count on, the
-   publisher starts the watchdog instead (Watchdog). So it does where no caller helps: one may come
-   back at once, so the watchdog, or a thread that goes to sleep outside (Worker), asks for the
-   resident that stands in for it.
+   If nobody sleeps, the publisher asks for one more resident, or starts the watchdog, where one is
+   missing (Budget).
 
    A sender wakes a resident, else a caller. A dismissed resident sleeps aside, where
    [Parking.wake_one] does not find it; the only one serves the inbox.
@@ -58,46 +55,17 @@ type help = { hire : P.pool -> unit; watch : unit -> unit }
 let help = ref { hire = ignore; watch = ignore }
 let hire pool = !help.hire pool
 
-let still_needed (pool : P.pool) =
-  let { Slot.residents; until } = Atomic.get pool.needed in
-  if residents > 0 && Machine.now () < until then residents else 0
-
-(* Dismissed residents sleep aside: so all are woken. *)
-let need (pool : P.pool) residents ~ms =
-  let needed = still_needed pool in
-  let may_work = Int.max (Atomic.get pool.allowed) needed in
-  let residents = Int.max residents needed in
-  Atomic.set pool.needed { residents; until = Machine.now () + (ms * 1_000_000) };
-  let raised = Int.min residents (Atomic.get pool.size - 1) in
-  if Atomic.get pool.allowed < raised then P.allow pool raised;
-  if residents > may_work then Parking.wake_all pool.parking
-
+let watch () = if not (Atomic.get P.is_watched) then !help.watch ()
 let call_ms = 200
 
 let[@inline never] ask_for_one (pool : P.pool) =
-  need pool 1 ~ms:call_ms;
+  Budget.need pool 1 ~ms:call_ms;
   hire pool
 
-let hire_if_missing (pool : P.pool) =
-  if Atomic.get pool.residents < Atomic.get pool.allowed then hire pool
-
-let promised (pool : P.pool) = Int.min (Atomic.get pool.promised) (pool.settings.regulars - 1)
-
-let lacks_stand_in (pool : P.pool) = Atomic.get pool.residents < P.may_work pool
-
-(* Nor can tasks count on residents without a domain: so that counts as a stand-in. *)
-let[@inline] is_watch_missing (pool : P.pool) =
-  (not (Atomic.get P.is_watched))
-  && (Atomic.get pool.allowed < promised pool || lacks_stand_in pool)
-
-let watch () = if not (Atomic.get P.is_watched) then !help.watch ()
-
-let watch_if_missing pool = if is_watch_missing pool then !help.watch ()
-
 (* Where there is no CPU for the one that is missing, fewer may be allowed afterwards. *)
-let hire_for_work (pool : P.pool) =
-  hire_if_missing pool;
-  watch_if_missing pool
+let hire_for_work ?(is_missing = Budget.is_missing) pool =
+  if is_missing pool then hire pool;
+  if Budget.lacks_watch pool then watch ()
 
 (* {2 Wakes} *)
 
@@ -114,8 +82,8 @@ let wake_for_inbox (pool : P.pool) =
     match Atomic.get pool.residents with
     | 0 -> if Atomic.get pool.searching = 0 then ask_for_one pool
     | residents ->
-      if Atomic.get pool.searching = 0 then hire_if_missing pool;
-      if residents > Atomic.get pool.allowed then Parking.wake_all parking
+      if Atomic.get pool.searching = 0 && Budget.is_missing pool then hire pool;
+      if residents > Budget.allowed pool then Parking.wake_all parking
 
 let stop_searching (w : P.t) =
   let { Slot.parking; searching; inbox; _ } = w.pool in

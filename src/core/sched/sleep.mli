@@ -24,28 +24,15 @@ val help : help ref
 
 val hire : Place.pool -> unit
 
-val need : Place.pool -> int -> ms:int -> unit
-(** Allows so many residents for the next [ms] milliseconds, whatever the load. *)
-
-val still_needed : Place.pool -> int
-(** How many {!need} allows at this moment, or 0. *)
-
 val ask_for_one : Place.pool -> unit
-(** {!need} and {!val-hire}, for something that no caller waits for. *)
-
-val promised : Place.pool -> int
-(** Residents on which the pool's tasks of [async] may count, whatever the load. *)
+(** {!Budget.need} and {!val-hire}, for something that no caller waits for. *)
 
 val watch : unit -> unit
 (** Starts the watchdog, if it is not there. *)
 
-val is_watch_missing : Place.pool -> bool
-(** Whether tasks may wait for each other unseen, as fewer residents are allowed than promised. *)
-
-val lacks_stand_in : Place.pool -> bool
-(** Whether a resident more may work, be it in a caller's stead. *)
-
-val watch_if_missing : Place.pool -> unit
+val hire_for_work : ?is_missing:(Place.pool -> bool) -> Place.pool -> unit
+(** For a task that waits: hires a resident that is missing ([Budget.is_missing]), and starts the
+    watchdog where that is missing. *)
 
 (** {2 Wakes} *)
 

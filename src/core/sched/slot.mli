@@ -68,10 +68,10 @@ and pool = {
   settings : settings;
   workers : t array Atomic.t;  (** a second read may find more: see {!Place} *)
   size : int Atomic.t;  (** workers that the pool would like to have (Place) *)
-  allowed : int Atomic.t;  (** residents that may work: those of places 1 to [allowed] (Place) *)
+  allowed : int Atomic.t;  (** residents that may work: those of places 1 to [allowed] (Budget) *)
   refused : int Atomic.t;  (** when there was no domain to be had, in ns; or 0 (Resident) *)
-  needed : need Atomic.t;  (** residents that must be there whatever the machine does (Sleep) *)
-  promised : int Atomic.t;  (** residents on which its tasks may count (Place) *)
+  needed : need Atomic.t;  (** residents that must be there whatever the machine does (Budget) *)
+  promised : int Atomic.t;  (** residents on which its tasks may count (Budget) *)
   posting : int Atomic.t;  (** callers that wait for a mailbox to be idle (Region) *)
   inbox : Promise.any Inbox.t;
   parking : Parking.t;
