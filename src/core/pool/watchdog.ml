@@ -99,18 +99,15 @@ let relieve pool () =
   in
   Caller.with_worker Here Stay pool ~in_place:ignore serve
 
-(* A pool in which something waits cannot have closed. *)
 let help w ~ms now =
   let { Slot.residents; size; _ } = w.pool in
   let before = Atomic.get residents in
   let most = Int.max (Budget.promised w.pool) (Atomic.get size - 1) in
-  let call () =
-    if Sleep.a_task_waits w.pool then begin
-      Budget.need w.pool (Int.max 1 (Int.min most (before + 1))) ~ms;
-      Sleep.hire w.pool
-    end
+  let call pool =
+    Budget.need pool (Int.max 1 (Int.min most (before + 1))) ~ms;
+    Sleep.hire pool
   in
-  Publish.kept_open w.pool call;
+  Publish.while_a_task_waits w.pool call;
   w.helped_at <- now;
   let is_late = now - Int.max w.relieved_at (waits_since w now) >= relief_ns in
   if is_late && Atomic.get residents <= before then begin

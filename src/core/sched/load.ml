@@ -196,11 +196,10 @@ let is_over_budget (w : P.t) =
   w.resident && Budget.is_over w && not (Atomic.get w.pool.closing)
 
 (* A pool's share may have grown, or shrunk, since its last task was published, and nobody may
-   publish or steal another. (While a task waits, a pool that is kept open has not closed.) *)
+   publish or steal another. *)
 let hire_for_what_waits ~is_missing (pool : P.pool) =
   if is_missing pool || Budget.lacks_watch pool then
-    Publish.kept_open pool (fun () ->
-        if Sleep.a_task_waits pool then Sleep.hire_for_work ~is_missing pool)
+    Publish.while_a_task_waits pool (Sleep.hire_for_work ~is_missing)
 
 let stand_in pool = hire_for_what_waits ~is_missing:Budget.lacks_stand_in pool
 

@@ -46,3 +46,6 @@ val count_suspended : Place.pool -> int -> unit
 
 val kept_open : Place.pool -> (unit -> 'a) -> 'a
 (** Calls the function, for a thread without a place there; the pool does not close meanwhile. *)
+
+val while_a_task_waits : Place.pool -> (Place.pool -> unit) -> unit
+(** The same, if a task waits there: so the pool has not closed either. *)
