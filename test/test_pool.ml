@@ -354,6 +354,18 @@ let close_waits_for_unawaited_tasks () =
   in
   List.iter check [ 1; 2; 3 ]
 
+(* The closing thread is no worker: one comes in its stead. *)
+let close_has_all_workers_work () =
+  let at_work = Atomic.make 0 and met = Atomic.make false in
+  let task () =
+    if Atomic.fetch_and_add at_work 1 > 0 then Atomic.set met true;
+    if not (Atomic.get met) then Unix.sleepf 0.01;
+    Atomic.decr at_work
+  in
+  let fork_all () = List.iter (fun _ -> ignore (Task.async task)) (List.init 150 Fun.id) in
+  with_domains 2 (fun pool -> Pool.run pool fork_all);
+  check_bool "two tasks at a time" true (Atomic.get met)
+
 let close_from_several_domains () =
   for _ = 1 to 5 do
     let pool = Pool.create ~domains:3 ~oversubscribe:true () in
@@ -692,6 +704,7 @@ let () =
           case "a later use raises an error with the pool's name" use_after_close;
           case "close waits for a running task" close_waits_for_running_tasks;
           case "close waits for tasks that nobody awaits" close_waits_for_unawaited_tasks;
+          case "close has all workers work" close_has_all_workers_work;
           case "several domains close a pool at once" close_from_several_domains;
           case "close beside calls of Pool.run" close_beside_runs;
           case "close beside threads that work in the pool" close_beside_threads;

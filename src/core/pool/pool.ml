@@ -131,11 +131,17 @@ let wait_until_left (pool : P.pool) =
     && Array.for_all is_left (P.workers pool)
     && nobody_stays ()
   in
-  while not (is_over ()) do
-    ignore (Timer.look ());
-    if Sleep.something_is_left pool then finish_tasks pool;
-    ignore (Machine.Sleeper.sleep sleeper 20)
-  done
+  let rec wait ms =
+    if not (is_over ()) then begin
+      ignore (Timer.look ());
+      if Sleep.something_is_left pool then finish_tasks pool;
+      ignore (Machine.Sleeper.sleep sleeper ms);
+      (* As a thread that waits outside does (Worker). *)
+      if Sleep.a_task_waits pool then Sleep.hire pool;
+      wait 20
+    end
+  in
+  wait 1
 
 let close_here (pool : P.pool) =
   finish_tasks pool;
