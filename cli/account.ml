@@ -13,12 +13,14 @@ type ring = {
   mutable phases : phase list;  (** the innermost first *)
   mutable runs : Chain.task option;
   mutable since : int;
+  spent : int array;  (** until then, since the last sample *)
   mutable thread : int;
   mutable sure : bool;  (** no event was lost since the mode was told *)
   mutable every : int;
   mutable place : int * int;  (** pool and worker *)
   mutable stretch : int;  (** since when it does what it does: a task, or what follows a wait *)
-  mutable ended : int;  (** when it last had a task that ended *)
+  mutable handed_out : int;  (** when it last handed out a task *)
+  mutable ended : int;  (** when it last had work that ended: a task, or what it did beside one *)
   mutable minors : int;
   mutable regions : bool list;  (** open ones, the innermost first: are they for all CPUs? *)
   mutable asleep : (string * int * int) option;
@@ -188,7 +190,7 @@ let advance (t : t) at =
 let of_phase : phase -> Sums.what = function Minor -> Minor | Major -> Major | Stop -> Stop
 
 let charge (t : t) r at =
-  let ns = at - r.since and spend = Sums.spend t.sums in
+  let ns = at - r.since and spend = Sums.charge r.spent in
   r.since <- at;
   if not (has_begun t) then ()
   else
@@ -210,8 +212,8 @@ let ring t number at =
   | None ->
     let since = if number = 0 then t.began else at in
     let r =
-      { number; mode = Out; phases = []; runs = None; since; thread = 0; sure = true; every = 1;
-        place = (0, 0); stretch = at; ended = 0; minors = 0; regions = []; asleep = None }
+      { number; mode = Out; phases = []; runs = None; since; spent = Sums.empty (); thread = 0; sure = true; every = 1;
+        place = (0, 0); stretch = at; handed_out = 0; ended = 0; minors = 0; regions = []; asleep = None }
     in
     t.rings.(number) <- Some r;
     r
@@ -261,6 +263,7 @@ let most_tasks = 100_000
 let task t id = if id = 0 then None else Hashtbl.find_opt t.tasks id
 
 let fork (t : t) r id ~parent ~site =
+  r.handed_out <- r.since;
   if Hashtbl.length t.tasks >= most_tasks then t.sampled <- true
   else
     let parent = Option.value (task t parent) ~default:t.root in
@@ -287,7 +290,12 @@ let count_wait (t : t) reason n =
   let count i = t.open_waits.(i) <- Int.max 0 (t.open_waits.(i) + n) in
   Option.iter count (Sums.class_of t.sums reason)
 
+(* What follows a fork is work beside the task, which ends where it waits. *)
+let note_end_beside r =
+  if r.handed_out >= r.stretch && r.since - r.handed_out >= moment then r.ended <- r.since
+
 let wait (t : t) r id reason place =
+  note_end_beside r;
   count_wait t reason 1;
   Option.iter (fun (it : Chain.task) -> it.wait_every <- r.every) (task t id);
   if place <> 0 then Sums.wait_place t.sums ~reason ~place;
@@ -368,8 +376,7 @@ let event (t : t) ~ring:number ~at it =
 
 (* {2 What the system says} *)
 
-let note_worker (t : t) r ~at ~ns ~until ~queued sleeps =
-  Sums.spend t.sums Queued queued;
+let note_worker (t : t) r ~at ~ns ~until sleeps =
   note_sleep t r at;
   if r.phases = [] then r.asleep <- Option.map (fun call -> (call, ns, until)) sleeps
 
@@ -377,30 +384,44 @@ let note_main (t : t) ~ns sleeps =
   let sleep call = Chain.run t.root (-Sums.asleep t.sums call ns) in
   if is_outside t then Option.iter sleep sleeps
 
+let note_thread (t : t) ~at ~ns ~until ~queued ({ thread; sleeps; _ }, _, own) =
+  let ring = ring_that t (fun r -> r.thread = thread) in
+  let settle r = Sums.settle_worker t.sums r.spent ~queued:own ~others:(queued - own) in
+  Option.iter settle ring;
+  match ring with
+  | Some ({ mode = Busy; sure = true; _ } as r) -> note_worker t r ~at ~ns ~until sleeps
+  | _ -> if thread = t.main then note_main t ~ns sleeps
+
 (* A thread that the last sample did not have has come since; but the first sample of a program that
    was running. *)
+let since_last (t : t) ~is_first ({ thread; cpu; queue; _ } as it) =
+  let fresh = if is_first then it else { it with cpu = 0 } in
+  let last = Option.value (Hashtbl.find_opt t.last_of thread) ~default:fresh in
+  Hashtbl.replace t.last_of thread it;
+  (it, cpu - last.cpu, queue - last.queue)
+
 let sample (t : t) ~at ~until threads =
   advance t at;
+  Array.iter (Option.iter (fun r -> charge t r at)) t.rings;
   let ns = at - t.last_sample in
   t.last_sample <- at;
   let is_first = t.attached && Hashtbl.length t.last_of = 0 in
-  let note beside ({ thread; cpu; queue; sleeps } as it) =
-    let fresh = if is_first then it else { it with cpu = 0 } in
-    let last = Option.value (Hashtbl.find_opt t.last_of thread) ~default:fresh in
-    Hashtbl.replace t.last_of thread it;
-    let is_beside = thread <> t.main && not (Hashtbl.mem t.members thread) in
-    (match ring_that t (fun r -> r.thread = thread) with
-    | Some ({ mode = Busy; sure = true; _ } as r) ->
-      note_worker t r ~at ~ns ~until ~queued:(queue - last.queue) sleeps
-    | _ -> if thread = t.main then note_main t ~ns sleeps);
-    if is_beside then (fst beside + cpu - last.cpu, snd beside + queue - last.queue) else beside
+  let all = List.map (since_last t ~is_first) threads in
+  let times threads =
+    List.fold_left (fun (cpu, queued) (_, c, q) -> (cpu + c, queued + q)) (0, 0) threads
   in
-  let cpu, queued = List.fold_left note (0, 0) threads in
+  List.iter (note_thread t ~at ~ns ~until ~queued:(snd (times all))) all;
+  let is_beside ({ thread; _ }, _, _) = thread <> t.main && not (Hashtbl.mem t.members thread) in
+  let cpu, queued = times (List.filter is_beside all) in
   if has_begun t then Sums.settle t.sums ~cpu ~queued
 
 let close (t : t) ~at =
   advance t at;
-  let close_ring r = note_sleep t r at; charge t r at in
+  let close_ring r =
+    note_sleep t r at;
+    charge t r at;
+    Sums.settle_worker t.sums r.spent ~queued:0 ~others:0
+  in
   Array.iter (Option.iter close_ring) t.rings;
   Hashtbl.iter (fun _ (it : Chain.task) -> Sums.spend t.sums Traced it.work) t.tasks;
   end_piece t;

@@ -7,6 +7,7 @@ type t = {
   minor : float;
   major : float;
   stop : float;
+  held : float;
   looking : float;
   parked : float;
   outside : float;

@@ -11,10 +11,11 @@ type site = {
 type t = {
   wall : float;  (** of the wall *)
   workers : int;  (** at work at the same time, for a seventh of the time or more *)
-  working : float;  (** running the program's code *)
+  working : float;  (** running the program's code, on a CPU *)
   minor : float;
   major : float;
   stop : float;  (** waiting within a collection for other domains *)
+  held : float;  (** the same, for those that had no CPU *)
   looking : float;  (** for work, while others worked: it takes CPU time *)
   parked : float;  (** while others worked *)
   outside : float;  (** of the wall: nobody was at work in a pool *)

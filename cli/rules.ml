@@ -48,15 +48,15 @@ let workers ({ workers = n; _ } : Measures.t) = Printf.sprintf "%d worker%s" n (
 let at place = if place = "" || place = "?" then "" else place
 let missing r it = Option.value (List.assoc_opt it r.m.missing) ~default:0.
 let collecting { m; _ } = m.minor +. m.major +. m.stop
-let busy r = r.m.working +. collecting r
 let is_crowded r = float r.m.workers > Float.round r.cpus +. 0.5
+
+(* Workers that wait for a CPU that another of them has lose nothing by that. *)
+let queued r = if is_crowded r then 0. else r.m.queue
+let busy r = r.m.working +. collecting r +. r.m.held +. queued r
 
 (* Seconds of workers, as seconds of the wall that passed beside them. *)
 let of_wall r part =
   (r.m.wall -. r.m.quiet) *. share part (busy r +. r.m.outside +. r.m.beside +. r.m.unknown)
-
-(* The part of the threads' time in which they had no CPU: then others waited for them, too. *)
-let crowd r = if is_crowded r then 1. else Float.min 1. (share r.m.queue (busy r +. r.m.beside))
 
 (* Of CPUs. *)
 let of_cpus r part = part /. Float.max 1. r.cpus
@@ -65,10 +65,8 @@ let of_cpus r part = part /. Float.max 1. r.cpus
 let of_tasks r =
   Float.min 1. (share (float r.m.forks *. r.task_bytes) (float r.m.allocated))
 
-(* What they would take without too many workers is not known. A worker may have had no CPU in the
-   midst of one, too, for which the others waited. *)
-let collections r =
-  if is_crowded r then 0. else of_wall r (collecting r) *. (1. -. crowd r)
+(* What they would take without too many workers is not known. *)
+let collections r = if is_crowded r then 0. else of_wall r (collecting r)
 
 let straggling r = r.m.straggling *. (1. -. (1. /. Float.max 1. r.cpus))
 
@@ -148,7 +146,7 @@ let blocking r = List.filter (fun it -> not (is_futex it)) (blocked_in r)
 let in_futex r = List.filter is_futex (blocked_in r)
 
 let own_time (m : Measures.t) ~cpu =
-  Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.looking -. m.spun -. m.unknown)
+  Float.max 0. (cpu -. m.minor -. m.major -. m.stop -. m.held -. m.looking -. m.spun -. m.unknown)
 
 let inflation r =
   match r.alone with
@@ -215,13 +213,14 @@ let rules =
     };
     {
       cause = "more workers than CPUs";
-      gain = (fun r -> if is_crowded r then of_wall r (collecting r) else 0.);
+      gain = (fun r -> if is_crowded r then of_wall r (collecting r +. r.m.held) else 0.);
       number =
         (fun r ->
           Printf.sprintf
             "%d workers on %g CPUs: in all they waited %s for a CPU, and collections took %s, %s \
              of it waiting for domains that had none"
-            r.m.workers r.cpus (time r.m.queue) (time (collecting r)) (percent r.m.stop (collecting r)));
+            r.m.workers r.cpus (time r.m.queue) (time (collecting r +. r.m.held))
+            (percent (r.m.stop +. r.m.held) (collecting r +. r.m.held)));
       advice = (fun r -> Printf.sprintf "%.0f domains (MUSTER_DOMAINS=%.0f)" r.cpus r.cpus);
     };
     {
@@ -232,11 +231,12 @@ let rules =
           else
             Float.min
               (r.m.wall -. of_cpus r r.cpu)
-              (of_wall r (r.m.queue +. (r.m.stop *. crowd r)) +. of_cpus r (missing r "a CPU")));
+              (of_wall r (r.m.queue +. r.m.held) +. of_cpus r (missing r "a CPU")));
       number =
         (fun r ->
           let left = missing r "a CPU" and own = r.m.beside in
-          Printf.sprintf "its threads waited %s in all for a CPU%s%s" (time r.m.queue)
+          Printf.sprintf "its threads waited %s in all for a CPU%s%s%s" (time r.m.queue)
+            (if r.m.held > felt *. r.m.wall then ", and others " ^ time r.m.held ^ " for these in collections" else "")
             (if left > 0. then ", and it left CPUs to others for " ^ time left else "")
             (if own > felt *. r.m.wall then "; those of its own in no pool used " ^ time own else ""));
       advice = say "the same on a quiet machine";

@@ -27,6 +27,12 @@ val time : float -> string
 val workers : Measures.t -> string
 (** So many, in words. *)
 
+val is_crowded : run -> bool
+(** It has more workers than CPUs. *)
+
+val queued : run -> float
+(** Seconds of workers that other programs took from it. *)
+
 val classes : string list
 (** The kinds of waits that leave CPUs unused; of several at a time the first counts. *)
 

@@ -1,4 +1,4 @@
-type what = Working | Minor | Major | Stop | Looking | Parked | Outside | Unknown | Traced | Queued | Spun | Beside | Quiet
+type what = Working | Minor | Major | Stop | Held | Looking | Parked | Outside | Unknown | Traced | Queued | Spun | Beside | Quiet
 type lack = Waits of int | Worker | Lent | Share | Parallelism | Untold | Asleep
 type counts = { ran : int; handed_out : int; stolen : int }
 type sum = { mutable n : int; mutable ns : int; mutable most : int }
@@ -19,6 +19,7 @@ let index_of = function
   | Spun -> 10
   | Beside -> 11
   | Quiet -> 12
+  | Held -> 13
 
 let index_of_lack = function
   | Worker -> 0
@@ -28,6 +29,8 @@ let index_of_lack = function
   | Lent -> 4
   | Asleep -> 5
   | Waits i -> 6 + i
+
+let empty () = Array.make 14 0
 
 type t = {
   names : (int, string) Hashtbl.t;
@@ -52,7 +55,7 @@ let make () =
   let table () = Hashtbl.create 16 and zeros () = Array.make (6 + Array.length classes) 0 in
   {
     names = table ();
-    times = Array.make 13 0;
+    times = empty ();
     missing = zeros ();
     before = zeros ();
     few_waits = zeros ();
@@ -72,7 +75,23 @@ let make () =
 (* {2 Adding} *)
 
 let plus array i ns = array.(i) <- array.(i) + ns
-let spend t what ns = plus t.times (index_of what) ns
+let charge times what ns = plus times (index_of what) ns
+let spend t = charge t.times
+
+(* The system does not say what a worker was at when it had no CPU: that is a part of all. *)
+let settle_worker t spent ~queued ~others =
+  let all = Array.fold_left ( + ) 0 spent - spent.(index_of Parked) in
+  let queued = Int.min queued all in
+  let on_cpu i ns =
+    if i = index_of Parked then ns
+    else ns - int_of_float (float ns *. float queued /. float (Int.max 1 all))
+  in
+  let held = Int.min others (on_cpu (index_of Stop) spent.(index_of Stop)) in
+  Array.iteri (fun i ns -> plus t.times i (on_cpu i ns)) spent;
+  spend t Queued queued;
+  spend t Stop (-held);
+  spend t Held held;
+  Array.fill spent 0 (Array.length spent) 0
 let miss t lack ns = plus t.missing (index_of_lack lack) ns
 
 let add ?(n = 1) table key ns =
@@ -210,6 +229,7 @@ let measures t { wall; workers; minors; sampled; straggling; straggler; root } =
     minor = time Minor;
     major = time Major;
     stop = time Stop;
+    held = time Held;
     looking = time Looking;
     parked = time Parked;
     outside = time Outside;

@@ -5,6 +5,7 @@ type what =
   | Minor
   | Major
   | Stop
+  | Held  (** in a collection, by a domain that had no CPU *)
   | Looking  (** for work, while others had some *)
   | Parked  (** the same, asleep *)
   | Outside
@@ -29,6 +30,17 @@ type t
 
 val make : unit -> t
 val spend : t -> what -> int -> unit
+
+val empty : unit -> int array
+
+val charge : int array -> what -> int -> unit
+(** What one worker did, in ns. *)
+
+val settle_worker : t -> int array -> queued:int -> others:int -> unit
+(** Adds and empties what it has done since the last time. For [queued] ns of these it had no CPU,
+    whatever it did, and the other threads had none for [others]: so long it waited for them, where
+    it waited for domains. *)
+
 val miss : t -> lack -> int -> unit
 val name : t -> id:int -> string -> unit
 val name_of : t -> int -> string

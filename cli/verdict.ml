@@ -39,9 +39,15 @@ let well (r : Rules.run) =
     | None -> " Whether memory or false sharing makes the work itself longer, --span would tell."
     | Some _ -> ""
   in
+  let crowded =
+    if Rules.is_crowded r then
+      Printf.sprintf " %s on %g CPUs cost nothing here, but will where it collects more often."
+        (Rules.workers r.m) r.cpus
+    else ""
+  in
   if r.lost && r.m.unknown > Rules.felt *. r.m.wall then
     [ "No cause is certain, since events were lost."; Printf.sprintf "Try: %s." larger_rings ]
-  else if unused < 0.25 *. r.cpus then [ "It scales fine: no cause takes a seventh of the time." ^ beyond ]
+  else if unused < 0.25 *. r.cpus then [ "It scales fine: no cause takes a seventh of the time." ^ crowded ^ beyond ]
   else [ "It does not use all CPUs, but no single cause takes a seventh of the time." ^ beyond ]
 
 (* A short run has few samples, and the start of the domains in it. *)
@@ -54,7 +60,7 @@ let confidence (r : Rules.run) findings =
       [
         (r.lost, "events were lost, so figures are ranges");
         (r.m.wall < short, "the run was short");
-        (r.m.queue > 0.2 *. r.m.working, "other threads used the CPUs, which hides causes");
+        (Rules.queued r > 0.2 *. r.m.working, "other threads used the CPUs, which hides causes");
         (r.m.sampled, "tasks were handed out so fast that one of 64 was traced");
         ( (match findings with (a : Rules.finding) :: b :: _ -> b.gain > 0.7 *. a.gain | _ -> false),
           "two causes are about as large" );

@@ -69,7 +69,7 @@ let text (run : Watch.run) ~alone =
 let measures (m : Measures.t) =
   [
     ("wall", m.wall); ("workers", float m.workers); ("working", m.working); ("minor", m.minor);
-    ("major", m.major); ("stop", m.stop); ("looking", m.looking); ("parked", m.parked); ("outside", m.outside);
+    ("major", m.major); ("stop", m.stop); ("held", m.held); ("looking", m.looking); ("parked", m.parked); ("outside", m.outside);
     ("unknown", m.unknown); ("tasks", float m.tasks); ("forks", float m.forks);
     ("steals", float m.steals); ("work", m.work); ("span", m.span); ("minors", float m.minors);
     ("promoted", float m.promoted); ("allocated", float m.allocated); ("queue", m.queue); ("spun", m.spun);

@@ -15,7 +15,7 @@ let says text part = if not (contains text part) then Alcotest.failf "no %S in:\
 
 let healthy : Measures.t =
   {
-    wall = 1.; workers = 2; working = 1.9; minor = 0.; major = 0.; stop = 0.; looking = 0.; parked = 0.05;
+    wall = 1.; workers = 2; working = 1.9; minor = 0.; major = 0.; stop = 0.; held = 0.; looking = 0.; parked = 0.05;
     outside = 0.02; unknown = 0.;
     missing = [ ("parallelism", 0.05); ("a share", 0.); ("a worker", 0.); ("a lock", 0.); ("a channel", 0.) ];
     straggling = 0.; straggler = None; tasks = 100; forks = 100; steals = 10;
