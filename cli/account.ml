@@ -56,6 +56,7 @@ type t = {
   at_work : int array;  (** ns, by the number of workers that were at work *)
   mutable told : bool;
   mutable sampled : bool;
+  mutable outside_since : int;  (** nobody was at work but the code outside *)
   mutable alone : piece option;
   mutable straggling : int;  (** ns, of all pieces of stragglers *)
   mutable straggler : (int * int) option;  (** the longest: its site, ns *)
@@ -86,6 +87,7 @@ let make ~cpus ~main ~attached ~since : t =
     at_work = Array.make (rings + 1) 0;
     told = false;
     sampled = false;
+    outside_since = since;
     alone = None;
     straggling = 0;
     straggler = None;
@@ -108,7 +110,7 @@ let is_straggler (t : t) { by; began; from; until; _ } =
   let ended_beside = function Some r -> r != by && r.ended > began | None -> false in
   until - from >= moment && Array.exists ended_beside t.rings
 
-let end_piece (t : t) =
+let end_piece ?(is_straggler = is_straggler) (t : t) =
   let count ({ site; from; until; _ } as piece) =
     if is_straggler t piece then begin
       t.straggling <- t.straggling + (until - from);
@@ -136,6 +138,21 @@ let ring_that t holds =
 
 let is_outside t =
   t.busy = 0 && t.unsure = 0 && match t.rings.(0) with Some r -> r.mode = Out | None -> true
+
+(* The first iterations of a loop, beside which the others could have run: stragglers at its start. *)
+let note_first (t : t) r ~ns ~site =
+  let alone_since =
+    match t.alone with
+    | Some it when it.by == r -> it.from
+    | Some _ -> t.now
+    | None when is_outside t && r.number = 0 -> t.outside_since
+    | None -> t.now
+  in
+  let from = Int.max alone_since (t.now - ns) in
+  if t.now - from >= moment then begin
+    t.alone <- Some { by = r; began = from; site; from; until = t.now };
+    end_piece t ~is_straggler:(fun _ _ -> true)
+  end
 
 (* The code outside does, so it may be at nothing else. *)
 let hands_out_many (t : t) = Option.fold t.rings.(0) ~none:false ~some:(fun r -> r.every > 1)
@@ -173,6 +190,7 @@ let advance (t : t) at =
   if dt > 0 && not (has_begun t) then t.now <- at
   else if dt > 0 then begin
     let is_outside = is_outside t in
+    if not is_outside then t.outside_since <- at;
     if is_outside then Sums.spend t.sums Outside dt
     else if t.busy + t.unsure = 0 then Sums.spend t.sums Quiet dt;
     let lack = lack t ~is_outside in
@@ -339,6 +357,7 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
     t.size <- Int.max t.size size;
     t.lent <- lent
   | Name { id; text } -> name t ~id text
+  | Alone { ns; site } -> note_first t r ~ns ~site
   | Region { workers } -> begin_region t r workers
   | Region_end ->
     r.stretch <- r.since;

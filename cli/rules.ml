@@ -50,8 +50,12 @@ let missing r it = Option.value (List.assoc_opt it r.m.missing) ~default:0.
 let collecting { m; _ } = m.minor +. m.major +. m.stop
 let is_crowded r = float r.m.workers > Float.round r.cpus +. 0.5
 
-(* Workers that wait for a CPU that another of them has lose nothing by that. *)
-let queued r = if is_crowded r then 0. else r.m.queue
+(* Workers that wait for a CPU that another of them has lose nothing by that: as much as the program
+   has not used, and did not lack work for, is lost. *)
+let queued r =
+  let lacked = List.fold_left (fun n (_, seconds) -> n +. seconds) r.m.blocked r.m.missing in
+  Float.min r.m.queue (Float.max 0. ((r.cpus *. r.m.wall) -. r.cpu -. lacked))
+let held_by_others r = if is_crowded r then 0. else r.m.held
 let busy r = r.m.working +. collecting r +. r.m.held +. queued r
 
 (* Seconds of workers, as seconds of the wall that passed beside them. *)
@@ -227,11 +231,9 @@ let rules =
       cause = "no CPU: other programs use them";
       gain =
         (fun r ->
-          if is_crowded r then 0.
-          else
-            Float.min
-              (r.m.wall -. of_cpus r r.cpu)
-              (of_wall r (r.m.queue +. r.m.held) +. of_cpus r (missing r "a CPU")));
+          Float.min
+            (r.m.wall -. of_cpus r r.cpu)
+            (of_wall r (queued r +. held_by_others r) +. of_cpus r (missing r "a CPU")));
       number =
         (fun r ->
           let left = missing r "a CPU" and own = r.m.beside in

@@ -161,7 +161,7 @@ let muster r at : Muster_trace.Trace.event -> unit = function
   | Region_end -> r.regions <- Int.max 0 (r.regions - 1)
   | Job { queued; _ } -> r.queues <- queued :: r.queues
   | Sampling { every } -> if every > 1 then r.samples <- true
-  | Counts _ | Budget _ | Spin _ | Name _ -> ()
+  | Counts _ | Budget _ | Spin _ | Alone _ | Name _ -> ()
 
 (* {2 The collector} *)
 

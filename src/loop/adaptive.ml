@@ -68,6 +68,7 @@ type trial = {
   mutable chunk : int;  (** iterations until the next look *)
   mutable seen : int;  (** iterations at the last look *)
   mutable at : int;  (** ticks then *)
+  begun : int;  (** ticks *)
   mutable checked : int;  (** ticks at the last checkpoint *)
   mutable measured : int;  (** iterations whose time was measured ... *)
   mutable spent : int;  (** the ticks of these *)
@@ -77,9 +78,9 @@ type trial = {
 let start ?(min_rest = Tuning.min_moved) ?(seen = 0) code ~n =
   Fiber.check ();
   let at = Machine.ticks () in
-  let measured = 0 and spent = 0 and cost = 0 in
+  let begun = at and checked = at and measured = 0 and spent = 0 and cost = 0 in
   let little = Int.min Tuning.between_looks (min_rest / (Tuning.max_extrapolation + 1)) in
-  { code; n; min_rest; little; chunk = 1; seen; at; checked = at; measured; spent; cost }
+  { code; n; min_rest; little; chunk = 1; seen; at; begun; checked; measured; spent; cost }
 
 let next t = t.chunk
 let cost t = t.cost
@@ -110,6 +111,7 @@ let pays_after t ~took ~iterations =
   let believed = Int.min (t.n - t.seen) (Tuning.max_extrapolation * iterations) in
   if bounded took * bounded believed >= t.min_rest * iterations && not (is_saturated ()) then begin
     t.cost <- Site.learn t.code ~ticks:(took + Site.clock) ~iterations;
+    Tell.alone (t.at - t.begun);
     true
   end
   else begin

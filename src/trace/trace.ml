@@ -23,6 +23,7 @@ type event =
   | Sampling of { every : int }
   | Budget of { size : int; lent : int }
   | Spin of { ns : int }
+  | Alone of { ns : int; site : int }
   | Name of { id : int; text : string }
 
 external thread : unit -> int = "muster_trace_thread" [@@noalloc]
@@ -33,7 +34,7 @@ external now : unit -> int = "muster_trace_now" [@@noalloc]
 let words =
   [|
     "fork"; "begin"; "end"; "steal"; "busy"; "idle"; "park"; "leave"; "wait"; "resume"; "region";
-    "region-end"; "job"; "counts"; "sampling"; "name"; "budget"; "spin";
+    "region-end"; "job"; "counts"; "sampling"; "name"; "budget"; "spin"; "alone";
   |]
 [@@ocamlformat "disable"]
 
@@ -76,6 +77,7 @@ let encode buffer event =
   | Sampling { every } -> put3 14 every 0 0
   | Budget { size; lent } -> put3 16 size lent 0
   | Spin { ns } -> put3 17 ns 0 0
+  | Alone { ns; site } -> put3 18 ns site 0
   | Name { id; text } -> put_name buffer id text
 
 let of_code code a b c =
@@ -97,6 +99,7 @@ let of_code code a b c =
   | 14 -> Sampling { every = a }
   | 16 -> Budget { size = a; lent = b }
   | 17 -> Spin { ns = a }
+  | 18 -> Alone { ns = a; site = b }
   | _ -> invalid_arg (Printf.sprintf "Muster_trace: %d is no event" code)
 
 let get buffer length at = if at < length then Int64.to_int (Bytes.get_int64_le buffer at) else 0

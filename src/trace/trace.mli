@@ -41,6 +41,9 @@ type event =
   | Spin of { ns : int }
       (** So long it looked whether a lock was free that another task held, before it had it or
           waited. *)
+  | Alone of { ns : int; site : int }
+      (** A loop at that place has worked for so long on its first iterations, and hands out the
+          others now. Told of 1 ms and more. *)
   | Name of { id : int; text : string }
 
 (** {2 In the traced program}

@@ -34,7 +34,7 @@ let within folder program =
 
 (* {2 What is expected} *)
 
-type run = Plain | Span | Quota
+type run = Plain | Span | Quota | Beside
 
 (* Those that need the second run are last. *)
 let expected =
@@ -51,6 +51,9 @@ let expected =
     ("tiny", Plain, Some "tasks too small");
     ("posted", Plain, Some "tasks too small");
     ("straggler", Plain, Some "imbalance");
+    ("first", Plain, Some "imbalance");
+    ("left", Plain, Some "imbalance");
+    ("right", Plain, Some "imbalance");
     ("rounds", Plain, Some "imbalance");
     ("domainslib", Plain, Some "imbalance");
     ("team", Plain, Some "imbalance");
@@ -58,6 +61,9 @@ let expected =
     ("allocation", Plain, Some "collections");
     ("forced", Plain, Some "collections");
     ("domains", Plain, Some "more workers than CPUs");
+    ("crowd", Plain, None);
+    ("trees", Plain, None);
+    ("trees", Beside, None);
     ("lock", Plain, Some "waiting for a lock");
     ("hot", Plain, Some "waiting for a lock");
     ("stdlib-lock", Plain, Some "waiting for a lock");
@@ -74,7 +80,18 @@ let expected =
 
 let others = "no CPU"
 
+(* Two processes that compute. *)
+let beside_others how f =
+  let neighbour _ = Unix.(create_process planted [| planted; "healthy"; "1000" |] stdin stdout stderr) in
+  let neighbours = if how = Beside then List.init 2 neighbour else [] in
+  let stop pid =
+    Unix.kill pid Sys.sigkill;
+    ignore (Unix.waitpid [] pid)
+  in
+  Fun.protect ~finally:(fun () -> List.iter stop neighbours) f
+
 let cause name how =
+  beside_others how @@ fun () ->
   let program = [ planted; name ] in
   let started = match (how, make_group ()) with Quota, Some at -> within at program | _ -> program in
   match Session.run started with
@@ -95,6 +112,7 @@ let is_right expected found =
   | _ -> false
 
 let title name = function Plain -> name | Span -> name ^ " --span" | Quota -> name ^ ", half a CPU"
+  | Beside -> name ^ ", beside others"
 
 let play ~repeats (name, how, expected) =
   if how = Quota && make_group () = None then begin

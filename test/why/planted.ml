@@ -55,6 +55,15 @@ let tiny () =
 
 let straggler () = spread 200 (fun i -> spin (if i = 100 then sized 1000 * piece else piece))
 
+(* The same in the first iteration of a loop, which begins before the loop can know that it pays. *)
+let first () =
+  Muster.parallel_for ~start:1 ~finish:200 (fun i -> spin (if i = 1 then sized 1000 * piece else piece))
+
+(* Two branches, the one nine times as long as the other. *)
+let branches left right () =
+  let branch part () = spin (sized (180 * part) * piece) in
+  ignore (Muster.both (branch left) (branch right))
+
 (* One task of each round works on when all others have ended. *)
 let rounds () =
   for _ = 1 to 20 do
@@ -105,6 +114,18 @@ let domains () =
                 ignore (Sys.opaque_identity (tree 10));
                 spin (piece / 40)
               done)))
+
+(* Eight workers that only compute: two do as well. *)
+let crowd () =
+  Muster.Pool.with_ ~domains:8 ~oversubscribe:true (fun pool ->
+      Muster.Pool.run pool (fun () -> spread (sized 2000) (fun _ -> spin piece)))
+
+(* Collections that cost little, unless one of the two has no CPU. *)
+let trees () =
+  let rec tree n = if n = 0 then `Leaf else `Node (tree (n - 1), tree (n - 1)) in
+  spread (sized 2000) (fun _ ->
+      ignore (Sys.opaque_identity (tree 12));
+      spin (piece / 2))
 
 let lock () =
   let lock = Muster.Mutex.create () in
@@ -208,6 +229,9 @@ let all =
     ("faults", faults);
     ("tiny", tiny);
     ("straggler", straggler);
+    ("first", first);
+    ("left", branches 9 1);
+    ("right", branches 1 9);
     ("rounds", rounds);
     ("tail", tail);
     ("posted", posted);
@@ -215,6 +239,8 @@ let all =
     ("allocation", allocation);
     ("forced", forced);
     ("domains", domains);
+    ("crowd", crowd);
+    ("trees", trees);
     ("lock", lock);
     ("hot", hot);
     ("stdlib-lock", stdlib's);

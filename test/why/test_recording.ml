@@ -22,6 +22,7 @@ let events : Trace.event list =
     Sampling { every = 64 };
     Budget { size = 2; lent = 1 };
     Spin { ns = 7 };
+    Alone { ns = 7_000_000; site = 3 };
   ]
 
 let recording : Recording.t =

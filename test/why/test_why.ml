@@ -60,7 +60,9 @@ let rules =
     );
     ("collections", with_ { h with working = 1.; minor = 0.6; stop = 0.3 });
     ("more workers", with_ { h with workers = 8; working = 4.; stop = 3.; queue = 5. });
-    ("no CPU", { (with_ { h with queue = 1. }) with cpu = 1. });
+    ("no CPU", { (with_ { h with working = 0.9; queue = 1. }) with cpu = 0.9 });
+    ("no CPU", { (with_ { h with working = 0.9; queue = 0.4; held = 0.4 }) with cpu = 1. });
+    ("no CPU", { (with_ { h with workers = 8; working = 0.9; queue = 7. }) with cpu = 0.9 });
     ("no CPU", { (with_ { h with missing = missing "a CPU" 1. }) with cpu = 1. });
     ("fewer workers", with_ { h with missing = missing "a worker" 1. });
     ("imbalance", with_ { h with working = 1.; missing = missing "a share" 0.9 });
@@ -85,7 +87,9 @@ let rules =
 
 let no_cause () =
   Alcotest.(check (list string)) "none" [] (causes run);
-  says (String.concat "\n" (Verdict.lines run)) "It scales fine"
+  says (String.concat "\n" (Verdict.lines run)) "It scales fine";
+  let crowd = with_ { healthy with workers = 8; queue = 6. } in
+  says (String.concat "\n" (Verdict.lines crowd)) "8 workers on 2 CPUs cost nothing"
 
 let ranges () =
   let m = { healthy with working = 1.; minor = 0.6; unknown = 0.3 } in
@@ -166,6 +170,45 @@ let tail () =
     ]
   in
   near "until the join" 0.002 (sums events ~until:20).straggling
+[@@ocamlformat "disable"]
+
+(* Worker 0 forks task 1, works on for 4 and waits for it, which worker 1 has until 20: the branch
+   that ends first is beside it, task or not. *)
+let branch () =
+  let events =
+    [
+      busy 0 0 0; (0, 0, m (Fork { task = 1; parent = 0; site = 2 })); busy 1 1 0; (1, 0, m (Begin { task = 1 }));
+      (0, 4, m (Wait { task = 0; reason = 3; name = 0 })); (0, 4, m Idle); (1, 20, m (End { task = 1; back = 0 }));
+    ]
+  in
+  near "the longer branch" 0.016 (sums events ~until:20).straggling
+[@@ocamlformat "disable"]
+
+(* A loop's first iteration takes 10 of the 12 that it was alone. *)
+let first_iteration () =
+  let told ns = [ (0, 12, m (Alone { ns; site = 2 })); (0, 12, m (Fork { task = 1; parent = 0; site = 2 })) ] in
+  let straggling more = (sums ((busy 0 0 0 :: busy 1 1 0 :: (1, 0, m Park) :: more) @ [ busy 1 1 12 ]) ~until:20).straggling in
+  near "at the start" 0.010 (straggling (told (10 * ms)));
+  near "outside the pool" 0.010 (sums ((0, 12, m (Alone { ns = 10 * ms; site = 2 })) :: [ busy 0 0 12; busy 1 1 12 ]) ~until:20).straggling;
+  near "a prologue" 0. (straggling [ (0, 12, m (Fork { task = 1; parent = 0; site = 2 })) ])
+[@@ocamlformat "disable"]
+
+(* Both wait in a collection for 10 of 20; one of them had no CPU for 8 of these. *)
+let no_cpu () =
+  let account = Account.make ~cpus:2. ~main:100 ~attached:false ~since:0 in
+  let thread thread queue : Account.thread = { thread; cpu = 0; queue = queue * ms; sleeps = None } in
+  let sample at threads = Account.sample account ~at:(at * ms) ~until:(at * ms) threads in
+  let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
+  List.iter tell [ busy 0 0 0; busy 1 1 0 ];
+  sample 0 [ thread 100 0; thread 101 0 ];
+  List.iter tell [ (0, 10, Gc Stop); (1, 10, Gc Stop) ];
+  sample 20 [ thread 100 0; thread 101 8 ];
+  Account.close account ~at:(20 * ms);
+  let it = Account.measures account in
+  near "no CPU" 0.008 it.queue;
+  near "and the other, that waits for it" 0.008 it.held;
+  near "the rest of the wait" 0.008 it.stop;
+  near "work: half of the time with a CPU" 0.016 it.working
 [@@ocamlformat "disable"]
 
 (* The time between an event that was lost and the next that tells the state is anybody's, but for
@@ -373,7 +416,7 @@ let () =
   Alcotest.run "why"
     [
       ("rules", rules @ [ case "none" no_cause; case "lost events" ranges ]);
-      ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "a tail" tail; case "lost" lost; case "asleep" asleep;
+      ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "a tail" tail; case "a branch" branch; case "a first iteration" first_iteration; case "no CPU" no_cpu; case "lost" lost; case "asleep" asleep;
           case "a call of Team" region; case "a quota" throttled;
           case "a budget" budget; case "outside" outside; case "attached" attached; case "a spine" spine ]);
       ("planted",

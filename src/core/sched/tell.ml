@@ -77,6 +77,13 @@ let[@inline never] spin_now f =
   has_it
 
 let[@inline] spin f = if Trace.is_on () && Trace.takes_wait () then spin_now f else f ()
+let a_moment = 1_000_000
+
+let[@inline never] alone_now ticks =
+  let ns = int_of_float (1e9 *. Machine.seconds_of_ticks ticks) in
+  if ns >= a_moment then Trace.emit (Alone { ns; site = Trace.name (Waiting.place_here ()) })
+
+let[@inline] alone ticks = if Trace.is_on () then alone_now ticks
 let[@inline] region workers = if Trace.is_on () then Trace.emit (Region { workers })
 let[@inline] region_end () = if Trace.is_on () then Trace.emit Region_end
 

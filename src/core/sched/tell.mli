@@ -30,6 +30,9 @@ val joined : Event.t -> unit
 val spin : (unit -> bool) -> bool
 (** Looks whether a lock is free, for some turns. *)
 
+val alone : int -> unit
+(** A loop that has worked for so many ticks hands out the rest now. *)
+
 val region : int -> unit
 val region_end : unit -> unit
 

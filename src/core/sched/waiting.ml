@@ -32,7 +32,7 @@ let is_own slot =
   let starts name prefix = String.starts_with ~prefix name in
   match Printexc.Slot.name slot with
   | None -> true
-  | Some name -> List.exists (starts name) [ "Muster"; "Stdlib"; "CamlinternalLazy"; "Thread." ]
+  | Some name -> List.exists (starts name) [ "Muster"; "Domainslib"; "Stdlib"; "CamlinternalLazy"; "Thread." ]
 
 let is_bottom slot = Printexc.Slot.name slot = Some "Muster_sched__Run.run_task"
 
