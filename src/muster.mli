@@ -821,7 +821,7 @@ end
 module Team : sig
   val broadcast : Pool.t -> (int -> unit) -> unit
   (** [broadcast pool f] calls [f worker] once on every worker. It waits for busy workers and starts
-      missing ones. The caller stands in for worker 0 if that is missing.
+      missing ones. Another one stands in for worker 0 if that is missing.
 
       {b Cost}: about 0.5 us on 2 cores while the pool is awake; 10 to 16 us more for each sleeping
       worker, 0.2 ms for each domain that starts. *)

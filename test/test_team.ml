@@ -260,6 +260,14 @@ let from_many_tasks pool =
   in
   Pool.run pool (fun () -> ignore (Task.all (List.init 10 (fun _ -> task))))
 
+(* The functions of a broadcast may wait for each other, also where worker 0 is missing. *)
+let meet_without_a_caller pool =
+  let meeting = Muster.Barrier.create (Pool.size pool) in
+  let call () = Team.broadcast pool (fun _ -> Muster.Barrier.await meeting) in
+  let task = Pool.run pool (fun () -> Task.async call) in
+  wait_until (fun () -> Task.is_done task);
+  Task.await task
+
 let nested pool =
   let inner () =
     broadcast_reaches_each pool;
@@ -444,6 +452,7 @@ let () =
         [
           case "a task calls" (on_each_count from_a_task);
           case "many tasks call at once" (on_each_count from_many_tasks);
+          case "a broadcast meets, and no caller is there" (on_each_count meet_without_a_caller);
           case "a call within a call" (on_pools [ 1; 2; 3 ] nested);
           case "a call within a call within a call" (on_each_count nested_thrice);
           case "slices start tasks" (on_each_count tasks_within_regions);

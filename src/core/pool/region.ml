@@ -169,7 +169,7 @@ let await_late w { letter = { report; _ }; _ } =
 
 let take_part (w : P.t) t =
   let missed = post_all w t 0 in
-  let others_may_come = t.revoke && not (P.alone w) in
+  let others_may_come = not (t.revoke && P.alone w) in
   if others_may_come then List.iter (offer w t) missed;
   if w.index < t.shares then run_as w.index w t;
   settle_all w t;
