@@ -933,7 +933,8 @@ module Workers : sig
       [Invalid_argument] if [priority < 0], if [deadline] is not a number, or in a closed pool.
       {b Cost}: about 1 us.
       {b Order}: jobs of one worker follow each other.
-      {b Cancels}: at once, the job too, which leaves the queue. *)
+      {b Cancels}: at once, the job too, which leaves the queue. An exception of the
+      job is dropped then. *)
 
   val post : ?priority:int -> ?deadline:float -> 'w t -> ('w -> 'a) -> 'a Task.t
   (** [post t f] is {!submit}'s job, which the caller need not wait for. Posted by a job it may wait

@@ -391,6 +391,19 @@ let struck_when_given_up () =
   reporting (fun () -> List.iter check [ true; false ]);
   Workers.drain t
 
+(* What a job raises as its submitter has given up is dropped, as that of a loser of [first]. *)
+let raises_when_given_up () =
+  let t = Workers.create ~workers:1 ignore and begun = Muster.Latch.create 1 in
+  let job () =
+    Muster.Latch.count_down begun;
+    try never () with Task.Cancelled -> raise Boom
+  in
+  let give_up () = Muster.Latch.await begun in
+  reporting (fun () ->
+      Task.first [ (fun () -> Workers.submit t job); give_up ];
+      Workers.drain t);
+  check_int "failed" 1 (Workers.stats t).failed
+
 (* It strikes a job that nobody awaits. *)
 let drain_raises () =
   let struck () =
@@ -435,8 +448,7 @@ let rejected_when_given_up () =
 
 (* Each job is answered once, whatever cancels, raises and drains meanwhile. *)
 let storm () =
-  (* A job that was given up may still raise. *)
-  Task.set_uncaught_handler (fun _ _ -> ());
+  reporting @@ fun () ->
   let alive = Atomic.make 0 in
   let make _ =
     Atomic.incr alive;
@@ -571,6 +583,7 @@ let () =
       ("signal", everywhere "drain in a signal's handler" by_signal);
       ("struck, given up", everywhere "struck when given up" struck_when_given_up);
       ("struck, drained", everywhere "drain raises Ctrl-C" drain_raises);
+      ("raises, given up", everywhere "raises when given up" raises_when_given_up);
       ("rejected, given up", everywhere "rejected when given up" rejected_when_given_up);
       ("storm", everywhere "storm" storm);
       ("statistics", everywhere "statistics" statistics);

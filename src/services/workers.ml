@@ -110,14 +110,18 @@ let new_job t ~deadline ~submitted f =
 let is_unbegun job = job.result == job.home.running
 let is_late job = Option.fold job.at ~none:false ~some:(fun at -> Machine.now () >= at)
 
-let note_if_struck t = function
+(* An exception of a submitted job is for its submitter alone, and dropped if that has left. Ctrl-C
+   is not. *)
+let note_failure { workers; submitted; result; _ } =
+  match result with
   | Promise.Raised ({ failure = { exn = Sys.Break; _ }; _ } as raised) ->
-    Place.change t.struck (List.cons raised)
+    Place.change workers.struck (List.cons raised)
+  | Raised { heard; _ } when submitted -> Atomic.set heard Heard
   | Raised _ | Returned _ | Ready _ | Running _ -> ()
 
 let answer job () =
   if not (Promise.is_done job.task) then begin
-    note_if_struck job.workers job.result;
+    note_failure job;
     ignore (Promise.resolve job.task job.result)
   end
 
@@ -127,14 +131,10 @@ let forget_timer job =
     job.timer <- None
   end
 
-(* A rejection is no failure for others to hear of: the job never began. *)
-let hear = function Promise.Raised { heard; _ } -> Atomic.set heard Heard | _ -> ()
-
 let refuse job outcome failure () =
   if is_unbegun job then begin
     forget_timer job;
     job.result <- Promise.raised failure;
-    if job.submitted then hear job.result;
     Workload.note job.workers.load outcome
   end;
   answer job ()

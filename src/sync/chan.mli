@@ -155,7 +155,7 @@ val send_case : 'a t -> 'a -> (unit -> 'b) -> 'b case
 val after : float -> (unit -> 'b) -> 'b case
 (** [after seconds f] calls [f ()] if none of the other cases can be done in so many seconds, from
     the call of {!select} on. With 0 seconds or less it is chosen at once, unless another case can
-    be.
+    be. Of several, the shortest counts.
 
     {b Raises} [Invalid_argument] if [seconds] is not a number.
     {b Cost}: about 0.2 us, if the [select] waits. *)
