@@ -73,6 +73,7 @@ bench-scaling:
 
 bench-service:
 	@$(RUN) bench/service/main.exe -- $(ARGS)
+	@$(SETUP) dune build --profile release ./examples/solver_service/main.exe
 	@$(RUN) bench/solver/main.exe -- $(ARGS)
 
 bench-sync:

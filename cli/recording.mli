@@ -40,6 +40,7 @@ type sample = {
   throttled : int option;  (** ns for which a quota has stopped the process, in all until then *)
 }
 
+(** A signal by the system's number. *)
 type outcome = Exited of int | Signalled of int | Still_running
 
 type t = {

@@ -36,7 +36,7 @@ let environment ~dir ~alone ~wish =
 
 let outcome_of : Unix.process_status -> Recording.outcome = function
   | WEXITED n -> Exited n
-  | WSIGNALED n | WSTOPPED n -> Signalled n
+  | WSIGNALED n | WSTOPPED n -> Signalled (Muster_scale.Child.number n)
 
 let children's_cpu () =
   let { Unix.tms_cutime; tms_cstime; _ } = Unix.times () in

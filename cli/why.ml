@@ -48,10 +48,9 @@ let ended (run : Watch.run) =
   match run.outcome with
   | Exited 0 | Still_running -> []
   | Exited n -> [ Printf.sprintf "The program ended with status %d." n ]
-  | Signalled n when n = Sys.sigint -> [ "The program was interrupted: this is the time until then." ]
+  | Signalled n when n = Muster_scale.Child.number Sys.sigint -> [ "The program was interrupted: this is the time until then." ]
   | Signalled n ->
-    [ Printf.sprintf "The program was killed by signal %s: this is the time until then."
-        (Sys.signal_to_string n) ]
+    [ Printf.sprintf "The program was killed by signal %d: this is the time until then." n ]
 [@@ocamlformat "disable"]
 
 let text (run : Watch.run) ~alone =
@@ -87,7 +86,7 @@ let write recording (file, put) =
 
 let status_of : Recording.outcome -> int = function
   | Exited n -> n
-  | Signalled n -> Muster_scale.Child.code (WSIGNALED n)
+  | Signalled n -> 128 + n
   | Still_running -> 0
 [@@ocamlformat "disable"]
 

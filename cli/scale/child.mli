@@ -22,5 +22,8 @@ val catch_signals : unit -> unit
 val stopped : unit -> int option
 (** The signal that has come since, as a status of this program: 128 and its number. *)
 
+val number : int -> int
+(** The system's number of a signal of [Sys]. *)
+
 val code : Unix.process_status -> int
 (** As a shell has it. *)

@@ -395,7 +395,7 @@ let bad_use =
     case "no program of OCaml's" (expect ~code:3 [ "sh"; "-c"; "exit 3" ] [ "no program of OCaml 5"; "status 3" ]);
     case "no Muster in it" (expect [ muster; "--version" ] [ "no worker of Muster's" ]);
     case "a program that fails" (expect ~code:3 [ planted; "fails"; "0.02" ] [ "status 3" ]);
-    case "a program that is killed" (expect ~code:137 [ planted; "crashes"; "0.02" ] [ "SIGKILL"; "until then" ]);
+    case "a program that is killed" (expect ~code:137 [ planted; "crashes"; "0.02" ] [ "signal 9:"; "until then" ]);
     case "a program that prints much" (expect [ planted; "talks" ] [ "no worker of Muster's" ]);
     case "no place for the trace"
       (expect ~code:1 ~environment:"TMPDIR=/nowhere" [ planted; "lock"; "0.1" ] [ "TMPDIR" ]);
