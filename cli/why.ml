@@ -158,9 +158,9 @@ let man =
 [@@ocamlformat "disable"]
 
 let files =
-  let file name ~doc put =
+  let file option ~doc put =
     let one = Option.fold ~none:[] ~some:(fun file -> [ (file, put) ]) in
-    Term.(const one $ Arg.(value & opt (some string) None & info [ name ] ~docv:"FILE" ~doc))
+    Term.(const one $ Arg.(value & opt (some string) None & info [ option ] ~docv:"FILE" ~doc))
   in
   let all =
     [
