@@ -296,7 +296,7 @@ let goes_on (t : t) r id =
 let finish (t : t) r id ~back =
   let note (it : Chain.task) =
     Chain.finish it ~parent:(Option.value it.parent ~default:t.root);
-    Sums.task t.sums it;
+    Sums.spend t.sums Traced it.work;
     Hashtbl.remove t.tasks id
   in
   Option.iter note (task t id);

@@ -1,5 +1,3 @@
-type site = { place : string; tasks : int; seconds : float; longest : float }
-
 type t = {
   wall : float;
   workers : int;
@@ -18,9 +16,7 @@ type t = {
   tasks : int;
   forks : int;
   steals : int;
-  grains : int array;
   sampled : bool;
-  sites : site list;
   work : float;
   span : float;
   chain : (string * float) list;

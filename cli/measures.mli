@@ -1,12 +1,5 @@
 (** The sums of a run: the verdict's rules know nothing else. *)
 
-type site = {
-  place : string;
-  tasks : int;
-  seconds : float;  (** of all of them, without waits and collections *)
-  longest : float;
-}
-
 (** Seconds are of workers, not of the wall, if nothing else is said. *)
 type t = {
   wall : float;  (** of the wall *)
@@ -31,9 +24,7 @@ type t = {
   tasks : int;  (** run, by the workers' own counts *)
   forks : int;  (** handed out *)
   steals : int;
-  grains : int array;  (** traced tasks, by the power of 2 of their ns *)
   sampled : bool;  (** not all tasks were traced *)
-  sites : site list;  (** the most seconds first *)
   work : float;  (** of all traced tasks and the code outside *)
   span : float;  (** of their longest chain *)
   chain : (string * float) list;  (** that chain, by place, the most seconds first *)

@@ -178,6 +178,9 @@ let grain r =
 
 let forced r = List.filter (fun (_, n) -> float n > felt *. float r.m.minors) r.m.forced
 
+let are_large r =
+  match forced r with (name, _) :: _ -> name = "allocation in the major heap" | [] -> false
+
 let gc r =
   let m = r.m in
   let part seconds = percent seconds (busy r) in
@@ -211,6 +214,8 @@ let rules =
           match List.find_opt is_call (forced r) with
           | Some (call, n) when r.m.major > r.m.minor ->
             Printf.sprintf "no %s while tasks run (it was called %d times)" call n
+          | _ when r.m.major > r.m.minor && are_large r ->
+            "fewer large values (those of more than 256 words begin in the major heap): a buffer that is used again"
           | _ when r.m.major > r.m.minor ->
             "allocate less that lives long, or OCAMLRUNPARAM=o=200 (less work of the major collector)"
           | _ -> "allocate less in the tasks; a larger minor heap (OCAMLRUNPARAM=s=1M) may be faster, or slower");
@@ -237,8 +242,8 @@ let rules =
       number =
         (fun r ->
           let left = missing r "a CPU" and own = r.m.beside in
-          Printf.sprintf "its threads waited %s in all for a CPU%s%s%s" (time r.m.queue)
-            (if r.m.held > felt *. r.m.wall then ", and others " ^ time r.m.held ^ " for these in collections" else "")
+          Printf.sprintf "its threads waited %s in all for a CPU%s%s%s" (time (queued r))
+            (if held_by_others r > felt *. r.m.wall then ", and others " ^ time r.m.held ^ " for these in collections" else "")
             (if left > 0. then ", and it left CPUs to others for " ^ time left else "")
             (if own > felt *. r.m.wall then "; those of its own in no pool used " ^ time own else ""));
       advice = say "the same on a quiet machine";
@@ -361,7 +366,10 @@ let rules =
         (fun r ->
           Printf.sprintf "%s of its CPU time of %s went to system calls and page faults"
             (time r.kernel) (time r.cpu));
-      advice = say "fewer, larger calls; large buffers that are used again (a new one has page faults)";
+      advice =
+        say
+          "fewer, larger calls; large buffers that are used again (a new one has page faults); \
+           Muster's Mutex for a Stdlib one, whose waits are such calls";
     };
     {
       cause = "memory: the same work takes longer on several CPUs";

@@ -1,7 +1,7 @@
 type what = Working | Minor | Major | Stop | Held | Looking | Parked | Outside | Unknown | Traced | Queued | Spun | Beside | Quiet
 type lack = Waits of int | Worker | Lent | Share | Parallelism | Untold | Asleep
 type counts = { ran : int; handed_out : int; stolen : int }
-type sum = { mutable n : int; mutable ns : int; mutable most : int }
+type sum = { mutable n : int; mutable ns : int }
 
 let classes = Array.of_list Rules.classes
 
@@ -39,13 +39,11 @@ type t = {
   before : int array;  (** [missing], as it was at the last {!settle} *)
   few_waits : int array;  (** ns of those that stand for many: the same *)
   counts : (int * int, counts * counts) Hashtbl.t;  (** by worker: the first, the last *)
-  sites : (int, sum) Hashtbl.t;
   waits : (string, sum) Hashtbl.t;
   wait_places : (string * string, sum) Hashtbl.t;
   blocked_in : (string, sum) Hashtbl.t;
   asleep_in : (string, sum) Hashtbl.t;
   forced : (string, sum) Hashtbl.t;
-  grains : int array;
   mutable outside_before : int;  (** the same of [Outside] *)
   mutable promoted : int;
   mutable allocated : int;
@@ -60,13 +58,11 @@ let make () =
     before = zeros ();
     few_waits = zeros ();
     counts = table ();
-    sites = table ();
     waits = table ();
     wait_places = table ();
     blocked_in = table ();
     asleep_in = table ();
     forced = table ();
-    grains = Array.make 48 0;
     outside_before = 0;
     promoted = 0;
     allocated = 0;
@@ -99,23 +95,16 @@ let add ?(n = 1) table key ns =
     match Hashtbl.find_opt table key with
     | Some sum -> sum
     | None ->
-      let sum = { n = 0; ns = 0; most = 0 } in
+      let sum = { n = 0; ns = 0 } in
       Hashtbl.add table key sum;
       sum
   in
   sum.n <- sum.n + n;
-  sum.ns <- sum.ns + (n * ns);
-  sum.most <- Int.max sum.most ns
+  sum.ns <- sum.ns + (n * ns)
 
 let name t ~id text = Hashtbl.replace t.names id text
 let name_of t id = Option.value (Hashtbl.find_opt t.names id) ~default:"?"
 let class_of t reason = Array.find_index (Rules.is_of_class (name_of t reason)) classes
-let rec log2 n = if n < 2 then 0 else 1 + log2 (n / 2)
-
-let task t { Chain.site; work; every; _ } =
-  add t.sites site work ~n:every;
-  plus t.grains (Int.min 47 (log2 work)) every;
-  spend t Traced work
 
 let wait t ~reason ~times ~few ns =
   add t.waits (name_of t reason) ns ~n:times;
@@ -205,12 +194,6 @@ let missing t ~sampled =
   ]
   @ List.mapi (fun i name -> of_lack name (Waits i)) Rules.classes
 
-let sites t =
-  let tell (id, { n; ns; most }) =
-    { Measures.place = name_of t id; tasks = n; seconds = seconds ns; longest = seconds most }
-  in
-  listed t.sites tell ~by:by_ns
-
 let chain t root =
   let tell (id, ns) = ((if id = 0 then "outside all tasks" else name_of t id), seconds ns) in
   let longest (_, a) (_, b) = Int.compare b a in
@@ -241,13 +224,11 @@ let measures t { wall; workers; minors; sampled; straggling; straggler; root } =
     (* Those that come from outside are counted when they run. *)
     forks = Int.max (total (fun { handed_out; _ } -> handed_out)) (total (fun { ran; _ } -> ran));
     steals = total (fun { stolen; _ } -> stolen);
-    grains = t.grains;
     sampled;
-    sites = sites t;
     work = seconds (t.times.(index_of Traced) + root.work);
     span = seconds root.base.span;
     chain = chain t root;
-    waits = listed t.waits (fun (name, { n; ns; _ }) -> (name, n, seconds ns)) ~by:by_ns;
+    waits = listed t.waits (fun (name, { n; ns }) -> (name, n, seconds ns)) ~by:by_ns;
     wait_places = listed t.wait_places (fun (it, { n; _ }) -> (it, n)) ~by:by_n;
     minors;
     promoted = t.promoted;

@@ -43,13 +43,9 @@ val settle_worker : t -> int array -> queued:int -> others:int -> unit
 
 val miss : t -> lack -> int -> unit
 val name : t -> id:int -> string -> unit
-val name_of : t -> int -> string
 
 val class_of : t -> int -> int option
 (** The class of the waits whose call has that number. *)
-
-val task : t -> Chain.task -> unit
-(** One that has ended. *)
 
 val wait : t -> reason:int -> times:int -> few:bool -> int -> unit
 (** So many waits, of so many ns each. [few]: not all of its kind are traced. *)

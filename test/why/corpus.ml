@@ -73,6 +73,7 @@ let expected =
     ("nbody-locally", Span, None);
     ("nbody-in-place", Span, Some "memory");
     ("sharing", Span, Some "memory");
+    ("key", Span, Some "memory");
     ("memory", Span, Some "memory");
     ("healthy", Span, None);
     ("healthy", Quota, Some "a CPU quota");

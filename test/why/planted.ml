@@ -168,6 +168,12 @@ let sharing () =
         Array.unsafe_set counters (i - 1) (Array.unsafe_get counters (i - 1) + 1)
       done)
 
+(* All change one key: what takes the time is its cache line, which goes to and fro. *)
+let key () =
+  let table = Muster.Table.create () in
+  let add = function None -> Some 1 | Some n -> Some (n + 1) in
+  Muster.parallel_for ~start:1 ~finish:(sized 5_000_000) (fun _ -> Muster.Table.update table 0 add)
+
 (* Each reads a byte of every cache line, of more of its own than a cache holds. *)
 let memory () =
   let n = 1 lsl 27 and line = 64 in
@@ -246,6 +252,7 @@ let all =
     ("stdlib-lock", stdlib's);
     ("channel", channel);
     ("sharing", sharing);
+    ("key", key);
     ("memory", memory);
     ("blocking", blocking);
     ("domainslib", domainslib);

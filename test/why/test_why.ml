@@ -19,7 +19,7 @@ let healthy : Measures.t =
     outside = 0.02; unknown = 0.;
     missing = [ ("parallelism", 0.05); ("a share", 0.); ("a worker", 0.); ("a lock", 0.); ("a channel", 0.) ];
     straggling = 0.; straggler = None; tasks = 100; forks = 100; steals = 10;
-    grains = [||]; sampled = false; sites = []; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
+    sampled = false; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
     waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.; spun = 0.;
     blocked = 0.; blocked_in = []; asleep_in = []; beside = 0.; quiet = 0.;
   }
@@ -84,6 +84,11 @@ let rules =
     ("memory", { run with alone = Some 1. });
   ]
   |> List.map (fun (cause, run) -> case cause (names cause run))
+
+let large_values () =
+  let forced = [ ("allocation in the major heap", 900) ] in
+  let it = with_ { healthy with working = 1.; major = 0.9; minors = 1000; forced } in
+  says (String.concat "\n" (Verdict.lines it)) "fewer large values"
 
 let no_cause () =
   Alcotest.(check (list string)) "none" [] (causes run);
@@ -415,7 +420,7 @@ let bad_use =
 let () =
   Alcotest.run "why"
     [
-      ("rules", rules @ [ case "none" no_cause; case "lost events" ranges ]);
+      ("rules", rules @ [ case "none" no_cause; case "large values" large_values; case "lost events" ranges ]);
       ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "a tail" tail; case "a branch" branch; case "a first iteration" first_iteration; case "no CPU" no_cpu; case "lost" lost; case "asleep" asleep;
           case "a call of Team" region; case "a quota" throttled;
           case "a budget" budget; case "outside" outside; case "attached" attached; case "a spine" spine ]);
