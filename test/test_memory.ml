@@ -49,6 +49,7 @@ let growth { times; start; finish } order =
 let many = 100_000
 let result () = Bytes.create 100
 let await t = ignore (Task.await t)
+let await_in pool f = Task.await (Pool.run pool (fun () -> Task.async f))
 let await_or_not t = try await t with Task.Cancelled | Exit -> ()
 
 let cancel t =
@@ -219,6 +220,17 @@ let keeps_nothing make () =
   check_bool "freed" true (Atomic.get is_freed);
   ignore (Sys.opaque_identity (ref leave))
 
+(* A job's value comes from a domain that ends: no heap ever fills up. *)
+let a_pool_for_each_job () =
+  let job () = Stdlib.List.init 30_000 Fun.id in
+  let before = (Gc.quick_stat ()).heap_words in
+  for _ = 1 to 200 do
+    let list = outside ~domains:1 (fun pool -> await_in pool job) in
+    check_int "its last" 29_999 (Stdlib.List.nth list 29_999)
+  done;
+  check_bool "less than half of what the jobs made" true
+    ((Gc.quick_stat ()).heap_words - before < 200 * 30_000 * 3 / 2)
+
 let () =
   let of_left (name, make) = case (name ^ ", leaves nothing") (keeps_nothing make) in
   let of_case (Case (name, _) as it) =
@@ -234,4 +246,5 @@ let () =
     [
       ("what has ended goes", List.concat_map of_case cases);
       ("what a waiter leaves", List.map of_left left);
+      ("pools", [ case "a pool for each job" a_pool_for_each_job ]);
     ]

@@ -151,7 +151,10 @@ let close_here (pool : P.pool) =
   P.change P.open_pools (List.filter (fun other -> other != pool));
   Load.note_shortage ();
   Uncaught.flush ~owner:pool.home.owner ();
-  Report.at_end pool
+  Report.at_end pool;
+  (* Values that domains promote as they end drive no major collection: a program with a pool for
+     each job would grow for ever. *)
+  ignore (Gc.major_slice 0)
 
 let closed = Event.make "Pool.close"
 
