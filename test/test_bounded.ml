@@ -338,6 +338,19 @@ let everywhere () =
   in_pool 2 (fun () -> call_through_c check);
   with_domains 2 (fun pool -> Team.broadcast pool (fun w -> if w = 0 then in_order ()))
 
+(* Calls that do not wait still leave their worker to the tasks that do. *)
+let gives_way name way =
+  let other_ran = Atomic.make false and before = Atomic.make 0 in
+  let call i =
+    if i = 0 then ignore (Task.async (fun () -> Atomic.set other_ran true))
+    else if not (Atomic.get other_ran) then begin
+      Atomic.incr before;
+      burn 0.0003
+    end
+  in
+  run_on 1 (fun () -> way ~max:2 call 1_000);
+  check_bool name true (Atomic.get before < 500)
+
 (* {2 Memory} *)
 
 (* Halfway through a sequence that remembers its elements: who holds its head holds them all. *)
@@ -388,6 +401,7 @@ let () =
           in_pools "results come in order" in_order;
           in_pools "nothing to do" nothing_to_do;
           in_pools "never more calls at once than asked for" (each_way never_more);
+          case "calls that compute let other tasks run" (each_way gives_way);
           case "from a thread, a domain, C and a team" everywhere;
           in_pools "pipelines and maps within others" in_stages;
         ] );

@@ -189,18 +189,12 @@ let work job (slot : _ Admission.slot) =
 
 (* Between two jobs a runner does as a worker between two tasks. So that other tasks of the pool
    come to their turn, it goes behind them now and then. *)
-let turn = Machine.ticks_of_us 200
-
 let between since () =
   let w = Fiber.place () in
   Run.serve w;
   Run.look_up w;
   Run.step_aside (Fiber.place_after w);
-  let now = Machine.ticks () in
-  if now - !since > turn then begin
-    Run.take_turns (Fiber.place_after w);
-    since := Machine.ticks ()
-  end
+  Run.take_turns_if_due ~since (Fiber.place_after w)
 
 (* As an idle worker does, while it has nothing else to do. *)
 let idle has_job =

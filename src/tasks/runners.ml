@@ -15,6 +15,9 @@
 
    To stop all is a failure to the left of all elements.
 
+   Each call stands for a task: where calls do not wait, their runner goes behind the tasks that do,
+   now and then.
+
    Each call is the code of a scope of its own, as the runner outlives it: a hook that the call has
    set up (Task.on_cancel) goes with it. *)
 
@@ -91,14 +94,15 @@ let take t me () =
 
 let element = Event.make "the next element of a sequence"
 
-let rec go_on t me ~begin_next =
+let rec go_on t me ~since ~begin_next =
   match Mutex.protect_as element t.turn (take t me) with
   | None -> ()
   | Some x ->
     begin_next ();
     let call = Fiber.traced ~code:t.work.code (t.work.call (Atomic.get me.index)) in
     Scope.within (fun _ -> call x);
-    go_on t me ~begin_next:ignore
+    Run.take_turns_if_due ~since (Place.current ());
+    go_on t me ~since ~begin_next:ignore
 
 (* An exception outside of its loop is the scope's failure. *)
 let rec runner t scope number () =
@@ -106,7 +110,7 @@ let rec runner t scope number () =
   let begin_next () = if number < t.work.max then ignore (fork t scope (number + 1)) in
   let run () =
     Place.change t.runners (List.cons me);
-    go_on t me ~begin_next
+    go_on t me ~since:(ref (Machine.ticks ())) ~begin_next
   in
   let run_or_fail () =
     try run () with exn -> fail t scope (Atomic.get me.index) (Outcome.caught exn)

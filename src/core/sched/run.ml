@@ -217,6 +217,15 @@ let[@inline never] take_turns w =
     if Sleep.something_is_left w.pool then move w (send_behind w (Sleep.oldest_ready w))
   end
 
+(* By the clock, for a fiber that makes many calls: each of them stands for a task. *)
+let turn = Machine.ticks_of_us 200
+
+let take_turns_if_due ~since w =
+  if Machine.ticks () - !since > turn then begin
+    take_turns w;
+    since := Machine.ticks ()
+  end
+
 let[@inline] poll () =
   let w = P.current () in
   if w != P.nobody then begin

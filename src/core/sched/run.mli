@@ -54,6 +54,9 @@ val step_aside : Place.t -> unit
 val take_turns : Place.t -> unit
 (** Looks at the clock; {!step_aside}; then the fiber goes behind all tasks that wait, if it can. *)
 
+val take_turns_if_due : since:int ref -> Place.t -> unit
+(** The same between two calls of a fiber that makes many, when its turn has lasted 200 us. *)
+
 val poll : unit -> unit
 (** By code that may wait in a loop: gives way every so often. 2 ns. *)
 
