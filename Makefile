@@ -35,6 +35,7 @@ help-dev: help
 	@echo 'make coverage       how much of src/ the tests reach (installs bisect_ppx)'
 	@echo 'make tsan           races under ThreadSanitizer (builds an OCaml for it, once)'
 	@echo 'make all            build everything'
+	@echo 'make uninstall      remove what make install has put under PREFIX=$(PREFIX)'
 	@echo 'make fmt            format the sources (needs ocamlformat)'
 	@echo 'make setup          only install the tools that are missing'
 	@echo 'make clean          remove what was built'
@@ -141,7 +142,11 @@ install:
 	@$(SETUP) --install dune build --profile release @install
 	@$(SETUP) --install tools/install "$(PREFIX)"
 
+uninstall:
+	@$(SETUP) --install dune build --profile release @install
+	@$(SETUP) --install tools/install --undo "$(PREFIX)"
+
 clean:
 	rm -rf _build bench/rivals/target
 
-.PHONY: help help-dev setup all test why demo bench bench-mpi bench-never bench-ported bench-scaling bench-service bench-sync bench-collections bench-rivals stress soak soak-jobs faults test-report model litmus coverage tsan fmt doc install clean
+.PHONY: help help-dev setup all test why demo bench bench-mpi bench-never bench-ported bench-scaling bench-service bench-sync bench-collections bench-rivals stress soak soak-jobs faults test-report model litmus coverage tsan fmt doc install uninstall clean

@@ -5,11 +5,11 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "$(mname) runs the examples of Muster, a multicore toolkit for OCaml 5, says what its \
-       pool will do on this machine, how a program scales with its workers, and which data races \
-       it has.";
+      "$(mname) is the command of Muster, a multicore toolkit for OCaml 5. It runs the examples, and \
+       says what a pool will do on this machine. Of a program that uses Muster it says why it does \
+       not scale, how it scales with its workers, and which data races it has.";
     `S Manpage.s_examples;
-    `Pre "  $(mname) run fib --size 38\n  $(mname) run closure\n  $(mname) doctor --json\n  $(mname) scale -- ./prog\n  $(mname) race -- ./prog";
+    `Pre "  $(mname) run fib --size 38\n  $(mname) run closure\n  $(mname) doctor --json\n  $(mname) why -- ./prog\n  $(mname) scale -- ./prog\n  $(mname) race -- ./prog";
   ]
 
 (* Listed as the others; [arguments] never reaches it. *)
@@ -25,7 +25,7 @@ let arguments =
   | _ -> Sys.argv
 
 let muster =
-  let doc = "run Muster's examples, and see what its pool will do here" in
+  let doc = "examples of Muster, and where a program's time goes" in
   let default = Term.(ret (const (`Help (`Plain, None)))) in
   Cmd.group
     (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man)

@@ -170,7 +170,7 @@ let is_gone pid =
   match Unix.kill pid 0 with () -> false | exception Unix.Unix_error (ESRCH, _, _) -> true
 
 (* Each command writes its process's number. *)
-let interrupted () =
+let stopped_by it () =
   let directory = Filename.temp_dir "muster_runner" "" in
   let file i = Filename.concat directory (string_of_int i) in
   let command i = Printf.sprintf "echo $$ > %s; exec sleep 1000" (Filename.quote (file i)) in
@@ -182,7 +182,7 @@ let interrupted () =
   in
   let begun () = List.filter_map pid (List.init 5 Fun.id) in
   wait_until "three run" (fun () -> List.length (begun ()) = 3);
-  signal runner Sys.sigint;
+  signal runner it;
   ends ~code:130 ~saying:[ "interrupted: 3 killed" ] runner;
   Alcotest.(check int) "no other began" 3 (List.length (begun ()));
   Alcotest.(check bool) "all gone" true (List.for_all is_gone (begun ()));
@@ -193,7 +193,8 @@ let runner =
   [
     case "commands end or fail" runs_commands;
     case "a late command is killed" kills_late_ones;
-    case "Ctrl-C kills those that run" interrupted;
+    case "Ctrl-C kills those that run" (stopped_by Sys.sigint);
+    case "so does SIGTERM" (stopped_by Sys.sigterm);
   ]
 
 (* {2 The option} *)
@@ -229,6 +230,7 @@ let digests () =
     (fun options -> expect ~code:0 ~saying:lines (exe "jobs") (options @ files))
     [ []; [ "-j1" ]; [ "-j"; "2" ] ];
   expect ~code:failed ~saying:"No such file" (exe "jobs") ("no such file" :: files);
+  expect ~code:failed ~saying:"jobs: /: Is a directory" (exe "jobs") [ "/" ];
   expect ~code:failed ~saying:lines (exe "jobs") ("no such file" :: files)
 
 let jobs =

@@ -15,8 +15,13 @@ let jobs =
   let set = Option.iter (fun domains -> Muster.Pool.set_default ~domains) in
   Term.(const set $ Arg.(value & opt (some cpus) None & info [ "j"; "jobs" ] ~docv:"N" ~doc))
 
-(* Each file is read and digested by a task; a file that cannot be read stops no other. *)
-let digest file = try Ok (Digest.file file) with Sys_error reason -> Error reason
+(* Each file is read and digested by a task; a file that cannot be read stops no other. The reason
+   has the file's name where it cannot be opened, but not where a read fails. *)
+let digest file =
+  match Digest.file file with
+  | digest -> Ok digest
+  | exception Sys_error reason ->
+    Error (if String.starts_with ~prefix:file reason then reason else file ^ ": " ^ reason)
 
 let report file = function
   | Ok digest ->

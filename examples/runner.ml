@@ -1,5 +1,5 @@
-(* Runs shell commands, at most so many at a time, each with a limit of time. Ctrl-C kills those that
-   run, and says so. *)
+(* Runs shell commands, at most so many at a time, each with a limit of time. Ctrl-C and SIGTERM
+   kill those that run, and say so. *)
 
 open Cmdliner
 module Task = Muster.Task
@@ -17,11 +17,12 @@ let said command outcome =
 
 let run_one ~seconds command = said command (Subprocesses.run ~seconds command)
 
-(* Ctrl-C cancels the scope: each call kills its process before it ends. [Sys.catch_break] would not
+(* A signal cancels the scope: each call kills its process before it ends. [Sys.catch_break] would not
    do: its exception may strike between the start of a process and the note of its number. *)
 let main limit seconds commands =
   let run scope =
-    Sys.set_signal Sys.sigint (Signal_handle (fun _ -> Task.cancel_scope scope));
+    let stop = Sys.Signal_handle (fun _ -> Task.cancel_scope scope) in
+    List.iter (fun signal -> Sys.set_signal signal stop) [ Sys.sigint; Sys.sigterm ];
     Task.map ~max:limit (run_one ~seconds) commands
   in
   match Task.scope run with

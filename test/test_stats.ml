@@ -319,7 +319,7 @@ let refuses_other_values () =
   let child = child ~env:[ ("MUSTER_STATS", "yes") ] "works-twice" in
   Child.check_success child;
   Alcotest.(check string)
-    "one line" "Muster: MUSTER_STATS=\"yes\" is ignored: it makes no sense\n" child.errors
+    "one line" "Muster: MUSTER_STATS=\"yes\" is ignored: it is not 1 or 0\n" child.errors
 
 (* The number of the line of hangs.ml that has this remark. *)
 let line_of =

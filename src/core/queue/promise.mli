@@ -95,8 +95,8 @@ val resolve : 'a t -> 'a state -> 'a state
     state in which it has ended: {!Cancelled} in place of a value, if the task was stopped. *)
 
 val result_of : ('a -> 'b) -> 'a -> 'b state
-(** How the call ends; {!run} calls a task's function so. An asynchronous exception is the call's,
-    unless it strikes before. *)
+(** How the call ends; {!val-run} calls a task's function so. An asynchronous exception is the
+    call's, unless it strikes before. *)
 
 val try_resolve : 'a t -> 'a state -> bool
 (** Ends a promise ({!started}) that several parties may end; whether it did. *)

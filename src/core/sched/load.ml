@@ -53,11 +53,15 @@ let mode, ignored_mode =
 
 (* Once, as the program starts. *)
 let () =
-  let tell name = Printf.eprintf "Muster: %s=%S is ignored: it makes no sense\n%!" name in
+  let tell name right value =
+    Printf.eprintf "Muster: %s=%S is ignored: it is not %s\n%!" name value right
+  in
   try
-    (match (Cpu.report ()).override with Ignored value -> tell "MUSTER_DOMAINS" value | _ -> ());
-    Option.iter (tell "MUSTER_GOVERNOR") ignored_mode;
-    Option.iter (tell "MUSTER_STATS") Waiting.ignored
+    (match (Cpu.report ()).override with
+    | Ignored value -> tell "MUSTER_DOMAINS" "a number from 1" value
+    | _ -> ());
+    Option.iter (tell "MUSTER_GOVERNOR" "on or off") ignored_mode;
+    Option.iter (tell "MUSTER_STATS" "1 or 0") Waiting.ignored
   with Sys_error _ -> ()
 
 let is_random = match mode with Random _ -> true | On | Off -> false

@@ -9,10 +9,10 @@ val shows_forks : bool
 (** Whether ThreadSanitizer's reports are to show where tasks were forked: under [MUSTER_RACE=1]. *)
 
 val below_fork : Promise.home -> ('a -> unit) -> 'a -> unit
-(** [below_fork home f x] is [f x], code of a task of that home ({!Machine.below_calls}). *)
+(** [below_fork home f x] is [f x], code of a task of that home ([Machine.below_calls]). *)
 
 val branch : Promise.home -> (unit -> 'a) -> 'a Promise.t
-(** A task as one of {!Promise.nowhere}, that inherits the home's values. *)
+(** A task as one of [Promise.nowhere], that inherits the home's values. *)
 
 val started : Promise.home -> Promise.home
 (** The home for a task that is started here: it remembers the place in the program. *)
