@@ -27,10 +27,15 @@ let share_cpus () =
 
 (* {2 The end} *)
 
-let tell_what_is_lost () =
+(* All ranks have come to their end; MPI may take a moment to say that a message has gone. *)
+let rec tell_what_is_lost looks =
   match Link.unsent () with
   | 0 -> ()
-  | n -> Printf.eprintf "Muster_mpi: rank %d sent %d messages that nobody received\n%!" (Link.rank ()) n
+  | n when looks = 0 ->
+    Printf.eprintf "Muster_mpi: messages of rank %d that nobody received: %d\n%!" (Link.rank ()) n
+  | _ ->
+    Unix.sleepf 1e-3;
+    tell_what_is_lost (looks - 1)
 
 (* Others may wait for this rank: the program ends, on all of them. Slurm loses what a rank says in the
    last moment. *)
@@ -56,7 +61,8 @@ let has_ended = Atomic.make false
 
 let finish () =
   if not (Atomic.exchange has_ended true) then begin
-    ignore (Collective.agree "run (its end)" tell_what_is_lost);
+    ignore (Collective.agree "run (its end)" ignore);
+    ignore (Collective.agree "run (messages)" (fun () -> tell_what_is_lost 100));
     Link.stop ()
   end
 

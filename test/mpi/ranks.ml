@@ -244,6 +244,17 @@ let checkpoint path ~stop_at =
 
 let last () = M.rank () = M.ranks () - 1
 
+(* The last rank is at its end long before rank 0 receives, if it does. *)
+let sends_and_ends ~is_received =
+  let port = M.Port.create () and long = String.make 4_000_000 'x' in
+  if last () then M.Port.send port ~dest:0 long;
+  if M.rank () = 0 then begin
+    Unix.sleepf 0.5;
+    if is_received then check "the message" (M.Port.receive port ~source:(M.ranks () - 1) = long);
+    print_endline "ok"
+  end;
+  exit 0
+
 let cases =
   [
     ("answers", answers);
@@ -267,6 +278,8 @@ let cases =
       fun () ->
         let port : unit M.Port.t = M.Port.create () in
         if last () then M.Port.receive port ~source:0 else M.barrier () );
+    ("sends and ends", fun () -> sends_and_ends ~is_received:true);
+    ("sends in vain", fun () -> sends_and_ends ~is_received:false);
     ("checkpoint", fun () -> checkpoint here.(2) ~stop_at:(int_of_string here.(3)));
     ( "another function",
       fun () ->

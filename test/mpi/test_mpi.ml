@@ -99,6 +99,11 @@ let all_exit () =
   check_bool "with their status" true (child.status = WEXITED 5);
   check_bool "as one" false (contains child.errors "Muster_mpi")
 
+let a_late_message () =
+  let child = mpirun ~ranks:2 "ranks.exe" [ "sends and ends" ] in
+  check_ok child;
+  check_bool "as lost" false (contains child.errors "nobody received")
+
 let nobody_is_left () =
   let is_ours pid =
     match In_channel.with_open_bin (Printf.sprintf "/proc/%s/cmdline" pid) In_channel.input_all with
@@ -217,6 +222,8 @@ let () =
           fault [ "rank 2: uncaught exception Failure(\"alone\")" ] "raises alone";
           fault [ "rank 0: Failure(\"together\")" ] "all raise";
           fault [ "signal 9" ] "is killed";
+          fault [ "messages of rank 2 that nobody received: 1" ] "sends in vain";
+          case "a message that is received late" a_late_message;
           case "Ctrl-C at mpirun" interrupted;
           case "a rank that waits for a message" told_where;
           case "checkpoint" checkpoint;
