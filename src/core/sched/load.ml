@@ -53,15 +53,13 @@ let mode, ignored_mode =
 
 (* Once, as the program starts. *)
 let () =
-  let tell name right value =
-    Printf.eprintf "Muster: %s=%S is ignored: it is not %s\n%!" name value right
-  in
+  let tell name = Printf.eprintf "Muster: %s=%S is ignored: it is not %s\n%!" name in
   try
     (match (Cpu.report ()).override with
-    | Ignored value -> tell "MUSTER_DOMAINS" "a number from 1" value
+    | Ignored it -> tell "MUSTER_DOMAINS" it "a number from 1"
     | _ -> ());
-    Option.iter (tell "MUSTER_GOVERNOR" "on or off") ignored_mode;
-    Option.iter (tell "MUSTER_STATS" "1 or 0") Waiting.ignored
+    Option.iter (fun it -> tell "MUSTER_GOVERNOR" it "on or off") ignored_mode;
+    Option.iter (fun it -> tell "MUSTER_STATS" it "1 or 0") Waiting.ignored
   with Sys_error _ -> ()
 
 let is_random = match mode with Random _ -> true | On | Off -> false
