@@ -55,6 +55,8 @@ external alloc_stack :
   ('c Effect.t -> ('c, 'b) Effect.Deep.continuation -> last_fiber -> 'b) ->
   ('a, 'b) stack = "caml_alloc_stack"
 
+(* In OCaml 5.2 the handler does so, later the runtime. *)
+external note_last_fiber : ('a, 'b) Effect.Deep.continuation -> last_fiber -> unit = "%setfield1"
 external runstack : ('a, 'b) stack -> ('c -> 'a) -> 'c -> 'b = "%runstack"
 
 external reperform : 'a Effect.t -> ('a, 'b) Effect.Deep.continuation -> last_fiber -> 'b
@@ -64,6 +66,7 @@ let fibers { Effect.Deep.retc; exnc; effc } f =
   let handle eff k last_fiber =
     match effc eff with
     | Some f ->
+      note_last_fiber k last_fiber;
       f k;
       ()
     | None -> reperform eff k last_fiber

@@ -1,7 +1,5 @@
 (** How many residents may work in a pool at this moment, and whether one is missing. *)
 
-(** {2 How many} *)
-
 val allowed : Place.pool -> int
 val allow : Place.pool -> int -> unit
 (** The load controller's share of the CPUs. *)
@@ -20,8 +18,6 @@ val is_over : Place.t -> bool
 
 val wants_more : Place.pool -> bool
 (** Whether fewer workers are allowed than the pool's size. *)
-
-(** {2 What tasks may count on} *)
 
 val promise : Place.pool -> int -> unit
 (** From now on the pool's tasks may count on so many residents: they may wait for each other in a
