@@ -41,7 +41,9 @@ let each_starts_or_raises pool =
   done;
   check_bool "nothing was cancelled" true
     (Atomic.get Muster_core.Place.attention land Muster_core.Place.stops = 0);
-  check_bool "some raise, some start" true (!overflowed > 0 && !started > 0);
+  (* OCaml 5.3 has larger frames. *)
+  let least = if Sys.ocaml_release.minor < 4 then 0 else !overflowed in
+  check_bool "some raise, most start" true (!overflowed > 0 && !started > least);
   wait_until (fun () -> Atomic.get ran >= !started);
   check_int "each that was started ran, and no other" !started (Atomic.get ran)
 

@@ -13,8 +13,8 @@ val needed : Place.pool -> int
 val may_work : Place.pool -> int
 (** With the one that stands in for a caller where none helps. *)
 
-val is_over : Place.t -> bool
-(** Of a resident's place. *)
+val is_over : Place.pool -> int -> bool
+(** Whether so many residents are more than that. *)
 
 val wants_more : Place.pool -> bool
 (** Whether fewer workers are allowed than the pool's size. *)
@@ -30,8 +30,6 @@ val promised : Place.pool -> int
 
 val breaks_promise : Place.pool -> bool
 (** Whether fewer are there, or allowed, than promised. *)
-
-(** {2 Whether one is missing} *)
 
 val is_missing : Place.pool -> bool
 (** Of those that the load controller allows. *)

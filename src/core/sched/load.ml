@@ -117,7 +117,7 @@ let set_allowed (pool : P.pool) n =
   end
 
 let end_stand_in (pool : P.pool) =
-  if Atomic.get pool.residents > Budget.may_work pool then tell_all pool
+  if Budget.is_over pool (Atomic.get pool.residents) then tell_all pool
 
 let share_among pools ~cpus =
   let all = List.fold_left (fun n pool -> n + Int.max 1 (callers pool)) 0 pools in
@@ -195,7 +195,7 @@ let spare_stacks = 128
 
 (* A resident that is there when the pool closes helps to finish. *)
 let is_over_budget (w : P.t) =
-  w.resident && Budget.is_over w && not (Atomic.get w.pool.closing)
+  w.resident && Budget.is_over w.pool w.index && not (Atomic.get w.pool.closing)
 
 (* A pool's share may have grown, or shrunk, since its last task was published, and nobody may
    publish or steal another. *)
