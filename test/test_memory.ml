@@ -21,9 +21,15 @@ let next order random i =
   | Newest -> if i < open_at_once then i else open_at_once - 1
   | Random -> Random.State.int random open_at_once
 
+(* The less of two looks. Where domains come and go, one look in thousands tells some 49,000 words
+   too many, as many as all that is live, and the next one is right again. What is kept is in both. *)
 let live_words () =
-  Gc.full_major ();
-  (Gc.stat ()).live_words
+  let look () =
+    Gc.full_major ();
+    (Gc.stat ()).live_words
+  in
+  let first = look () in
+  Int.min first (look ())
 
 (* The words by which the second half of the calls has added to what is live. *)
 let growth { times; start; finish } order =
@@ -151,10 +157,9 @@ let cases =
 
 (* Half a word for each of many calls, or what open pools note of their decisions where these flip:
    some 1,100 words each. On two workers there are fewer calls; but each worker may have left some
-   hundred entries, of 30 words or more, that go at its next pushes; and where tasks had nobody to run
-   them for a while, its ring has room for 16,384 (49,152 words). What kept each result would add
+   hundred entries, of 30 words or more, that go at its next pushes. What kept each result would add
    70,000 words. *)
-let most ~domains times = if domains = 1 then Int.max 12_000 (times / 4) else 60_000
+let most ~domains times = if domains = 1 then Int.max 12_000 (times / 4) else 30_000
 
 let is_flat domains (Case (_, make)) order () =
   let pool = Pool.create ~domains () in
