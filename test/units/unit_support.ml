@@ -44,6 +44,8 @@ let race ?(seconds = 1.0) ~make ~verdict () =
   rounds 0 1;
   Domain.join domain
 
+(* The profile is not discarded: a domain that begins after that may crash in OCaml 5.4, in
+   caml_memprof_sample_young. *)
 let at_allocation n f work =
   let left = ref n in
   let count _ =
@@ -53,9 +55,8 @@ let at_allocation n f work =
   in
   let tracker = { Gc.Memprof.null_tracker with alloc_minor = count; alloc_major = count } in
   match Gc.Memprof.start ~sampling_rate:1. ~callstack_size:0 tracker with
-  | profile ->
+  | _ ->
     work ();
     Gc.Memprof.stop ();
-    Gc.Memprof.discard profile;
     !left <= 0
   | exception Failure _ -> false (* OCaml 5.2 has none *)
