@@ -48,26 +48,27 @@ let threads pid =
 
 (* {2 CPUs} *)
 
+let in_range range =
+  let all first last = List.init (last - first + 1) (fun i -> first + i) in
+  try Scanf.sscanf range "%d-%d" all
+  with _ -> Option.to_list (int_of_string_opt range)
+
 let allowed pid =
   let list line = try Scanf.sscanf line "Cpus_allowed_list: %s" Option.some with _ -> None in
   let lines = String.split_on_char '\n' (Option.value (read ("/proc/" ^ pid ^ "/status")) ~default:"") in
-  Option.fold (List.find_map list lines) ~none:[] ~some:(String.split_on_char ',')
+  let ranges = Option.fold (List.find_map list lines) ~none:[] ~some:(String.split_on_char ',') in
+  List.concat_map in_range ranges
 [@@ocamlformat "disable"]
 
-let first_cpu () =
-  let first range = try Scanf.sscanf range "%d" string_of_int with _ -> "0" in
-  match allowed "self" with range :: _ -> first range | [] -> "0"
+let first_cpu () = match allowed "self" with first :: _ -> first | [] -> 0
 
-let size range =
-  try Scanf.sscanf range "%d-%d" (fun first last -> last - first + 1) with _ -> 1
-
-type room = { affinity : int; cpus : float; stats : string list }
+type room = { allowed : int list; affinity : int; cpus : float; stats : string list }
 
 (* As the core reads its own; the stat file lies beside the one with the quota. *)
 let room pid =
   let pid = string_of_int pid in
-  let affinity = List.fold_left (fun n range -> n + size range) 0 (allowed pid) in
-  let affinity = if affinity = 0 then Cpu.affinity () else affinity in
+  let allowed = allowed pid in
+  let affinity = if allowed = [] then Cpu.affinity () else List.length allowed in
   let read file = read (if file = "/proc/self/cgroup" then "/proc/" ^ pid ^ "/cgroup" else file) in
   let { Cpu.quota; readings; _ } =
     Cpu.report_of ~affinity ~runtime_limit:max_int ~setting:None ~read
@@ -75,6 +76,7 @@ let room pid =
   let quota = Option.bind quota (fun { Cpu.cpus; _ } -> cpus) in
   let stat { Cpu.file; _ } = Filename.concat (Filename.dirname file) "cpu.stat" in
   {
+    allowed;
     affinity;
     cpus = Float.min (float affinity) (Option.value quota ~default:infinity);
     stats = List.map stat readings;

@@ -8,7 +8,8 @@ val in_kernel : int -> float option
 
 (** The CPUs that a process may use. *)
 type room = {
-  affinity : int;
+  allowed : int list;  (** by affinity: their numbers, if they are known *)
+  affinity : int;  (** so many *)
   cpus : float;  (** by affinity and quota *)
   stats : string list;  (** the [cpu.stat] of its cgroup and of those around it *)
 }
@@ -22,5 +23,5 @@ val throttled : room -> int option
 val read : string -> string option
 (** A file's text, without blanks around it; none if it cannot be read. *)
 
-val first_cpu : unit -> string
+val first_cpu : unit -> int
 (** The number of one that this process may use. *)

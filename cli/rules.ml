@@ -7,6 +7,7 @@ type run = {
   throttled : float;
   lost : bool;
   alone : float option;
+  pace : float;
   task_cost : float;
   task_bytes : float;
 }
@@ -156,6 +157,12 @@ let inflation r =
   match r.alone with
   | Some alone when alone > 0. -> own_time r.m ~cpu:r.cpu /. alone
   | _ -> 1.
+
+(* The machine's part of that: what a loop that only computes meets as well. Where such loops were
+   quicker than in the second run, the program may have been so, or not. *)
+let of_machine r = Float.max 1. (Float.min r.pace (inflation r))
+let of_memory r = Float.max 1. (inflation r /. of_machine r)
+let without factor r = r.m.wall *. (1. -. (1. /. factor))
 
 let chain r =
   let told (place, seconds) = Printf.sprintf "%s (%s)" (String.trim place) (time seconds) in
@@ -373,13 +380,24 @@ let rules =
     };
     {
       cause = "memory: the same work takes longer on several CPUs";
-      gain = (fun r -> r.m.wall *. (1. -. (1. /. Float.max 1. (inflation r))));
+      gain = (fun r -> without (of_memory r) r);
       number =
-        (fun r -> Printf.sprintf "the tasks' own time is %.2f times that on one CPU" (inflation r));
+        (fun r -> Printf.sprintf "the tasks' own time is %.2f times that on one CPU%s" (inflation r)
+          (if of_machine r < 1.01 then "" else
+            Printf.sprintf ", of a loop that only computes %.2f times" (of_machine r)));
       advice =
         say
           "tasks that write near each other apart (false sharing); less memory for each element; \
            no loops that wait";
+    };
+    {
+      cause = "slower CPUs: they compute more slowly together than one alone";
+      gain = (fun r -> without (of_machine r) r);
+      number =
+        (fun r ->
+          Printf.sprintf "a loop that only computes took %.2f times as long beside the program as on one CPU"
+            (of_machine r));
+      advice = say "nothing in the program: CPUs may be threads of one core, or of one that others use, and clocks are lower where all work";
     };
   ]
 [@@ocamlformat "disable"]

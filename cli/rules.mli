@@ -10,6 +10,8 @@ type run = {
   throttled : float;  (** seconds for which a quota has stopped it, summed over CPUs *)
   lost : bool;  (** events were lost *)
   alone : float option;  (** {!own_time} of a second run: on one CPU with one worker *)
+  pace : float;
+      (** how many times as long as in the second run a loop that only computes took meanwhile *)
   task_cost : float;  (** seconds that it takes here to hand out a task and to wait for it *)
   task_bytes : float;  (** that this allocates *)
 }

@@ -81,7 +81,7 @@ let start ~dir ~alone ~wish program =
       ~finally:(fun () -> Unix.close null)
       (fun () ->
         let spawn = spawn ~input:null ~output:null ~errors:null in
-        try spawn ("taskset" :: "-c" :: Procfs.first_cpu () :: program)
+        try spawn ("taskset" :: "-c" :: string_of_int (Procfs.first_cpu ()) :: program)
         with Unix.Unix_error _ -> spawn program)
   end
 

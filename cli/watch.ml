@@ -10,6 +10,7 @@ type run = {
   kernel : float;
   room : Procfs.room;
   throttled : float;
+  pace : float option;
   lost : int;
   interrupted : bool;
   recording : Recording.t Lazy.t;
@@ -23,6 +24,7 @@ type t = {
   mutable room : Procfs.room;
   mutable account : Account.t;
   mutable rings : Rings.t option;
+  gauge : Gauge.t;
   mutable tried : int list;
   mutable next_look : int;
   mutable samples : Recording.sample list;
@@ -35,8 +37,8 @@ let account ~attached ~since ~pid { Procfs.cpus; _ } =
 let make ~attached ~dir ~since pid =
   let room = Procfs.room pid in
   let account = account ~attached ~since ~pid room in
-  { dir; since; attached; pid; room; account; rings = None; tried = []; next_look = 0;
-    samples = []; kernel = None }
+  { dir; since; attached; pid; room; account; rings = None; gauge = Gauge.make (); tried = [];
+    next_look = 0; samples = []; kernel = None }
 [@@ocamlformat "disable"]
 
 let ring_owners dir =
@@ -89,7 +91,8 @@ let take_sample w now =
 let poll w now =
   look_for_rings w;
   Option.iter (fun rings -> Rings.poll rings w.account ~now) w.rings;
-  if now >= w.next_look then take_sample w now
+  if now >= w.next_look then take_sample w now;
+  if has_begun w then Gauge.look w.gauge ~cpus:w.room.allowed
 
 (* A look takes a CPU from a worker, for which the others wait in each collection. The end of a child
    interrupts the pause. *)
@@ -156,6 +159,7 @@ let run w ~program ~outcome ~cpu ~interrupted =
     kernel = Option.fold w.kernel ~none:0. ~some:(fun (first, last) -> last -. first);
     room = w.room;
     throttled = between w.samples (fun { throttled; _ } -> Option.value throttled ~default:0);
+    pace = Gauge.mean w.gauge;
     lost = lost w;
     interrupted;
     recording = lazy (recording w ~program ~outcome ~seen ~now);

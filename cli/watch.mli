@@ -14,6 +14,7 @@ type run = {
   kernel : float;  (** of these in the kernel, from the first sample to the last *)
   room : Procfs.room;
   throttled : float;  (** seconds for which a quota has stopped it, summed over CPUs *)
+  pace : float option;  (** what {!Gauge} found meanwhile *)
   lost : int;  (** see {!Rings.lost} *)
   interrupted : bool;  (** by Ctrl-C, of the command *)
   recording : Recording.t Lazy.t;  (** without measures and verdict *)

@@ -17,12 +17,17 @@ let calibrate () =
 
 let run_of (run : Watch.run) ~alone =
   let { Watch.measures = m; cpu; kernel; room; throttled; lost; _ } = run in
-  let alone = Option.map (fun { Watch.measures; cpu; _ } -> Rules.own_time measures ~cpu) alone in
+  let own { Watch.measures; cpu; _ } = Rules.own_time measures ~cpu in
+  let pace = match (run.pace, Option.bind alone (fun (it : Watch.run) -> it.pace)) with
+    | Some beside_others, Some by_itself -> beside_others /. by_itself
+    | _ -> 1.
+  in
+  let alone = Option.map own alone in
   let task_cost, task_bytes = calibrate () in
   (* A thread that a quota stops waits for a CPU, too. *)
   let m = { m with queue = Float.max 0. (m.queue -. throttled) } in
   { Rules.m; cpu; kernel; cpus = room.cpus; affinity = float room.affinity; throttled; lost = lost > 0;
-    alone; task_cost; task_bytes }
+    alone; pace; task_cost; task_bytes }
 [@@ocamlformat "disable"]
 
 (* {2 The text} *)

@@ -35,6 +35,7 @@ let run : Rules.run =
     throttled = 0.;
     lost = false;
     alone = Some 1.9;
+    pace = 1.;
     task_cost = 1e-7;
     task_bytes = 200.;
   }
@@ -82,8 +83,36 @@ let rules =
     ("a lock", with_ { h with blocked = 1.5; blocked_in = [ ("", 1.); ("futex_do_wait", 0.5) ] });
     ("tasks too small", with_ { h with forks = 8_000_000 });
     ("memory", { run with alone = Some 1. });
+    ("memory", { run with alone = Some 1.; pace = 0.7 });
+    ("memory", { run with alone = Some 0.9; pace = 1.3 });
+    ("slower CPUs", { run with alone = Some 1.5; pace = 1.3 });
+    ("slower CPUs", { run with alone = Some 1.; pace = 1.9 });
   ]
   |> List.map (fun (cause, run) -> case cause (names cause run))
+
+(* A loop that computes was as slow, or the second run may have had the quicker CPU. *)
+let not_memory () =
+  let none it = if List.exists (String.starts_with ~prefix:"memory") (causes it) then Alcotest.fail "memory" in
+  none { run with alone = Some 1.4; pace = 1.4 };
+  none { run with alone = Some 1.; pace = 1.7 };
+  Alcotest.(check (list string)) "as quick as alone" [] (causes { run with pace = 1.5 })
+[@@ocamlformat "disable"]
+
+(* The CPUs that there are, each in turn: a look is a fraction of a millisecond. *)
+let gauge () =
+  let { Procfs.allowed; _ } = Procfs.room (Unix.getpid ()) and gauge = Gauge.make () in
+  Alcotest.(check bool) "nothing yet" true (Gauge.mean gauge = None);
+  List.iter (fun _ -> Gauge.look gauge ~cpus:allowed) (List.init 20 Fun.id);
+  match Gauge.mean gauge with
+  | Some mean when mean > 1e-6 && mean < 0.1 -> ()
+  | None when allowed = [] -> ()
+  | mean -> Alcotest.failf "%f s" (Option.value mean ~default:0.)
+
+let gauge_of_none () =
+  let gauge = Gauge.make () in
+  Gauge.look gauge ~cpus:[];
+  Gauge.look gauge ~cpus:[ 1_000_000 ];
+  Alcotest.(check bool) "no CPU" true (Gauge.mean gauge = None)
 
 let large_values () =
   let forced = [ ("allocation in the major heap", 900) ] in
@@ -318,7 +347,7 @@ let throttled () =
   let file = Filename.temp_file "cpu" ".stat" in
   let told text =
     Out_channel.with_open_bin file (fun oc -> output_string oc text);
-    Procfs.throttled { affinity = 2; cpus = 1.; stats = [ "/nowhere/cpu.stat"; file ] }
+    Procfs.throttled { allowed = [ 0; 1 ]; affinity = 2; cpus = 1.; stats = [ "/nowhere/cpu.stat"; file ] }
   in
   let check what expected text = Alcotest.(check (option int)) what expected (told text) in
   check "v2" (Some 5_000) "usage_usec 12\nnr_throttled 2\nthrottled_usec 5\n";
@@ -420,7 +449,8 @@ let bad_use =
 let () =
   Alcotest.run "why"
     [
-      ("rules", rules @ [ case "none" no_cause; case "large values" large_values; case "lost events" ranges ]);
+      ("rules", rules @ [ case "none" no_cause; case "not memory" not_memory; case "gauge" gauge;
+          case "gauge of none" gauge_of_none; case "large values" large_values; case "lost events" ranges ]);
       ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "a tail" tail; case "a branch" branch; case "a first iteration" first_iteration; case "no CPU" no_cpu; case "lost" lost; case "asleep" asleep;
           case "a call of Team" region; case "a quota" throttled;
           case "a budget" budget; case "outside" outside; case "attached" attached; case "a spine" spine ]);
