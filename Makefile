@@ -72,7 +72,9 @@ bench-never:
 bench-scaling:
 	@$(RUN) bench/scaling/main.exe -- $(ARGS)
 
+# Debian has wrk; elsewhere it has to be there.
 bench-service:
+	@command -v wrk >/dev/null || apt-get install -y --no-install-recommends wrk
 	@$(RUN) bench/service/main.exe -- $(ARGS)
 	@$(SETUP) dune build --profile release ./examples/solver_service/main.exe
 	@$(RUN) bench/solver/main.exe -- $(ARGS)

@@ -50,7 +50,10 @@ let curl ~port ~folder paths =
   let file = Filename.concat folder "urls" in
   let line path = Printf.sprintf "url=http://localhost:%d%s\noutput=/dev/null\n" port path in
   write file (String.concat "" (List.map line paths));
-  [ "curl"; "-sSf"; "--parallel"; "--parallel-immediate"; "--parallel-max"; "4"; "-K"; file ]
+  [
+    "curl"; "-sSf"; "--no-progress-meter"; "--parallel"; "--parallel-immediate";
+    "--parallel-max"; "4"; "-K"; file;
+  ]
 
 let wrk ~port ~folder ~seconds paths =
   let file = Filename.concat folder "paths.lua" in
