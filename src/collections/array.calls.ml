@@ -14,6 +14,13 @@ let[@inline] holds found = Option.is_some found
 
 (* {2 One result for each element} *)
 
+let init_one f () i = f i
+
+let init_chunk f () r lo hi =
+  for i = lo to hi do
+    write r i (f i)
+  done
+
 let map_one f s i = f (read s i)
 
 let map_chunk f s r lo hi =

@@ -40,11 +40,8 @@ let map_reduce ~combine ~init f a =
   if n = 0 then init else Reduce.indices (code f) 0 (n - 1) combine value
 
 let reduce_by code op a =
-  let s = source a in
-  match length a with
-  | 0 -> None
-  | 1 -> Some (read s 0)
-  | n -> Some (Leaves.reduce ~code n (fun lo hi -> fold_chunk op s lo hi) op)
+  let n = length a and s = source a in
+  if n = 0 then None else Some (Leaves.reduce ~code n (fun lo hi -> fold_chunk op s lo hi) op)
 
 let reduce op a = reduce_by (code op) op a
 let min cmp a = reduce_by (code cmp) (Leaves.least cmp) a
@@ -168,17 +165,12 @@ let map_to_array_chunk f s r lo hi =
   done
 
 let map_to_array f a = Fresh.build (code f) (length a) map_one map_to_array_chunk f (source a)
-let pick_one f indices j = f (Stdlib.Array.unsafe_get indices j)
-
-let pick_chunk f indices r lo hi =
-  for j = lo to hi do
-    write r j (f (Stdlib.Array.unsafe_get indices j))
-  done
 
 let group_by key a =
   let s = source a in
   let gather indices =
-    build a (Stdlib.Array.length indices) pick_one pick_chunk (fun i -> read s i) indices
+    let element j = read s (Stdlib.Array.unsafe_get indices j) in
+    build a (Stdlib.Array.length indices) init_one init_chunk element ()
   in
   Groups.by (map_to_array key a) gather
 

@@ -17,19 +17,6 @@ let of_pieces _ pieces = Pieces.concat pieces
 let joined _ pieces = Pieces.concat pieces
 let blank a n i = if n = 0 then [||] else Fresh.make n (unsafe_get a i)
 
-(* {2 One result for each element} *)
-
-let init_one f () i = f i
-
-let init_chunk f () r lo hi =
-  for i = lo to hi do
-    write r i (f i)
-  done
-
-let init n f =
-  if n < 1 || n > Sys.max_array_length then init n f
-  else Fresh.build (Machine.code_of f) n init_one init_chunk f ()
-
 (* {2 Pairs} *)
 
 (* Where [p] is [wanted] for the pair. *)

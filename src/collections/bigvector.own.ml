@@ -47,35 +47,6 @@ let copy a =
   blit a made;
   made
 
-(* {2 One result for each element} *)
-
-let init_chunk f from set lo hi =
-  for i = lo to hi do
-    set i (f (from + i))
-  done
-
-let init kind layout n f =
-  if n < 2 then init kind layout n f
-  else set_all n init_chunk f (first layout) (create kind layout n)
-
-let put_chunk f s set lo hi =
-  for i = lo to hi do
-    set i (f s i)
-  done
-
-let of_array kind layout a =
-  let n = A.length a in
-  if n < 2 then of_array kind layout a
-  else set_all n put_chunk A.unsafe_get a (create kind layout n)
-
-let map_to kind f a =
-  let chunk f get set lo hi =
-    for i = lo to hi do
-      set i (f (get i))
-    done
-  in
-  set_all (dim a) chunk f (source a) (create kind (layout a) (dim a))
-
 (* {2 Numbers} *)
 
 let refuse fn = Caller.invalid (name ^ "." ^ fn) "the kind is not float64, float32 or int"
@@ -115,11 +86,6 @@ let min_max : type a b c. (a, b, c) t -> (a * a) option =
   | _ -> refuse "min_max"
 
 (* {2 Results of any length} *)
-
-let of_pieces a pieces =
-  let elements = Pieces.concat pieces in
-  let n = A.length elements in
-  set_all n put_chunk A.unsafe_get elements (blank a n 0)
 
 let joined a pieces =
   let made = blank a (List.fold_left (fun n piece -> n + dim piece) 0 pieces) 0 in

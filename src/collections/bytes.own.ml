@@ -20,13 +20,6 @@ let[@inline] numbered _ f = f
 let[@inline] indexed _ found = found
 let map2_few _ b _ = b
 
-let init_chunk f () r lo hi =
-  for i = lo to hi do
-    write r i (f i)
-  done
-
-let init n f = if n < 1 then init n f else build () n () init_chunk f ()
-
 let rec char_chunk c b i hi =
   if i > hi then None else if is_equal c (read b i) then Some i else char_chunk c b (i + 1) hi
 

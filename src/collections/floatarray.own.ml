@@ -25,13 +25,6 @@ let blank _ n _ = create n
 
 (* {2 One result for each element} *)
 
-let init_chunk f () r lo hi =
-  for i = lo to hi do
-    write r i (f i)
-  done
-
-let init n f = if n < 1 then init n f else build () n () init_chunk f ()
-
 let from_array_chunk f a r lo hi =
   for i = lo to hi do
     write r i (f (A.unsafe_get a i))
@@ -49,16 +42,7 @@ let floats a = a
 
 (* {2 Results of any length} *)
 
-let of_pieces _ pieces =
-  let r = create (List.fold_left (fun n piece -> n + A.length piece) 0 pieces) and at = ref 0 in
-  let add piece =
-    for i = 0 to A.length piece - 1 do
-      write r (!at + i) (A.unsafe_get piece i)
-    done;
-    at := !at + A.length piece
-  in
-  List.iter add pieces;
-  r
+let of_pieces _ pieces = map_from_array Fun.id (Pieces.concat pieces)
 
 (* Not the stdlib's [concat] of nothing, which [compare] tells from the empty array (OCaml 5.4). *)
 let joined _ pieces =
