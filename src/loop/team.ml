@@ -1,8 +1,8 @@
 (* A call with nothing to do refuses a closed pool, too, and is a checkpoint. *)
 let check_call fn pool n =
-  if n < 0 then invalid_arg (Printf.sprintf "Muster.Team.%s: n = %d is negative" fn n);
+  if n < 0 then Caller.invalid fn "n = %d is negative" n;
   if n = 0 then begin
-    if Caller.is_late pool then Caller.refuse ("Team." ^ fn) pool ();
+    if Caller.is_late pool then Caller.refuse fn pool ();
     Fiber.check ()
   end
 
@@ -11,17 +11,6 @@ let how ~to_the_end : Caller.how =
   if to_the_end || not (Fiber.is_elsewhere ()) then Plainly else Anywhere
 
 let with_worker fn pool = Caller.with_worker (how ~to_the_end:false) (Refuse fn) pool
-
-(* Where all places of the pool are taken, the caller does every share itself. *)
-let shares fn pool ~size n share =
-  let workers = Int.min n size in
-  let in_place () =
-    for worker = 0 to workers - 1 do
-      Fiber.check ();
-      share worker
-    done
-  in
-  with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
 
 (* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing
    of the pool's, and looks whether it is cancelled. *)
@@ -39,13 +28,24 @@ let rec broadcast pool f =
     broadcast pool f
   end
 
-let for_slices pool n f =
-  check_call "for_slices" pool n;
+(* Where all places of the pool are taken, the caller does every share itself. *)
+let slices fn pool n f =
+  check_call fn pool n;
   let size = Pool.size pool in
-  if n > 0 then
-    shares "Team.for_slices" pool ~size n (fun worker ->
-        let start, count = Slices.slice n size worker in
-        f ~worker ~start ~count)
+  let workers = Int.min n size in
+  let share worker =
+    let start, count = Slices.slice n size worker in
+    f ~worker ~start ~count
+  in
+  let in_place () =
+    for worker = 0 to workers - 1 do
+      Fiber.check ();
+      share worker
+    done
+  in
+  if n > 0 then with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
+
+let for_slices pool n f = slices "Team.for_slices" pool n f
 
 let chunk_of body ~worker lo hi =
   for i = lo to hi do
@@ -58,10 +58,10 @@ type sweep = {
   me : Promise.any;  (** the caller's *)
 }
 
-(* [run] with a place for the exceptions of chunks, of which the leftmost is raised at the end. *)
-let keeping run =
-  let failures = Leftmost.create () in
-  Fiber.raising (fun () -> Leftmost.get failures) (fun () -> run failures)
+(* Of the exceptions of chunks the leftmost is raised at the end. *)
+let sweeping chunk run =
+  let t = { chunk; failures = Leftmost.create (); me = Fiber.get () } in
+  Fiber.raising (fun () -> Leftmost.get t.failures) (fun () -> run t)
 
 let keep t ~worker lo hi =
   try t.chunk ~worker lo hi
@@ -89,20 +89,10 @@ let rec sweep_blocks t ~worker ~block from count =
     sweep_blocks t ~worker ~block (from + now) (count - now)
   end
 
-let sweep_slice t ~worker from count =
-  sweep_blocks t ~worker ~block:Tuning.first_block from count
+let sweep_slice t ~worker ~start ~count =
+  sweep_blocks t ~worker ~block:Tuning.first_block start count
 
-let for_n pool n f =
-  check_call "for_n" pool n;
-  let size = Pool.size pool in
-  if n > 0 then begin
-    let me = Fiber.get () in
-    keeping (fun failures ->
-        let t = { chunk = chunk_of f; failures; me } in
-        shares "Team.for_n" pool ~size n (fun worker ->
-            let start, count = Slices.slice n size worker in
-            sweep_slice t ~worker start count))
-  end
+let for_n pool n f = sweeping (chunk_of f) (fun t -> slices "Team.for_n" pool n (sweep_slice t))
 
 (* {2 Dynamic}
 
@@ -138,28 +128,22 @@ let unit_for loop ~from ~size cost =
     let short = Site.fitting Tuning.min_stolen cost in
     Int.max 1 (Int.min short ((loop.n - from) / (size * Tuning.units_each)))
 
-let measured code sweep count =
-  let since = Machine.ticks () in
-  sweep ();
-  ignore (Site.learn code ~ticks:(Machine.ticks () - since) ~iterations:count)
-
 (* The worker that runs the first chunk measures for all; that others steal meanwhile is not its
    cost. *)
 let rec sweep_shared t code ~from slices worker =
-  let lo, count = Slices.take slices worker in
+  let start, count = Slices.take slices worker in
   if count > 0 then begin
     Fiber.check ();
-    let sweep () = sweep_slice t ~worker lo count in
-    if lo = from then measured code sweep count else sweep ();
+    let sweep () = sweep_slice t ~worker ~start ~count in
+    if start = from then Site.timed code Site.unknown ~iterations:count sweep else sweep ();
     if not (is_over t) then sweep_shared t code ~from slices worker
   end
 
 let run_shared (w : Place.t) (loop : loop) ~from cost =
   let size = Int.min loop.most (Pool.size w.pool) in
   let slices = Slices.create ~from ~n:loop.n ~size ~unit:(unit_for loop ~from ~size cost) in
-  let workers = Int.min (loop.n - from) size and me = Fiber.get () in
-  keeping (fun failures ->
-      let t = { chunk = loop.chunk; failures; me } in
+  let workers = Int.min (loop.n - from) size in
+  sweeping loop.chunk (fun t ->
       Region.run w ~to_the_end:loop.to_the_end ~revoke:true ~workers
         (sweep_shared t loop.code ~from slices))
 
@@ -173,8 +157,9 @@ let run_dynamic closed pool loop =
         if from < loop.n then run_shared w loop ~from Site.unknown)
 
 let for_n_dynamic pool n body =
-  check_call "for_n_dynamic" pool n;
+  let fn = "Team.for_n_dynamic" in
+  check_call fn pool n;
   if n > 0 then
     let code = Machine.code_of body in
-    run_dynamic (Refuse "Team.for_n_dynamic") pool
+    run_dynamic (Refuse fn) pool
       { n; chunk = chunk_of body; code; most = max_int; to_the_end = false }

@@ -175,12 +175,9 @@ let grain_for cost = if Site.estimate cost 64 >= Tuning.min_shared then Tuning.i
 (* The leftmost node that does not fork tells what a comparison costs. *)
 let measured node job range =
   if range.lo > 0 || range.hi > job.grain then node job range
-  else begin
-    let since = Machine.ticks () in
-    node job range;
-    let ticks = Machine.ticks () - since in
-    ignore (Site.learn job.code ~ticks ~iterations:(comparisons (range.hi - range.lo)))
-  end
+  else
+    let iterations = comparisons (range.hi - range.lo) in
+    Site.timed job.code Site.unknown ~iterations (fun () -> node job range)
 
 (* The caller has sorted the first elements alone. If sharing pays now, the others are shared. *)
 let look_back job ~sorted =

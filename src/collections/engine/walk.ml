@@ -195,11 +195,7 @@ let is_alone () =
 (* A chunk of many may be long by chance, as its worker was interrupted: so [doubted], another one
    has to confirm it. *)
 let more_in_place job trial p =
-  if job.source.is_end p.rest then begin
-    Adaptive.finish ~all:(swept p) trial;
-    0
-  end
-  else if swept p >= job.alone && not (is_alone ()) then begin
+  if job.source.is_end p.rest || (swept p >= job.alone && not (is_alone ())) then begin
     Adaptive.finish ~all:(swept p) trial;
     0
   end
