@@ -27,28 +27,26 @@ let note t ns =
   Atomic.incr t.counts.(bucket ns);
   ignore (Atomic.fetch_and_add t.total ns)
 
-type shot = { counts : int array; count : int; seconds : float }
-
 let seconds ns = 1e-9 *. float_of_int ns
 
-let shot (t : t) =
+let times (t : t) : Job_stats.times =
   let counts = Array.map Atomic.get t.counts in
   { counts; count = Array.fold_left ( + ) 0 counts; seconds = seconds (Atomic.get t.total) }
 
-let quantile q shot =
+let quantile q (times : Job_stats.times) =
   if not (q >= 0. && q <= 1.) then
     invalid_arg (Printf.sprintf "Muster.Workers.quantile: %g is not between 0 and 1" q);
-  let rank = Int.max 1 (Float.to_int (Float.ceil (q *. float_of_int shot.count))) in
+  let rank = Int.max 1 (Float.to_int (Float.ceil (q *. float_of_int times.count))) in
   let rec find i below =
-    let below = below + shot.counts.(i) in
+    let below = below + times.counts.(i) in
     if below >= rank || i = buckets - 1 then seconds (limit i) else find (i + 1) below
   in
-  if shot.count = 0 then 0. else find 0 0
+  if times.count = 0 then 0. else find 0 0
 
 (* Counts of the times below each power of two. *)
-let doublings shot =
+let doublings (times : Job_stats.times) =
   let add (below, found) i =
-    let below = below + shot.counts.(i) in
+    let below = below + times.counts.(i) in
     let is_last = (i + 1) mod per_doubling = 0 in
     (below, if is_last then (seconds (limit i), below) :: found else found)
   in

@@ -7,13 +7,11 @@ val make : unit -> t
 val note : t -> int -> unit
 (** One more time of so many nanoseconds. Any domain. *)
 
-type shot = { counts : int array; count : int; seconds : float  (** all times together *) }
-
-val shot : t -> shot
+val times : t -> Job_stats.times
 (** The counts now. *)
 
-val quantile : float -> shot -> float
+val quantile : float -> Job_stats.times -> float
 (** In seconds, from above. 0 if there is none. Raises [Invalid_argument] for Muster.Workers. *)
 
-val doublings : shot -> (float * int) list
+val doublings : Job_stats.times -> (float * int) list
 (** The times of which each is twice the one before, in seconds, with the number of shorter ones. *)

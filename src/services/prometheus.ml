@@ -1,7 +1,7 @@
 (* https://prometheus.io/docs/instrumenting/exposition_formats/: a line for each number, with labels
    whose backslashes, quotes and ends of line are escaped. *)
 
-type stats = Workload.Public.stats
+type stats = Job_stats.stats
 
 let escaped label =
   let escape = function
@@ -12,7 +12,7 @@ let escaped label =
   in
   String.concat "" (List.map escape (List.of_seq (String.to_seq label)))
 
-let histogram label (times : Histogram.shot) =
+let histogram label (times : Job_stats.times) =
   let bucket (limit, n) = Printf.sprintf "_bucket{%s,le=\"%s\"} %d" label limit n in
   let limits = List.map (fun (s, n) -> (Printf.sprintf "%g" s, n)) (Histogram.doublings times) in
   let buckets = List.map bucket (limits @ [ ("+Inf", times.count) ]) in

@@ -307,7 +307,9 @@ let drain ?grace t =
 
 (* {2 Statistics} *)
 
-include Workload.Public
+include Job_stats
+
+let quantile = Histogram.quantile
 
 let stats t =
   let busy, queued = Admission.busy_and_queued t.admission in

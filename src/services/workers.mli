@@ -26,11 +26,11 @@ val post : ?priority:int -> ?deadline:float -> 'w t -> ('w -> 'a) -> 'a Muster_c
 val drain : ?grace:float -> 'w t -> unit
 
 include module type of struct
-  include Workload.Public
+  include Job_stats
 end
 
-val stats : 'w t -> Workload.Public.stats
-
+val quantile : float -> times -> float
+val stats : 'w t -> stats
 val pp_prometheus : Format.formatter -> 'w t -> unit
 
 type any = Any : 'w t -> any

@@ -12,29 +12,9 @@ let note t outcome = Atomic.incr (List.assq outcome t.ends)
 let waited t ns = Histogram.note t.queue ns
 let worked t ns = Histogram.note t.work ns
 
-module Public = struct
-  type times = Histogram.shot = { counts : int array; count : int; seconds : float }
-
-  let quantile = Histogram.quantile
-
-  type stats = {
-    workers : int;
-    busy : int;
-    queued : int;
-    returned : int;
-    failed : int;
-    cancelled : int;
-    expired : int;
-    full : int;
-    draining : int;
-    queue_time : times;
-    work_time : times;
-  }
-end
-
 let stats t ~workers ~busy ~queued =
   let count outcome = Atomic.get (List.assq outcome t.ends) in
-  Public.
+  Job_stats.
     {
       workers;
       busy;
@@ -45,6 +25,6 @@ let stats t ~workers ~busy ~queued =
       expired = count Expired;
       full = count Full;
       draining = count Draining;
-      queue_time = Histogram.shot t.queue;
-      work_time = Histogram.shot t.work;
+      queue_time = Histogram.times t.queue;
+      work_time = Histogram.times t.work;
     }

@@ -5,26 +5,7 @@
    [on] is read everywhere and written seldom. Names and sites are one list, which grows by
    compare-and-set; an entry is told when it comes, and all of them when the tracing begins. *)
 
-type event =
-  | Fork of { task : int; parent : int; site : int }
-  | Begin of { task : int }
-  | End of { task : int; back : int }
-  | Steal of { victim : int }
-  | Busy of { pool : int; worker : int; thread : int }
-  | Idle
-  | Park
-  | Leave
-  | Wait of { task : int; reason : int; name : int }
-  | Resume of { task : int; reason : int; ns : int }
-  | Region of { workers : int }
-  | Region_end
-  | Job of { task : int; queued : int }
-  | Counts of { tasks : int; forks : int; steals : int }
-  | Sampling of { every : int }
-  | Budget of { size : int; lent : int }
-  | Spin of { ns : int }
-  | Alone of { ns : int; site : int }
-  | Name of { id : int; text : string }
+include Word
 
 external thread : unit -> int = "muster_trace_thread" [@@noalloc]
 external now : unit -> int = "muster_trace_now" [@@noalloc]

@@ -80,13 +80,13 @@ let opened file =
   in
   { Ast_iterator.default_iterator with open_declaration; open_description; expr }
 
-let has_aliases_only file =
-  let is_alias item =
+let has_no_code file =
+  let is_no_code item =
     match item.pstr_desc with
-    | Pstr_module { pmb_expr = { pmod_desc = Pmod_ident _; _ }; _ } -> true
+    | Pstr_module { pmb_expr = { pmod_desc = Pmod_ident _; _ }; _ } | Pstr_type _ -> true
     | _ -> false
   in
-  List.for_all is_alias (structure file)
+  List.for_all is_no_code (structure file)
 
 let named file =
   let none = Misc.Stdlib.String.Map.empty in

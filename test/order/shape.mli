@@ -13,8 +13,8 @@ val fields : Sources.t -> string -> int
 val opened : Sources.t -> string list
 (** The modules that a file opens whole. *)
 
-val has_aliases_only : Sources.t -> bool
-(** Whether a file gives modules of others their names and does nothing else. *)
+val has_no_code : Sources.t -> bool
+(** Whether a file gives modules of others their names, or defines types, and does nothing else. *)
 
 val named : Sources.t -> string list
 (** The modules that a file names, as [ocamldep -modules] tells. *)

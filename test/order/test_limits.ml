@@ -65,7 +65,7 @@ let lines_in path () = (Sources.count_lines [ Sources.find path ], [])
 let all_of places () = (List.length places, places)
 
 (* A file that has variants, as compat.ml has, has the interface of its name's first part. A file of
-   aliases alone (muster_core.ml) needs none: it would be the same text. *)
+   aliases (muster_core.ml) or of types (figure.ml) needs none: it would be the same text. *)
 let without_interface =
   let first_name path = List.hd (String.split_on_char '.' (Filename.basename path)) in
   let has_interface (file : Sources.t) =
@@ -73,7 +73,7 @@ let without_interface =
     let interface = Printf.sprintf "%s/%s.mli" folder (first_name file.path) in
     List.exists (fun (it : Sources.t) -> it.path = interface) mli
   in
-  List.filter (fun file -> not (has_interface file || Shape.has_aliases_only file)) ml
+  List.filter (fun file -> not (has_interface file || Shape.has_no_code file)) ml
   |> List.map (fun (file : Sources.t) -> file.path)
 
 (* A library's own name (Muster_core) holds modules alone, so that to open it brings no values. *)
