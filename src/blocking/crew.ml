@@ -1,6 +1,4 @@
-(* Threads that wait for the system, so that workers need not.
-
-   Parties: callers (any thread), the foreman (the thread that a domain begins with) and hands
+(* Parties: callers (any thread), the foreman (the thread that a domain begins with) and hands
    (systhreads of that domain). A thread that returns from a system call needs its domain's lock. On
    a worker's domain the worker has it, and gives it away only every 50 ms. In the crew's own domain
    all other threads wait, too.

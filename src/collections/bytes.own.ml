@@ -1,5 +1,3 @@
-(* Stdlib.Bytes, with the functions that call the user's for each character in parallel. *)
-
 [@@@warning "-unused-value-declaration"]
 
 include Stdlib.Bytes

@@ -1,6 +1,4 @@
-(* Domainslib's pools: one of Muster's each, and Domainslib's facts about them.
-
-   A pool has as many workers as Muster finds right; [asked] is what its user wanted. Programs
+(* A pool has as many workers as Muster finds right; [asked] is what its user wanted. Programs
    divide their work by that number, and the shape of a reduction depends on it.
 
    Life: [torn_down] is set once, when all tasks have ended; tasks that run while the pool is being

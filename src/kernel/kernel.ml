@@ -1,6 +1,4 @@
-(* C kernels: the OCaml side of muster.h.
-
-   A stub, which OCaml called, calls a loop of muster.h. That (kernel_stubs.c) calls the OCaml
+(* A stub, which OCaml called, calls a loop of muster.h. That (kernel_stubs.c) calls the OCaml
    function which is registered for the loop here, and workers call the C function for slices or
    chunks of the indices.
 

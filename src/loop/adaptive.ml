@@ -7,10 +7,7 @@ let[@inline] length lo hi =
   let d = span lo hi in
   if d = max_int then d else d + 1
 
-(* {2 Below what was handed out}
-
-   A worker whose offers nobody has taken yet is quiet: one word says so (Place), which a thief
-   clears. So a loop looks at that word between its first iterations, and at no clock. *)
+(* {2 Below what was handed out} *)
 
 let[@inline never] falls_quiet () =
   let w = Fiber.place () in

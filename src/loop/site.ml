@@ -1,6 +1,5 @@
 let unknown = -1
 
-(* The unit is ticks per [sample] iterations. *)
 let shift = 4
 let sample = 1 lsl shift
 let bits = 32
@@ -20,7 +19,6 @@ let estimate cost n =
 let fitting ticks cost =
   if cost = unknown then 1 else Int.max 1 ((ticks lsl shift) / Int.max 1 cost)
 
-(* Reading the clock takes a little time itself. *)
 let clock =
   let since = Machine.ticks () in
   for _ = 1 to 100 do
@@ -40,7 +38,6 @@ let cost_of ~ticks ~iterations =
 
 let remember code cost = Atomic.set (cell code) (key code lor cost)
 
-(* Written only where it changes much, since the table is shared. *)
 let learn code ~ticks ~iterations =
   let now = cost_of ~ticks ~iterations in
   let before = cost code in

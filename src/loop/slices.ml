@@ -1,4 +1,3 @@
-(* The first [n mod size] slices have one more. *)
 let[@inline] slice n size worker =
   let each = n / size in
   let more = n - (each * size) in
@@ -19,7 +18,7 @@ let pack start count = (start lsl bits) lor count
 
 type t = { words : int Atomic.t array; unit : int; units : int; from : int; n : int }
 
-(* The indices [from] to [n - 1], in fewer units than [mask]. *)
+(* In fewer units than [mask]. *)
 let create ~from ~n ~size ~unit =
   let unit = Int.max unit (((n - from) lsr (bits - 1)) + 1) in
   let units = ((n - from - 1) / unit) + 1 in

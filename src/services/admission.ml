@@ -1,6 +1,4 @@
-(* Jobs, slots and runners.
-
-   A slot is the right to run jobs, one at a time, with the value that belongs to it. A runner is a
+(* A slot is the right to run jobs, one at a time, with the value that belongs to it. A runner is a
    task of the pool: it takes a slot and a job, and in the step that ends a job it takes the next
    one. All that they have to do with each other is one immutable state, changed by compare-and-set:
 

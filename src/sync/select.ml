@@ -1,6 +1,4 @@
-(* Several cases, of which one is done.
-
-   A party tries its cases, in any order. Meanwhile no other party can know of it, so it needs only
+(* A party tries its cases, in any order. Meanwhile no other party can know of it, so it needs only
    its partner's consent. If no case can be done, it gets in line at each channel with the offers of
    one race, and waits. The party that accepts one of them does that case.
 

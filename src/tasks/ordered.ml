@@ -1,6 +1,4 @@
-(* Results in order, through a window.
-
-   Runners put results into [ready], by their indices, and the consumer takes them in order. [ready]
+(* Runners put results into [ready], by their indices, and the consumer takes them in order. [ready]
    and [given] belong to the holder of [lock]. [given] is the number of results that the consumer
    has taken, -1 once it has ended. An element is forced only while its index is below [given +
    window]. So at most a window of elements is forced and not taken.

@@ -1,6 +1,4 @@
-(* Runners: fibers that share a sequence.
-
-   The sequence belongs to the holder of [turn]: it alone forces and changes [rest] and [taken].
+(* The sequence belongs to the holder of [turn]: it alone forces and changes [rest] and [taken].
    While an element is forced [rest] is empty, so nobody forces a sequence again that has ended, or
    has failed. Nothing else refers to elements that were taken.
 

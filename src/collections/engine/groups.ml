@@ -1,5 +1,3 @@
-(* Elements by key, and how many of each. *)
-
 (* {2 Groups}
 
    A counting sort, in blocks. Every block numbers the keys that it meets; then the blocks' keys

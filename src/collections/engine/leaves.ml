@@ -6,6 +6,5 @@ let reduce ?(most = Tuning.leaves) ~code n leaf op =
     let leaf b = leaf (b * size) (Int.min n ((b + 1) * size) - 1) in
     Reduce.over ~code ~per_leaf:size ~last leaf op
 
-(* Of equal ones the leftmost. *)
 let least cmp x y = if cmp y x < 0 then y else x
 let greatest cmp x y = if cmp y x > 0 then y else x

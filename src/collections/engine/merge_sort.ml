@@ -1,6 +1,4 @@
-(* A parallel merge sort with a parallel merge.
-
-   Two arrays of the same length, the user's and a scratch one. A node sorts a range of both: the
+(* Two arrays of the same length, the user's and a scratch one. A node sorts a range of both: the
    elements in the user's array end, sorted, in the user's or, flipped, in the scratch array.
    Its halves end in the other one of the two, so that the merge is the only move.
 

@@ -1,5 +1,4 @@
-(* Results of any length for each element: every chunk makes a piece, and these are joined in the
-   order of the chunks. *)
+(* Every chunk makes a piece, and these are joined in the order of the chunks. *)
 
 let collect code n chunk f s =
   if n = 0 then []

@@ -1,6 +1,4 @@
-(* Runs a function over a sequence.
-
-   Where the function is cheap the caller calls it element by element, in place. Otherwise it reads
+(* Where the function is cheap the caller calls it element by element, in place. Otherwise it reads
    a block of elements, and the function of lists runs over that; then it reads the next one. The
    time of each block or stretch tells what comes after it. *)
 

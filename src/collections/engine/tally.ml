@@ -1,6 +1,4 @@
-(* Reductions of elements that come piece by piece, whose bracketing depends on the length alone.
-
-   Runs of equal length are combined from left to right and are the leaves of a binary tree that
+(* Runs of equal length are combined from left to right and are the leaves of a binary tree that
    grows as a binary counter does: two neighbours of one rank become one of the next, if the left
    one's position is even at that rank; at the end what is left is combined from the right. So a
    piece may begin at any leaf: it combines what it has both sides of, and the rest is done when

@@ -1,6 +1,4 @@
-(* Runs a function over a source that can only be walked from its front, piece by piece.
-
-   The caller works its way from the front, in one pass, until sharing pays (Adaptive): no count of
+(* The caller works its way from the front, in one pass, until sharing pays (Adaptive): no count of
    the elements, and one piece that is given more and more, so that there is one result and nothing
    to link. The rest is cut into blocks of pieces. While a block is worked on, another worker may
    walk on and cut the next one, which is twice as long: the walk is no bottleneck, and its depth is
@@ -33,7 +31,6 @@ type ('s, 'r) job = {
   alone : int;
 }
 
-(* A unit is a power of 2. *)
 let whole unit n = (n + unit - 1) land lnot (unit - 1)
 
 let piece start rest left more =
