@@ -327,8 +327,8 @@ module Task : sig
       {b Order}: all that [t] did happens before an answer other than [None]. *)
 
   val sleep : float -> unit
-  (** [sleep seconds] waits for so long, and up to 1 ms more. There is no thread for it, so any
-      number of tasks may sleep. With 0 seconds or less it is {!check}. It may end later while all
+  (** [sleep seconds] waits for so long, and up to 1 ms more. It takes no thread, so any number of
+      tasks may sleep. With 0 seconds or less it is {!check}. It may end later while all
       workers compute: see [doc/limits.md], "Deadlines".
 
       {b Raises} [Invalid_argument] if [seconds] is not a number.
@@ -402,12 +402,12 @@ module Task : sig
 
       The results can be asked for once, and only within [use].
 
-      {b Raises} what [use] raises. Asking for the result of an element raises its exception, or
-      [Seq.Forced_twice], or, too late, [Invalid_argument].
+      {b Raises} what [use] raises. To ask for a result raises the exception of its element, the
+      second time [Seq.Forced_twice], and after [use] [Invalid_argument].
       {b Cost}: 0.5 us for each element, up to 2.5 us on several workers. See [doc/limits.md],
       "Windows".
-      {b Order}: as {!map}; a call happens before its result is there. Everything before the asking
-      for a result happens before the forcing of the element [window] later.
+      {b Order}: as {!map}; a call happens before its result is there. All that [use] did before it
+      asks for a result happens before the forcing of the element [window] later.
       {b Cancels}: as {!map}, and where [use] waits for a result, which it may ask for again. *)
 
   (** {2 Cancellation}
@@ -632,7 +632,7 @@ module Promise : sig
       {b Order}: everything before the call happens before the return of an await. *)
 
   val try_resolve : 'a resolver -> 'a -> bool
-  (** [try_resolve r v] is [resolve r v] if nobody was faster, and tells whether it was so.
+  (** [try_resolve r v] is [resolve r v] if the promise has not ended, and tells whether it was so.
       {b Order}: as {!resolve}. *)
 
   val fail : ?backtrace:Printexc.raw_backtrace -> 'a resolver -> exn -> unit
@@ -644,7 +644,7 @@ module Promise : sig
       {b Order}: everything before the call happens before the exception of an await. *)
 
   val try_fail : ?backtrace:Printexc.raw_backtrace -> 'a resolver -> exn -> bool
-  (** [try_fail r exn] is [fail r exn] if nobody was faster, and tells whether it was so.
+  (** [try_fail r exn] is [fail r exn] if the promise has not ended, and tells whether it was so.
       {b Order}: as {!fail}. *)
 end
 
@@ -814,14 +814,14 @@ end
     and [for_n_dynamic] in [muster.h].
 
     {b Raises}: the exception of the smallest index; [Invalid_argument] for a negative number.
-    {b Order}: the call happens before every call of the function, these before the return. Those of
-    one worker follow each other; others are unordered.
+    {b Order}: everything before the call happens before each call of the function, and each call
+    before the return. Calls with one worker's index follow each other; others are unordered.
     {b Cancels}: before a worker's slice, and between two chunks of {!Team.for_n_dynamic}. These are
     longer than in {!parallel_for}: a slow function should call {!Task.check}. *)
 module Team : sig
   val broadcast : Pool.t -> (int -> unit) -> unit
   (** [broadcast pool f] calls [f worker] once on every worker. It waits for busy workers and starts
-      missing ones. Another one stands in for worker 0 if that is missing.
+      missing ones. If worker 0 is missing, another worker makes its call.
 
       {b Cost}: about 0.5 us on 2 cores while the pool is awake; 10 to 16 us more for each sleeping
       worker, 0.2 ms for each domain that starts. *)

@@ -45,8 +45,9 @@
     {b Cost}: short work runs in place, for 20 to 80 ns more than the stdlib's function; longer work
     is shared. See [doc/limits.md], "Cheap loops that turn dear".
     {b Domains}: any domain or thread, inside or outside a task.
-    {b Order}: the operation happens before every call, all calls before its return or exception. A
-    call that makes an operand or a key happens before the call that gets it.
+    {b Order}: everything before the operation happens before each call of your function, and each
+    call before the return or exception. A call that makes an operand or a key happens before the
+    call that gets it.
     {b Cancels}: between two chunks. An operation that works in place has then written some
     elements, as after an exception. *)
 

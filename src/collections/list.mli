@@ -15,8 +15,9 @@
     {b Cost}: work of less than about 50 us runs in place, within 60 ns of the stdlib's time. So
     does a function hardly slower than the walk along the list. No function needs a deep stack.
     {b Domains}: any; the functions that you pass run on several at once.
-    {b Order}: the operation happens before every call, all calls before its return or exception. A
-    call that makes an operand or a key happens before the call that gets it.
+    {b Order}: everything before the operation happens before each call of your function, and each
+    call before the return or exception. A call that makes an operand or a key happens before the
+    call that gets it.
     {b Cancels}: between two pieces of some 10 us. *)
 
 include module type of struct

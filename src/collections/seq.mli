@@ -20,7 +20,8 @@
     {b Cost}: functions of less than about 100 ns run in place, in 1.1 to 1.5 times the stdlib's
     time.
     {b Domains}: any.
-    {b Order}: the forcing of an element happens before its call, all calls before the return.
+    {b Order}: the forcing of an element happens before the call that gets it, and each call before
+    the return.
     {b Cancels}: between two blocks of elements, or pieces of one. *)
 
 include module type of struct

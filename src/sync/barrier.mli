@@ -1,6 +1,5 @@
 (** A meeting point of [n] parties: none goes on before all have arrived. Then it closes again for
-    the next meeting. A task that waits is suspended, so there may be more parties than workers. A
-    thread outside all pools blocks. *)
+    the next meeting. A task that waits is suspended, so there may be more parties than workers. *)
 
 type t
 

@@ -171,4 +171,6 @@ val select : 'b case list -> 'b
     {b Cancels}: while it waits; then no case was done. *)
 
 val try_select : 'b case list -> 'b option
-(** [try_select cases] is [Some (select cases)], or [None] if that would wait. *)
+(** [try_select cases] is [Some (select cases)], or [None] if that would wait, or for no cases.
+
+    {b Raises} {!Closed} as its cases say; any exception of the function. *)

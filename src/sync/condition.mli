@@ -1,5 +1,4 @@
-(** Condition variables: a task waits until another task, which holds the same mutex, signals a
-    change. A task that waits is suspended; a thread outside all pools blocks. *)
+(** Condition variables: a task waits until another task signals a change. *)
 
 type t
 

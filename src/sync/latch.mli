@@ -1,5 +1,4 @@
-(** A gate that opens once, when it has been counted down to 0. A task that waits for it is
-    suspended; a thread outside all pools blocks. *)
+(** A gate that opens once, when it has been counted down to 0. *)
 
 type t
 

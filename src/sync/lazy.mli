@@ -1,6 +1,5 @@
 (** Lazy values that many tasks may force at once, on any domain. One task computes the value, and
-    the others wait, suspended. A thread outside all pools blocks. (Stdlib's [Lazy] raises
-    [Undefined] there.)
+    the others wait. (Stdlib's [Lazy] raises [Undefined] in the others.)
 
     {b Cost}: [force] of a computed value takes about 1 ns. *)
 

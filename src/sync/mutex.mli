@@ -1,5 +1,5 @@
-(** Mutual exclusion for tasks and threads. A task that waits for the lock is suspended; a thread
-    outside all pools blocks. A task may hold the lock across [Task.await] and every other wait.
+(** Mutual exclusion for tasks and threads. A task may hold the lock across [Task.await] and every
+    other wait.
 
     {[
       let counter = ref 0
@@ -12,7 +12,7 @@
     the locks that it takes. See [doc/limits.md], "Who holds a lock".
 
     {b Fairness}: waiters are woken in turn. A newcomer may take a free lock before a woken waiter.
-    If that one finds it taken, it gets it at the next [unlock]. So it is passed over once at most.
+    A waiter that finds it taken gets it at the next [unlock]. So it is passed over once at most.
     {b Cost}: uncontended, [lock] and [unlock] together 20 to 40 ns, and 4 words. *)
 
 type t

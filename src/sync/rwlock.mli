@@ -1,12 +1,11 @@
-(** Locks for many readers or one writer. A task that waits is suspended; a thread outside all pools
-    blocks. A task may hold the lock across calls that wait.
+(** Locks for many readers or one writer. A task may hold the lock across calls that wait.
 
     A reader must not lock again, for reading or for writing: with a writer waiting in between, it
     would wait for itself. This is not detected, since the lock only counts its readers.
 
-    {b Fairness}: waiters are woken in turn. A newcomer may enter before a woken waiter. If
-    that one cannot enter then, it goes before all that come later. So each waiter is passed over
-    once at most, and neither readers nor writers starve.
+    {b Fairness}: waiters are woken in turn. A newcomer may enter before a woken waiter. A waiter
+    that cannot enter then goes before all that come later. So each is passed over once at most, and
+    neither readers nor writers starve.
     {b Cost}: uncontended, a pair of calls about 30 ns. *)
 
 type t
@@ -18,8 +17,8 @@ val lock_read : t -> unit
 (** [lock_read l] returns once the caller is one of the readers.
 
     {b Raises} [Invalid_argument] if the caller is the writer.
-    {b Order}: an [unlock_write] happens before every later lock, an [unlock_read] before every
-    later [lock_write]; with all that came before.
+    {b Order}: all before an [unlock_write] happens before the return of every later lock; all
+    before an [unlock_read] happens before the return of every later [lock_write].
     {b Cancels}: while it waits; the caller does not hold the lock then. *)
 
 val lock_write : t -> unit

@@ -1,5 +1,4 @@
-(** Counting semaphores: a number of permits, taken and given back one at a time. A task that waits
-    for a permit is suspended; a thread outside all pools blocks.
+(** Counting semaphores: a number of permits, taken and given back one at a time.
 
     {[
       let connections = Muster.Semaphore.make 8
@@ -7,8 +6,8 @@
     ]}
 
     {b Fairness}: waiters are woken in turn. A newcomer may take a free permit before a woken
-    waiter. If that one finds none, it gets the next that is given back. So it is passed over once
-    at most.
+    waiter. A waiter that finds none gets the next that is given back. So it is passed over once at
+    most.
     {b Cost}: uncontended, [acquire] and [release] together 10 to 30 ns. *)
 
 type t

@@ -1,5 +1,5 @@
-(** Hash tables that many tasks share. The function of a key runs once, and others that need its
-    value wait, suspended. A thread outside all pools blocks. Lookups take no lock.
+(** Hash tables that many tasks share. The function of a key runs once, and other tasks that need
+    its value wait. Lookups take no lock.
 
     {[
       let squares = Muster.Table.create ()
@@ -31,8 +31,8 @@ val find_opt : ('k, 'v) t -> 'k -> 'v option
 (** [find_opt t key] is the value of [key], if there is one.
 
     {b Raises} what [hash] and [equal] raise, as all functions do that get a key.
-    {b Order}: if it is a value, the call that put it there happens before the return, with its
-    function. *)
+    {b Order}: if it is a value, the call that put it there, and the function that made it, happen
+    before the return. *)
 
 val mem : ('k, 'v) t -> 'k -> bool
 (** [mem t key] tells whether [key] has a value. {b Order}: if so, as {!find_opt}. *)
