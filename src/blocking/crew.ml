@@ -112,12 +112,10 @@ let rec take_waiting () =
     if Atomic.compare_and_set state seen (Here { waiting = []; idle; hands }) then taken := jobs
     else take_waiting ()
 
-let rec one_hand_less () =
-  match Atomic.get state with
-  | Away -> assert false
-  | Here crew as seen ->
-    let less = Here { crew with hands = crew.hands - 1 } in
-    if not (Atomic.compare_and_set state seen less) then one_hand_less ()
+let one_hand_less () =
+  Place.change state (function
+    | Away -> assert false
+    | Here crew -> Here { crew with hands = crew.hands - 1 })
 
 (* Where the machine has no further thread, or an exception comes out of that, the foreman does it
    himself; unless the thread has begun. *)

@@ -121,15 +121,6 @@ and repair c =
 
    One whose compare-and-set fails stays away for a moment: it is the other's turn. *)
 
-let shortest = 8
-let longest = 64
-
-let stay_away pauses =
-  for _ = 1 to pauses do
-    Domain.cpu_relax ()
-  done;
-  Int.min longest (2 * pauses)
-
 (* Empties a line in which [oldest] has found no open offer, so that no party searches it again. *)
 let forget c s line rest =
   if not (Fifo.is_empty line) then ignore (Atomic.compare_and_set c.state s rest)
@@ -139,12 +130,12 @@ let message_of = function Value message -> Message message | Offered _ -> Nothin
 
 (* A [Value] is returned at once, before anything is allocated: an asynchronous exception, which
    may be delivered at an allocation, would lose the message. *)
-let rec receive_after c pauses =
+let rec receive c =
   let s = Atomic.get c.state in
   match Fifo.pop s.buffer with
   | Oldest (item, buffer) ->
     let taken = message_of item and state, moved = move_up c { s with buffer } [] in
-    if not (Atomic.compare_and_set c.state s state) then receive_after c (stay_away pauses)
+    if not (Atomic.compare_and_set c.state s state) then receive_again c
     else begin
       (match moved with [] -> () | _ :: _ -> Outcome.firmly accept_all c moved);
       take c item taken
@@ -154,7 +145,7 @@ let rec receive_after c pauses =
     | Oldest (e, senders) ->
       let state = { s with senders } and item = Offered e in
       if Atomic.compare_and_set c.state s state then take c item Nothing
-      else receive_after c (stay_away pauses)
+      else receive_again c
     | Empty ->
       forget c s s.senders { s with senders = Fifo.empty };
       if s.closed then Drained else Nothing)
@@ -164,9 +155,11 @@ and take c item taken =
   | Value _ -> taken
   | Offered e ->
     Outcome.firmly accept e.offer ();
-    if Offer.accept e.offer then e.message else receive_after c shortest
+    if Offer.accept e.offer then e.message else receive c
 
-let receive c = receive_after c shortest
+and receive_again c =
+  Duty.stay_away ();
+  receive c
 
 (* The entry is ours, so its cell is, until it is accepted. May be done twice. *)
 let give r message =
@@ -175,17 +168,17 @@ let give r message =
     ignore (Offer.accept r.wish)
   end
 
-let rec send_after c message pauses =
+let rec send c message =
   let s = Atomic.get c.state in
   if s.closed then Refused
   else
     match oldest receives s.receivers with
     | Oldest (r, receivers) ->
       let state = { s with receivers } and given = Message message in
-      if not (Atomic.compare_and_set c.state s state) then send_after c message (stay_away pauses)
+      if not (Atomic.compare_and_set c.state s state) then send_again c message
       else begin
         Outcome.firmly give r given;
-        if Offer.accept r.wish then Sent else send_after c message (stay_away pauses)
+        if Offer.accept r.wish then Sent else send_again c message
       end
     | Empty when is_full c s ->
       forget c s s.receivers { s with receivers = Fifo.empty };
@@ -193,9 +186,11 @@ let rec send_after c message pauses =
     | Empty ->
       let buffer = Fifo.push s.buffer (Value message) in
       if Atomic.compare_and_set c.state s { s with buffer; receivers = Fifo.empty } then Sent
-      else send_after c message (stay_away pauses)
+      else send_again c message
 
-let send c message = send_after c message shortest
+and send_again c message =
+  Duty.stay_away ();
+  send c message
 
 let refuse (e : _ sender) =
   e.sent := Refused;
