@@ -1038,11 +1038,8 @@ module Parallel : sig
     module Floatarray = Stdlib.Array.Floatarray
   end
 
-  module Floatarray : sig
-    (** @inline *)
-    include module type of struct
-      include Muster_collections.Floatarray
-    end
+  module Floatarray : module type of struct
+    include Muster_collections.Floatarray
   end
 
   (** The stdlib's [Bigarray], whose {!Bigarray.Array1} and {!Bigarray.Array2} run in parallel where
@@ -1052,47 +1049,29 @@ module Parallel : sig
       include Stdlib.Bigarray
     end
 
-    module Array1 : sig
-      (** @inline *)
-      include module type of struct
-        include Muster_collections.Bigvector
-      end
+    module Array1 : module type of struct
+      include Muster_collections.Bigvector
     end
 
-    module Array2 : sig
-      (** @inline *)
-      include module type of struct
-        include Muster_collections.Bigmatrix
-      end
+    module Array2 : module type of struct
+      include Muster_collections.Bigmatrix
     end
   end
 
-  module Bytes : sig
-    (** @inline *)
-    include module type of struct
-      include Muster_collections.Bytes
-    end
+  module Bytes : module type of struct
+    include Muster_collections.Bytes
   end
 
-  module String : sig
-    (** @inline *)
-    include module type of struct
-      include Muster_collections.String
-    end
+  module String : module type of struct
+    include Muster_collections.String
   end
 
-  module List : sig
-    (** @inline *)
-    include module type of struct
-      include Muster_collections.List
-    end
+  module List : module type of struct
+    include Muster_collections.List
   end
 
-  module Seq : sig
-    (** @inline *)
-    include module type of struct
-      include Muster_collections.Seq
-    end
+  module Seq : module type of struct
+    include Muster_collections.Seq
   end
 end
 
