@@ -83,7 +83,10 @@ let opened file =
 let has_no_code file =
   let is_no_code item =
     match item.pstr_desc with
-    | Pstr_module { pmb_expr = { pmod_desc = Pmod_ident _; _ }; _ } | Pstr_type _ -> true
+    | Pstr_module { pmb_expr = { pmod_desc = Pmod_ident _; _ }; _ }
+    | Pstr_include { pincl_mod = { pmod_desc = Pmod_ident _; _ }; _ }
+    | Pstr_type _ ->
+      true
     | _ -> false
   in
   List.for_all is_no_code (structure file)
