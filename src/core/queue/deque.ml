@@ -26,8 +26,9 @@
 
    Nothing ended stays. An entry whose task has begun is not live. The owner drops that of a task
    which it has run in place, if it is at an end ([retire]). It empties the slots between live ones
-   after [patience] pushes and one more for each live entry, or when it has left half as many. A
-   wide ring becomes narrower when there were few at many looks: [peak] decays slowly.
+   after [patience] pushes and one more for each live entry; a task run in place that is at no end
+   counts as [weight] of these. A wide ring becomes narrower when there were few at many looks:
+   [peak] decays slowly.
 
    Order. The slot is written before the ends, and the ends are read before the slot: a party that
    gets an entry sees what the owner did before the push. [push] stores the ends by an atomic write,
@@ -46,8 +47,6 @@ and 'a own = {
   mutable ring : 'a ring;  (** the one that [slots] shows to thieves *)
   mutable mask : int;  (** its length - 1 *)
   mutable spare : int;
-  mutable stale : int;  (** entries that the owner has left since the last look *)
-  mutable most_stale : int;
   mutable due : int;  (** pushes until the next look for stale entries *)
   mutable peak : int;  (** of the live entries at the last looks *)
   mutable turns : int;  (** pushes that were no plain ones *)
@@ -69,14 +68,14 @@ let[@inline] without_oldest e = ((top e + 1) land field) lor (e land lnot field)
 (* {2 The owner's end} *)
 
 let patience = 256
+let weight = 4
 let most_spare = 8
-let least_stale = 8
 
 let create ~capacity ~is_live empty =
   let ring = Array.init capacity (fun _ -> Atomic.make empty) in
   let own =
-    { ring; mask = capacity - 1; spare = 0; stale = 0; most_stale = least_stale; peak = 0;
-      turns = 0; due = patience; narrowest = capacity }
+    { ring; mask = capacity - 1; spare = 0; peak = 0; turns = 0; due = patience;
+      narrowest = capacity }
   in
   let ends = Compat.padded (Atomic.make 0) in
   { empty; is_live; slots = Atomic.make ring; ends; own = Compat.padded own }
@@ -180,25 +179,21 @@ let look d =
   let e = Atomic.get d.ends in
   let live = clear_stale d (top e) (size_of e) ~live:0 in
   own.peak <- Int.max live (own.peak * 7 / 8);
-  own.stale <- 0;
-  own.most_stale <- least_stale + (live / 2);
   own.due <- patience + live;
   if fitting own ~live:own.peak (own.mask + 1) <= own.mask then rebuild d
 
-let[@inline never] trim_more d =
-  let before = size d in
-  trim d;
-  d.own.stale <- Int.max 0 (d.own.stale - before + size d)
+let[@inline] drop d x =
+  let e = Atomic.get d.ends in
+  if size_of e > 0 && newest d e == x then without_newest d e
 
 let retire d x =
-  let own = d.own and e = Atomic.get d.ends in
-  let is_newest = size_of e > 0 && newest d e == x in
-  if is_newest || (size_of e > 0 && oldest d e == x) then begin
-    if is_newest then without_newest d e else drop_oldest d e;
-    if own.stale > 0 then trim_more d
+  let own = d.own and before = size d in
+  drop d x;
+  if size d = before then trim d;
+  if size d = before then begin
+    own.due <- own.due - weight;
+    if own.due <= 0 then look d
   end
-  else if own.stale < own.most_stale then own.stale <- own.stale + 1
-  else look d
 
 let rec push d x =
   let own = d.own and e = Atomic.get d.ends in
@@ -229,10 +224,6 @@ let rec pop d =
     without_newest d e;
     if x != d.empty then x else pop d
   end
-
-let[@inline] drop d x =
-  let e = Atomic.get d.ends in
-  if size_of e > 0 && newest d e == x then without_newest d e
 
 (* From index [i] on, [left] of them. Entries stay in their slots while [f] runs, unless the ring is
    another one. *)

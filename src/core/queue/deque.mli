@@ -33,8 +33,8 @@ val sweep : 'a t -> unit
 (** Lets the collector have the popped entries. *)
 
 val retire : 'a t -> 'a -> unit
-(** {!trim}, where an entry may have become stale. If there is none at the ends, it may lie between
-    live ones, from where it goes after some more of these calls, or pushes. *)
+(** {!drop}s an entry that has become stale, or trims. It may lie between live ones, from where it
+    goes after some more of these calls, or pushes. *)
 
 val each_oldest_first : ('a -> bool) -> ('a -> unit) -> 'a t -> unit
 (** [each_oldest_first is_it f d] calls [f] with the newest live entries, back to the first of which
