@@ -189,12 +189,9 @@ external drop_calls : Printexc.raw_backtrace -> unit = "muster_drop_calls" [@@no
 let shows_calls = Target.has_tsan
 
 let below_calls backtrace f x =
+  let call () = f x in
   add_calls backtrace;
-  match f x with
-  | () -> drop_calls backtrace
-  | exception exn ->
-    drop_calls backtrace;
-    raise exn
+  Outcome.finally drop_calls backtrace call
 
 module Canary = struct
   type t

@@ -190,13 +190,7 @@ let rec break_off w t =
 
 (* An exception here is asynchronous, since those of shares are kept. It may have come between any
    two steps, but mailboxes, [offered] and [late] tell all. *)
-let fork w t =
-  match take_part w t with
-  | () -> ()
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    break_off w t;
-    Outcome.raise failure
+let fork w t = Outcome.on_failure (fun () -> take_part w t) (fun _ -> break_off w t)
 
 let run ?(to_the_end = false) (w : P.t) ~revoke ~workers share =
   Fiber.check_at w;

@@ -109,16 +109,10 @@ let aside (w : P.t) ~records fiber f x =
     Machine.record_backtrace recorded;
     Fiber.switch (Fiber.place_after w) before
   in
-  match
-    Machine.record_backtrace records;
-    Fiber.switch w fiber;
-    f x
-  with
-  | () -> put_back ()
-  | exception exn ->
-    (* Before anything is allocated: a signal's handler that raises may strike there. *)
-    put_back ();
-    raise exn
+  Outcome.finally put_back () (fun () ->
+      Machine.record_backtrace records;
+      Fiber.switch w fiber;
+      f x)
 
 (* An endless recursion, each step of which awaits the next one, is to overflow as any other does.
    Each fiber's stack has [least_stack] words or more, and the runtime bounds one stack only. *)
