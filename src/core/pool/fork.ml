@@ -1,7 +1,5 @@
-(* Fork-join: offer a task, do something else, take it back or wait for it.
-
-   The promise is private to the forking frame and to the thief that claims it, so the frame
-   that takes it back calls the function and never resolves the promise.
+(* The promise is private to the forking frame and to the thief that claims it, so the frame that
+   takes it back calls the function and never resolves the promise.
 
    If the left function fails, a task that nobody has begun is dropped. One that a thief runs is in
    vain: the fork waits for it, and its own forks are offered to nobody from then on (Fiber). *)

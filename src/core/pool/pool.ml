@@ -1,6 +1,4 @@
-(* A pool's life: how it is made, how callers use it, how it ends.
-
-   Closing. [closing] is set, then all workers are woken. Residents go on until deques and inbox are
+(* Closing. [closing] is set, then all workers are woken. Residents go on until deques and inbox are
    empty and no task is suspended. A sender counts itself in [suspended] while it looks at [closing]
    and sends, so that a task is either refused or seen by a resident. Each worker that leaves wakes
    the threads that are closing; they join the domains once nobody is in. *)

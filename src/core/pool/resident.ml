@@ -1,6 +1,4 @@
-(* A resident's life: its domain starts, works, and leaves.
-
-   A resident's slot begins with [owner] 0 and a mailbox that is gone. [spawn] claims it by
+(* A resident's slot begins with [owner] 0 and a mailbox that is gone. [spawn] claims it by
    compare-and-set of [owner] to [coming], counts the resident and starts its domain, which writes
    its own identity and opens the mailbox. To leave, the resident locks the mailbox while that is
    idle, so that no share is ever posted to nobody; then it writes [owner] 0, and takes itself off

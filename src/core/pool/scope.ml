@@ -1,7 +1,4 @@
-(* A scope: code that ends only when all tasks that it forked have ended, and that can be stopped
-   together with them.
-
-   Its promise runs as long as anything in it does, the code itself included: [pending] counts
+(* A scope's promise runs as long as anything in it does, the code itself included: [pending] counts
    these. The part that brings it to 0 resolves the promise, for which the code waits. The count
    never leaves 0 again, so a late fork is refused. The tasks' home has the promise in its lineage
    (Promise): stopping it stops them. *)

@@ -1,5 +1,3 @@
-(* Tasks with a promise that anybody may await, from anywhere. *)
-
 module P = Place
 
 type 'a t = 'a Promise.t

@@ -1,6 +1,4 @@
-(* Where workers sleep, and how others wake them.
-
-   A worker that found nothing to do
+(* A worker that found nothing to do
      1. announces:  [sleepers] + 1, [state] <- asleep;
      2. re-checks every source of work;
      3. sleeps until its [state] is awake again; or cancels, if 2 found something.

@@ -1,6 +1,4 @@
-(* A task and the place of its result.
-
-   {v
+(* {v
      Ready (f, a) --claim--> Running a --resolve--> Returned v | Raised failure
         |   ^   \              |   ^ |
         +---+    \             +---+ +--stop--> Running {a with stopped}

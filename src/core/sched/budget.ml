@@ -1,6 +1,4 @@
-(* How many residents may work in a pool at this moment, and whether one is missing.
-
-   [allowed]   The load controller's share of the CPUs (Load).
+(* [allowed]   The load controller's share of the CPUs (Load).
    stand-in    One more, where no caller helps.
    [needed]    So many for a while, whatever the load: for a region, or a task that would wait for
                ever (Region, Sleep, Watchdog).

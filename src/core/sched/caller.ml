@@ -1,8 +1,6 @@
-(* How a caller's thread comes to work in a pool, and leaves it.
-
-   It takes a place, which is made if all are taken, works there until its function has ended, and
-   leaves. So no caller waits for another, nor for a resident that may be waiting for it. Beside
-   [most_callers] others the function runs sequentially in the calling thread.
+(* A caller's thread takes a place, which is made if all are taken, works there until its function
+   has ended, and leaves. So no caller waits for another, nor for a resident that may be waiting for
+   it. Beside [most_callers] others the function runs sequentially in the calling thread.
 
    A place is found through domain-local storage, unless another thread of the domain is in a
    pool already: then by its owner (Place.owned_place). A thread that comes back to a pool through
@@ -20,7 +18,6 @@ let is_late (pool : P.pool) = Atomic.get pool.closing && not (has_place pool)
 
 let take w = P.claim w (Machine.thread_id ())
 
-(* In one pool at the same time. *)
 let most_callers = 126
 
 let rec take_from (workers : P.t array) i =
@@ -234,7 +231,6 @@ let send pool task =
 
 let wait event p = waiting_for p (Worker.wait event)
 
-(* The calling thread's place, if that is in this pool. *)
 let place_in pool =
   match P.owned_place () with Some w when w.pool == pool -> Some w | Some _ | None -> None
 

@@ -1,9 +1,7 @@
-(* The load controller.
-
-   It writes [allowed]: how many residents may work beside a caller (Budget has who else may). A
-   pool that insists on its number has all allowed. The others share one budget for the process: the
-   CPUs that it may use (Cpus), less those that it lends (Governor), less one for each caller, or
-   for a caller's stand-in.
+(* The load controller writes [allowed]: how many residents may work beside a caller (Budget has who
+   else may). A pool that insists on its number has all allowed. The others share one budget for the
+   process: the CPUs that it may use (Cpus), less those that it lends (Governor), less one for each
+   caller, or for a caller's stand-in.
 
    The workers look, each about every [every]: between two chunks of a loop, before they sleep, and
    at each checkpoint while their pool is short of workers. The collector reminds a worker that only
@@ -22,7 +20,6 @@ let every = Machine.ticks_of_us 2000
 
 (* {2 What was decided, and why} *)
 
-(* Those that concern all pools. *)
 let of_all : History.decision list Atomic.t = Atomic.make []
 
 let decide ?pool kind what why =

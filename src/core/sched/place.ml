@@ -1,7 +1,5 @@
-(* A place in a pool, where a thread works and hands out tasks to the others.
-
-   The thread is a resident (a domain of the pool's own) or a caller, while it is inside the
-   pool. Place 0 is for a caller, the residents' follow. Places for callers that come while 0 is
+(* The thread at a place is a resident (a domain of the pool's own) or a caller, while it is inside
+   the pool. Place 0 is for a caller, the residents' follow. Places for callers that come while 0 is
    taken are made on demand, at the end, and stay (Caller).
 
    Ownership: the deque's bottom, and all that is in [own], belong to the thread in [owner].

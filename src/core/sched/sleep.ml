@@ -1,6 +1,4 @@
-(* The way to sleep, the wakes, and the arrival of one more resident.
-
-   A worker is active, searching, or asleep. An active worker runs a task. One that finds nothing is
+(* A worker is active, searching, or asleep. An active worker runs a task. One that finds nothing is
    counted in [searching], and looks again for a while: some pauses of the CPU, then [patience] with
    a yield to the kernel after each look. Then it announces its sleep (Parking), takes itself off
    [searching], looks once more, and sleeps. A resident that nobody wakes for [idle_ms] leaves

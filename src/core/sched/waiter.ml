@@ -1,6 +1,4 @@
-(* One wait for one event.
-
-   {v Idle --arm--> Armed wake --grant--> Granted
+(* {v Idle --arm--> Armed wake --grant--> Granted
         \                 \
          +---- grant ------+--cancel--> Dead v}
 

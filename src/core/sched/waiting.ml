@@ -1,6 +1,4 @@
-(* All waits of the moment, for the report of a program that hangs (Report).
-
-   Only while [MUSTER_STATS] is set: then a task's home has the place at which it was started, among
+(* Only while [MUSTER_STATS] is set: then a task's home has the place at which it was started, among
    the values that tasks inherit (for [muster race] under [MUSTER_RACE], too), and each wait has an
    entry in [all] from its beginning to its end. *)
 
