@@ -10,12 +10,10 @@ let view =
 let usable () = (Atomic.get view).usable
 let affinity () = (Atomic.get view).affinity
 
-type change = Same | Changed of { before : int; usable : int }
-
 let refresh now =
   let seen = Atomic.get view and affinity = Cpu.affinity () in
-  if now - seen.read_at <= refresh_ns && affinity = seen.affinity then Same
+  if now - seen.read_at <= refresh_ns && affinity = seen.affinity then None
   else
     let usable = Cpu.available_now ~before:seen.usable in
     let is_noted = Atomic.compare_and_set view seen { usable; affinity; read_at = now } in
-    if is_noted && usable <> seen.usable then Changed { before = seen.usable; usable } else Same
+    if is_noted && usable <> seen.usable then Some seen.usable else None

@@ -17,5 +17,3 @@ let add kind what why log =
   let _, older = List.fold_left (Fun.flip keep) (kept - 1, []) log in
   (* The time is read with the others at hand, so that they are in its order. *)
   { at = Machine.now (); kind; what; why } :: List.rev older
-
-let merge a b = List.merge (fun a b -> Int.compare b.at a.at) a b

@@ -25,6 +25,3 @@ val make : unit -> t
 
 val add : kind -> string -> string -> decision list -> decision list
 (** [add kind what why log] is [log] with one made now. *)
-
-val merge : decision list -> decision list -> decision list
-(** In the order of time. *)

@@ -27,7 +27,8 @@ let decide ?pool kind what why =
   P.change log (History.add kind what why)
 
 let decisions (pool : P.pool) =
-  History.merge (Atomic.get pool.history.log) (Atomic.get of_all)
+  let later_first (a : History.decision) (b : History.decision) = Int.compare b.at a.at in
+  List.merge later_first (Atomic.get pool.history.log) (Atomic.get of_all)
 
 let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")
 
@@ -146,14 +147,14 @@ let resize (pool : P.pool) =
     P.set_size pool (Int.min (Int.min most (cpus ())) pool.settings.regulars)
 
 let refresh_cpus now =
-  match Cpus.refresh now with
-  | Same -> ()
-  | Changed { before; usable } ->
+  let tell before =
     List.iter resize (Atomic.get P.open_pools);
     decide Cpus
-      (Printf.sprintf "use %s" (plural usable "CPU"))
+      ("use " ^ plural (cpus ()) "CPU")
       (Printf.sprintf "the process may use as many now, and might use %d before" before);
     share_out ()
+  in
+  Option.iter tell (Cpus.refresh now)
 
 (* The machine's idle time says something about our CPUs only if those are the machine's. *)
 let idle () = if Cpus.affinity () <> online then None else Cpu.idle ()
