@@ -202,9 +202,19 @@ let keeps_little () =
 
 type handled = { grown : int Deque.t; mutable next : int; mutable got : int list }
 
-let receive t x = if x <> nothing then t.got <- x :: t.got
+(* One that was retired may come once more, as a stale entry. *)
+let receive t x = if x <> nothing && not (List.mem x t.got) then t.got <- x :: t.got
 
-let handle t = function
+(* The first that has not come, from the middle on. *)
+let run_in_place ~capacity t =
+  let from_middle = List.init (t.next - (capacity / 2)) (fun i -> i + (capacity / 2)) in
+  let run x =
+    t.got <- x :: t.got;
+    Deque.retire t.grown x
+  in
+  Option.iter run (List.find_opt (fun x -> not (List.mem x t.got)) from_middle)
+
+let handle ~capacity t = function
   | Push ->
     t.next <- t.next + 1;
     Deque.push t.grown (t.next - 1)
@@ -213,16 +223,17 @@ let handle t = function
   | Drop_newest | Drop_oldest -> ()
   | Sweep -> Deque.sweep t.grown
   | Move_in -> Deque.move_in t.grown
-  | Retire _ -> ()
+  | Retire _ -> run_in_place ~capacity t
 
-let interrupted ~capacity () =
+let interrupted ~capacity ~length ~prepare work =
+  let handle = handle ~capacity in
   let run ops =
     let rec at n =
-      let t = { grown = Deque.create ~capacity ~is_live:always nothing; next = 0; got = [] } in
-      for _ = 1 to capacity do
-        handle t Push
-      done;
-      let happened = at_allocation n (fun () -> List.iter (handle t) ops) (fun () -> handle t Push) in
+      let rec t = lazy { grown = Deque.create ~capacity ~is_live nothing; next = 0; got = [] }
+      and is_live x = not (List.mem x (Lazy.force t).got) in
+      let t = Lazy.force t in
+      prepare t;
+      let happened = at_allocation n (fun () -> List.iter (handle t) ops) (fun () -> work t) in
       while Deque.size t.grown > 0 do
         handle t Pop
       done;
@@ -231,7 +242,44 @@ let interrupted ~capacity () =
     in
     at 1
   in
-  each_word [ Push; Pop; Steal; Sweep ] ~length:4 run
+  each_word [ Push; Pop; Steal; Sweep; Retire 0 ] ~length run
+
+let interrupted_growth ~capacity () =
+  let prepare t =
+    for _ = 1 to capacity do
+      handle ~capacity t Push
+    done
+  in
+  interrupted ~capacity ~length:4 ~prepare (fun t -> handle ~capacity t Push)
+
+(* Of 64 entries 3 are left, and after so many further pushes, each of which is popped, the next one
+   makes the ring narrower. *)
+let few_of_many deque =
+  List.iter (Deque.push deque) (List.init 64 Fun.id);
+  List.init 61 (fun _ -> Deque.pop deque)
+
+let push_and_pop_other deque =
+  Deque.push deque 1_000_000;
+  ignore (Deque.pop deque)
+
+let pushes_until_narrow () =
+  let deque = Deque.create ~capacity:2 ~is_live:always nothing in
+  ignore (few_of_many deque);
+  let rec go n =
+    let before = Gc.minor_words () in
+    push_and_pop_other deque;
+    if Gc.minor_words () -. before > 50. then n else go (n + 1)
+  in
+  go 0
+
+let interrupted_narrowing () =
+  let pushes = pushes_until_narrow () in
+  let prepare t =
+    t.next <- 64;
+    t.got <- few_of_many t.grown;
+    List.iter (fun _ -> push_and_pop_other t.grown) (List.init pushes Fun.id)
+  in
+  interrupted ~capacity:2 ~length:3 ~prepare (fun t -> push_and_pop_other t.grown)
 
 (* {2 Against a thief}
 
@@ -324,7 +372,8 @@ let () =
           case "a deque keeps few stale entries, and a narrow ring" keeps_little;
         ] );
       ( "interrupted as it grows",
-        per_capacity "a growth is interrupted by 4 operations" (fun n -> interrupted ~capacity:n) );
+        per_capacity "a growth is interrupted by 4 operations" (fun n -> interrupted_growth ~capacity:n) );
+      ("interrupted as it narrows", [ case "by 3 operations" interrupted_narrowing ]);
       ( "with a thief",
         per_capacity "a thief beside a deque of fixed size" (fun n -> stress ~capacity:n ~limit:n)
         @ per_capacity "a thief beside a deque that grows" (fun n ->

@@ -49,7 +49,7 @@ and 'a own = {
   mutable spare : int;
   mutable due : int;  (** pushes until the next look for stale entries *)
   mutable peak : int;  (** of the live entries at the last looks *)
-  mutable turns : int;  (** pushes that were no plain ones *)
+  mutable turns : int;  (** looks, and pushes that were no plain ones *)
   narrowest : int;  (** the first ring's length *)
 }
 
@@ -174,6 +174,7 @@ let rec clear_stale d i left ~live =
 
 let look d =
   let own = d.own in
+  own.turns <- own.turns + 1;
   sweep d;
   trim d;
   let e = Atomic.get d.ends in
