@@ -1,6 +1,6 @@
-(* A stack on a mutex and a condition: [pop] waits until there is something to take.
-   Tasks must not wait for each other like this, since nothing says that they run at the
-   same time. The workers of [Team.broadcast] do: half of them push, half of them pop.
+(* A stack with a mutex and a condition of the stdlib: [pop] waits until the stack has an element.
+   Tasks must not wait for each other in this way, because they may not run at the same time. The
+   workers of [Team.broadcast] do: half of them push, and half of them pop.
    *)
 
 type 'a t = { mutable contents : 'a list; mutex : Mutex.t; nonempty : Condition.t }

@@ -1,6 +1,6 @@
-(* Fork Union's n-body again, with the kernel in C (c_nbody_stubs.c): C loops over the
-   pool's workers by muster.h, and OCaml calls C once. What differs from
-   fork_union_nbody.ml is the language of the loops' bodies alone. *)
+(* The n-body program of fork_union_nbody.ml, with the loops and their bodies in C
+   (c_nbody_stubs.c). OCaml calls the stub once, and the stub runs its loops on the pool's workers
+   by muster.h. *)
 
 open Bigarray
 
@@ -42,7 +42,7 @@ let rows iterations size =
   let row label parallel =
     Example.row label
       ~shows:
-        "The loops are in C, and the bodies few: two regions a time step, some 30 us of work each, \
+        "The loops are in C, and the bodies few: two calls in a step, some 30 us of work each, \
          still pay."
       ~show:(fun positions -> "positions " ^ Example.checksum positions)
       ~sequential:(fun () -> advanced sequential)

@@ -1,4 +1,4 @@
-(* The programs that have no sequential twin, as their users meet them. *)
+(* Runs the programs that have no sequential twin, as a user would run them. *)
 
 open Running
 

@@ -1,6 +1,6 @@
-(* One counter that every domain increments. On a [ref], an increment is a load and a
-   store, and of two that cross one is lost; on an [Atomic] none is lost, but the
-   domains take turns. *)
+(* One counter that every domain increments. On a [ref], an increment is a load and a store: if two
+   domains do this at the same time, one increment is lost. On an [Atomic] none is lost, but the
+   domains have to take turns. *)
 
 let sequential n =
   let counter = ref 0 in

@@ -1,7 +1,7 @@
-(* Cram, solved: two players place dominoes on a board, and the one who finds no room loses. The
-   Grundy number of a position is the least number that no move leads to; 0 is lost for the player to
-   move. Many moves lead to the same position, so each is computed once, and kept in a table. Tasks
-   share it: Muster.Table computes a position once, though several tasks come to it. *)
+(* Solves Cram: two players place dominoes on a board, and the one who finds no room loses. The
+   Grundy number of a position is the least number that no move leads to; 0 is lost for the player
+   to move. Many moves lead to the same position. All tasks share a Muster.Table of the positions,
+   so each position is computed once, even if several tasks reach it at the same time. *)
 
 module Table = Muster.Table
 

@@ -1,4 +1,4 @@
-(* The same number computed twice at the same time: two domains, the time of one. *)
+(* Computes one number twice at the same time: with two domains this takes as long as once. *)
 
 let sequential n =
   let a = Fib.sequential n in

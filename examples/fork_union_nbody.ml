@@ -1,8 +1,7 @@
-(* The n-body benchmark of Fork Union (https://github.com/ashvardanian/fork_union): so
-   few bodies that an iteration takes some ten microseconds and holds two regions of the
-   whole team, one that computes forces and one that applies them. What the team costs
-   to start and to join is what this example measures, for static slices and for dynamic
-   indices. *)
+(* The n-body benchmark of Fork Union (https://github.com/ashvardanian/fork_union). It has so few
+   bodies that a step takes some ten microseconds. Each step has two calls of [Team]: one computes
+   the forces, and one applies them. So the example measures the cost of such calls, for static
+   slices and for dynamic indices. *)
 
 module Team = Muster.Team
 
@@ -116,7 +115,7 @@ let rows iterations size =
   in
   let row label parallel =
     Example.row label
-      ~shows:"The bodies are few: two regions a time step, some 30 us of work each, still pay."
+      ~shows:"The bodies are few: two calls of Team in a step, some 30 us of work each, still pay."
       ~show:(fun system -> "positions " ^ Example.checksum (positions system))
       ~sequential:(fun () -> advanced sequential)
       ~parallel:(fun pool -> advanced (parallel pool))
@@ -126,5 +125,5 @@ let rows iterations size =
 let example =
   let size = Example.size ~max:1_000_000 ~default:128 "Simulate $(docv) bodies." in
   let iterations = Example.option ~default:10_000 "iterations" "Advance by $(docv) time steps." in
-  Example.command ~name:"fork_union_nbody" ~doc:"Fork Union's n-body, two regions a time step" ~size
+  Example.command ~name:"fork_union_nbody" ~doc:"Fork Union's n-body, two calls of Team a step" ~size
     Cmdliner.Term.(const rows $ iterations)

@@ -1,5 +1,5 @@
-(* A program with an option -j: digests of files, as md5sum prints them. The term below is the whole
-   of it: a program copies these lines, and puts the term among its own. *)
+(* A program with an option -j, which prints digests of files as md5sum does. To add the option to
+   your program, copy the term below, and put it among the terms of the program. *)
 
 open Cmdliner
 

@@ -1,7 +1,7 @@
-(* Log lines from tasks, systhreads and the fibers of an event loop, through the library logs: a
-   mutex around the reporter keeps lines whole, and a tag on each says which job wrote it. Stdlib's
-   mutex will do: it holds up a worker, or a loop, for the time of one line, as long as no message
-   waits for anything. So each value is there before it is logged. *)
+(* Tasks, systhreads and the fibers of an event loop write log lines by the library logs. A mutex
+   around the reporter keeps lines whole, and a tag on each line says which job wrote it. A stdlib
+   mutex is enough, since it blocks a worker or an event loop only while one line is written. But no
+   message may wait for anything, so each value is computed before it is logged. *)
 
 let tag = Logs.Tag.def "job" ~doc:"The job that logs." Format.pp_print_int
 let source = Logs.Src.create "muster.example" ~doc:"The example of logging."

@@ -1,8 +1,8 @@
 (* Gravity between many bodies (after The Computer Language Benchmarks Game), written
-   twice. [pull_in_place] writes a body's velocity after every other body it looks at:
-   the written cache line also holds the position that all other domains are reading, so
-   it travels between cores all the time, though no value is shared (false sharing).
-   [pull_locally] accumulates in registers and writes once. *)
+   twice. [pull_in_place] writes a body's velocity after every other body that it looks at. The
+   cache line of the velocity also holds the position, which all other domains read. So the line
+   moves between cores all the time, though no domain uses the velocity of another one's body (false
+   sharing). [pull_locally] accumulates in registers and writes once. *)
 
 type body = {
   mutable x : float;

@@ -1,6 +1,6 @@
 (* An ordered pipeline: a producer makes blocks, workers compress them, and a consumer writes the
-   results in the order of the blocks. The workers are ahead of the consumer by a window of blocks,
-   so memory does not depend on their number. *)
+   results in the order of the blocks. The workers are at most a window of blocks ahead of the
+   consumer, so memory does not grow with the number of blocks. *)
 
 module Task = Muster.Task
 

@@ -1,7 +1,7 @@
-(* Dijkstra's dining philosophers: each needs the forks on both sides of the plate. Whoever
-   waits for a fork is suspended, so there may be many more philosophers than domains, and a
-   fork may be held across a wait. All take the fork of the smaller number first, so that no
-   circle of them can wait for each other. *)
+(* Dijkstra's dining philosophers: each needs the forks on both sides of the plate. A philosopher
+   who waits for a fork is suspended. So there may be many more philosophers than domains, and a
+   philosopher may hold one fork while waiting for the other. All of them take the fork with the
+   smaller number first, so they never wait for each other in a circle. *)
 
 open Muster
 

@@ -1,7 +1,8 @@
 (* The sieve of Eratosthenes as a pipeline. Each stage is a task with some of the primes up to the
-   root of [n]: it takes blocks of flags from one channel, strikes out the multiples, and passes the block
-   on; who has sent a block does not touch it any more. There may be more stages than workers:
-   one that waits leaves its worker to another. The channels are bounded, so that none runs far ahead. *)
+   root of [n]. It receives blocks of flags from one channel, strikes out the multiples of its
+   primes, and sends the blocks to the next stage. A stage does not use a block that it has sent,
+   so no lock is needed. There may be more stages than workers: a stage that waits leaves its
+   worker to another. The channels are bounded, so no stage gets far ahead of the next. *)
 
 module Chan = Muster.Chan
 

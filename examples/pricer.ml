@@ -1,6 +1,6 @@
-(* An Asian option by the method of Monte Carlo: the mean of what many random paths of a price pay.
-   The paths are cut into parts by their number alone, and each part has a generator of its own, by
-   its index. So the answer has the same bits on any number of domains. *)
+(* Finds the price of an Asian option by the method of Monte Carlo: it is the mean payment over
+   many random paths of a price. The parts depend on the number of paths alone, and each part has
+   a random generator for its index. So the answer has the same bits on any number of domains. *)
 
 let days = 50
 let part_size = 500

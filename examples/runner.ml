@@ -1,5 +1,5 @@
-(* Runs shell commands, at most so many at a time, each with a limit of time. Ctrl-C and SIGTERM
-   kill those that run, and say so. *)
+(* Runs shell commands, a given number at a time, each with a time limit. Ctrl-C and SIGTERM kill
+   the commands that run, and the program prints how many these were. *)
 
 open Cmdliner
 module Task = Muster.Task

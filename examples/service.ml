@@ -1,6 +1,6 @@
-(* A service: a socket, a task for each client, workers for what clients ask, a limit of time for
-   each. SIGTERM and Ctrl-C end it: requests that it has taken are answered, though after a grace
-   their work is stopped.
+(* A service: a socket, a task for each client, [Workers] for the requests, and a time limit for
+   each request. SIGTERM and Ctrl-C end it. It answers the requests that it has taken; those that
+   run longer than the grace are cancelled.
 
    A request is a line with a number; the answer is how many primes there are up to it. Try
    [echo 1000000 | nc localhost 7777]. *)
@@ -129,11 +129,11 @@ let example =
   in
   let most = Example.option ~default:64 "max" "Work on at most $(docv) requests at a time." in
   let seconds =
-    let doc = "Give a request up after $(docv)." in
+    let doc = "Cancel a request after $(docv)." in
     Arg.(value & opt float 5. & info [ "limit" ] ~docv:"SECONDS" ~doc)
   in
   let grace =
-    let doc = "At the end, stop after $(docv) what is still being worked on." in
+    let doc = "At the end, cancel the requests that still run after $(docv)." in
     Arg.(value & opt float 5. & info [ "grace" ] ~docv:"SECONDS" ~doc)
   in
   let term = Term.(const main $ Jobs.jobs $ port $ most $ seconds $ grace) in

@@ -1,6 +1,6 @@
-(* A runner of subprocesses: at most so many at a time, each with a limit of time, and none left
-   behind, whatever ends the run. A call that waits for a process takes a thread of its own, not a
-   worker, so one domain runs as many as it is allowed. *)
+(* Runs subprocesses: a given number at a time, each with a time limit. However the run ends, no
+   process stays behind. A wait for a process takes a thread of its own, not a worker, so one domain
+   can run many processes. *)
 
 module Task = Muster.Task
 

@@ -1,7 +1,7 @@
-(* Treiber's lock-free stack (IBM RJ 5118, 1986): one atomic list, replaced by
-   compare-and-set and tried again when another domain was faster. Since a list cell is
-   fresh at every push and the collector keeps it while anyone looks at it, no cell
-   comes back as another one (no ABA). *)
+(* Treiber's lock-free stack (IBM RJ 5118, 1986): one atomic list. [push] and [pop] replace the
+   list by compare-and-set, and try again if another domain was faster. Each [push] makes a new
+   cell, and the collector keeps a cell while a domain looks at it. So no cell can come back as
+   another one (no ABA problem). *)
 
 type 'a t = 'a list Atomic.t
 
