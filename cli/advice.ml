@@ -32,8 +32,8 @@ let plan (cpu : Cpu.report) =
     match cpu.available with
     | 1 -> " Everything runs in the caller, as in a sequential program."
     | 2 ->
-      " The calling thread is one of them: when it blocks outside Muster, half of the pool stands \
-       (Task.blocking keeps it free)."
+      " The calling thread is one of them: while it blocks in a task, half of the pool is idle \
+       (Task.blocking avoids that)."
     | _ -> ""
   in
   Printf.sprintf "The default pool will run %s: %s.%s" (plural cpu.available "worker") (reason cpu)
@@ -59,7 +59,7 @@ let of_load ~cpus ~online runnable =
   in
   if room = cpus then Printf.sprintf "It would use %s now: %s." (plural cpus "CPU") wanted
   else
-    Printf.sprintf "It would use %d of %s now: %s. When one is free, it takes it back." room
+    Printf.sprintf "It would use %d of %s now: %s. It takes a CPU back when one is free." room
       (plural cpus "CPU") wanted
 
 let beside_others (facts : Facts.t) =
@@ -70,8 +70,8 @@ let beside_others (facts : Facts.t) =
   | Random, _ -> "MUSTER_GOVERNOR=random: it uses any number of CPUs, which is for tests."
   | On, Some runnable when sight.whole_machine -> of_load ~cpus ~online:sight.online runnable
   | On, _ when sight.run_queue_wait ->
-    "It would lend a CPU to others when workers wait for one half of the time, and try later \
-     whether it is free again."
+    "It would lend a CPU to other programs if its workers waited for one half of the time, and try \
+     later to take it back."
   | On, _ -> "It uses its CPUs whatever other programs run."
 
 let heap (facts : Facts.t) =
@@ -81,12 +81,14 @@ let heap (facts : Facts.t) =
   | Runtime_default when facts.minor_heap_room < Heap.larger ->
     "Minor heaps stay as they are: the address space has no room for larger ones (ulimit -v)."
   | Runtime_default ->
-    Printf.sprintf "Minor heaps have %d words, as each collection stops all workers." Heap.larger
+    Printf.sprintf
+      "Minor heaps have %d words: each collection stops all workers, and larger heaps have fewer."
+      Heap.larger
 
 let idle =
   Printf.sprintf
-    "A worker without work sleeps after 60 us; its domain ends after %d ms, and another starts on \
-     use."
+    "A worker without work sleeps after 60 us. Its domain ends after %d ms, and a new one starts \
+     when there is work."
     Sleep.idle_ms
 
 (* {2 Warnings} *)
@@ -108,7 +110,7 @@ let ignored_governor (sight : Facts.sight) =
   match sight.ignored_governor with
   | Some value ->
     [
-      Printf.sprintf "MUSTER_GOVERNOR=%s is ignored: it is not off. Correct it, or unset it."
+      Printf.sprintf "MUSTER_GOVERNOR=%s is ignored: it can only be off. Correct it, or unset it."
         (String.escaped value);
     ]
   | None -> []
@@ -118,9 +120,9 @@ let tight_quota (cpu : Cpu.report) =
   | Some { cpus = Some quota; file } when quota < float_of_int cpu.affinity ->
     [
       Printf.sprintf
-        "The cgroup quota of %s is less than the %s of the affinity mask. Muster heeds it; a \
-         program that counts with Domain.recommended_domain_count sees %d and is stopped for part \
-         of every period. The quota stands in %s."
+        "The cgroup quota of %s is less than the %s of the affinity mask. Muster obeys the quota. A \
+         program that starts Domain.recommended_domain_count domains has %d of them, and is stopped \
+         for a part of every period. The quota is set in %s."
         (cpus quota) (plural cpu.affinity "CPU") cpu.affinity file;
     ]
   | _ -> []
@@ -138,7 +140,7 @@ let more_workers_than_cpus (cpu : Cpu.report) =
         (plural cpu.available "worker") (cpus time)
         (match cpu.override with
         | Domains _ -> "Unset MUSTER_DOMAINS, or lower it."
-        | _ -> "If that shows in your program, set MUSTER_DOMAINS one lower."))
+        | _ -> "If that slows your program down, set MUSTER_DOMAINS one lower."))
 
 (* Below that fork-join of which nothing survives takes 1.15 times as long and more. *)
 let small_heap_words = 131_072
@@ -173,7 +175,7 @@ let unheeded_neighbours (facts : Facts.t) =
     [
       Printf.sprintf
         "%s want to run on %s, and MUSTER_GOVERNOR=off keeps workers from stepping aside: every \
-         minor collection waits for those that do not run. Unset it."
+         minor collection waits for workers without a CPU. Unset it."
         (plural threads "thread") (plural online "CPU");
     ]
   | _ -> []

@@ -9,7 +9,7 @@ val plan : Muster_core.Cpu.report -> string
 (** How many workers the default pool will run, and why. *)
 
 val sees : Facts.sight -> string
-(** What of the machine's other work is visible: completes "it sees". *)
+(** What of the machine's other work is visible: completes "the pool sees". *)
 
 val beside_others : Facts.t -> string
 (** How many CPUs the pool would use beside the programs that run now, and why. *)

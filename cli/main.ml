@@ -6,8 +6,9 @@ let man =
     `S Manpage.s_description;
     `P
       "$(mname) is the command of Muster, a multicore toolkit for OCaml 5. It runs the examples, and \
-       says what a pool will do on this machine. Of a program that uses Muster it says why it does \
-       not scale, how it scales with its workers, and which data races it has.";
+       shows what a pool does on this machine. For a program that uses Muster it finds out why the \
+       program does not scale, how its time depends on the number of workers, and which data races \
+       it has.";
     `S Manpage.s_examples;
     `Pre "  $(mname) run fib --size 38\n  $(mname) run closure\n  $(mname) doctor --json\n  $(mname) why -- ./prog\n  $(mname) scale -- ./prog\n  $(mname) race -- ./prog";
   ]
@@ -25,7 +26,7 @@ let arguments =
   | _ -> Sys.argv
 
 let muster =
-  let doc = "examples of Muster, and where a program's time goes" in
+  let doc = "run examples of Muster, and find out where a program's time goes" in
   let default = Term.(ret (const (`Help (`Plain, None)))) in
   Cmd.group
     (Cmd.info "muster" ~version:Facts.muster_version ~doc ~man)

@@ -132,7 +132,7 @@ let sleeps_by_name =
 let is_futex (call, _) = String.starts_with ~prefix:futex call
 let total sleeps = List.fold_left (fun n (_, seconds) -> n +. seconds) 0. sleeps
 
-let told_sleep ?(who = "workers slept in the midst of tasks") sleeps =
+let told_sleep ?(who = "workers slept within tasks") sleeps =
   let in_words call =
     match List.find_opt (fun (prefix, _) -> String.starts_with ~prefix call) sleeps_by_name with
     | Some (_, words) -> Printf.sprintf " in %s (%s)" words call
@@ -179,7 +179,7 @@ let parallelism r =
       (time r.m.work) (time r.m.span) (r.m.work /. r.m.span) (chain r)
 
 let grain r =
-  Printf.sprintf "%d tasks of %.2f us each, and to hand out one takes %.2f us here" r.m.forks
+  Printf.sprintf "%d tasks of %.2f us each, and to fork one takes %.2f us here" r.m.forks
     (1e6 *. share r.m.working (float r.m.forks)) (1e6 *. r.task_cost)
 [@@ocamlformat "disable"]
 
@@ -250,10 +250,10 @@ let rules =
         (fun r ->
           let left = missing r "a CPU" and own = r.m.beside in
           Printf.sprintf "its threads waited %s in all for a CPU%s%s%s" (time (queued r))
-            (if held_by_others r > felt *. r.m.wall then ", and others " ^ time r.m.held ^ " for these in collections" else "")
-            (if left > 0. then ", and it left CPUs to others for " ^ time left else "")
-            (if own > felt *. r.m.wall then "; those of its own in no pool used " ^ time own else ""));
-      advice = say "the same on a quiet machine";
+            (if held_by_others r > felt *. r.m.wall then ", and other threads " ^ time r.m.held ^ " for these in collections" else "")
+            (if left > 0. then ", and it left CPUs to other programs for " ^ time left else "")
+            (if own > felt *. r.m.wall then "; its own threads outside all pools used " ^ time own else ""));
+      advice = say "a run on a quiet machine";
     };
     {
       cause = "fewer workers than CPUs";
@@ -280,15 +280,15 @@ let rules =
         (fun r ->
           match r.m.straggler with
           | Some (place, seconds) when is_of_stragglers r ->
-            Printf.sprintf "one piece of work%s went on for %s while no other did, such pieces for %s in all"
+            Printf.sprintf "one piece of work%s ran alone for %s; such pieces ran alone for %s in all"
               (at place) (time seconds) (time r.m.straggling)
           | _ ->
-            Printf.sprintf "CPUs were free for %s in all while others had shares of a call of Team"
+            Printf.sprintf "CPUs were free for %s in all while other workers had shares of a call of Team"
               (time (missing r share_of_team)));
       advice =
         (fun r ->
-          if is_of_stragglers r then "cut that task into several, or begin it first"
-          else "Team.for_n_dynamic or parallel_for, which share out as they go");
+          if is_of_stragglers r then "cut that task into several, or start it first"
+          else "Team.for_n_dynamic or parallel_for, which give work to workers that are free");
     };
     {
       cause = "too little parallelism";
@@ -309,7 +309,7 @@ let rules =
         (fun r ->
           let sleeps = in_futex r in
           let when_ holds text = if holds then [ text () ] else [] in
-          let looked () = "workers looked " ^ time r.m.spun ^ " in all whether locks were free" in
+          let looked () = "workers tried to take locks for " ^ time r.m.spun ^ " in all" in
           String.concat "; "
             (when_ (waits r lock <> []) (fun () -> told_wait r lock)
             @ when_ (r.m.spun > felt *. r.m.wall) looked
@@ -317,7 +317,7 @@ let rules =
       advice =
         (fun r ->
           if waits r lock = [] && r.m.spun = 0. then "Muster's Mutex or Condition, whose waits leave the worker to other tasks"
-          else "hold it for a shorter time, or one for each part of the data");
+          else "hold the lock for a shorter time, or use one lock for each part of the data");
     };
     {
       cause = "waiting for " ^ channel;
@@ -326,14 +326,14 @@ let rules =
       advice =
         (fun r ->
           if of_cpus r (missing r channel) > of_messages r channel then
-            "several tasks for the slowest stage (where tasks wait in Chan.send, the receivers are)"
-          else "send larger messages, or a larger buffer (Chan.bounded)");
+            "several tasks for the slowest stage (if tasks wait in Chan.send, that is the receiver's)"
+          else "larger messages, or a larger buffer (Chan.bounded)");
     };
     {
       cause = "waiting for " ^ other;
       gain = (fun r -> of_wait r other);
       number = (fun r -> told_wait r other);
-      advice = say "begin earlier what the others wait for, or share it out";
+      advice = say "start the awaited work earlier, or divide it";
     };
     {
       cause = "waiting for " ^ io;
@@ -354,7 +354,7 @@ let rules =
         (fun r ->
           told_sleep r.m.asleep_in
             ~who:"the program's first thread slept while it had no task under way");
-      advice = say "that call in a task, in Task.blocking, beside other work";
+      advice = say "make that call by Task.blocking, in a task, beside other work";
     };
     {
       cause = "tasks too small";
@@ -364,7 +364,7 @@ let rules =
           +. (collections r *. of_tasks r)
           +. of_cpus r (if are_small r then fine r else 0.));
       number = grain;
-      advice = say "both or a parallel loop, which hand out what pays, or larger tasks";
+      advice = say "both or a parallel loop, which fork only where it pays; or larger tasks";
     };
     {
       cause = "the kernel";
@@ -376,7 +376,7 @@ let rules =
       advice =
         say
           "fewer, larger calls; large buffers that are used again (a new one has page faults); \
-           Muster's Mutex for a Stdlib one, whose waits are such calls";
+           Muster's Mutex in place of a Stdlib one, whose waits are system calls";
     };
     {
       cause = "memory: the same work takes longer on several CPUs";
@@ -387,8 +387,8 @@ let rules =
             Printf.sprintf ", of a loop that only computes %.2f times" (of_machine r)));
       advice =
         say
-          "tasks that write near each other apart (false sharing); less memory for each element; \
-           no loops that wait";
+          "more space between the words that different tasks write (false sharing); less memory for \
+           each element; no loops that poll";
     };
     {
       cause = "slower CPUs: they compute more slowly together than one alone";

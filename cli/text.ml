@@ -55,7 +55,9 @@ let worker_heaps (pool : Facts.pool) =
 
 let trial (pool : Facts.pool) =
   let { Muster.Pool.workers; size; waits; waited_seconds; _ } = pool.trial in
-  Printf.sprintf "  Tried just now: %s, with %s; after some work %d of %d there, %s for a CPU%s.\n"
+  Printf.sprintf
+    "  A trial just now: %s started, with %s. After some work %d of %d were present, with %s for a \
+     CPU%s.\n"
     (Advice.plural pool.workers "worker")
     (worker_heaps pool) workers size (Advice.plural waits "wait")
     (if waits = 0 then "" else Printf.sprintf " (%.1f ms)" (1e3 *. waited_seconds))
@@ -64,7 +66,7 @@ let decision { Muster.Pool.what; why; _ } = Printf.sprintf "    %s: %s\n" what w
 
 let decisions (pool : Facts.pool) =
   let made = List.map decision pool.trial.decisions in
-  "  What it decided meanwhile, and why:\n" ^ String.concat "" made
+  "  What the pool decided meanwhile, and why:\n" ^ String.concat "" made
 
 let paragraph text = Printf.sprintf "  %s\n" text
 
@@ -73,7 +75,7 @@ let pool (facts : Facts.t) =
     [
       "Pool\n";
       paragraph (Advice.plan facts.cpu);
-      paragraph ("It sees " ^ Advice.sees facts.sight ^ ".");
+      paragraph ("The pool sees " ^ Advice.sees facts.sight ^ ".");
       paragraph (Advice.beside_others facts);
       paragraph (Advice.heap facts);
       paragraph Advice.idle;

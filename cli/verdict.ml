@@ -36,12 +36,12 @@ let well (r : Rules.run) =
   let unused = r.cpus -. (r.cpu /. Float.max 1e-9 r.m.wall) in
   let beyond =
     match r.alone with
-    | None -> " Whether memory or false sharing makes the work itself longer, --span would tell."
+    | None -> " Run it with --span to see whether memory or false sharing makes the work itself longer."
     | Some _ -> ""
   in
   let crowded =
     if Rules.is_crowded r then
-      Printf.sprintf " %s on %g CPUs cost nothing here, but will where it collects more often."
+      Printf.sprintf " %s on %g CPUs cost nothing here, but will cost time if it collects more often."
         (Rules.workers r.m) r.cpus
     else ""
   in
@@ -61,7 +61,7 @@ let confidence (r : Rules.run) findings =
         (r.lost, "events were lost, so figures are ranges");
         (r.m.wall < short, "the run was short");
         (Rules.queued r > 0.2 *. r.m.working, "other threads used the CPUs, which hides causes");
-        (r.m.sampled, "tasks were handed out so fast that one of 64 was traced");
+        (r.m.sampled, "tasks were forked so fast that only one of 64 was traced");
         ( (match findings with (a : Rules.finding) :: b :: _ -> b.gain > 0.7 *. a.gain | _ -> false),
           "two causes are about as large" );
       ]

@@ -37,25 +37,25 @@ let no_verdict (run : Watch.run) =
   | Muster -> None
   | (Nothing | Rings) when run.outcome = Still_running ->
     Some
-      "no verdict: no worker of Muster's told anything. Workers look whether they are to, but not in \
-       the midst of a task that calls nothing of Muster's, nor while there is nothing to do."
+      "no verdict: no worker of Muster's has begun to trace. A worker does not look for the request \
+       within a task that calls nothing of Muster, nor while the pool has no work."
   | Nothing ->
     Some
-      "no verdict: the program wrote no events. It is no program of OCaml 5, or it was started \
-       without this environment."
+      "no verdict: the program wrote no events. It is no program of OCaml 5, or another program \
+       started it without this environment."
   | Rings ->
     Some
-      "no verdict: this is a program of OCaml 5, but no worker of Muster's told anything. Does it \
-       use Muster (or muster.domainslib), in this process, did it get so far, and did it have anything \
-       to share? A loop of one iteration starts no worker."
+      "no verdict: this is a program of OCaml 5, but no worker of Muster's wrote an event. Does this \
+       process use Muster (or muster.domainslib)? Did it get as far as its first call, and was there \
+       anything to share? A loop of one iteration starts no worker."
 
 let ended (run : Watch.run) =
   match run.outcome with
   | Exited 0 | Still_running -> []
   | Exited n -> [ Printf.sprintf "The program ended with status %d." n ]
-  | Signalled n when n = Muster_scale.Child.number Sys.sigint -> [ "The program was interrupted: this is the time until then." ]
+  | Signalled n when n = Muster_scale.Child.number Sys.sigint -> [ "The program was interrupted: the figures are of the time until then." ]
   | Signalled n ->
-    [ Printf.sprintf "The program was killed by signal %d: this is the time until then." n ]
+    [ Printf.sprintf "The program was killed by signal %d: the figures are of the time until then." n ]
 [@@ocamlformat "disable"]
 
 let text (run : Watch.run) ~alone =
@@ -120,7 +120,7 @@ let second program (first : Watch.run) ~span =
     match Session.run ~alone:true program with
     | Ok it when it.seen = Muster && it.outcome = first.outcome && not it.interrupted -> Some it
     | Ok _ | Error _ ->
-      complain "the second run, on one domain, did not end as the first: nothing is said of memory";
+      complain "the second run, on one domain, did not end as the first one did: no verdict on memory";
       None
 
 let why files span pid seconds program =
@@ -145,16 +145,16 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "$(iname) starts the program, watches its workers, its collector and what the system says of \
-       its threads, and says at its end where the time went: the main cause, the quantity that \
-       shows it, one thing to try, and how sure that is. The program need not be changed, but has \
-       to use Muster, or muster.domainslib. It gets the terminal, and its exit status is the \
-       command's (128 and the signal's number where one killed it). The verdict goes to the \
-       channel for errors.";
+      "$(iname) runs a program, and prints a verdict at its end: the main cause of lost time, the \
+       quantity that shows it, one thing to try, and how sure that is. It watches the program's \
+       workers, its collector, and the state of its threads. The program must use Muster or \
+       muster.domainslib, and needs no change. It reads and writes the terminal as usual; the \
+       verdict is printed on stderr. The exit status is that of the program, or 128 plus the number \
+       of the signal that killed it.";
     `P
-      "It is traced through the runtime's own rings, in a folder of TMPDIR's that goes afterwards: \
-       4 MiB for each domain. The command takes up to 300 MB, and up to 500 as it \
-       writes a report.";
+      "The program is traced through rings of OCaml's runtime. They are files of 4 MiB for each \
+       domain, in a folder of TMPDIR that is removed afterwards. The command takes up to 300 MB of \
+       memory, and up to 500 MB while it writes a report.";
     `P
       "doc/why.md explains the causes, and how each is measured.";
     `S Manpage.s_examples;
@@ -171,10 +171,10 @@ let files =
     [
       file "html" Report.html
         ~doc:"Write a report: one page for a browser, with a timeline, tables and the verdict. It has \
-              8 MB at most: of more than 150,000 spans the shortest are summed up.";
+              8 MB at most. If there are more than 150,000 spans, the shortest are summed up.";
       file "perfetto" Report.perfetto
         ~doc:"Write all spans for ui.perfetto.dev, in Chrome's trace format.";
-      file "json" Recording.to_channel ~doc:"Write all that was recorded.";
+      file "json" Recording.to_channel ~doc:"Write the whole recording, for other programs.";
     ]
   in
   List.fold_left (fun files it -> Term.(const ( @ ) $ files $ it)) (Term.const []) all
@@ -184,11 +184,11 @@ let command =
   let span =
     Arg.(value & flag & info [ "span" ]
       ~doc:"Run the program once more, on one domain and without its output, to see whether its \
-            work took longer on several (memory, false sharing).")
+            work takes longer on several domains (memory, false sharing).")
   and pid =
     Arg.(value & opt (some int) None & info [ "pid" ] ~docv:"PID" ~doc:"Watch a running program, until it ends or Ctrl-C.")
   and seconds =
-    Arg.(value & opt (some float) None & info [ "for" ] ~docv:"SECONDS" ~doc:"With $(b,--pid): for so long.")
+    Arg.(value & opt (some float) None & info [ "for" ] ~docv:"SECONDS" ~doc:"With $(b,--pid): watch for $(docv).")
   and program = Arg.(value & pos_all string [] & info [] ~docv:"PROGRAM") in
   let doc = "say why a program does not use all CPUs, and what to try" in
   Cmd.v (Cmd.info "why" ~doc ~man) Term.(ret (const why $ files $ span $ pid $ seconds $ program))

@@ -123,13 +123,13 @@ let run_in scratch ~roots command =
 let advise program command =
   let line = String.concat " " command in
   if is_path program then
-    complain "%s was not built by an OCaml with ThreadSanitizer, which is what sees races." program
-  else complain "the OCaml in PATH has no ThreadSanitizer, which is what sees races.";
+    complain "%s was not built by an OCaml with ThreadSanitizer, which finds the races." program
+  else complain "the OCaml in PATH has no ThreadSanitizer, which finds the races.";
   complain "opam has one: opam switch create tsan ocaml-variants.%s+options ocaml-option-tsan"
     Sys.ocaml_version;
-  complain "A checkout of Muster makes one for itself: make tsan.";
+  complain "In a checkout of Muster, make tsan builds one.";
   if Compilers.left () <> None then
-    complain "It has left one here. To build the program with it, and run that: muster race --build -- %s" line;
+    complain "There is one already. To build the program with it and run it: muster race --build -- %s" line;
   Cmd.Exit.some_error
 
 (* C of the project's is to be watched, too (tools/tsan.workspace). *)
@@ -156,7 +156,7 @@ let profile = "dev"
 let build_and_run scratch folder program arguments =
   match target program with
   | None ->
-    complain "%s belongs to no project of dune's, which is what --build builds." program;
+    complain "%s is in no dune project, and --build needs one." program;
     Cmd.Exit.some_error
   | Some (root, target) -> (
     let output = build_folder root in
@@ -218,31 +218,31 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "$(iname) runs a program, or a command that runs programs such as $(b,dune test), and tells of its \
-       data races: accesses to the same value by two tasks, of which one writes, and which nothing orders. \
-       ThreadSanitizer finds them, in a program that an OCaml with ThreadSanitizer has built. It reports \
-       races that happened in this run.";
+      "$(iname) runs a program, or a command that runs programs such as $(b,dune test), and reports its \
+       data races. Two tasks have a data race if both use a value, one of them writes it, and nothing \
+       orders the two. ThreadSanitizer finds the races of this run, so an OCaml with ThreadSanitizer \
+       must have built the program.";
     `P
-      "Each pair of places in the program's sources is shown once, at the end, on stderr: the accesses \
-       with the lines around them, the tasks, where these were forked, and how many of \
-       ThreadSanitizer's reports were about it. Races with OCaml's collector are left out.";
+      "The report is printed on stderr at the end. It shows each pair of places in the program's sources \
+       once: the accesses with the lines around them, the tasks, and where these were forked. It counts \
+       ThreadSanitizer's reports of each pair. Races with OCaml's collector are left out.";
     `P
-      "ThreadSanitizer's settings in TSAN_OPTIONS hold beside those that the command needs. Pools have \
-       two workers or more, and keep them, unless MUSTER_DOMAINS and MUSTER_GOVERNOR say otherwise.";
+      "The command keeps the options that you have set in TSAN_OPTIONS. Pools have two workers or more, \
+       and keep them, unless you have set MUSTER_DOMAINS and MUSTER_GOVERNOR.";
     `S Manpage.s_exit_status;
     `P
-      "The program's own status, or 128 and the number of the signal that ended it; 66 where that is 0, \
-       and there are races; 123 where it cannot be watched; 126 or 127 where it cannot be started.";
+      "The program's own status, or 128 plus the number of the signal that ended it. 66 if that is 0 and \
+       there are races; 123 if the program cannot be watched; 126 or 127 if it cannot be started.";
     `S Manpage.s_examples;
     `Pre "  $(iname) -- ./prog args\n  $(iname) --build -- _build/default/prog.exe args\n  $(iname) -- dune test --force";
   ]
 
 let command =
-  let doc = "data races of a program, each pair of places once" in
+  let doc = "find the data races of a program" in
   let builds =
     let doc =
-      "Build the program with the OCaml that $(b,make tsan) has left, in $(b,_build/race) of its project, and \
-       run that. A command of dune's is run with it."
+      "Build the program with the OCaml of $(b,make tsan), in $(b,_build/race) of its project, and run it. A \
+       command of dune's runs with that OCaml."
     in
     Arg.(value & flag & info [ "build" ] ~doc)
   in

@@ -86,7 +86,7 @@ let sites (summary : Summary.t) =
   let more =
     if left = 0 then "" else Printf.sprintf {|<p class="note">And %s.</p>|} (plural left "site")
   in
-  table ~caption:"Where tasks are handed out, and how long they run"
+  table ~caption:"Where tasks are forked, and how long they run"
     [ "Site"; "Tasks"; "Time"; "Part"; "Mean"; "Longest" ]
     (List.mapi one shown)
   ^ more
@@ -180,8 +180,8 @@ let flame (summary : Summary.t) =
   if buttons = [] then ""
   else
     Printf.sprintf
-      {|<h3 id="h-flame">Who handed out what</h3>
-<p class="note">Below a site are the sites of the tasks that its tasks handed out; widths are times in tasks. Arrows move from one to the next.</p>
+      {|<h3 id="h-flame">Which sites fork which</h3>
+<p class="note">Below a site are the sites of the tasks that its tasks forked; widths are times in tasks. Arrows move from one to the next.</p>
 <div id="flame" role="group" aria-labelledby="h-flame" style="height:%dpx">
 %s
 </div>|}

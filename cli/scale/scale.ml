@@ -48,7 +48,7 @@ let notes ~cpus (trials : Trials.t) =
     (fun (condition, text) -> if condition then Some ("  " ^ text ^ "\n") else None)
     [
       (List.exists is_above trials.rows, "*: more workers than CPUs");
-      (true, "vs self: times faster than on 1 worker; CPUs used: its CPU time by its time");
+      (true, "vs self: times faster than on 1 worker; CPUs used: CPU time divided by time");
       ( not (List.exists sequential trials.rows),
         "--serial './other args' adds the sequential program, and how many times faster than that"
       );
@@ -59,11 +59,11 @@ let percent x = Printf.sprintf "%.3g %%" (100. *. x)
 
 (* A law that has as many numbers as there are times meets them all. *)
 let fit_error (law : Laws.law) =
-  if law.error < 1e-9 then "It meets all times."
+  if law.error < 1e-9 then "It fits all times."
   else Printf.sprintf "It is off by %s (root mean square)." (percent law.error)
 
 let amdahl = function
-  | None -> "Amdahl's law: it takes the times on 1 and on 2 CPUs."
+  | None -> "Amdahl's law: it needs the times on 1 and on 2 CPUs."
   | Some (law : Laws.law) ->
     let meaning =
       if law.sigma >= 1. then "no part of the time is shared: more CPUs gain nothing"
@@ -75,7 +75,7 @@ let amdahl = function
     Printf.sprintf "Amdahl's law: %s. %s" meaning (fit_error law)
 
 let universal = function
-  | None -> "Universal scalability law: it takes three numbers of workers, and two CPUs."
+  | None -> "Universal scalability law: it needs three numbers of workers, and two CPUs."
   | Some (law : Laws.law) ->
     Printf.sprintf
       "Universal scalability law: contention %s, crosstalk %s for each further worker. %s"
@@ -96,7 +96,7 @@ let best ~cpus measured law =
     in
     [
       "predicted " ^ workers (Laws.best ~cpus law);
-      "with a CPU for each worker, as the universal law has it: " ^ beyond;
+      "on a machine with a CPU for each worker: " ^ beyond;
     ]
   in
   let parts =
@@ -161,8 +161,8 @@ let objection plan ~counts pools =
   | size when size <> asked ->
     Some
       (Printf.sprintf
-         "%s had a pool of %s where MUSTER_DOMAINS asked for %d: it chooses the size itself, so the \
-          times on other numbers may be those on that one"
+         "%s had a pool of %s where MUSTER_DOMAINS asked for %d: it chooses the size itself, so all \
+          times may be those of that size"
          program (workers size) asked)
   | _ -> None
 [@@ocamlformat "disable"]
@@ -207,17 +207,17 @@ let man =
   [
     `S Manpage.s_description;
     `P
-      "$(iname) runs a program that uses Muster with 1, 2, … workers, and with more of them than \
-       there are CPUs, in turn; MUSTER_DOMAINS tells the program. It prints the times, how many \
-       times faster that is than on one worker and than a sequential program, and the CPUs used.";
+      "$(iname) runs a program that uses Muster with 1, 2, … workers, and with more workers than \
+       CPUs, in turn (it sets MUSTER_DOMAINS). It prints the times, the speed-ups over one worker \
+       and over a sequential program, and the CPUs used.";
     `P
-      "From these times it finds the numbers in Amdahl's law and in the universal scalability law, \
-       by least squares of the relative errors, and what these foretell: the number of workers \
-       with the shortest time, here and where there are CPUs for more.";
+      "Then it fits Amdahl's law and the universal scalability law to the times, by least squares \
+       of the relative errors. From these it predicts the number of workers with the shortest time, \
+       on this machine and on one with a CPU for each worker.";
     `P
-      "A run that does not count comes first, and tells whether the program uses Muster. Runs have \
-       no input, and their output is thrown away; of a run that fails the last lines of its stderr \
-       are shown. Ctrl-C ends the runs and shows what there is until then.";
+      "The first run does not count: it finds out whether the program uses Muster. Runs have no \
+       input, and their output is dropped. If a run fails, the last lines of its stderr are shown. \
+       Ctrl-C ends the runs, and shows the results so far.";
     `S Manpage.s_exit_status;
     `P
       "0; the status of the first run that failed (128 and the number of a signal); 127 where \
@@ -249,5 +249,5 @@ let plan =
   Term.(const plan $ serial $ rounds $ counts $ svg $ program)
 
 let command =
-  let doc = "times of a program on 1, 2, … workers, and what they foretell" in
+  let doc = "measure a program on 1, 2, … workers, and predict its best number" in
   Cmd.v (Cmd.info "scale" ~doc ~man) Term.(const scale $ plan)

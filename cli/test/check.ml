@@ -133,8 +133,8 @@ let plan () =
     Alcotest.(check string) expected text (Advice.plan report)
   in
   let half =
-    " The calling thread is one of them: when it blocks outside Muster, half of the pool stands \
-     (Task.blocking keeps it free)."
+    " The calling thread is one of them: while it blocks in a task, half of the pool is idle \
+     (Task.blocking avoids that)."
   in
   check (report 2) ("2 workers: 2 CPUs by affinity, no cgroup quota." ^ half);
   check (report 1)
