@@ -2,6 +2,15 @@ type refusal = { status : int; why : string }
 
 (* {2 A program of our own} *)
 
+type input = File of int | Stream | Nothing
+
+let input () =
+  match (Unix.fstat Unix.stdin).st_kind with
+  | S_REG -> File (Unix.lseek Unix.stdin 0 SEEK_CUR)
+  | S_FIFO | S_SOCK -> Stream
+  | S_DIR | S_CHR | S_BLK | S_LNK -> Nothing
+  | exception Unix.Unix_error _ -> Nothing
+
 let with_variable name value environment =
   let is_it line = String.starts_with ~prefix:(name ^ "=") line in
   (name ^ "=" ^ value) :: List.filter (fun line -> not (is_it line)) environment
@@ -29,7 +38,7 @@ let environment ~dir ~alone ~wish =
       ("OCAML_RUNTIME_EVENTS_DIR", dir);
       ("OCAML_RUNTIME_EVENTS_PRESERVE", "1");
     ]
-    @ if alone then [ ("MUSTER_DOMAINS", "1") ] else []
+    @ if alone <> None then [ ("MUSTER_DOMAINS", "1") ] else []
   in
   let add lines (name, value) = with_variable name value lines in
   Array.of_list (List.fold_left add (Array.to_list (Unix.environment ())) set)
@@ -73,17 +82,21 @@ let start ~dir ~alone ~wish program =
     Unix.create_process_env (List.hd program) (Array.of_list program) environment input output
       errors
   in
-  if not alone then
-    spawn program ~input:Unix.stdin ~output:Unix.stdout ~errors:Unix.stderr
-  else begin
+  match alone with
+  | None -> spawn program ~input:Unix.stdin ~output:Unix.stdout ~errors:Unix.stderr
+  | Some it ->
     let null = Unix.openfile "/dev/null" [ O_RDWR; O_CLOEXEC ] 0 in
+    let again = function
+      | File place -> ignore (Unix.lseek Unix.stdin place SEEK_SET); Unix.stdin
+      | Stream | Nothing -> null
+    in
     Fun.protect
       ~finally:(fun () -> Unix.close null)
       (fun () ->
-        let spawn = spawn ~input:null ~output:null ~errors:null in
+        let spawn = spawn ~input:(again it) ~output:null ~errors:null in
         try spawn ("taskset" :: "-c" :: string_of_int (Procfs.first_cpu ()) :: program)
         with Unix.Unix_error _ -> spawn program)
-  end
+[@@ocamlformat "disable"]
 
 (* What lives long here are tables: to collect seldom costs little, and the program needs the CPUs. *)
 let collect_seldom () =
@@ -120,7 +133,7 @@ let try_room dir =
   Sys.remove file
 [@@ocamlformat "disable"]
 
-let run ?(alone = false) ?(timeline = false) program =
+let run ?alone ?(timeline = false) program =
   let watched dir =
     try_room dir;
     watched ~dir ~alone ~wish:(if timeline then "1" else "sparse") program

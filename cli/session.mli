@@ -2,10 +2,15 @@
 
 type refusal = { status : int; why : string }
 
-val run : ?alone:bool -> ?timeline:bool -> string list -> (Watch.run, refusal) result
+(** The command's input: a file and the place to read from, or a pipe, which can be read once. *)
+type input = File of int | Stream | Nothing
+
+val input : unit -> input
+
+val run : ?alone:input -> ?timeline:bool -> string list -> (Watch.run, refusal) result
 (** Starts the program, with its arguments, and waits for its end. [alone]: on one CPU, with one
-    worker, its output and input being /dev/null. [timeline]: tasks of a few us are not sampled,
-    though that is felt. *)
+    worker, its output being /dev/null; it reads the same file again, or nothing. [timeline]: tasks
+    of a few us are not sampled, though that is felt. *)
 
 val attach : ?timeline:bool -> pid:int -> float option -> (Watch.run, refusal) result
 (** Has a running program trace until it ends, the time is over, or Ctrl-C comes. *)

@@ -114,14 +114,19 @@ let refuse { Session.status; why } =
   status
 
 (* Of a second run that did less than the first nothing can be said. *)
-let second program (first : Watch.run) ~span =
+let second program (first : Watch.run) ~span ~input =
   if (not span) || first.interrupted then None
+  else if input = Session.Stream then begin
+    complain "a second run cannot read a pipe again: no verdict on memory (give a file as input, or </dev/null)";
+    None
+  end
   else
-    match Session.run ~alone:true program with
+    match Session.run ~alone:input program with
     | Ok it when it.seen = Muster && it.outcome = first.outcome && not it.interrupted -> Some it
     | Ok _ | Error _ ->
       complain "the second run, on one domain, did not end as the first one did: no verdict on memory";
       None
+[@@ocamlformat "disable"]
 
 let why files span pid seconds program =
   let timeline = files <> [] in
@@ -134,9 +139,10 @@ let why files span pid seconds program =
     | Ok run -> `Ok (tell run ~alone:None ~files)
     | Error refusal -> `Ok (refuse refusal))
   | None, _ :: _ -> (
+    let input = Session.input () in
     match Session.run ~timeline program with
     | Error refusal -> `Ok (refuse refusal)
-    | Ok run -> `Ok (tell run ~alone:(second program run ~span) ~files))
+    | Ok run -> `Ok (tell run ~alone:(second program run ~span ~input) ~files))
   | None, [] -> `Error (true, "no program: muster why -- ./prog args...")
   | Some _, _ :: _ -> `Error (true, "either --pid or a program")
 [@@ocamlformat "disable"]
@@ -184,7 +190,8 @@ let command =
   let span =
     Arg.(value & flag & info [ "span" ]
       ~doc:"Run the program once more, on one domain and without its output, to see whether its \
-            work takes longer on several domains (memory, false sharing).")
+            work takes longer on several domains (memory, false sharing). A file that is the input \
+            is read again; a pipe cannot be.")
   and pid =
     Arg.(value & opt (some int) None & info [ "pid" ] ~docv:"PID" ~doc:"Watch a running program, until it ends or Ctrl-C.")
   and seconds =

@@ -114,7 +114,7 @@ let cause name how =
   match Session.run started with
   | Error { why; _ } -> failwith why
   | Ok run ->
-    let alone = if how = Span then Result.to_option (Session.run ~alone:true program) else None in
+    let alone = if how = Span then Result.to_option (Session.run ~alone:Session.Nothing program) else None in
     let findings = Rules.findings (Why.run_of run ~alone) in
     let is_own (it : Rules.finding) = not (is_others it.cause) in
     match List.find_opt is_own findings with

@@ -11,6 +11,12 @@ let spin n = ignore (Sys.opaque_identity (burn n 1))
 let piece = 1_000_000
 let spread n f = Muster.Task.scope (fun s -> for i = 1 to n do ignore (Muster.Task.fork s (fun () -> f i)) done)
 
+(* A task for each line: without these it fails, as few programs do. *)
+let reads () =
+  let lines = In_channel.input_lines stdin in
+  if List.length lines <> sized 1000 then exit 3;
+  spread (sized 1000) (fun _ -> spin piece)
+
 let healthy () = spread (sized 2000) (fun _ -> spin piece)
 
 (* Each task waits for the one before it. *)
@@ -262,6 +268,7 @@ let all =
     ("spectral-norm", spectral_norm);
     ("talks", fun () -> for i = 1 to 100_000 do Printf.printf "line %d\n" i done);
     ("fails", fun () -> healthy (); exit 3);
+    ("reads", reads);
     ("crashes", fun () -> healthy (); Unix.kill (Unix.getpid ()) Sys.sigkill);
   ]
 

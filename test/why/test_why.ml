@@ -360,11 +360,11 @@ let throttled () =
 let muster = Filename.concat ".." (Filename.concat ".." (Filename.concat "cli" "main.exe"))
 let planted = Filename.concat Filename.current_dir_name "planted.exe"
 
-let why ?(options = []) ?(environment = "") program =
+let why ?(options = []) ?(environment = "") ?(input = "</dev/null") program =
   let log = Filename.temp_file "muster_why" ".log" in
   let command = Filename.quote_command muster (("why" :: options) @ ("--" :: program)) in
   let code =
-    Sys.command (Printf.sprintf "%s %s >/dev/null 2>%s </dev/null" environment command (Filename.quote log))
+    Sys.command (Printf.sprintf "{ %s %s >/dev/null 2>%s; } %s" environment command (Filename.quote log) input)
   in
   let printed = In_channel.with_open_bin log In_channel.input_all in
   Sys.remove log;
@@ -378,6 +378,22 @@ let expect ?options ?environment ?(code = 0) program parts () =
 
 let alone_in_pool = "MUSTER_GOVERNOR=off"
 let finds cause name = expect ~environment:alone_in_pool [ planted; name; "0.2" ] [ cause; "Lost events" ]
+
+(* A second run that has nothing to read takes less time, which is not memory's. It begins where the
+   first did: here after a line. *)
+let input_twice () =
+  let file = Filename.temp_file "muster_why" ".txt" in
+  Out_channel.with_open_bin file (fun oc -> for _ = 0 to 100 do output_string oc "line\n" done);
+  let run ?input environment =
+    let code, printed = why ~options:[ "--span" ] ~environment ?input [ planted; "reads"; "0.1" ] in
+    Alcotest.(check int) printed 0 code;
+    printed
+  in
+  let of_file = run "read skipped;" ~input:("<" ^ file) and of_pipe = run (Printf.sprintf "tail -n +2 %s |" file) in
+  Sys.remove file;
+  if contains of_file "nothing is said of memory" then Alcotest.failf "no second run:\n%s" of_file;
+  says of_pipe "a pipe as input"
+[@@ocamlformat "disable"]
 
 (* The command alone is interrupted, as by a supervisor. *)
 let interrupted () =
@@ -443,6 +459,7 @@ let bad_use =
         | Error { status = 1; _ } -> ()
         | _ -> Alcotest.fail "attached");
     case "Ctrl-C" interrupted;
+    case "input for two runs" input_twice;
   ]
 [@@ocamlformat "disable"]
 
