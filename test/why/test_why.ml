@@ -392,7 +392,7 @@ let input_twice () =
   let of_file = run "read skipped;" ~input:("<" ^ file) and of_pipe = run (Printf.sprintf "tail -n +2 %s |" file) in
   Sys.remove file;
   if contains of_file "nothing is said of memory" then Alcotest.failf "no second run:\n%s" of_file;
-  says of_pipe "a pipe as input"
+  says of_pipe "cannot read a pipe again"
 [@@ocamlformat "disable"]
 
 (* The command alone is interrupted, as by a supervisor. *)
