@@ -11,6 +11,9 @@ let input () =
   | S_DIR | S_CHR | S_BLK | S_LNK -> Nothing
   | exception Unix.Unix_error _ -> Nothing
 
+(* Neither text nor its end has come: the command got a pipe, and no input. *)
+let is_idle () = Unix.select [ Unix.stdin ] [] [] 0. = ([], [], [])
+
 let with_variable name value environment =
   let is_it line = String.starts_with ~prefix:(name ^ "=") line in
   (name ^ "=" ^ value) :: List.filter (fun line -> not (is_it line)) environment

@@ -7,6 +7,9 @@ type input = File of int | Stream | Nothing
 
 val input : unit -> input
 
+val is_idle : unit -> bool
+(** Nothing can be read there now, not even its end. *)
+
 val run : ?alone:input -> ?timeline:bool -> string list -> (Watch.run, refusal) result
 (** Starts the program, with its arguments, and waits for its end. [alone]: on one CPU, with one
     worker, its output being /dev/null; it reads the same file again, or nothing. [timeline]: tasks

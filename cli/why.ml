@@ -116,7 +116,7 @@ let refuse { Session.status; why } =
 (* Of a second run that did less than the first nothing can be said. *)
 let second program (first : Watch.run) ~span ~input =
   if (not span) || first.interrupted then None
-  else if input = Session.Stream then begin
+  else if input = Session.Stream && not (Session.is_idle ()) then begin
     complain "a second run cannot read a pipe again: no verdict on memory (give a file as input, or </dev/null)";
     None
   end

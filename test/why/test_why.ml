@@ -391,8 +391,10 @@ let input_twice () =
   in
   let of_file = run "read skipped;" ~input:("<" ^ file) and of_pipe = run (Printf.sprintf "tail -n +2 %s |" file) in
   Sys.remove file;
-  if contains of_file "nothing is said of memory" then Alcotest.failf "no second run:\n%s" of_file;
-  says of_pipe "cannot read a pipe again"
+  if contains of_file "no verdict on memory" then Alcotest.failf "no second run:\n%s" of_file;
+  says of_pipe "cannot read a pipe again";
+  let _, of_none = why ~options:[ "--span" ] ~input:"sleep 20 |" [ planted; "healthy"; "0.02" ] in
+  if contains of_none "no verdict on memory" then Alcotest.failf "no second run:\n%s" of_none
 [@@ocamlformat "disable"]
 
 (* The command alone is interrupted, as by a supervisor. *)
