@@ -20,9 +20,11 @@ let felt = 1. /. 7.
 
 let lock = "a lock"
 let channel = "a channel"
-let other = "another task"
 let io = "blocking calls"
-let classes = [ lock; channel; other; io ]
+let other = "another task"
+
+(* A task that waits for another one's result mostly waits for what that one waits for. *)
+let classes = [ lock; channel; io; other ]
 
 let calls =
   [

@@ -69,6 +69,7 @@ let expected =
     ("stdlib-lock", Plain, Some "waiting for a lock");
     ("channel", Plain, Some "waiting for a channel");
     ("blocking", Plain, Some "a blocking call in a task");
+    ("calls", Plain, Some "waiting for blocking calls");
     ("spectral-norm", Plain, None);
     ("nbody-locally", Span, None);
     ("nbody-in-place", Span, Some "memory");

@@ -206,6 +206,12 @@ let blocking () =
       spin piece;
       Unix.sleepf 0.01)
 
+(* The consumer waits for results, which wait for the system. *)
+let calls () =
+  let call _ = spin piece; Muster.Task.blocking (fun () -> Unix.sleepf 0.02) in
+  Muster.Task.with_map ~max:2 ~window:16 call (Seq.init (sized 100) Fun.id) (Seq.iter ignore)
+[@@ocamlformat "disable"]
+
 (* One iteration is as long as all others, by Domainslib's interface. *)
 let domainslib () =
   let module T = Domainslib.Task in
@@ -261,6 +267,7 @@ let all =
     ("key", key);
     ("memory", memory);
     ("blocking", blocking);
+    ("calls", calls);
     ("domainslib", domainslib);
     ("team", team);
     ("nbody-in-place", nbody Muster_examples.Nbody.pull_in_place 256);

@@ -393,7 +393,7 @@ let input_twice () =
   Sys.remove file;
   if contains of_file "no verdict on memory" then Alcotest.failf "no second run:\n%s" of_file;
   says of_pipe "cannot read a pipe again";
-  let _, of_none = why ~options:[ "--span" ] ~input:"sleep 20 |" [ planted; "healthy"; "0.02" ] in
+  let _, of_none = why ~options:[ "--span" ] ~input:"sleep 4 |" [ planted; "healthy"; "0.02" ] in
   if contains of_none "no verdict on memory" then Alcotest.failf "no second run:\n%s" of_none
 [@@ocamlformat "disable"]
 
