@@ -393,13 +393,16 @@ let rules =
            each element; no loops that poll";
     };
     {
-      cause = "slower CPUs: they compute more slowly together than one alone";
+      cause = "slower CPUs: each computes more slowly while all are at work";
       gain = (fun r -> without (of_machine r) r);
       number =
         (fun r ->
-          Printf.sprintf "a loop that only computes took %.2f times as long beside the program as on one CPU"
+          Printf.sprintf "a loop that only computes took %.2f times as long during this run as during the one on a single CPU"
             (of_machine r));
-      advice = say "nothing in the program: CPUs may be threads of one core, or of one that others use, and clocks are lower where all work";
+      advice =
+        say
+          "no change of the program (two CPUs may be threads of one core, other machines may use the \
+           same cores, and the clock may be lower while all CPUs work)";
     };
   ]
 [@@ocamlformat "disable"]

@@ -26,11 +26,11 @@ let here () =
   let in_task = Option.fold (P.owned_place ()) ~none:false ~some:is_task in
   { calls = Printexc.get_callstack depth; in_task }
 
+let own = [ "Muster"; "Domainslib"; "Stdlib"; "CamlinternalLazy"; "Thread." ]
+
 let is_own slot =
-  let starts name prefix = String.starts_with ~prefix name in
-  match Printexc.Slot.name slot with
-  | None -> true
-  | Some name -> List.exists (starts name) [ "Muster"; "Domainslib"; "Stdlib"; "CamlinternalLazy"; "Thread." ]
+  let starts_with_one name = List.exists (fun prefix -> String.starts_with ~prefix name) own in
+  Option.fold (Printexc.Slot.name slot) ~none:true ~some:starts_with_one
 
 let is_bottom slot = Printexc.Slot.name slot = Some "Muster_sched__Run.run_task"
 
