@@ -5,7 +5,7 @@ external time_on : int -> int = "muster_gauge"
 
 let make () = { next = []; looks = 0; total = 0 }
 
-let rec look t ~cpus =
+let rec look ~cpus t =
   match t.next with
   | cpu :: others ->
     t.next <- others;
@@ -16,7 +16,7 @@ let rec look t ~cpus =
     end
   | [] when cpus <> [] ->
     t.next <- cpus;
-    look t ~cpus
+    look ~cpus t
   | [] -> ()
 
 let mean t = if t.looks = 0 then None else Some (float t.total /. float t.looks /. 1e9)

@@ -6,7 +6,7 @@ type t
 
 val make : unit -> t
 
-val look : t -> cpus:int list -> unit
+val look : cpus:int list -> t -> unit
 (** Has the calling thread compute for some 200 us on one of these CPUs, each time on the next. Linux
     only. *)
 

@@ -105,7 +105,7 @@ let start ~dir ~alone ~wish program =
 let collect_seldom () =
   Gc.set { (Gc.get ()) with minor_heap_size = 1_048_576; space_overhead = 400 }
 
-let watched ~dir ~alone ~wish program =
+let watched ~dir ~alone ~gauged ~wish program =
   collect_seldom ();
   let before = children's_cpu () and since = Muster_trace.Trace.now () in
   match start ~dir ~alone ~wish program with
@@ -114,7 +114,7 @@ let watched ~dir ~alone ~wish program =
     Error { status; why = Printf.sprintf "cannot start %s: %s" (List.hd program) (Unix.error_message error) }
   | pid ->
     with_signals pid (fun interrupts ->
-        let watch = Watch.make ~attached:false ~dir ~since pid in
+        let watch = Watch.make ~gauged ~attached:false ~dir ~since pid in
         let outcome = outcome_of (Watch.until watch ~over:(has_ended pid)) in
         (* A child that was killed has not waited for its own. *)
         let cpu = Float.max (Watch.cpu watch) (children's_cpu () -. before) in
@@ -136,10 +136,10 @@ let try_room dir =
   Sys.remove file
 [@@ocamlformat "disable"]
 
-let run ?alone ?(timeline = false) program =
+let run ?alone ?(span = false) ?(timeline = false) program =
   let watched dir =
     try_room dir;
-    watched ~dir ~alone ~wish:(if timeline then "1" else "sparse") program
+    watched ~dir ~alone ~gauged:(span || alone <> None) ~wish:(if timeline then "1" else "sparse") program
   in
   try
     let dir = Filename.temp_dir "muster" "" in

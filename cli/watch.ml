@@ -24,7 +24,7 @@ type t = {
   mutable room : Procfs.room;
   mutable account : Account.t;
   mutable rings : Rings.t option;
-  gauge : Gauge.t;
+  gauge : Gauge.t option;
   mutable tried : int list;
   mutable next_look : int;
   mutable samples : Recording.sample list;
@@ -34,10 +34,10 @@ type t = {
 let account ~attached ~since ~pid { Procfs.cpus; _ } =
   Account.make ~cpus ~main:pid ~attached ~since
 
-let make ~attached ~dir ~since pid =
+let make ?(gauged = false) ~attached ~dir ~since pid =
   let room = Procfs.room pid in
   let account = account ~attached ~since ~pid room in
-  { dir; since; attached; pid; room; account; rings = None; gauge = Gauge.make (); tried = [];
+  { dir; since; attached; pid; room; account; rings = None; gauge = if gauged then Some (Gauge.make ()) else None; tried = [];
     next_look = 0; samples = []; kernel = None }
 [@@ocamlformat "disable"]
 
@@ -92,7 +92,7 @@ let poll w now =
   look_for_rings w;
   Option.iter (fun rings -> Rings.poll rings w.account ~now) w.rings;
   if now >= w.next_look then take_sample w now;
-  if has_begun w then Gauge.look w.gauge ~cpus:w.room.allowed
+  if has_begun w then Option.iter (Gauge.look ~cpus:w.room.allowed) w.gauge
 
 (* A look takes a CPU from a worker, for which the others wait in each collection. The end of a child
    interrupts the pause. *)
@@ -159,7 +159,7 @@ let run w ~program ~outcome ~cpu ~interrupted =
     kernel = Option.fold w.kernel ~none:0. ~some:(fun (first, last) -> last -. first);
     room = w.room;
     throttled = between w.samples (fun { throttled; _ } -> Option.value throttled ~default:0);
-    pace = Gauge.mean w.gauge;
+    pace = Option.bind w.gauge Gauge.mean;
     lost = lost w;
     interrupted;
     recording = lazy (recording w ~program ~outcome ~seen ~now);

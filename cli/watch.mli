@@ -22,9 +22,10 @@ type run = {
 
 type t
 
-val make : attached:bool -> dir:string -> since:int -> int -> t
+val make : ?gauged:bool -> attached:bool -> dir:string -> since:int -> int -> t
 (** Of the process of that number, whose rings lie, or will lie, in [dir]. Events before [since] do
-    not count. It may start the one that has rings, if it is not [attached]. *)
+    not count. It may start the one that has rings, if it is not [attached]. [gauged]: with a
+    {!Gauge}, which takes a hundredth of a CPU. *)
 
 val until : t -> over:(int -> 'a option) -> 'a
 (** Watches until [over], which gets the time, gives something. *)

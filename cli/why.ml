@@ -140,7 +140,7 @@ let why files span pid seconds program =
     | Error refusal -> `Ok (refuse refusal))
   | None, _ :: _ -> (
     let input = Session.input () in
-    match Session.run ~timeline program with
+    match Session.run ~span ~timeline program with
     | Error refusal -> `Ok (refuse refusal)
     | Ok run -> `Ok (tell run ~alone:(second program run ~span ~input) ~files))
   | None, [] -> `Error (true, "no program: muster why -- ./prog args...")

@@ -112,7 +112,7 @@ let cause name how =
   beside_others how @@ fun () ->
   let program = [ planted; name ] in
   let started = match (how, make_group ()) with Quota, Some at -> within at program | _ -> program in
-  match Session.run started with
+  match Session.run ~span:(how = Span) started with
   | Error { why; _ } -> failwith why
   | Ok run ->
     let alone = if how = Span then Result.to_option (Session.run ~alone:Session.Nothing program) else None in

@@ -102,7 +102,7 @@ let not_memory () =
 let gauge () =
   let { Procfs.allowed; _ } = Procfs.room (Unix.getpid ()) and gauge = Gauge.make () in
   Alcotest.(check bool) "nothing yet" true (Gauge.mean gauge = None);
-  List.iter (fun _ -> Gauge.look gauge ~cpus:allowed) (List.init 20 Fun.id);
+  List.iter (fun _ -> Gauge.look ~cpus:allowed gauge) (List.init 20 Fun.id);
   match Gauge.mean gauge with
   | Some mean when mean > 1e-6 && mean < 0.1 -> ()
   | None when allowed = [] -> ()
@@ -110,8 +110,8 @@ let gauge () =
 
 let gauge_of_none () =
   let gauge = Gauge.make () in
-  Gauge.look gauge ~cpus:[];
-  Gauge.look gauge ~cpus:[ 1_000_000 ];
+  Gauge.look ~cpus:[] gauge;
+  Gauge.look ~cpus:[ 1_000_000 ] gauge;
   Alcotest.(check bool) "no CPU" true (Gauge.mean gauge = None)
 
 let large_values () =

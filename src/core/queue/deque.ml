@@ -104,8 +104,8 @@ let rec sweep d =
     sweep d
   end
 
-(* A handler that interrupts this may push, pop, or show another ring: [turns] (as [due] is 0) and
-   [spare] tell. Then this ring is left to the collector. *)
+(* A handler that interrupts this may push, pop, retire, or show another ring: [turns] (as [due] is
+   0) and [spare] tell. Then this ring is left to the collector. *)
 let rebuild ?(least = 0) d =
   sweep d;
   let own = d.own in
