@@ -13,7 +13,7 @@ let[@inline never] falls_quiet () =
   let w = Fiber.place () in
   Place.owned w && Place.has_offered w
   && begin
-    Run.look_up w;
+    Yield.look_up w;
     let w = Fiber.place () in
     if Place.owned w then Publish.hush w ~few:0;
     Place.is_quiet ()
@@ -51,7 +51,7 @@ let beside_loop code ~n f = if holds_up code ~n then in_pool f else f ()
 let checkpoint () =
   let w = Fiber.place () in
   if Place.owned w then begin
-    Run.look_up_if_due w;
+    Yield.look_up_if_due w;
     Fiber.check_at (Fiber.place_after w)
   end
   else Fiber.check ()

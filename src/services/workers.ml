@@ -192,9 +192,9 @@ let work job (slot : _ Admission.slot) =
 let between since () =
   let w = Fiber.place () in
   Run.serve w;
-  Run.look_up w;
-  Run.step_aside (Fiber.place_after w);
-  Run.take_turns_if_due ~since (Fiber.place_after w)
+  Yield.look_up w;
+  Yield.step_aside (Fiber.place_after w);
+  Yield.take_turns_if_due ~since (Fiber.place_after w)
 
 (* As an idle worker does, while it has nothing else to do. *)
 let idle has_job =

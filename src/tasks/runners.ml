@@ -99,7 +99,7 @@ let rec go_on t me ~since ~begin_next =
     begin_next ();
     let call = Fiber.traced ~code:t.work.code (t.work.call (Atomic.get me.index)) in
     Scope.within (fun _ -> call x);
-    Run.take_turns_if_due ~since (Place.current ());
+    Yield.take_turns_if_due ~since (Place.current ());
     go_on t me ~since ~begin_next:ignore
 
 (* An exception outside of its loop is the scope's failure. *)

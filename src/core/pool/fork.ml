@@ -84,7 +84,7 @@ let both_slow f g =
     ~in_place:(fun () -> in_place f g)
     (fun w ->
       Run.serve w;
-      Run.look_up w;
+      Yield.look_up w;
       let w = Fiber.place_after w in
       Fiber.check_at w;
       if Publish.wants_tasks w then both_offered w ~wake:true f g else in_place f g)

@@ -36,7 +36,7 @@ let tell (w : P.t) (v : P.t) = ignore (Parking.wake w.pool.parking v.index)
 
 (* Others may need this one's mailbox meanwhile. *)
 let wait (w : P.t) found =
-  Run.free_mailbox w;
+  Share.free_mailbox w;
   Worker.pause w ~found:(fun () -> found () || Mailbox.is_posted w.mailbox);
   Run.serve w
 
@@ -104,14 +104,14 @@ let rec post_all (w : P.t) t i =
 let progress t (v : P.t) = Mailbox.progress v.mailbox t.job
 
 (* [index] is not always the caller's own: it stands in for others. *)
-let run_as index w { letter = { share; report; _ }; _ } = Run.run_share w index share report
+let run_as index w { letter = { share; report; _ }; _ } = Share.run w index share report
 
 let take_back (w : P.t) (v : P.t) t =
   Mailbox.try_begin v.mailbox t.job
   && begin
     Mailbox.free v.mailbox;
     tell w v;
-    Run.wake_posters w.pool;
+    Share.wake_posters w.pool;
     true
   end
 
@@ -140,7 +140,7 @@ let settle_all (w : P.t) t =
 (* It is noted before a thief can have it, so that an exception in between leaves none behind. *)
 let offer w t i =
   let { share; report; _ } : Mailbox.letter = t.letter in
-  let p = Promise.(make nowhere (fun () -> Run.note_failure share i report)) in
+  let p = Promise.(make nowhere (fun () -> Share.note_failure share i report)) in
   t.offered <- (i, p) :: t.offered;
   Publish.offer w ~wake:true (Promise.any p)
 
@@ -211,5 +211,5 @@ let run ?(to_the_end = false) (w : P.t) ~revoke ~workers share =
 let alone (w : P.t) share =
   let report = Mailbox.report () in
   let index = if w.index < Atomic.get w.pool.size then w.index else 0 in
-  Run.run_share w index (Fiber.carry w share) report;
+  Share.run w index (Fiber.carry w share) report;
   Fiber.reraise report.failures

@@ -46,7 +46,7 @@ let move_in (w : P.t) =
   Mailbox.unlock w.mailbox
 
 let serve (w : P.t) =
-  Run.wake_posters w.pool;
+  Share.wake_posters w.pool;
   Trigger.within (fun () -> serve_pool ~takes_signals:true w)
 
 let note_leave (w : P.t) =
@@ -105,7 +105,7 @@ let let_go (w : P.t) =
 
 (* Each caller that could take a task that lies here may wait for it unseen. *)
 let tell_of_leave ({ pool; deque; _ } : P.t) =
-  Run.wake_posters pool;
+  Share.wake_posters pool;
   call_another pool;
   if not (Deque.is_empty deque) then Sleep.watch ();
   Publish.announce_leave pool
@@ -164,7 +164,7 @@ let spawn_at (pool : P.pool) (w : P.t) call =
       P.set_owner w 0;
       ignore (Atomic.fetch_and_add pool.residents (-1));
       (* A broadcast may wait for this one's mailbox. *)
-      Run.wake_posters pool
+      Share.wake_posters pool
     end;
     match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
 

@@ -84,7 +84,7 @@ let is_unbegun s p =
 (* Between two tasks the worker does as in its loop. A dismissed one leaves the rest to others. *)
 let begin_one (w : P.t) p =
   Run.serve w;
-  if Atomic.get w.look <> 0 then Run.look w;
+  if Atomic.get w.look <> 0 then Yield.look w;
   if not (Load.is_over_budget w) then Task.begin_at p w
 
 (* The tasks that its code leaves to be begun, in the order of their forks, as if it awaited each:

@@ -40,7 +40,7 @@ let send pool promise =
   promise
 
 let offer (w : P.t) promise =
-  Run.look_up w;
+  Yield.look_up w;
   let w = Fiber.place_after w in
   Budget.promise_one w.pool;
   Publish.offer w ~wake:true (Promise.any promise);
@@ -143,11 +143,11 @@ let join t =
 
 let check () =
   Fiber.check ();
-  Run.poll ()
+  Yield.poll ()
 
 let yield () =
   Fiber.check ();
-  match P.owned_place () with Some w -> Run.take_turns w | None -> Machine.yield_domain ()
+  match P.owned_place () with Some w -> Yield.take_turns w | None -> Machine.yield_domain ()
 
 let cancel t = Fiber.stop t
 

@@ -61,7 +61,7 @@ let hide (w : P.t) ~shown =
 
 let go_back w ~shown ~outer =
   hide w ~shown;
-  Option.iter Run.come_back outer
+  Option.iter Share.come_back outer
 
 type visit = {
   w : P.t;
@@ -73,13 +73,13 @@ type visit = {
 let come_in (w : P.t) ~outer ~number =
   P.note_end ();
   let shown = show w in
-  if Atomic.get w.away then Run.come_back w;
+  if Atomic.get w.away then Share.come_back w;
   Load.end_stand_in w.pool;
   P.note_arrival w (Atomic.get w.owner);
   Tell.busy w;
   Load.tell_budget w;
   let fiber = Fiber.within w ~number ~part_of:outer in
-  Option.iter Run.go_away outer;
+  Option.iter Share.go_away outer;
   Some { w; outer; shown; fiber }
 
 (* The place is anybody's again. *)

@@ -8,8 +8,8 @@
    forks (Machine.look_up_every). A look may read old values of others' fields; the next mends that.
 
    A resident over the budget leaves when it is at the bottom of its stack: at once if its task can
-   move (Run.step_aside), else after the task. Its domain ends, since the machine would have to run
-   a parked one at each minor collection. [Resident.hire_one] brings one back.
+   move (Yield.step_aside), else after the task. Its domain ends, since the machine would have to
+   run a parked one at each minor collection. [Resident.hire_one] brings one back.
 
    Any worker that looks writes [of_all], [governor] and [collection_rate], by compare-and-set of
    the whole, and [allowed] and [size] of every pool, again if the facts have changed meanwhile. *)

@@ -17,7 +17,7 @@ val watches_clock : Place.t -> bool
 (** Whether the code that runs there may have a deadline. *)
 
 val call_up : Place.t -> unit
-(** Makes the owner look up (Run.look) at the next fork, or between two chunks of a loop. *)
+(** Makes the owner look up (Yield.look) at the next fork, or between two chunks of a loop. *)
 
 val heed_call : Place.t -> unit
 (** The owner looks up now. *)

@@ -34,53 +34,16 @@ val on_top : Place.t -> Promise.any -> unit
 val in_fiber : Promise.any -> unit
 (** Runs the task under the handler of [Suspend], as the worker's fiber. *)
 
+val resumed : Promise.home
+(** Of tasks that go on with a fiber: nobody awaits these. *)
+
 val refuse_endless : Place.t -> unit
 (** Raises [Stack_overflow] where the awaits on the stack are endless. *)
 
-(** {2 Between two steps of a task} *)
-
-val look : Place.t -> unit
-(** Reports what nobody awaits, and looks at the load and at the clock. *)
-
-val look_up : Place.t -> unit
-(** The same if the collector has called the worker up. The task leaves a dismissed worker. *)
-
-val look_up_if_due : Place.t -> unit
-(** The same, by the clock. *)
-
-val step_aside : Place.t -> unit
-(** Leaves the worker to others, if it is dismissed or the wait beneath the fiber is over. *)
-
-val take_turns : Place.t -> unit
-(** Looks at the clock; {!step_aside}; then the fiber goes behind all tasks that wait, if it can. *)
-
-val take_turns_if_due : since:int ref -> Place.t -> unit
-(** The same between two calls of a fiber that makes many, when its turn has lasted 200 us. *)
-
-val poll : unit -> unit
-(** By code that may wait in a loop: gives way every so often. 2 ns. *)
-
 (** {2 Shares of regions} *)
-
-val note_failure : (int -> unit) -> int -> Mailbox.report -> unit
-(** [note_failure share index report] is [share index], whose exception it notes. *)
-
-val run_share : Place.t -> int -> (int -> unit) -> Mailbox.report -> unit
-(** The same as code that no task's cancellation concerns, and that cannot suspend. *)
 
 val serve_one : Place.t -> on_top:bool -> bool
 (** By the owner: runs the job in its mailbox, if there is one. [on_top]: of another fiber. *)
 
 val serve : Place.t -> unit
 (** The same, on top of the worker's fiber. *)
-
-val free_mailbox : Place.t -> unit
-(** By the owner, which is to wait within a share: others may use its mailbox. *)
-
-val wake_posters : Place.pool -> unit
-(** Wakes the callers that wait for a mailbox. *)
-
-val go_away : Place.t -> unit
-(** Its thread works in another pool from now on: callers do this worker's shares themselves. *)
-
-val come_back : Place.t -> unit

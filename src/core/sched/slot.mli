@@ -32,14 +32,14 @@ and call = {
 and own = {
   mutable fiber : fiber;  (** that runs here (Fiber) *)
   idle : fiber;  (** runs here between two others *)
-  mutable in_share : bool;  (** runs the job that its mailbox shows (Run) *)
+  mutable in_share : bool;  (** runs the job that its mailbox shows (Share) *)
   mutable filling : bool;  (** hands out tasks until the deque has [Place.high] (Publish) *)
   mutable bored : bool;  (** has slept for as long as an idle worker stays (Sleep) *)
   mutable task : Promise.any;  (** taken out of a queue, and perhaps not begun (Search) *)
   mutable records : bool;  (** backtraces: the thread that handed it out (Search) *)
   mutable is_over : unit -> bool;  (** the wait beneath the tasks that run here (Worker) *)
   mutable victim : int;  (** the place at which it looks first for tasks of others (Search) *)
-  mutable polls : int;  (** checkpoints of code that may wait in a loop (Run) *)
+  mutable polls : int;  (** checkpoints of code that may wait in a loop (Yield) *)
   cpu_wait : Cpu_wait.t;
   counts : Counts.t;
 }
@@ -56,7 +56,7 @@ and t = {
   mailbox : Mailbox.t;
   pool : pool;
   backtrace : bool Atomic.t;  (** the owner's setting, for thieves to take over (Publish) *)
-  away : bool Atomic.t;  (** its thread works in another pool meanwhile (Run) *)
+  away : bool Atomic.t;  (** its thread works in another pool meanwhile (Share) *)
   on_domain : bool Atomic.t;  (** false: a caller whose domain works for another (Caller) *)
   dormant : bool Atomic.t;  (** a caller that has slept for long, and uses no CPU (Sleep) *)
   own : own;

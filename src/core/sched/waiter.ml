@@ -79,7 +79,7 @@ let[@inline never] note_in_time () =
   Option.iter Fiber.note_checked (Place.owned_place ())
 
 let[@inline] need_not_wait () =
-  Run.poll ();
+  Yield.poll ();
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
 let wait_as ?(firmly = false) event context register =

@@ -21,7 +21,7 @@ val wait_or_leave : Event.t -> (t -> unit) -> leave:(unit -> bool) -> unit
 
 val need_not_wait : unit -> unit
 (** To be called before a thing that is free is taken: that counts as obtained in time, as after a
-    {!wait} ([Task.with_deadline]). The task may give way first ({!Run.poll}). *)
+    {!wait} ([Task.with_deadline]). The task may give way first ({!Yield.poll}). *)
 
 val grant : t -> bool
 (** Ends the wait, unless it is over; whether it did. If not, the event goes to another. *)

@@ -113,7 +113,7 @@ let execute_next (w : P.t) next =
 let rec work (w : P.t) ~on_top ~until =
   if not (until ()) then begin
     let served = serve_row w ~on_top ~until row in
-    if Atomic.get w.look <> 0 then Run.look w else Load.look_if_short w;
+    if Atomic.get w.look <> 0 then Yield.look w else Load.look_if_short w;
     if not (execute_next w Search.find) then
       search w ~pauses:(Sleep.search_pauses w.pool ~served) ~until;
     if (not w.resident) && Atomic.get w.pool.strays <> [] then take_stray w.pool;

@@ -238,9 +238,9 @@ let goes_away ~returns ~revoke =
     let pool = World.pool 2 in
     let call = call ~revoke 2 in
     let go w =
-      Run.go_away w;
+      Share.go_away w;
       if returns then begin
-        Run.come_back w;
+        Share.come_back w;
         Worker.work w ~on_top:false ~until:(fun () -> false)
       end
     in
