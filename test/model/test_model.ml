@@ -9,9 +9,13 @@ let in_depth =
     "waiter that suspends, 0 grants, it is stopped and called up";
     "waiter that helps, 1 grants, a scope around it is stopped";
     "scope of 1 tasks beside one that steals, -1 fails";
+    "scope of 1 tasks beside one that steals, 0 fails";
     "task in 1 scopes with 0 stale entries: hook, stop scope 0, hook";
     "task in 2 linked scopes with 0 stale entries: hook, stop scope 0, end scope 1";
     "task in 2 scopes with 0 stale entries: hook, stop scope 0, ";
+    "task in 2 scopes with 0 stale entries: notice, stop scope 0, stop scope 1";
+    "semaphore: two and one that tries";
+    "channels of 1, first send -1 to 0: send 1 to 0 | receive from 0 | cancel 0 | receive from 0";
     "region: a loop, whose shares fail from 0 on, beside one that loops";
     "region: a loop, interrupted, beside one that loops";
     "region: a loop, a resident goes away and comes back";
