@@ -137,10 +137,12 @@ let modes =
 
 (* {2 The table} *)
 
+(* Open MPI as root, and with more ranks than CPUs: up to version 4, and from 5 on. *)
 let allow () =
   List.iter
     (fun name -> Unix.putenv name "1")
-    [ "OMPI_ALLOW_RUN_AS_ROOT"; "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"; "OMPI_MCA_rmaps_base_oversubscribe" ]
+    [ "OMPI_ALLOW_RUN_AS_ROOT"; "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"; "OMPI_MCA_rmaps_base_oversubscribe" ];
+  Unix.putenv "PRTE_MCA_rmaps_default_mapping_policy" ":oversubscribe"
 
 (* The numbers that rank 0 tells. *)
 let run ~ranks ~domains mode =

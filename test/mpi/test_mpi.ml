@@ -5,12 +5,13 @@ open Harness
 let quoted = Filename.quote
 let beside name = Filename.concat (Filename.dirname Sys.executable_name) name
 
-(* For Open MPI: as root, and with more ranks than CPUs. *)
+(* For Open MPI, as root, and with more ranks than CPUs: up to version 4, and from 5 on. *)
 let allowed =
   [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1");
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     ("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
   ]
 
 let mpirun ?(env = []) ?interrupt ~ranks program arguments =
