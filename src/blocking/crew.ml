@@ -20,7 +20,7 @@
    kept (Sleeper), and he looks before he sleeps and before he leaves.
 
    A finaliser may raise in a hand or the foreman anywhere, except between a compare-and-set and the
-   write after it, where nothing is allocated. Then the thread begins again, as its jobs stand
+   write after it, which is unbroken. Then the thread begins again, as its jobs stand
    outside its stack: the foreman's in [taken], a hand's in [job]. While a hand is [listed], only
    the caller that took it out of [idle] writes its [job]; otherwise only the hand itself does. A
    wake-up may find the job gone already, which costs a look.

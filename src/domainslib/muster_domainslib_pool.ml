@@ -98,7 +98,7 @@ let run t f =
   else begin
     let go () = enter t f in
     if Atomic.get t.last_closes then refuse ();
-    (* From here to the handler no exception strikes. *)
+    (* Unbroken from here to the handler. *)
     ignore (Atomic.fetch_and_add t.runs 1);
     Outcome.finally leave t go
   end

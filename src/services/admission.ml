@@ -99,7 +99,7 @@ let is_extra t slot = slot.index = t.workers
 let is_over s = s.phase <> Open && s.queued = 0 && Keys.is_empty s.running
 
 (* [f] is a function from a state to the next one, and to an act of its party: it may be called
-   again, and so may the act. Between the step and the act nothing is allocated. *)
+   again, and so may the act. From the step to the act it is unbroken. *)
 let rec change t f =
   let s = Atomic.get t.state in
   let next, act = f s in

@@ -202,8 +202,8 @@ let idle has_job =
   let found () = has_job () || Search.has_work w || w.own.is_over () in
   ignore (Sleep.spin ~found (Sleep.search_pauses w.pool ~served:false))
 
-(* Nothing is allocated before [Admission.run]: a signal that comes as the task begins would end the
-   runner, and its job with it. *)
+(* Unbroken until [Admission.run]: a signal that comes as the task begins would end the runner, and
+   its job with it. *)
 let rec start (t : _ t) hand =
   let between = between (ref (Machine.ticks ())) and struck = Worker.raise_later in
   let runner = { Admission.start = start t; between; idle; struck } in

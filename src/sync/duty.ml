@@ -14,8 +14,7 @@ let stay_away () =
     Domain.cpu_relax ()
   done
 
-(* Between a compare-and-set and the note of it in the cell nothing is allocated, so no asynchronous
-   exception strikes there. *)
+(* Unbroken from a compare-and-set to the note of it in the cell. *)
 let rec work_off t cell =
   match !cell with
   | Done -> ()

@@ -18,7 +18,7 @@ val grants : Waiter.t list -> 's t
 (** To grant them all, dead or not. *)
 
 val fulfil : 's Atomic.t -> 's t ref -> unit
-(** Nothing is allocated before the cell is looked at. *)
+(** Unbroken (Outcome) until it looks at the cell. *)
 
 val step : 's Atomic.t -> ('s -> 's * 's t) -> unit
 (** A {!Step} and all that follows from it. *)

@@ -35,8 +35,8 @@ let ending state =
        | Running { waiters; _ } -> (state, Duty.grants (Fifo.to_list waiters))
        | Pending _ | Value _ | Failed _ -> assert false))
 
-(* Nothing is allocated between the computation's handler and that of [fulfil]. So an asynchronous
-   exception counts as the computation's. *)
+(* Unbroken from the computation's handler to that of [fulfil]. So an asynchronous exception counts
+   as the computation's. *)
 let compute t f ~was_cancelled =
   match
     let v = f () in

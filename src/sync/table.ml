@@ -180,7 +180,7 @@ let release shard settling =
     Mutex.unlock settling.turn
   end
 
-(* Nothing is allocated between the lock and the note of it. *)
+(* Unbroken from the lock to the note of it. *)
 let wait fn settling theirs =
   if Fiber.is_me (Mutex.holder theirs) then
     invalid_arg ("Muster.Table." ^ fn ^ ": the function of a key asks for the same key");
@@ -196,8 +196,8 @@ let rec run fn t shard key f settling =
     run fn t shard key f settling
   | it -> settling.now <- Now (f (value it))
 
-(* [f] runs once. Nothing is allocated between its handler and that of [release], so an asynchronous
-   exception counts as that of [f]. [fn] is the function that the user called. *)
+(* [f] runs once. Unbroken from its handler to that of [release], so an asynchronous exception
+   counts as that of [f]. [fn] is the function that the user called. *)
 let alter fn t hash key f =
   let shard = shard_of t hash in
   let settling = { hash; turn = Mutex.locked (); now = As_before } in

@@ -96,7 +96,7 @@ let protect f =
     in
     Outcome.finally (Fiber.put_back before) () run
 
-(* Nothing is allocated between [acquire] and the handler. *)
+(* Unbroken from [acquire] to the handler. *)
 let bracket ~acquire ~release use =
   let begun = ref false in
   let release r () =

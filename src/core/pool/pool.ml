@@ -209,7 +209,7 @@ let rec default_within ms =
   | Some pool when not (Atomic.get pool.closing) -> pool
   | seen ->
     let make () = make_default seen in
-    (* Between this and the handler nothing allocates. *)
+    (* Unbroken until the handler. *)
     if Atomic.compare_and_set is_being_made false true then Outcome.finally made () make
     else if ms > 0 then Machine.sleep_ms 1
     else make ();

@@ -58,7 +58,7 @@ let await_mailbox (w : P.t) (v : P.t) =
     || (Mailbox.is_gone v.mailbox && Atomic.get v.owner = 0)
   in
   let await () = wait w found in
-  (* From here to the handler no exception strikes. *)
+  (* Unbroken until the handler. *)
   ignore (Atomic.fetch_and_add w.pool.posting 1);
   Outcome.finally no_longer w.pool.posting await
 
@@ -144,8 +144,8 @@ let offer w t i =
   t.offered <- (i, p) :: t.offered;
   Publish.offer w ~wake:true (Promise.any p)
 
-(* Whether the newest is the caller's to run; if not, it has ended. No exception strikes between the
-   claim and the next step: a task that its caller has claimed never ends. *)
+(* Whether the newest is the caller's to run; if not, it has ended. Unbroken from the claim to the
+   next step: a task that its caller has claimed never ends. *)
 let take_offered w t p ~rest =
   let claimed = Fork.take_back p in
   if not claimed then Caller.wait_as w p;

@@ -97,7 +97,7 @@ let prepare_to_leave (w : P.t) =
   Tell.counts w;
   Tell.leave ()
 
-(* Once: nothing here allocates or polls. *)
+(* Once: unbroken. *)
 let let_go (w : P.t) =
   ignore (Atomic.fetch_and_add w.pool.history.ended 1);
   P.set_owner w 0;
@@ -124,7 +124,7 @@ let take_leave (w : P.t) =
   let_go w;
   surely w tell_of_leave
 
-(* Between two steps nothing is allocated. *)
+(* Unbroken from each step to the next. *)
 let work_as_resident (w : P.t) =
   P.note_end ();
   Sleep.arrive w;
@@ -168,8 +168,7 @@ let spawn_at (pool : P.pool) (w : P.t) call =
     end;
     match exn with Failure _ | Sys_error _ | Out_of_memory -> Refused | _ -> raise exn)
 
-(* An asynchronous exception leaves no slot claimed: from the claim to the handler nothing allocates
-   or polls (as [Atomic.incr] would). *)
+(* Unbroken from the claim to the handler: an asynchronous exception leaves no slot claimed. *)
 let spawn pool (w : P.t) =
   let call = Atomic.make true in
   if P.claim w coming then spawn_at pool w call else Taken

@@ -169,8 +169,8 @@ let rec run () =
 let start_thread () = Machine.start_thread run
 let call_off _ = Atomic.set P.is_watched false
 
-(* Between taking the flag and the handler nothing allocates. A thread that has started though an
-   exception came out of this may watch beside the next one. *)
+(* Unbroken from taking the flag to the handler. A thread that has started though an exception came
+   out of this may watch beside the next one. *)
 let start () =
   if Atomic.compare_and_set P.is_watched false true then
     if not (Outcome.on_failure start_thread call_off) then call_off ()

@@ -10,8 +10,7 @@
    The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. No number is used
    twice, so a compare-and-set that finds it has found the very job that was seen before.
 
-   A caller allocates and polls nothing while the mailbox is its own: no exception strikes there,
-   and any other thread waits for a few stores. *)
+   A caller is unbroken while the mailbox is its own: another thread waits for a few stores. *)
 
 type report = { failures : Outcome.failure Leftmost.t; late : int Atomic.t }
 

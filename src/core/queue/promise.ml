@@ -162,7 +162,7 @@ let rec stop p =
   | Running (home, ({ stopped = false; hooks; inner; _ } as a)) as running ->
     let none = Entries.none in
     let stopped = Running (home, { a with stopped = true; hooks = none; inner = none }) in
-    (* Between the mark and the first step of [fire] nothing allocates. *)
+    (* Unbroken from the mark to the first step of [fire]. *)
     let fire_hooks () = Entries.fire hooks in
     let mark () =
       let is_mine = Atomic.compare_and_set p running stopped in
@@ -299,9 +299,9 @@ let tell p home = function
   | Raised raised when is_failure raised -> home.unheard (any p) raised
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
-(* Nothing allocates before the handlers, nor between them and the first step of [fire]. An
-   asynchronous exception goes on when the rest is done. Where it is not known whether a waiter
-   comes the failure is told, too: one that comes makes it heard. *)
+(* Unbroken until the handlers, and from them to the first step of [fire]. An asynchronous exception
+   goes on when the rest is done. Where it is not known whether a waiter comes the failure is told,
+   too: one that comes makes it heard. *)
 let announce p home { ends; link; _ } result =
   Entries.forget link;
   match is_unheard ends result with
@@ -320,7 +320,7 @@ let announce p home { ends; link; _ } result =
 (* The waiter had an entry, so the party that ended [p] may have told nobody. *)
 let forgo p home = tell p home (Atomic.get p)
 
-(* Between the step and its announcement nothing allocates. *)
+(* Unbroken from the step to its announcement. *)
 let rec try_resolve p result =
   match Atomic.get p with
   | Running (home, attached) as before ->

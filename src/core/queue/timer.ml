@@ -42,8 +42,7 @@ let remove key = Outcome.firmly remove_it key ()
 let[@inline] are_set () = (Atomic.get timers).next <> max_int
 let call what () = what ()
 
-(* The thread that takes an action out does it. Nothing is allocated in between, where an
-   asynchronous exception might strike. *)
+(* The thread that takes an action out does it, unbroken in between. *)
 let rec do_due ~found =
   let old = Atomic.get timers in
   if old.next > Machine.now () then found

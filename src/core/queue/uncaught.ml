@@ -141,7 +141,7 @@ let note_once owner ({ failure; heard; _ } as raised : Promise.raised) =
   let number = Atomic.fetch_and_add numbers 1 in
   let canary = Some (Machine.Canary.create number) in
   let u = { failure; heard; owner; teller = Atomic.make 0 } in
-  (* Between this and [firmly] nothing allocates: called again, it would find the failure noted. *)
+  (* Unbroken until [firmly]: called again, this would find the failure noted. *)
   if Atomic.compare_and_set heard Promise.Unheard Noted then begin
     raised.canary <- canary;
     Outcome.firmly put number u;

@@ -25,8 +25,7 @@ let rec take_from (workers : P.t array) i =
   else if (not workers.(i).resident) && take workers.(i) then workers.(i)
   else take_from workers (i + 1)
 
-(* [nobody] if there can be no more. Nothing is allocated, and no signal looked for, after a place
-   is taken. *)
+(* [nobody] if there can be no more. Unbroken from the moment when a place is taken. *)
 let rec take_place (pool : P.pool) =
   let workers = P.workers pool in
   let w = take_from workers 0 in
@@ -85,8 +84,8 @@ let come_in (w : P.t) ~outer ~number =
 (* The place is anybody's again. *)
 let let_go w = P.set_owner w 0
 
-(* An asynchronous exception leaves no place taken: none strikes between taking it and the handler,
-   nor in the caller of this, which goes on with [visiting] or [leave] at once. *)
+(* An asynchronous exception leaves no place taken: the code is unbroken from taking one to the
+   handler, and in the caller of this, which goes on with [visiting] or [leave] at once. *)
 let try_enter pool =
   let outer = P.owned_place () and number = Fiber.number () in
   let before = P.current () in
@@ -211,8 +210,7 @@ let as_caller (fiber : Fiber.t) f (w : P.t) =
       Fiber.switch w { fiber with handled = false };
       f w)
 
-(* Nothing is allocated before the handler: an exception that struck there would leave the place
-   taken. *)
+(* Unbroken until the handler: an exception that struck there would leave the place taken. *)
 let visiting visit run f =
   match as_host visit.w (run visit.fiber f) with
   | result ->

@@ -44,7 +44,7 @@ val make : pool -> int -> t
 (** The place of that index; -1: for a thread that is at none. *)
 
 val claim : t -> int -> bool
-(** Takes a free place for that thread. Nothing is allocated, and no signal looked for. *)
+(** Takes a free place for that thread. Unbroken (Outcome). *)
 
 val set_owner : t -> int -> unit
 (** By the owner; 0: the place is free. *)

@@ -185,7 +185,7 @@ let serve_on_top (w : P.t) job =
     true
   end
 
-(* Whether there was a job. Between taking it and the handler no exception strikes. *)
+(* Whether there was a job. Unbroken from its beginning to the handler. *)
 let serve_one (w : P.t) ~on_top =
   Share.free_mailbox w;
   let job = Mailbox.posted w.mailbox in

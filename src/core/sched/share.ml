@@ -70,7 +70,7 @@ let note (report : Mailbox.report) index exn =
    that line would make an empty region a third longer. *)
 let note_failure share index report = try share index with exn -> note report index exn
 
-(* Nothing is allocated before the share's first step. *)
+(* Unbroken until the share's first step. *)
 let run_in fiber (w : P.t) index share report =
   let before = w.own.fiber in
   Fiber.switch w fiber;

@@ -3,7 +3,7 @@
 (** {2 The mailbox, by its owner} *)
 
 val begin_job : Place.t -> Mailbox.job -> bool
-(** The mailbox showed that job; whether the owner is the one to do it. Nothing is allocated. *)
+(** The mailbox showed that job; whether the owner is the one to do it. Unbroken (Outcome). *)
 
 val end_job : Place.t -> here:bool -> Mailbox.report -> from:int -> unit
 (** The share of that place's mailbox has ended, on its own worker ([here]) or on another. *)
@@ -29,4 +29,4 @@ val run : Place.t -> int -> (int -> unit) -> Mailbox.report -> unit
 (** The same as code that no task's cancellation concerns, and that cannot suspend. *)
 
 val run_in : Fiber.t -> Place.t -> int -> (int -> unit) -> Mailbox.report -> unit
-(** The same in that fiber. Nothing is allocated before the share's first step. *)
+(** The same in that fiber. Unbroken until the share's first step. *)

@@ -189,8 +189,7 @@ let spin_idle (w : P.t) ~found pauses =
   end;
   found
 
-(* An asynchronous exception strikes before the count or within [go]: nothing in between allocates,
-   and [Atomic.incr] would look for signals. *)
+(* Unbroken from the count to the handler. *)
 let search (w : P.t) ~pauses ~until ~found ~settle =
   let counted = ref true in
   let stop () =
