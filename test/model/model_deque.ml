@@ -49,7 +49,7 @@ let retire t =
     t.retired <- x :: t.retired;
     Deque.retire t.deque x
   | None -> ());
-  Deque.look t.deque
+  Deque.tidy t.deque
 
 let perform t = function
   | Push ->

@@ -26,8 +26,8 @@
 
    Nothing ended stays. An entry whose task has begun is not live. The owner drops that of a task
    which it has run in place, if it is at an end ([retire]). It empties the slots between live ones
-   after [patience] pushes and one more for each live entry; a task run in place that is at no end
-   counts as [weight] of these. A wide ring becomes narrower when there were few at many looks:
+   ([tidy]) after [patience] pushes and one more for each live entry; a task run in place that is at
+   no end counts as [weight] of these. A wide ring becomes narrower when there were few for long:
    [peak] decays slowly.
 
    Order. The slot is written before the ends, and the ends are read before the slot: a party that
@@ -47,9 +47,9 @@ and 'a own = {
   mutable ring : 'a ring;  (** the one that [slots] shows to thieves *)
   mutable mask : int;  (** its length - 1 *)
   mutable spare : int;
-  mutable due : int;  (** pushes until the next look for stale entries *)
-  mutable peak : int;  (** of the live entries at the last looks *)
-  mutable turns : int;  (** looks, and pushes that were no plain ones *)
+  mutable due : int;  (** pushes until it is tidied: rid of stale entries *)
+  mutable peak : int;  (** of the live entries when it was tidied last *)
+  mutable turns : int;  (** of [tidy], and pushes that were no plain ones *)
   narrowest : int;  (** the first ring's length *)
 }
 
@@ -172,7 +172,7 @@ let rec clear_stale d i left ~live =
   if left = 0 then live
   else clear_stale d (i + 1) (left - 1) ~live:(live + Bool.to_int (holds_live d (own_slot d.own i)))
 
-let look d =
+let tidy d =
   let own = d.own in
   own.turns <- own.turns + 1;
   sweep d;
@@ -193,7 +193,7 @@ let retire d x =
   if size d = before then trim d;
   if size d = before then begin
     own.due <- own.due - weight;
-    if own.due <= 0 then look d
+    if own.due <= 0 then tidy d
   end
 
 let rec push d x =
@@ -208,7 +208,7 @@ let rec push d x =
   end
   else begin
     own.turns <- own.turns + 1;
-    if own.due > 0 then rebuild d else look d;
+    if own.due > 0 then rebuild d else tidy d;
     push d x
   end
 

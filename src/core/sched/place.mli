@@ -76,7 +76,11 @@ val note_arrival : t -> int -> unit
 val note_leave : t -> unit
 (** Its last {!publish_counts}. *)
 
-(** {2 Where the calling thread works} *)
+(** {2 Where the calling thread works}
+
+    Storage shows one place for all threads of a domain ({!current}); so a thread asks whether that
+    is its own ({!owned}), or asks {!owned_place}, which looks further. Code in a pool asks
+    [Fiber.place], and [Fiber.place_after] when user code has run, which may have moved. *)
 
 val nobody : t
 (** A thread outside all pools finds this one, which has no owner. *)
