@@ -205,7 +205,7 @@ let as_a_failure_is_caught () =
         raises_struck ())
   in
   cleans_up "finally" called (fun () ->
-      Muster_core.Outcome.finally (fun () -> last := true) () raises_struck);
+      Muster_core.Outcome.finally (fun () -> last := true) () raises_struck ());
   last := false;
   cleans_up "on_failure" called (fun () ->
       Muster_core.Outcome.on_failure raises_struck (fun _ -> last := true));

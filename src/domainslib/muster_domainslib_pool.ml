@@ -100,7 +100,7 @@ let run t f =
     if Atomic.get t.last_closes then refuse ();
     (* Unbroken from here to the handler. *)
     ignore (Atomic.fetch_and_add t.runs 1);
-    Outcome.finally leave t go
+    Outcome.finally leave t go ()
   end
 
 (* {2 Tasks}

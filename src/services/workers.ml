@@ -153,7 +153,7 @@ let as_task job f =
     Fiber.check_at w;
     f ()
   in
-  Outcome.finally (Fiber.put_back before) () run
+  Outcome.finally (Fiber.put_back before) () run ()
 
 let run job slot =
   let { workers = t; f; at; posted; _ } = job in
@@ -164,7 +164,7 @@ let run job slot =
       let use () = use t f slot in
       let limited at () = Scope.with_deadline (1e-9 *. float_of_int (at - begun)) use in
       let worked () = Workload.worked t.load (Machine.now () - begun) in
-      Outcome.finally worked () (Option.fold at ~none:use ~some:limited))
+      Outcome.finally worked () (Option.fold at ~none:use ~some:limited) ())
 
 let outcome job : Workload.outcome =
   match job.result with
@@ -283,7 +283,7 @@ let rec close_free t =
   | None -> ()
   | Some slot ->
     let close () = Option.iter (drop t slot) slot.value in
-    Outcome.finally close_free t close
+    Outcome.finally close_free t close ()
 
 let cut t () = Fiber.stop_each (Admission.cut t.admission ~start:(start t))
 let await_answers (slot : _ Admission.slot) = List.iter Task.join slot.unanswered

@@ -66,6 +66,6 @@ let unprotect t = unlock_of "protect" t
 
 let protect_as event t f =
   lock_of event "protect" t;
-  Outcome.finally unprotect t f
+  Outcome.finally unprotect t f ()
 
 let protect t f = protect_as event t f

@@ -60,7 +60,7 @@ let protect fn t ~writes f =
   let leaving = Permits.giving (permits ~writes) ~why_not:(why_not_leave fn ~writes) in
   let duty = ref (Duty.Step leaving) and go_out duty = Duty.fulfil t duty in
   lock_of fn t ~writes;
-  Outcome.finally go_out duty f
+  Outcome.finally go_out duty f ()
 
 let protect_read t f = protect "protect_read" t ~writes:false f
 let protect_write t f = protect "protect_write" t ~writes:true f

@@ -133,7 +133,7 @@ let wait cases groups finishes race = function
       line_up_all cases groups finishes race waiter
     in
     let forget () = !forget () in
-    Outcome.finally forget () (fun () -> Waiter.wait event register)
+    Outcome.finally forget () (fun () -> Waiter.wait event register) ()
 
 let drop finishes = Array.iter (Option.iter (fun (_, drop) -> drop ())) finishes
 
@@ -144,7 +144,7 @@ let rec first_of cases limit =
   | None, Some (at, finish) when at <= Machine.now () -> finish
   | None, _ -> (
     let race = Offer.race () and finishes = Array.map (fun _ -> None) cases in
-    Outcome.finally drop finishes (fun () -> wait cases (grouped cases) finishes race limit);
+    Outcome.finally drop finishes (fun () -> wait cases (grouped cases) finishes race limit) ();
     match (Offer.winner race, limit) with
     | Some i, Some (_, finish) when i = by_time -> finish
     | winner, _ -> (

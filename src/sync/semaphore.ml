@@ -34,4 +34,4 @@ let with_permit t f =
   let giving_back = Permits.giving 1 ~why_not:(why_not_release "with_permit") in
   let duty = ref (Duty.Step giving_back) and give_back duty = Duty.fulfil t duty in
   acquire t;
-  Outcome.finally give_back duty f
+  Outcome.finally give_back duty f ()

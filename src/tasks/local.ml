@@ -42,7 +42,7 @@ let within_here local v f (w : Place.t) =
     set_home w mine;
     f ()
   in
-  Outcome.finally put_back () run
+  Outcome.finally put_back () run ()
 
 let within local v f =
   let in_place () = Fiber.with_outside (bind local v (Fiber.locals ())) f in

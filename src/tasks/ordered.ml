@@ -75,7 +75,7 @@ let close t runners scope =
     t.given <- -1;
     Condition.broadcast t.filled
   in
-  Outcome.finally (Runners.stop runners) scope (fun () -> Mutex.protect t.lock forbid)
+  Outcome.finally (Runners.stop runners) scope (Mutex.protect t.lock) forbid
 
 let check name n =
   if n < 1 then invalid_arg (Printf.sprintf "Muster.Task.with_map: %s = %d is less than 1" name n)
@@ -91,4 +91,4 @@ let with_map ?max ~window f elements consume =
   Scope.within (fun scope ->
       ignore (Runners.start runners scope);
       let consume () = consume (results t runners 0) in
-      Outcome.finally (close t runners) scope consume)
+      Outcome.finally (close t runners) scope consume ())

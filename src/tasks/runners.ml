@@ -113,7 +113,7 @@ let rec runner t scope number () =
   let run_or_fail () =
     try run () with exn -> fail t scope (Atomic.get me.index) (Outcome.caught exn)
   in
-  Outcome.finally t.work.after () run_or_fail
+  Outcome.finally t.work.after () run_or_fail ()
 
 and fork t scope number = Scope.fork ~code:t.work.code scope (runner t scope number)
 

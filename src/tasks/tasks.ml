@@ -94,7 +94,7 @@ let protect f =
       Fiber.become w { before with of_ = Place.uncancelled; tasks };
       f ()
     in
-    Outcome.finally (Fiber.put_back before) () run
+    Outcome.finally (Fiber.put_back before) () run ()
 
 (* Unbroken from [acquire] to the handler. *)
 let bracket ~acquire ~release use =

@@ -96,10 +96,9 @@ let undisturbed f x =
     keep_domain (-1);
     set_signals mask
   in
-  let call () = f x in
   block_signals ();
   keep_domain 1;
-  Outcome.finally no_longer () call
+  Outcome.finally no_longer () f x
 
 (* A thread of ours takes the first domain's lock before it begins. Code that computes gives that
    away at the ticks of one thread only, which the runtime starts with the domain's first thread. *)
@@ -137,7 +136,7 @@ let spawn_noted noted f =
     Random.set_state child's;
     f ()
   in
-  let domain = Outcome.finally Random.set_state random (fun () -> Domain.spawn run) in
+  let domain = Outcome.finally Random.set_state random Domain.spawn run in
   noted domain;
   domain
 
@@ -189,9 +188,8 @@ external drop_calls : Printexc.raw_backtrace -> unit = "muster_drop_calls" [@@no
 let shows_calls = Target.has_tsan
 
 let below_calls backtrace f x =
-  let call () = f x in
   add_calls backtrace;
-  Outcome.finally drop_calls backtrace call
+  Outcome.finally drop_calls backtrace f x
 
 module Canary = struct
   type t

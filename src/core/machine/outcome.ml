@@ -38,8 +38,8 @@ let firmly f x y =
     f x y;
     raise failure
 
-let finally last x f =
-  match f () with
+let finally last x f y =
+  match f y with
   | v ->
     last x;
     v

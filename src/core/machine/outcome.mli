@@ -22,6 +22,6 @@ val firmly : ('a -> 'b -> unit) -> 'a -> 'b -> unit
     is allocated before the call. Where the call must begin, [firmly] may not be applied partially:
     that looks for signals first. *)
 
-val finally : ('b -> unit) -> 'b -> (unit -> 'a) -> 'a
-(** [finally last x f] is [f ()]; however that ends, [last x] is called before it goes on. No
-    closure but [f]. An exception of [last] hides that of [f]. *)
+val finally : ('b -> unit) -> 'b -> ('c -> 'a) -> 'c -> 'a
+(** [finally last x f y] is [f y]; however that ends, [last x] is called before it goes on. Unbroken
+    until [f]. An exception of [last] hides that of [f]. *)

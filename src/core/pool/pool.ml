@@ -210,7 +210,7 @@ let rec default_within ms =
   | seen ->
     let make () = make_default seen in
     (* Unbroken until the handler. *)
-    if Atomic.compare_and_set is_being_made false true then Outcome.finally made () make
+    if Atomic.compare_and_set is_being_made false true then Outcome.finally made () make ()
     else if ms > 0 then Machine.sleep_ms 1
     else make ();
     default_within (ms - 1)
@@ -236,6 +236,6 @@ let run pool f =
 let with_ ?name ?domains ?oversubscribe f =
   check_create "Pool.with_" ~domains ~minor_heap_words:None;
   let pool = create ?name ?domains ?oversubscribe () in
-  Outcome.finally close pool (fun () -> run pool (fun () -> f pool))
+  Outcome.finally close pool (fun () -> run pool (fun () -> f pool)) ()
 
 include Stats

@@ -60,7 +60,7 @@ let await_mailbox (w : P.t) (v : P.t) =
   let await () = wait w found in
   (* Unbroken until the handler. *)
   ignore (Atomic.fetch_and_add w.pool.posting 1);
-  Outcome.finally no_longer w.pool.posting await
+  Outcome.finally no_longer w.pool.posting await ()
 
 (* Whether there is, or will soon be, a resident. One that ends lets go of its slot while it still
    counts, and none comes in its stead until then: hence the tries. *)

@@ -104,7 +104,7 @@ let inside s w f =
     end_one s.promise s.pending;
     Fork.wait_done ~event ~struck:(fun () -> stop s) ~first:(begin_tasks s) s.promise
   in
-  let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all in
+  let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all () in
   let run () =
     try
       Promise.link mine.of_;
@@ -117,7 +117,7 @@ let inside s w f =
       fail s failure;
       Error failure
   in
-  outcome s (Outcome.finally end_it () run)
+  outcome s (Outcome.finally end_it () run ())
 
 (* A task that runs in place on a thread without a place gets one of nobody's: the place that
    storage shows may be another thread's. *)
@@ -224,4 +224,4 @@ let with_deadline seconds f =
         inside s w (in_time f ~at)
       in
       let timer = Timer.add at (fun () -> stop s) in
-      end_by s ~at (Outcome.finally Timer.remove timer run))
+      end_by s ~at (Outcome.finally Timer.remove timer run ()))

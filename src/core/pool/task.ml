@@ -183,4 +183,4 @@ let with_on_cancel hook f =
     if me != P.uncancelled then Cancellation.on_stop me entry;
     f ()
   in
-  Outcome.finally remove it run
+  Outcome.finally remove it run ()

@@ -163,15 +163,14 @@ let rec stop p =
     let none = Entries.none in
     let stopped = Running (home, { a with stopped = true; hooks = none; inner = none }) in
     (* Unbroken from the mark to the first step of [fire]. *)
-    let fire_hooks () = Entries.fire hooks in
     let mark () =
       let is_mine = Atomic.compare_and_set p running stopped in
-      if is_mine then Outcome.finally Entries.fire inner fire_hooks;
+      if is_mine then Outcome.finally Entries.fire inner Entries.fire hooks;
       is_mine
     in
     let while_on_its_way () =
       Atomic.incr unsettled;
-      Outcome.finally Atomic.decr unsettled mark
+      Outcome.finally Atomic.decr unsettled mark ()
     in
     if not (if Entries.is_none inner then mark () else while_on_its_way ()) then stop p
   | Running _ | Returned _ | Raised _ -> ()
@@ -314,7 +313,7 @@ let announce p home { ends; link; _ } result =
       Outcome.raise failure)
   | exception exn ->
     let failure = Outcome.caught exn in
-    Outcome.finally (tell p home) result (fun () -> Entries.fire ends);
+    Outcome.finally (tell p home) result Entries.fire ends;
     Outcome.raise failure
 
 (* The waiter had an entry, so the party that ended [p] may have told nobody. *)

@@ -63,7 +63,7 @@ let report u =
   in
   let no_longer () = Atomic.set u.teller 0 in
   if (not (is_heard u)) && Atomic.compare_and_set u.teller 0 (Machine.thread_id ()) then
-    Outcome.finally no_longer () tell_once
+    Outcome.finally no_longer () tell_once ()
 
 (* The oldest first. *)
 let all () =

@@ -58,7 +58,7 @@ let hide (w : P.t) ~shown =
     ignore (Atomic.fetch_and_add P.unshown (-1))
   end
 
-let go_back w ~shown ~outer =
+let go_back w ~shown outer =
   hide w ~shown;
   Option.iter Share.come_back outer
 
@@ -96,7 +96,7 @@ let try_enter pool =
     | visit -> visit
     | exception exn ->
       let shown = if is_free before then before else P.nobody in
-      Outcome.finally let_go w (fun () -> go_back w ~shown ~outer);
+      Outcome.finally let_go w (go_back w ~shown) outer;
       raise exn
 
 (* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
@@ -126,7 +126,7 @@ let pack_up { w; outer; shown; _ } () =
   Tell.counts w;
   Tell.leave ();
   if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.settings.minor_heap;
-  go_back w ~shown ~outer
+  go_back w ~shown outer
 
 let tell_of_leave (w : P.t) () =
   let pool = w.pool in
@@ -145,19 +145,9 @@ let go_out w =
 
 (* An asynchronous exception is raised afterwards. A second one leaves something unpacked, but never
    the place taken. *)
-let leave visit =
-  match Outcome.firmly pack_up visit () with
-  | () -> go_out visit.w
-  | exception exn ->
-    go_out visit.w;
-    raise exn
-
-let finish_and_leave visit =
-  match finish_up visit.w with
-  | () -> leave visit
-  | exception exn ->
-    leave visit;
-    raise exn
+let pack_up_firmly visit = Outcome.firmly pack_up visit ()
+let leave visit = Outcome.finally go_out visit.w pack_up_firmly visit
+let finish_and_leave visit = Outcome.finally leave visit finish_up visit.w
 
 (* An entry that an exception has left behind counts for no waiter. *)
 let waiting_for p wait =
@@ -206,9 +196,11 @@ let in_fiber (fiber : Fiber.t) f (w : P.t) =
 let as_caller (fiber : Fiber.t) f (w : P.t) =
   let beneath = w.own.fiber in
   let put_back () = Fiber.switch w beneath in
-  Outcome.finally put_back () (fun () ->
-      Fiber.switch w { fiber with handled = false };
-      f w)
+  let run w =
+    Fiber.switch w { fiber with handled = false };
+    f w
+  in
+  Outcome.finally put_back () run w
 
 (* Unbroken until the handler: an exception that struck there would leave the place taken. *)
 let visiting visit run f =

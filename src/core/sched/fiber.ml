@@ -85,7 +85,11 @@ let set_caller (number, locals) =
 
 let as_caller caller f =
   let before = caller_outside () in
-  Outcome.finally set_caller before (fun () -> set_caller caller; f ())
+  let run () =
+    set_caller caller;
+    f ()
+  in
+  Outcome.finally set_caller before run ()
 
 let set_outside locals = set_caller (number_outside (), locals)
 let with_outside locals f = as_caller (number_outside (), locals) f
@@ -239,7 +243,7 @@ let call_all_up () =
 (* The flag first: a fiber that finds it not set has to see the mark at its next look. *)
 let stop_each ps =
   P.attend P.stops true;
-  Outcome.finally call_all_up () (fun () -> List.iter Promise.stop ps)
+  Outcome.finally call_all_up () (List.iter Promise.stop) ps
 
 let stop p = stop_each [ p ]
 
@@ -282,7 +286,7 @@ let in_call w f =
       become w { before with of_ = Promise.any own };
       f w
     in
-    try Outcome.finally (put_back before) () go
+    try Outcome.finally (put_back before) () go ()
     with Promise.Cancelled when Promise.(is_marked (state own)) -> raise Sys.Break
   end
 
@@ -324,7 +328,7 @@ let end_in_vain is_vain wait =
   let no_longer () = ignore (Atomic.fetch_and_add failed_forks (-1)) in
   Atomic.set is_vain true;
   ignore (Atomic.fetch_and_add failed_forks 1);
-  Outcome.finally no_longer () wait
+  Outcome.finally no_longer () wait ()
 
 let rec is_within_vain = function
   | Slot.Trunk -> false
@@ -380,7 +384,7 @@ let watch () =
 
 let run_traced task f x =
   let back = Tell.start (place ()) task in
-  Outcome.finally (fun () -> Tell.finish (place ()) task ~back) () (fun () -> f x)
+  Outcome.finally (fun () -> Tell.finish (place ()) task ~back) () f x
 
 let by_place = Trace.by_place
 

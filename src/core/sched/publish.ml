@@ -91,7 +91,7 @@ let no_longer_suspended pool =
 
 let kept_open pool f =
   count_suspended pool 1;
-  Outcome.finally no_longer_suspended pool f
+  Outcome.finally no_longer_suspended pool f ()
 
 (* A pool in which one waits cannot have closed. *)
 let while_a_task_waits pool f =

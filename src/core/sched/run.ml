@@ -92,10 +92,12 @@ let aside (w : P.t) ~records fiber f x =
     Machine.record_backtrace recorded;
     Fiber.switch (Fiber.place_after w) before
   in
-  Outcome.finally put_back () (fun () ->
-      Machine.record_backtrace records;
-      Fiber.switch w fiber;
-      f x)
+  let run x =
+    Machine.record_backtrace records;
+    Fiber.switch w fiber;
+    f x
+  in
+  Outcome.finally put_back () run x
 
 (* An endless recursion, each step of which awaits the next one, is to overflow as any other does.
    Each fiber's stack has [least_stack] words or more, and the runtime bounds one stack only. *)

@@ -161,12 +161,14 @@ let park (w : P.t) ~announce ~found =
   Counts.turn_idle w.own.counts;
   Tell.park ();
   let disturbed = disturbance w in
-  Outcome.finally end_sleep w (fun () ->
-      announce ();
-      if not (found () || disturbed ()) then begin
-        P.publish_counts w;
-        if w.resident then w.own.bored <- not (nap w idle_ms) else sleep_as_caller w ~disturbed
-      end)
+  let sleep () =
+    announce ();
+    if not (found () || disturbed ()) then begin
+      P.publish_counts w;
+      if w.resident then w.own.bored <- not (nap w idle_ms) else sleep_as_caller w ~disturbed
+    end
+  in
+  Outcome.finally end_sleep w sleep ()
 
 (* For something of its own: it takes no tasks, so wakes for work are for others. *)
 let park_aside (w : P.t) ~found =

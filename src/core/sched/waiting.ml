@@ -106,7 +106,7 @@ let noted event by f =
     P.change all (Numbers.add key wait);
     f ()
   in
-  Outcome.finally no_longer key wait
+  Outcome.finally no_longer key wait ()
 
 (* {2 The report} *)
 

@@ -172,8 +172,8 @@ let help (w : P.t) ~ready ~register =
       work w ~on_top:true ~until:ready
     in
     let no_longer () = w.own.is_over <- beneath in
-    Outcome.finally no_longer () (fun () ->
-        Run.aside w ~records:(Machine.backtrace_status ()) fiber help ())
+    let records = Machine.backtrace_status () in
+    Outcome.finally no_longer () (Run.aside w ~records fiber help) ()
   end
 
 let try_suspend (w : P.t) register =
