@@ -1,4 +1,4 @@
-(* Where [hi - lo] overflows, or nearly so, any count will do that is beyond [huge]. *)
+(* Where [hi - lo] overflows, or nearly does, any count above [huge] will do. *)
 let[@inline] span lo hi =
   let d = hi - lo in
   if d < 0 then max_int else d

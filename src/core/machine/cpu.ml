@@ -1,7 +1,7 @@
-(* The least counts of three: the affinity mask, which the runtime reads; the domains that the
-   runtime can give; and the tightest quota of the cgroups around the process, so many microseconds
-   of CPU time per period. (64 domains with a quota of 2 CPUs run for a moment, then none until the
-   period ends, and every collection waits for it.)
+(* The number of CPUs is the least of three: the affinity mask, which the runtime reads; the domains
+   that the runtime can give; and the tightest quota of the cgroups around the process. A quota is
+   so many microseconds of CPU time per period. (64 domains with a quota of 2 CPUs run for a moment,
+   then none until the period ends, and every collection waits for it.)
 
    Where a quota stands (cgroups(7)): [/proc/self/cgroup] has the process's path in each hierarchy,
    [/proc/self/mountinfo] where a hierarchy is mounted and which of its directories (the mount's

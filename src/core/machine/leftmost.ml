@@ -1,6 +1,6 @@
-(* Events race to be noted; the one with the smallest index stays. The code right of it
-   need not run any more, the code left of it must: so the event found at the end is the one that
-   the sequential program would have found first. *)
+(* Several threads note events; the one with the smallest index stays. Code to the right of it need
+   not run any more, but code to the left must. So the event that stays is the one that the
+   sequential program would have found first. *)
 
 type 'a t = (int * 'a) option Atomic.t
 

@@ -2,14 +2,14 @@
 
    Every operation of Muster's survives an asynchronous exception (Ctrl-C, or that of a signal's
    handler or a finaliser): it cleans up, or finishes the step that was cut short, and the exception
-   goes on. A second one that strikes while the operation deals with the first is let through, and
-   may leave something undone. Where C code or raw memory is in flight (Region's [to_the_end]), the
+   goes on. A second one may strike while the operation deals with the first. It passes, and may
+   leave something undone. Where C code or raw memory is in flight (Region's [to_the_end]), the
    operation still waits to the end.
 
-   One strikes where code allocates or polls: at a turn of a loop; at the start of a function that
+   It strikes where code allocates or polls: at a turn of a loop; at the start of a function that
    ends in a call of an unknown one, or of itself; in [Atomic.incr], which allocates in OCaml 5.4.
    Code without any of these is called unbroken. Steps that belong together have none in between,
-   nor has a step and the handler that undoes it. (Bytecode takes signals at each call.) *)
+   nor have a step and the handler that undoes it. (Bytecode takes signals at each call.) *)
 
 type failure = { exn : exn; backtrace : Printexc.raw_backtrace }
 

@@ -1,8 +1,8 @@
 (* The promise is private to the forking frame and to the thief that claims it, so the frame that
    takes it back calls the function and never resolves the promise.
 
-   If the left function fails, a task that nobody has begun is dropped. One that a thief runs is in
-   vain: the fork waits for it, and its own forks are offered to nobody from then on (Fiber). *)
+   If the left function fails, the fork drops a task that nobody has begun. It waits for one that a
+   thief runs, though in vain; from then on that task's own forks are offered to nobody (Fiber). *)
 
 (* Code that suspended may be on another worker by now: hence [place]. *)
 let take_back p =

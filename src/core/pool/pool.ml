@@ -1,7 +1,7 @@
-(* Closing. [closing] is set, then all workers are woken. Residents go on until deques and inbox are
-   empty and no task is suspended. A sender counts itself in [suspended] while it looks at [closing]
-   and sends, so that a task is either refused or seen by a resident. Each worker that leaves wakes
-   the threads that are closing; they join the domains once nobody is in. *)
+(* Closing. The closer sets [closing], then wakes all workers. Residents go on until deques and
+   inbox are empty and no task is suspended. A sender counts itself in [suspended] while it looks at
+   [closing] and sends, so that a task is either refused or seen by a resident. Each worker that
+   leaves wakes the threads that close the pool. They join the domains once no worker is in it. *)
 
 module P = Place
 

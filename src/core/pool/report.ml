@@ -1,6 +1,6 @@
-(* The reports on [stderr] where [MUSTER_STATS=1] is set. When a pool closes, or the program ends:
-   the figures of a pool that did something. At SIGQUIT: all waits, and the figures of the open
-   pools. *)
+(* The reports on [stderr] where [MUSTER_STATS=1] is set. When a pool that did something closes, or
+   the program ends, the pool's figures are printed. SIGQUIT prints all waits, and the figures of
+   the open pools. *)
 
 let figures (pool : Place.pool) =
   let stats = Stats.stats pool in

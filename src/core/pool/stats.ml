@@ -1,4 +1,4 @@
-(* Each figure is right for itself; together they are of no one moment. *)
+(* Each figure is exact, but they are read one after the other, not at one moment. *)
 
 include Figures
 

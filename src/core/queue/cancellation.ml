@@ -1,12 +1,12 @@
-(* How a task's own code meets a stop (Promise has how it gets there).
+(* This module says how a task's own code meets a stop. Promise says how a stop gets there.
 
-   Kept values. A wait may get its event, a message, say, and its task be stopped before it goes on
-   with it. The message would be lost with the task's value: so that value is kept ([keep]), until
-   the fiber is told that it is cancelled ([keep_no_longer]).
+   Kept values. A task may be stopped after its wait has got an event, say a message, and before it
+   goes on. The message would be lost with the task's value. So the fiber keeps that value ([keep])
+   until it is told that it is cancelled ([keep_no_longer]).
 
-   A fiber keeps the values of the scopes that it has opened as well, from the innermost to the
-   outermost that is stopped. It is told before it opens another one. So where one does not keep its
-   value, those around it do not either. *)
+   A fiber also keeps the values of the scopes that it has opened, from the innermost to the
+   outermost that is stopped. It is told before it opens another one. So if one scope does not keep
+   its value, the scopes around it do not either. *)
 
 (* {2 The scopes that one fiber has opened} *)
 

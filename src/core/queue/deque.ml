@@ -2,9 +2,9 @@
 
    It follows the idempotent work stealing of Michael, Vechev and Saraswat (PPoPP 2009). One word
    tells where both ends are; thieves change it by compare-and-set, the owner by plain stores. So
-   the owner may undo a thief's step, and an entry may come to both of them. No harm: an entry may
-   be stale anyway, and knows by itself whether it counts (Promise.claim). Their tags against words
-   that come back (ABA) are not needed: a thief looks for the slot after it has changed the word.
+   the owner may undo a thief's step, and both may get one entry. That does no harm: an entry may be
+   stale anyway, and the promise decides who runs the task (Promise.claim). The paper's tags against
+   words that come back (ABA) are not needed: a thief reads the slot after it has changed the word.
 
    - [ends] is one word: [top], the index of the oldest entry modulo 2^28, and [size], the number of
      entries from there to the bottom.
@@ -24,11 +24,11 @@
      late thieves first, then empty ones. So a thief may use any ring that it reads after it has
      changed the word. The ring comes before its ends, which undo what thieves do to the old ends.
 
-   Nothing ended stays. An entry whose task has begun is not live. The owner drops that of a task
-   which it has run in place, if it is at an end ([retire]). It empties the slots between live ones
-   ([tidy]) after [patience] pushes and one more for each live entry; a task run in place that is at
-   no end counts as [weight] of these. A wide ring becomes narrower when there were few for long:
-   [peak] decays slowly.
+   No ended entry stays for long. An entry whose task has begun is not live. The owner drops that of
+   a task which it has run in place, if it is at an end ([retire]). It empties the slots between
+   live ones ([tidy]) after [patience] pushes and one more for each live entry; a task run in place
+   that is at no end counts as [weight] of these. A wide ring becomes narrower when entries were
+   few for long: [peak] decays slowly.
 
    Order. The slot is written before the ends, and the ends are read before the slot: a party that
    gets an entry sees what the owner did before the push. [push] stores the ends by an atomic write,

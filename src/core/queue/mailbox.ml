@@ -4,11 +4,11 @@
       Posted --worker begins--> Busy --it is done--> Idle
       Posted --caller takes it back--> Busy --> Idle v}
 
-   The party that has made it Busy, and nobody else, reads and writes the letter: the caller as it
+   Only the party that has made it Busy reads and writes the letter: the caller as it
    posts, then the worker that begins the job, or the caller that takes it back.
 
-   The word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. No number is used
-   twice, so a compare-and-set that finds it has found the very job that was seen before.
+   A mailbox's word is 0 (idle), 1 (gone), or the job's number with a bit that says busy. No number
+   is used twice, so a compare-and-set that finds it has found the very job that was seen before.
 
    A caller is unbroken while the mailbox is its own: another thread waits for a few stores. *)
 

@@ -2,12 +2,12 @@
    stand-in    One more, where no caller helps.
    [needed]    So many for a while, whatever the load: for a region, or a task that would wait for
                ever (Region, Sleep, Watchdog).
-   [promised]  On so many the pool's tasks may count: they may wait for each other unseen. Where
+   [promised]  The pool's tasks may count on so many: they may wait for each other unseen. Where
                fewer are allowed, or the stand-in is not there, the watchdog looks after them.
 
-   A resident of a higher place than all of these allow is over the budget, and leaves (Load). A
-   publisher asks for residents up to [allowed] only, as a caller may come back at once. For a
-   stand-in ask the watchdog, and a thread that goes to sleep outside (Worker). *)
+   A resident whose place is above all of these numbers is over the budget, and leaves (Load). A
+   publisher asks for residents up to [allowed] only, as a caller may come back at once. The
+   watchdog, and a thread that goes to sleep outside (Worker), ask for a stand-in. *)
 
 module P = Place
 

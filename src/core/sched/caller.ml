@@ -1,6 +1,6 @@
 (* A caller's thread takes a place, which is made if all are taken, works there until its function
    has ended, and leaves. So no caller waits for another, nor for a resident that may be waiting for
-   it. Beside [most_callers] others the function runs sequentially in the calling thread.
+   it. Beside [most_callers] others, the function runs sequentially in its own thread.
 
    A place is found through domain-local storage, unless another thread of the domain is in a
    pool already: then by its owner (Place.owned_place). A thread that comes back to a pool through

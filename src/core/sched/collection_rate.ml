@@ -1,5 +1,5 @@
 (* A worker that waits for a CPU does harm where it holds up a collection: then all the others
-   wait with it. Where collections are rare, nobody is the worse for it.
+   wait with it. Where collections are rare, it does no harm.
 
    The clock is the CPU time of the process: in wall time, collections are rarest where they are
    held up most. The first worker whose heap is full calls for a collection, so [running] workers

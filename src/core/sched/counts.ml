@@ -1,4 +1,4 @@
-(* [since]: when the worker's present stay, or its present idleness, began.
+(* [since] is the time at which the worker's present stay, or its present idleness, began.
 
    {v absent: 0 --turn_busy--> busy: now --turn_idle--> idle: -now --turn_busy--> busy v}
 

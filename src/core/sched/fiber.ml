@@ -3,13 +3,13 @@
 
    {v Ready --switch--> on a worker --leave--> suspended --resume--> on a worker v}
 
-   Owner: the worker that runs the fiber, and nobody while it is suspended. A fiber on
-   top of another on the same stack has a record of its own, and the one beneath it waits. A worker
-   between two fibers runs [own.idle], which is a part of nothing.
+   The worker that runs a fiber owns its record; nobody owns it while the fiber is suspended. A
+   fiber on top of another on the same stack has a record of its own, and the one beneath it waits.
+   A worker between two fibers runs [own.idle], which belongs to no task.
 
-   [context] is the promise of the task that the fiber belongs to, or of the innermost scope
-   or call around it; [home] is what tasks get that it starts. A branch of [both], or of a loop,
-   has those of the code that forked it.
+   [context] is the promise of the task that the fiber belongs to, or of the innermost scope or call
+   around it; [home] is handed to the tasks that it starts. A branch of [both], or of a loop, has
+   those of the code that forked it.
 
    Cancelling is cooperative. [Promise.stop] marks a promise; then all workers are called up, so
    that a fork which looks at nothing but its worker's first word looks at the context too. At a
@@ -17,9 +17,9 @@
    could be there (Load). One flag, [attention], tells that neither can be. Code in a signal's
    handler or a finaliser belongs to the task that it interrupts.
 
-   A fiber is told once. From then on it is a part of nothing ([shield]), so that the code which
-   cleans up may fork and wait. Where [Cancelled] leaves a call that ran branches, one of them
-   was told for all: [rethrow]. Another exception tells nobody. *)
+   A fiber gets [Cancelled] once. From then on it belongs to no task ([shield]), so that the code
+   which cleans up may fork and wait. Where [Cancelled] leaves a call that ran branches, one of them
+   got it for all ([rethrow]). Any other exception leaves the fiber as it was. *)
 
 module P = Place
 

@@ -4,7 +4,7 @@
 
    A caller whose domain works for another thread stands back: a task that it took of others would
    wait for that thread. A dismissed resident does, too, but for the inbox of a pool that has no
-   other. Where this leaves a task to nobody, the watchdog helps (Watchdog).
+   other. Where no worker takes a task for these reasons, the watchdog helps (Watchdog).
 
    A worker that takes a task says so in its own part at once, before anything at which an
    asynchronous exception may strike: the task is in no deque any more (Worker.execute_next). *)

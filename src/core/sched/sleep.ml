@@ -16,8 +16,8 @@
    If nobody sleeps, the publisher asks for one more resident, or starts the watchdog, where one is
    missing (Budget).
 
-   A sender wakes a resident, else a caller. A dismissed resident sleeps aside, where
-   [Parking.wake_one] does not find it; the only one serves the inbox.
+   A sender wakes a resident, or else a caller. A dismissed resident sleeps aside, where
+   [Parking.wake_one] does not find it. A pool's only resident serves the inbox, even if dismissed.
 
    No task is overlooked. A publisher first writes the task (Deque.push, Inbox.push), then reads the
    counts of sleepers ([sleepers]) and residents ([residents], [allowed]) and whether the watchdog

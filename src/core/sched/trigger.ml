@@ -8,7 +8,7 @@
    once. Both move the trigger by one atomic step, so either [await] finds it released, or
    [release] finds the waiter. At rest a trigger is Released, or nobody holds it.
 
-   [Waiter.wait] looks for itself who calls. So one function serves every thread of a domain. *)
+   [Waiter.wait] finds out which thread calls. So one function serves every thread of a domain. *)
 
 type trigger = Fresh | Waited of Waiter.t | Released
 

@@ -6,11 +6,10 @@
    first: arming is a compare-and-set from Idle that fails then. Granting and cancelling are
    compare-and-sets too, so exactly one of them ends the wait, and wakes once.
 
-   A thread that stops a scope comes to the scope's waits one after the other, and may be held up
-   on the way. No event of others, which know meanwhile that the scope is stopped, may end a wait
-   that is to be cancelled. So a grant looks at the context, and does the cancelling itself. Nobody
-   may take such a waiter for one that needs no waking: the stop has yet to come to it, or a grant.
-   *)
+   A thread that stops a scope comes to the scope's waits one after the other, and may be held up on
+   the way. Others know meanwhile that the scope is stopped, so none of their events may end a wait
+   that is to be cancelled. So a grant looks at the context, and cancels the wait itself. Such a
+   waiter still needs waking: the stop, or a grant, has yet to come to it. *)
 
 (* With the context while it counts: a waiter that stays somewhere when its wait is over keeps no
    task's result in memory. *)

@@ -1,6 +1,6 @@
-(* Only while [MUSTER_STATS] is set: then a task's home has the place at which it was started, among
-   the values that tasks inherit (for [muster race] under [MUSTER_RACE], too), and each wait has an
-   entry in [all] from its beginning to its end. *)
+(* This module works only while [MUSTER_STATS] is set. A task's home then has the place of its
+   start, among the values that tasks inherit (for [muster race] under [MUSTER_RACE], too), and each
+   wait has an entry in [all] from its beginning to its end. *)
 
 module P = Place
 

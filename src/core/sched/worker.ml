@@ -1,4 +1,4 @@
-(* The one loop of a worker, and the one door to all waits. The worker serves its mailbox (a
+(* A worker's loop, and the one function that waits. The worker serves its mailbox (a
    region's share), then runs what Search finds, as Run says; else it sleeps, as Sleep says. *)
 
 module P = Place
