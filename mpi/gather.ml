@@ -34,6 +34,10 @@ let check_length fn n =
 
 let check_rank fn on = Option.iter (Link.check_rank fn "on") on
 
+let call_of fn length on =
+  let place = Option.fold on ~none:"" ~some:(Printf.sprintf " on %d") in
+  Printf.sprintf "%s of %d%s" fn length place
+
 let own_block n f =
   let first, next = Blocks.own n in
   Muster.Parallel.Array.init (next - first) (fun i -> f (first + i))
@@ -59,14 +63,14 @@ module Spread = struct
 
   let gather ?on t =
     check_rank "Spread.gather" on;
-    let call = Printf.sprintf "Spread.gather of %d" t.length in
+    let call = call_of "Spread.gather" t.length on in
     Collective.within call (fun () -> arrays call ~on (fun () -> t.own))
 end
 
 module Array = struct
   let collect fn ?on n f =
     check_rank fn on;
-    let call = Printf.sprintf "%s of %d" fn n in
+    let call = call_of fn n on in
     Collective.within call (fun () -> arrays call ~on (fun () -> own_block n f))
 
   let init ?on n f =

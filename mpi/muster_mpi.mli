@@ -13,7 +13,7 @@
     Rules for all operations, that is for all calls below but {!val-rank}, {!val-ranks} and those of
     {!Port}:
 
-    - All ranks call the same operations in the same order, with the same ranges and lengths, in
+    - All ranks call the same operations in the same order, with the same numbers as arguments, in
       {!run}: outside of it they raise [Invalid_argument]. The function given to one calls no other.
     - A call returns on all ranks, or raises on all. A function's exception leaves the call as {!Raised}
       on every rank, also on the one where it was raised, so that a handler does the same everywhere.

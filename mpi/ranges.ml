@@ -62,6 +62,7 @@ let parallel_reduce_of fn cut local ~start ~finish ~combine ~init =
   if start > finish then (Collective.agree call (fun () -> init)).(0)
   else
     let per_leaf, last = cut start finish in
+    let call = Printf.sprintf "%s by %d" call per_leaf in
     let node a b =
       let lo = start + (a * per_leaf) in
       let hi = if b = last then finish else start + ((b + 1) * per_leaf) - 1 in

@@ -261,6 +261,11 @@ let cases =
     ("cpus", fun () -> Printf.printf "domains %d\n%!" Muster.Pool.(size (default ())));
     ("different", fun () -> if last () then ignore (M.broadcast Fun.id) else M.barrier ());
     ("different ranges", fun () -> M.parallel_for ~start:1 ~finish:(10 + M.rank ()) ignore);
+    ( "different grains",
+      fun () ->
+        let grain = 1 + M.rank () in
+        ignore (M.parallel_reduce ~grain ~start:1 ~finish:10 ~combine:( + ) ~init:0 Fun.id) );
+    ("different places", fun () -> ignore (M.Array.init ~on:(M.rank ()) 10 Fun.id));
     ("ends early", fun () -> if not (last ()) then M.barrier ());
     ("exits alone", fun () -> if last () then exit 0 else M.barrier ());
     ("all exit", fun () -> exit 5);

@@ -217,6 +217,10 @@ let () =
         [
           disagree ~first:"barrier (call 1)" ~last:"broadcast from 0 (call 1)" "different";
           fault [ "parallel_for 1..10 (call 1)"; "parallel_for 1..11 (call 1)" ] "different ranges";
+          fault
+            [ "parallel_reduce 1..10 by 1 (call 1)"; "parallel_reduce 1..10 by 2 (call 1)" ]
+            "different grains";
+          fault [ "Array.init of 10 on 0 (call 1)"; "Array.init of 10 on 1 (call 1)" ] "different places";
           disagree ~first:"barrier (call 2)" ~last:"run (its end) (call 2)" "ends early";
           disagree ~first:"barrier (call 1)" ~last:"run (its end) (call 1)" "exits alone";
           case "all exit" all_exit;
