@@ -157,7 +157,8 @@ let rec follow t (changed, hangups, ended) ~seen =
     follow t (changed, hangups, ended) ~seen
 
 (* Clients that go in the middle of things are no failure of the service. *)
-let on_error = function
+let rec on_error = function
+  | Eio.Exn.Multiple errors -> List.iter (fun (error, _) -> on_error error) errors
   | Connection.Hung_up | Eio.Time.Timeout | End_of_file | Eio.Io (Eio.Net.E _, _) -> ()
   | error -> log "%s" (Printexc.to_string error)
 
@@ -203,10 +204,14 @@ let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
   let elsewhere _ () = Eio.Domain_manager.run manager loop in
   Fiber.all (close :: loop :: List.init (settings.accept_domains - 1) elsewhere)
 
-(* When the solves are answered, or cancelled, the clients have a second to take the answers. *)
+(* Requests that were on their way, or not even accepted, are still answered. When the solves are
+   answered, or cancelled, the clients have a second to take the answers. *)
 let finish t ~clock tell_stop =
-  Promise.resolve tell_stop ();
-  t.drain ();
+  let stop () =
+    Eio.Time.sleep clock 0.1;
+    Promise.resolve tell_stop ()
+  in
+  Fiber.both t.drain stop;
   Eio.Time.sleep clock 1.
 
 let run env settings =

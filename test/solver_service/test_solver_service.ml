@@ -220,6 +220,17 @@ let ends ?(domains = "1") signal ~grace expected () =
   Alcotest.(check string) "idle" "" (received idle);
   ended service
 
+(* So are those whose requests the service has not read, or not even accepted. *)
+let ends_amid_requests () =
+  let root = Fixture.tree () in
+  let service = start [ "--opam=" ^ root ] in
+  answers service "/solve?pkg=newest" 200 "newest.1.10";
+  let sockets = List.init 200 (fun _ -> asked service "/solve?pkg=newest") in
+  Unix.kill service.pid Sys.sigterm;
+  let is_answered socket = List.mem (status (received socket)) [ 200; 503 ] in
+  Alcotest.(check bool) "answers" true (List.for_all is_answered sockets);
+  ended service
+
 let reloads () =
   with_slow [ "--workers=2" ] @@ fun root service ->
   let slow = asked service "/solve?pkg=slow" in
@@ -363,6 +374,7 @@ let () =
           case "SIGTERM, answers within the grace" (ends Sys.sigterm ~grace:"60" 200);
           case "SIGINT, answers within the grace" (ends Sys.sigint ~domains:"2" ~grace:"60" 200);
           case "SIGTERM, the grace is over" (ends Sys.sigterm ~grace:"0.1" 503);
+          case "SIGTERM amid requests" ends_amid_requests;
           case "SIGHUP while requests go on" reloads;
         ] );
     ]
