@@ -359,10 +359,12 @@ let reports_who_waits () =
   says child "waits for Mutex.lock, held by a task of pool \"default\" started at test/child" 2;
   let of_the_first = " of the task started at test/" ^ line_of "the first of two" in
   says child ("waits for Task.await" ^ of_the_first) 1;
-  says child "in no pool, waits for Chan.recv at test/child" 1;
+  says child "in no pool waits for Chan.recv at test/child" 1;
+  says child "waits for Mutex.lock, held by thread " 1;
+  says child "a task of pool \"default\" waits for Chan.recv" 1;
   says child ",," 0;
   says child "a caller of pool \"default\" waits for Task.await" 1;
-  says child "Muster: 9 waits\n" 1;
+  says child "Muster: 12 waits\n" 1;
   says child "Muster: pool \"default\"" 1
 
 let reports_beside_a_stuck_program () =

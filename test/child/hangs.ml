@@ -50,10 +50,19 @@ let say_when_all_wait n =
   say "hangs"
 
 let hangs () =
+  let lock = Muster.Mutex.create () and held = Muster.Latch.create 1 in
+  let holds () =
+    Muster.Mutex.lock lock;
+    Muster.Latch.count_down held;
+    never ()
+  in
+  ignore (Thread.create holds ());
+  Muster.Latch.await held;
+  let wants = Task.async (fun () -> Muster.Mutex.lock lock) in
+  let starts = Task.async (fun () -> Task.iter ~max:1 never [ () ]) in
   let tasks = many () in
-  ignore (Thread.create never ());
-  ignore (Thread.create say_when_all_wait 9);
-  List.iter Task.await tasks
+  ignore (Thread.create say_when_all_wait 12);
+  List.iter Task.await (wants :: starts :: tasks)
 
 (* The thread of the program is stuck in a wait of the stdlib's. *)
 let hangs_in_join () =

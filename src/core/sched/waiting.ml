@@ -110,11 +110,13 @@ let noted event by f =
 
 (* {2 The report} *)
 
+let started_at start = match place start with "" -> "" | at -> " started" ^ at
+
 let party { pool; start; number; _ } =
   match (pool, start) with
-  | None, _ -> Printf.sprintf "thread %d, in no pool," number
+  | None, _ -> Printf.sprintf "thread %d in no pool" number
   | Some pool, None -> Printf.sprintf "a caller of pool %S" pool
-  | Some pool, Some start -> Printf.sprintf "a task of pool %S started%s" pool (place start)
+  | Some pool, Some start -> Printf.sprintf "a task of pool %S%s" pool (started_at start)
 
 let waits () = List.map snd (Numbers.bindings (Atomic.get all))
 
@@ -126,8 +128,8 @@ let holder number =
 let task p =
   match Promise.state p with
   | Ready (_, home, _) | Running (home, _) ->
-    let start = List.find_map start_in home.locals in
-    Option.fold start ~none:"" ~some:(fun start -> " of the task started" ^ place start)
+    let at = Option.fold (List.find_map start_in home.locals) ~none:"" ~some:started_at in
+    if at = "" then "" else " of the task" ^ at
   | Returned _ | Raised _ -> ""
 
 let about event tell it = if is_on then { event with Event.about = (fun () -> tell it) } else event
