@@ -917,8 +917,8 @@ module Workers : sig
       worker): a longer queue only makes all answers late.
 
       [make i] makes the value of worker [i] at its first job. After a job that raises, [reset]
-      makes a new one of it; without [reset] it is closed. Exceptions of these are the job's. Values
-      are closed by {!drain}.
+      makes a new one of it, or closes it and raises; without [reset] it is closed. Exceptions of
+      these are the job's. {!drain} closes values.
 
       {b Raises} [Invalid_argument] if [queue < 0], or if [workers] is not from 1 to 1,000,000.
       {b Order}: none. *)
