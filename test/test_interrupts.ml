@@ -227,6 +227,41 @@ let strikes_the_right_one ~left pool =
   List.iter check calls_of_two;
   is_usable pool
 
+(* The first has struck the left function. The right one goes on, although it was cancelled. Where
+   the only worker runs the left one, that gives up. *)
+let a_second_one pool =
+  let check (name, call) =
+    let begun = Atomic.make false and over = Muster.Latch.create 1 in
+    let is_over () = Muster.Latch.count over = 0 in
+    let until condition = wait_until (fun () -> condition () || is_over ()) in
+    let f () =
+      let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
+      wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up);
+      raise Sys.Break
+    and g () =
+      Atomic.set begun true;
+      try Muster.Latch.await (Muster.Latch.create 1)
+      with Task.Cancelled -> Muster.Latch.await over
+    and interrupt () =
+      ignore (Thread.sigmask SIG_BLOCK [ Sys.sigint ]);
+      until (fun () -> Atomic.get begun);
+      Unix.sleepf 0.05;
+      if not (is_over ()) then Unix.kill (Unix.getpid ()) Sys.sigint;
+      let give_up = Unix.gettimeofday () +. 5. in
+      until (fun () -> Unix.gettimeofday () > give_up);
+      if not (is_over ()) then Muster.Latch.count_down over
+    in
+    catching_break (fun () ->
+        let sender = Thread.create interrupt () in
+        check_raises name Sys.Break (fun () -> Pool.run pool (fun () -> call f g));
+        if is_over () then failf "%s waits after a second Ctrl-C" name;
+        Muster.Latch.count_down over;
+        Thread.join sender)
+  in
+  let of_two name = List.mem name [ "both"; "scope"; "both within a scope"; "both in time" ] in
+  List.iter check (List.filter (fun (name, _) -> of_two name) calls_of_two);
+  is_usable pool
+
 (* It strikes the caller's thread, which sleeps while another worker goes on with the caller's
    function. *)
 let goes_on_elsewhere pool =
@@ -648,6 +683,7 @@ let () =
             (on_each_count cancels_what_it_waits_for);
           case "Ctrl-C while the caller's function goes on elsewhere"
             (on_pools [ 2; 3 ] goes_on_elsewhere);
+          case "a second Ctrl-C ends the wait for code that goes on" (on_pools [ 2; 3 ] a_second_one);
           case "Ctrl-C in a function right of one that has failed"
             (on_pools [ 2; 3 ] (strikes_the_right_one ~left:(fun () -> raise Exit)));
           case "Ctrl-C in a function right of one that waits"

@@ -12,6 +12,11 @@ let take_back p =
 
 let event = Event.make "the end of a fork or a loop"
 
+let wait_on ?(event = event) p =
+  while not (Promise.is_done p) do
+    Caller.wait event p
+  done
+
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
    run beside its own children: it is kept until they have ended, and [struck] may stop
    them. A second one ends the wait. *)
@@ -24,9 +29,7 @@ let wait_done ?(event = event) ?(struck = Fiber.stop_branches) ?(first = ignore)
   | exception exn ->
     let failure = Outcome.caught exn in
     struck ();
-    while not (Promise.is_done p) do
-      Caller.wait event p
-    done;
+    wait_on ~event p;
     Outcome.raise failure
 
 let result p =
@@ -35,8 +38,16 @@ let result p =
   | state -> Promise.value state
 
 (* May be called again where an asynchronous exception came before the claim: after it none does. *)
-let abandon p is_vain =
-  if not (take_back p) then Fiber.end_in_vain is_vain (fun () -> wait_done p)
+let abandon_by wait p is_vain =
+  if not (take_back p) then Fiber.end_in_vain is_vain (fun () -> wait p)
+
+(* Where Ctrl-C is on its way out, a second one ends the wait, and is the same. *)
+let wait_struck p = try wait_on p with Sys.Break -> ()
+
+(* No closure is made. *)
+let abandon (failure : Outcome.failure) =
+  if failure.exn == Sys.Break then fun p is_vain -> abandon_by wait_struck p is_vain
+  else fun p is_vain -> abandon_by wait_done p is_vain
 
 let join p is_vain f =
   match take_back p with
@@ -46,7 +57,7 @@ let join p is_vain f =
     result p
   | exception exn ->
     let failure = Fiber.caught exn in
-    abandon p is_vain;
+    abandon failure p is_vain;
     Outcome.raise failure
 
 (* Ctrl-C that has struck the branch comes first. So it is raised where it has stopped the code left
@@ -73,7 +84,7 @@ let offered ~code w ~wake f g =
     (a, b)
   | exception exn ->
     let failure = Fiber.caught exn in
-    Outcome.firmly abandon p is_vain;
+    Outcome.firmly (abandon failure) p is_vain;
     Fiber.rethrow (with_branch's failure p)
 
 let both_offered ?(code = 0) w ~wake f g =

@@ -9,6 +9,9 @@ val wait_done :
     afterwards; [struck] is called when it comes, and may stop the task. A second one ends the
     wait. *)
 
+val wait_on : ?event:Event.t -> 'a Promise.t -> unit
+(** Waits until the promise is resolved, or an asynchronous exception comes. *)
+
 val result : 'a Promise.t -> 'a
 (** The value or the failure of a promise that is resolved. *)
 

@@ -95,6 +95,10 @@ let begin_tasks s () =
     Deque.each_oldest_first (is_unbegun s) (begin_one w) w.deque
   | Some _ | None -> ()
 
+(* By Ctrl-C: a second one ends the wait for the tasks. *)
+let is_struck s =
+  match Atomic.get s.first with Some { exn; _ } -> exn == Sys.Break | None -> false
+
 (* Runs [f] as the scope's code, and waits for its tasks, whatever happens to it. An asynchronous
    exception leaves no fiber in a scope that has ended. *)
 let inside s w f =
@@ -102,7 +106,8 @@ let inside s w f =
   let mine = Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false } in
   let wait_for_all () =
     end_one s.promise s.pending;
-    Fork.wait_done ~event ~struck:(fun () -> stop s) ~first:(begin_tasks s) s.promise
+    if is_struck s then Fork.wait_on ~event s.promise
+    else Fork.wait_done ~event ~struck:(fun () -> stop s) ~first:(begin_tasks s) s.promise
   in
   let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all () in
   let run () =
