@@ -23,7 +23,7 @@ help-dev: help
 	@echo 'make bench-collections  arrays and the like beside the stdlib'"'"'s'
 	@echo 'make bench-ported   programs of Domainslib on muster.domainslib and on Domainslib'
 	@echo 'make bench-mpi      ranks of MPI beside domains, and beside MPI in C'
-	@echo 'make bench-rivals   the same against rayon, chili, fork_union and OpenMP'
+	@echo 'make bench-rivals   fork-join and loops beside rayon, chili, Fork Union and OpenMP'
 	@echo 'make stress         random task graphs for $(SECONDS) seconds (SECONDS=n), then random'
 	@echo '                    programs against models, $(ROUNDS) times those of make test (ROUNDS=n)'
 	@echo 'make soak           random graphs beside busy processes, with signals, faults; memory flat; an hour'
