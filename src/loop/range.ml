@@ -28,6 +28,8 @@ let fail job lo exn =
   let failure = Fiber.caught exn in
   Leftmost.note job.first (Outcome.index_of failure lo) (Error failure)
 
+let failure job = match Leftmost.get job.first with Some (Error it) -> Some it | _ -> None
+
 (* No other chunk has an index between its bounds, so its first one tells which event is
    leftmost. *)
 let run job lo hi =
@@ -115,11 +117,14 @@ and split job mine w guess lo hi =
     if all && is_divisible job lo mid (Site.estimate cost (span lo mid + 1)) then
       split job mine w guess lo mid
     else step job mine guess lo mid;
-    if Leftmost.stops job.first (mid + 1) then raise Promise.Skipped
+    if Leftmost.stops job.first (mid + 1) then
+      Fork.skip (failure job)
   in
   let right () = sweep job { guess with cost = Atomic.get mine.latest } (mid + 1) hi in
   let wake = is_worth_waking rest cost ~whole in
-  try ignore (Fork.both_offered ~code:job.code w ~wake left right) with Promise.Skipped -> ()
+  try ignore (Fork.both_offered ~code:job.code w ~wake left right) with
+  | Promise.Skipped -> ()
+  | Sys.Break as exn -> fail job lo exn
 
 (* One chunk, then the rest. *)
 and step job mine guess lo hi =

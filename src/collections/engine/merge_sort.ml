@@ -96,7 +96,7 @@ let merge_runs job m =
     move_runs m !i !j !d
 
 (* Right of a failure a half is in vain (Fork). *)
-let skip_from job index = if stopped job index then raise Promise.Skipped
+let skip_from job index = if stopped job index then Fork.skip (Leftmost.get job.failures)
 
 (* [f x] and [f y]. A fork may raise, too: where the task is cancelled, and where a half has
    failed. A half that has not begun by then is moved instead. *)

@@ -98,7 +98,8 @@ let run_piece job b c =
   end
 
 (* A half right of an event is in vain (Fork). *)
-let skip_from job i = if Leftmost.stops job.events i then raise Promise.Skipped
+let skip_from job i = if Leftmost.stops job.events i then Fork.skip (failure job)
+let note_break job exn = note_failure job.events 0 (Fiber.caught exn)
 
 let rec share_out job b lo hi =
   if hi - lo > 1 then
@@ -107,7 +108,9 @@ let rec share_out job b lo hi =
       share_out job b lo mid;
       skip_from job (b.first + (mid * b.each))
     in
-    try ignore (Fork.both left (fun () -> share_out job b mid hi)) with Promise.Skipped -> ()
+    try ignore (Fork.both left (fun () -> share_out job b mid hi)) with
+    | Promise.Skipped -> ()
+    | Sys.Break as exn -> note_break job exn
   else run_piece job b lo
 
 (* How many elements are left, at most [limit]. *)
@@ -146,6 +149,9 @@ let rec blocks job from first pieces ~most =
     match both work go_on with
     | (), (bs, last) -> (b :: bs, last)
     | exception Promise.Skipped -> ([ b ], b.after)
+    | exception (Sys.Break as exn) ->
+      note_break job exn;
+      ([ b ], b.after)
 
 let add_results b results =
   Array.fold_right (fun r rs -> match r with Some r -> r :: rs | None -> rs) b.results results

@@ -12,14 +12,17 @@ let take_back p =
 
 let event = Event.make "the end of a fork or a loop"
 
-let wait_on ?(event = event) p =
-  while not (Promise.is_done p) do
-    Caller.wait event p
-  done
+let wait_struck ?(event = event) p =
+  let wait () =
+    while not (Promise.is_done p || Fiber.has_given_up ()) do
+      Caller.wait event p
+    done
+  in
+  Outcome.on_failure wait (fun _ -> Fiber.give_up ())
 
 (* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
    run beside its own children: it is kept until they have ended, and [struck] may stop
-   them. A second one ends the wait. *)
+   them. A second one ends the wait, and those of the calls around it. *)
 let wait_done ?(event = event) ?(struck = Fiber.stop_branches) ?(first = ignore) p =
   match
     first ();
@@ -29,7 +32,7 @@ let wait_done ?(event = event) ?(struck = Fiber.stop_branches) ?(first = ignore)
   | exception exn ->
     let failure = Outcome.caught exn in
     struck ();
-    wait_on ~event p;
+    wait_struck ~event p;
     Outcome.raise failure
 
 let result p =
@@ -40,9 +43,6 @@ let result p =
 (* May be called again where an asynchronous exception came before the claim: after it none does. *)
 let abandon_by wait p is_vain =
   if not (take_back p) then Fiber.end_in_vain is_vain (fun () -> wait p)
-
-(* Where Ctrl-C is on its way out, a second one ends the wait, and is the same. *)
-let wait_struck p = try wait_on p with Sys.Break -> ()
 
 (* No closure is made. *)
 let abandon (failure : Outcome.failure) =
@@ -59,6 +59,10 @@ let join p is_vain f =
     let failure = Fiber.caught exn in
     abandon failure p is_vain;
     Outcome.raise failure
+
+let skip = function
+  | Some ({ Outcome.exn = Sys.Break; _ } as struck) -> Outcome.raise struck
+  | Some _ | None -> raise Promise.Skipped
 
 (* Ctrl-C that has struck the branch comes first. So it is raised where it has stopped the code left
    of it, or the branch was in vain. *)

@@ -9,8 +9,12 @@ val wait_done :
     afterwards; [struck] is called when it comes, and may stop the task. A second one ends the
     wait. *)
 
-val wait_on : ?event:Event.t -> 'a Promise.t -> unit
-(** Waits until the promise is resolved, or an asynchronous exception comes. *)
+val wait_struck : ?event:Event.t -> 'a Promise.t -> unit
+(** The same for code that one has struck already: the next one ends the wait. *)
+
+val skip : Outcome.failure option -> 'a
+(** By the left function of a fork, when the right one is in vain as that failure came first: raises
+    [Promise.Skipped], or Ctrl-C itself, so that a second one ends the wait for the right one. *)
 
 val result : 'a Promise.t -> 'a
 (** The value or the failure of a promise that is resolved. *)

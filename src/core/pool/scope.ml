@@ -106,7 +106,7 @@ let inside s w f =
   let mine = Fiber.{ of_ = Promise.any s.promise; tasks = s.home; met_checkpoint = false } in
   let wait_for_all () =
     end_one s.promise s.pending;
-    if is_struck s then Fork.wait_on ~event s.promise
+    if is_struck s then Fork.wait_struck ~event s.promise
     else Fork.wait_done ~event ~struck:(fun () -> stop s) ~first:(begin_tasks s) s.promise
   in
   let end_it () = Outcome.finally (Fiber.put_back before) () wait_for_all () in

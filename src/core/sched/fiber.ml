@@ -151,7 +151,8 @@ let[@inline] above (w : P.t) ~handled context home : t =
   let beneath = w.own.fiber in
   let depth = beneath.depth + 1 in
   let branch = Slot.Trunk and number = 0 and traced = 0 and checked = false and call = None in
-  { context; home; number; checked; handled; call; beneath; depth; traced; branch }
+  let gave_up = false in
+  { context; home; number; checked; handled; call; beneath; depth; traced; branch; gave_up }
 
 let[@inline] make w context home = above w ~handled:true context home
 let plain (w : P.t) ~handled = above w ~handled P.uncancelled w.pool.home
@@ -273,6 +274,10 @@ let stop_branches () =
     shield w
   | Some _ | None -> ()
 
+(* Until its next fork the fiber waits for no code any more that Ctrl-C was to stop. *)
+let give_up () = Option.iter (fun (w : P.t) -> w.own.fiber.gave_up <- true) (here ())
+let has_given_up () = Option.fold (here ()) ~none:false ~some:(fun w -> w.Slot.own.fiber.gave_up)
+
 let caught exn =
   let failure = Outcome.caught exn in
   if failure.exn == Sys.Break then stop_branches ();
@@ -309,6 +314,7 @@ let marked_branch w branch f =
   Waiting.branch home (carrying w home branch f)
 
 let[@inline] branch (w : P.t) ~is_vain f =
+  w.own.fiber.gave_up <- false;
   let branch = Slot.Branch { is_vain; from = w.own.fiber.branch } in
   if Waiting.shows_forks then marked_branch w branch f
   else Promise.(make nowhere (carrying w w.own.fiber.home branch f))

@@ -68,6 +68,12 @@ val in_call : Place.t -> (Place.t -> 'a) -> 'a
 val stop_branches : unit -> unit
 (** Stops the branches beside this one, as an exception struck here. *)
 
+val give_up : unit -> unit
+(** A second Ctrl-C has ended a wait of the calling fiber's. *)
+
+val has_given_up : unit -> bool
+(** Whether one has, since the fiber's last fork. *)
+
 val caught : exn -> Outcome.failure
 (** As [Outcome.caught], of a branch: Ctrl-C stops the others. *)
 

@@ -27,7 +27,7 @@ let rec change cell f =
 let make_own (home : Promise.home) victim : Slot.own =
   let rec idle =
     { Slot.context = uncancelled; home; number = 0; checked = false; handled = false; call = None;
-      beneath = idle; depth = 0; traced = 0; branch = Trunk }
+      beneath = idle; depth = 0; traced = 0; branch = Trunk; gave_up = false }
   in
   Compat.padded
     {

@@ -15,6 +15,7 @@ type fiber = {
   mutable depth : int;  (** fibers beneath it *)
   mutable traced : int;  (** the task that it runs, as Trace numbers it, or 0 (Tell) *)
   mutable branch : branch;  (** the branch that it runs *)
+  mutable gave_up : bool;  (** Ctrl-C has ended a wait of it for code that goes on *)
 }
 (** One sequence of calls. By the worker that runs it (Fiber). *)
 
