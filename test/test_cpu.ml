@@ -223,6 +223,16 @@ let cost () =
 
 let case name run = Alcotest.test_case name `Quick run
 
+(* The first pool of the program is made here. *)
+let first_look () =
+  check_int "CPUs known to a program without pools" 0 (Cpus.affinity ());
+  ignore (Pool.default ());
+  check_int "CPUs known to the first pool" (Cpu.affinity ()) (Cpus.affinity ());
+  check_int "and of use to it" (Cpu.available ()) (Cpus.usable ());
+  let tells_change (d : History.decision) = String.ends_with ~suffix:"before" d.why in
+  check_int "changes that it tells" 0
+    (List.length (List.filter tells_change (Atomic.get Load.of_all)))
+
 let run () =
   Alcotest.run "cpu"
     [
@@ -243,6 +253,7 @@ let run () =
           case "MUSTER_DOMAINS overrides the number" override;
           case "the runtime's limit in OCAMLRUNPARAM counts" runtime_limit;
         ] );
+      ("start", [ case "the CPUs are looked at when the first pool is made" first_look ]);
       ("machine", [ case "this machine's report agrees with the other functions"
         this_machine; case "asking for the number is cheap" cost ]);
     ]

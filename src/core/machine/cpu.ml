@@ -132,7 +132,7 @@ let whole cpus = Float.floor (cpus +. 0.75)
 
 (* {2 The sum} *)
 
-let override = function
+let override_of = function
   | None -> Unset
   | Some text -> (
     match int_of_string_opt (String.trim text) with
@@ -140,7 +140,7 @@ let override = function
     | _ -> Ignored text)
 
 let report_of ~affinity ~runtime_limit ~setting ~read =
-  let readings = readings read and override = override setting in
+  let readings = readings read and override = override_of setting in
   let quota = tightest readings in
   let usable =
     match (override, quota) with
@@ -159,10 +159,12 @@ let read file =
   | exception Sys_error _ -> None
 
 let affinity = Domain.recommended_domain_count
+let setting () = Sys.getenv_opt "MUSTER_DOMAINS"
+let override () = override_of (setting ())
 
 let report () =
   let affinity = affinity () and runtime_limit = Machine.runtime_limit () in
-  report_of ~affinity ~runtime_limit ~setting:(Sys.getenv_opt "MUSTER_DOMAINS") ~read
+  report_of ~affinity ~runtime_limit ~setting:(setting ()) ~read
 
 let available () = (report ()).available
 

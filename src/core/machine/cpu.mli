@@ -27,6 +27,8 @@ type override =
   | Domains of int
   | Ignored of string  (** this value is not a number from 1 *)
 
+val override : unit -> override
+
 type report = {
   affinity : int;
   readings : reading list;  (** of the process's cgroup and those around it, inside out *)

@@ -53,7 +53,7 @@ let mode, ignored_mode =
 let () =
   let tell name = Printf.eprintf "Muster: %s=%S is ignored: it is not %s\n%!" name in
   try
-    (match (Cpu.report ()).override with
+    (match Cpu.override () with
     | Ignored it -> tell "MUSTER_DOMAINS" it "a number from 1"
     | _ -> ());
     Option.iter (fun it -> tell "MUSTER_GOVERNOR" it "on or off") ignored_mode;

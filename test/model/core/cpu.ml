@@ -4,6 +4,4 @@ let affinity () = 4
 let idle () = None
 
 type override = Unset | Domains of int | Ignored of string
-type report = { override : override }
-
-let report () = { override = Unset }
+let override () = Unset
