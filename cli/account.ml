@@ -23,6 +23,8 @@ type ring = {
   mutable ended : int;  (** when it last had work that ended: a task, or what it did beside one *)
   mutable minors : int;
   mutable regions : bool list;  (** open ones, the innermost first: are they for all CPUs? *)
+  mutable stopped : int;  (** since when it waits for others to stop, if that is its innermost phase *)
+  mutable late : (int * int) list;  (** since the last sample, others waited for it: its site, ns *)
   mutable asleep : (string * int * int) option;
       (** it was seen asleep, in that call, for so many ns; until when that may have been *)
 }
@@ -51,6 +53,7 @@ type t = {
   mutable size : int;  (** of the largest pool *)
   mutable lent : int;  (** CPUs, to other programs *)
   mutable shared : int;  (** regions for all CPUs that are open *)
+  mutable shares : int;  (** of calls of [Team] *)
   mutable unsure : int;  (** rings that are not sure *)
   mutable lost : bool;  (** events, since workers have told any *)
   at_work : int array;  (** ns, by the number of workers that were at work *)
@@ -82,6 +85,7 @@ let make ~cpus ~main ~attached ~since : t =
     size = 0;
     lent = 0;
     shared = 0;
+    shares = 0;
     unsure = 0;
     lost = false;
     at_work = Array.make (rings + 1) 0;
@@ -231,7 +235,7 @@ let ring t number at =
     let since = if number = 0 then t.began else at in
     let r =
       { number; mode = Out; phases = []; runs = None; since; spent = Sums.empty (); thread = 0; sure = true; every = 1;
-        place = (0, 0); stretch = at; handed_out = 0; ended = 0; minors = 0; regions = []; asleep = None }
+        place = (0, 0); stretch = at; handed_out = 0; ended = 0; minors = 0; regions = []; stopped = 0; late = []; asleep = None }
     in
     t.rings.(number) <- Some r;
     r
@@ -253,6 +257,7 @@ let end_region (t : t) r =
 
 let begin_region (t : t) r workers =
   let for_all = float workers >= t.cpus in
+  t.shares <- t.shares + workers;
   t.shared <- t.shared + Bool.to_int for_all;
   r.regions <- for_all :: r.regions
 
@@ -362,9 +367,29 @@ let muster (t : t) r : Muster_trace.Trace.event -> unit = function
   | Region_end ->
     r.stretch <- r.since;
     end_region t r
-  | Steal _ | Job _ -> ()  (* for the report alone *)
+  | Job { queued; _ } -> Sums.job t.sums ~at:r.since ~queued
+  | Steal _ -> ()  (* for the report alone *)
 
-let begin_phase r phase =
+(* Code of OCaml's stops at once. A domain for which others wait longer is in a call of C, or has no
+   CPU: the next sample tells. *)
+let note_late (t : t) r =
+  let first at = function
+    | Some { phases = Stop :: _; stopped; _ } -> Int.min at stopped
+    | _ -> at
+  in
+  let ns = r.since - Array.fold_left first r.since t.rings in
+  if ns >= moment then
+    r.late <- (Option.fold r.runs ~none:0 ~some:(fun (it : Chain.task) -> it.site), ns) :: r.late
+
+let settle_late (t : t) r ~queued =
+  let all = List.fold_left (fun n (_, ns) -> n + ns) 0 r.late in
+  let on_cpu ns = int_of_float (float ns *. float (Int.max 0 (all - queued)) /. float all) in
+  List.iter (fun (site, ns) -> Sums.late t.sums ~site (on_cpu ns)) r.late;
+  r.late <- []
+
+let begin_phase (t : t) r phase =
+  if r.phases = [] then note_late t r;
+  if phase = Stop then r.stopped <- r.since;
   if phase = Minor && not (List.mem Minor r.phases) then r.minors <- r.minors + 1;
   r.phases <- phase :: r.phases
 
@@ -389,7 +414,7 @@ let event (t : t) ~ring:number ~at it =
     if not (has_begun t) then t.began <- at;
     t.told <- true;
     muster t r event
-  | Gc phase -> begin_phase r phase
+  | Gc phase -> begin_phase t r phase
   | Gc_end phase -> end_phase r phase
   | Lost _ -> if t.told then forget t r else r.phases <- []
 
@@ -405,7 +430,10 @@ let note_main (t : t) ~ns sleeps =
 
 let note_thread (t : t) ~at ~ns ~until ~queued ({ thread; sleeps; _ }, _, own) =
   let ring = ring_that t (fun r -> r.thread = thread) in
-  let settle r = Sums.settle_worker t.sums r.spent ~queued:own ~others:(queued - own) in
+  let settle r =
+    settle_late t r ~queued:own;
+    Sums.settle_worker t.sums r.spent ~queued:own ~others:(queued - own)
+  in
   Option.iter settle ring;
   match ring with
   | Some ({ mode = Busy; sure = true; _ } as r) -> note_worker t r ~at ~ns ~until sleeps
@@ -462,6 +490,7 @@ let measures (t : t) =
       wall = t.now - t.began;
       workers = workers t;
       minors = Array.fold_left minors 0 t.rings;
+      shares = t.shares;
       sampled = t.sampled;
       straggling = t.straggling;
       straggler = t.straggler;

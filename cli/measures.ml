@@ -16,6 +16,7 @@ type t = {
   tasks : int;
   forks : int;
   steals : int;
+  shares : int;
   sampled : bool;
   work : float;
   span : float;
@@ -23,6 +24,7 @@ type t = {
   waits : (string * int * float) list;
   wait_places : ((string * string) * int) list;
   minors : int;
+  late : (string * float) list;
   promoted : int;
   allocated : int;
   forced : (string * int) list;

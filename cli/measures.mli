@@ -24,6 +24,7 @@ type t = {
   tasks : int;  (** run, by the workers' own counts *)
   forks : int;  (** handed out *)
   steals : int;
+  shares : int;  (** of calls of [Team] *)
   sampled : bool;  (** not all tasks were traced *)
   work : float;  (** of all traced tasks and the code outside *)
   span : float;  (** of their longest chain *)
@@ -32,6 +33,9 @@ type t = {
   wait_places : ((string * string) * int) list;
       (** by name and place, of those that told it, the most first *)
   minors : int;  (** minor collections *)
+  late : (string * float) list;
+      (** for how long other domains waited for a task to stop, 1 ms and more each time, by its place,
+          the most first *)
   promoted : int;  (** words *)
   allocated : int;  (** bytes, in minor heaps *)
   forced : (string * int) list;  (** what has asked for collections, by the runtime's names *)

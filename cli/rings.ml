@@ -51,6 +51,7 @@ let counter (it : Runtime_events.runtime_counter) =
   | EV_C_FORCE_MINOR_ALLOC_SMALL -> Some "a full minor heap"
   | EV_C_FORCE_MINOR_MAKE_VECT -> Some "Array.make of young values"
   | EV_C_FORCE_MINOR_SET_MINOR_HEAP_SIZE -> Some "a change of the minor heap"
+  | EV_C_REQUEST_MAJOR_ADJUST_GC_SPEED -> Some "memory outside the heap"
   | EV_C_REQUEST_MAJOR_ALLOC_SHR -> Some "allocation in the major heap"
   | EV_C_REQUEST_MINOR_REALLOC_REF_TABLE -> Some "writes of young values into old ones"
   | EV_C_REQUEST_MINOR_REALLOC_CUSTOM_TABLE -> Some "custom blocks"

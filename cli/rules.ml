@@ -22,15 +22,17 @@ let lock = "a lock"
 let channel = "a channel"
 let io = "blocking calls"
 let other = "another task"
+let turn = "a worker of Workers"
 
 (* A task that waits for another one's result mostly waits for what that one waits for. *)
-let classes = [ lock; channel; io; other ]
+let classes = [ lock; channel; io; turn; other ]
 
 let calls =
   [
-    (lock, [ "Mutex."; "Rwlock."; "Semaphore."; "Table." ]);
+    (lock, [ "Mutex."; "Rwlock."; "Semaphore." ]);
     (channel, [ "Chan." ]);
-    (other, [ "Condition."; "Barrier."; "Latch."; "Lazy."; "the next " ]);
+    (other, [ "Condition."; "Barrier."; "Latch."; "Lazy."; "Table."; "the next " ]);
+    (turn, [ "Workers." ]);
     (io, [ "Task.blocking"; "Task.sleep"; "an event of another library" ]);
   ]
 
@@ -80,6 +82,7 @@ let straggling r = r.m.straggling *. (1. -. (1. /. Float.max 1. r.cpus))
 (* To wake a worker takes that long: it comes too late for smaller tasks. *)
 let wake = 1e-5
 let are_small r = share r.m.working (float r.m.forks) < wake
+let are_small_shares r = share r.m.working (float r.m.shares) < wake
 let fine r = missing r "larger tasks"
 
 let share_of_team = "a share"
@@ -99,6 +102,10 @@ let of_cpu_time r seconds =
 (* A wait costs about as much as two tasks: it suspends, and goes on by way of a deque. *)
 let of_messages r it = of_cpu_time r (float (times r it) *. 2. *. r.task_cost)
 let of_wait r it = of_cpus r (missing r it) +. of_messages r it
+
+let are_short r it =
+  let seconds = List.fold_left (fun sum (_, _, seconds) -> sum +. seconds) 0. (waits r it) in
+  felt *. share seconds (float (times r it)) < wake
 
 let told_wait r it =
   let told (call, n, seconds) =
@@ -185,10 +192,29 @@ let grain r =
     (1e6 *. share r.m.working (float r.m.forks)) (1e6 *. r.task_cost)
 [@@ocamlformat "disable"]
 
-let forced r = List.filter (fun (_, n) -> float n > felt *. float r.m.minors) r.m.forced
+let is_of_shares r = are_small_shares r && unshared r > of_cpus r (fine r)
 
-let are_large r =
-  match forced r with (name, _) :: _ -> name = "allocation in the major heap" | [] -> false
+let small_shares r =
+  Printf.sprintf "calls of Team with %d shares of %s each; meanwhile CPUs were free for %s in all"
+    r.m.shares (time (share r.m.working (float r.m.shares))) (time (missing r share_of_team))
+
+let is_call (name, _) = String.starts_with ~prefix:"Gc." name
+
+(* A call of Gc.full_major or Gc.compact is three cycles, each with a minor collection. *)
+let forced r =
+  let collections (name, n) = float (if is_call (name, n) then 3 * n else n) in
+  List.filter (fun it -> collections it > felt *. float r.m.minors) r.m.forced
+
+let are_mostly r it = match forced r with (name, _) :: _ -> name = it | [] -> false
+
+(* Most of the time went to waits for a domain that did not stop, though it had a CPU. *)
+let is_late { m; _ } = total m.late > m.minor +. m.major
+
+let told_late r =
+  match r.m.late with
+  | (place, _) :: _ when is_late r ->
+    Printf.sprintf "; most of it for code%s that did not stop" (at place)
+  | _ -> ""
 
 let gc r =
   let m = r.m in
@@ -199,10 +225,10 @@ let gc r =
   in
   Printf.sprintf
     "%s of the workers' time: minor %s, major %s, waiting for other domains %s; %d minor \
-     collections of %s each, %.1f GB/s allocated, %s of it survived%s"
+     collections of %s each, %.1f GB/s allocated, %s of it survived%s%s"
     (part (collecting r)) (part m.minor) (part m.major) (part m.stop) m.minors (time each)
     (share (float m.allocated /. 1e9) m.wall)
-    (percent (8. *. float m.promoted) (float m.allocated)) by
+    (percent (8. *. float m.promoted) (float m.allocated)) by (told_late r)
 [@@ocamlformat "disable"]
 
 (* {2 The rules} *)
@@ -219,11 +245,14 @@ let rules =
       number = gc;
       advice =
         (fun r ->
-          let is_call (name, _) = String.starts_with ~prefix:"Gc." name in
           match List.find_opt is_call (forced r) with
+          | _ when is_late r ->
+            "shorter calls of C code there, such as Digest, Marshal or Unix on smaller parts: nothing \
+             can collect until they end, unless they release the runtime lock"
           | Some (call, n) when r.m.major > r.m.minor ->
-            Printf.sprintf "no %s while tasks run (it was called %d times)" call n
-          | _ when r.m.major > r.m.minor && are_large r ->
+            Printf.sprintf "no %s while tasks run (it was called %d times%s)" call n (if r.lost then ", or more" else "")
+          | _ when are_mostly r "memory outside the heap" -> "bigarrays and the like that are used again: each new one hastens the collector"
+          | _ when r.m.major > r.m.minor && are_mostly r "allocation in the major heap" ->
             "fewer large values (those of more than 256 words begin in the major heap): a buffer that is used again"
           | _ when r.m.major > r.m.minor ->
             "allocate less that lives long, or OCAMLRUNPARAM=o=200 (less work of the major collector)"
@@ -277,7 +306,7 @@ let rules =
     };
     {
       cause = "imbalance";
-      gain = (fun r -> straggling r +. unshared r);
+      gain = (fun r -> straggling r +. if are_small_shares r then 0. else unshared r);
       number =
         (fun r ->
           match r.m.straggler with
@@ -299,7 +328,11 @@ let rules =
           let fine = if are_small r then 0. else fine r in
           of_cpus r (missing r "parallelism" +. fine) -. straggling r);
       number = parallelism;
-      advice = say "fork, or use a parallel loop, in the chain's longest part";
+      advice =
+        (fun r ->
+          if r.m.sampled then
+            "fork in the code between the tasks, or larger loops (one of less than some 20 us is over before a worker has woken)"
+          else "fork, or use a parallel loop, in the chain's longest part");
     };
     {
       cause = "waiting for " ^ lock;
@@ -318,8 +351,10 @@ let rules =
             @ when_ (sleeps <> []) (fun () -> told_sleep sleeps)));
       advice =
         (fun r ->
-          if waits r lock = [] && r.m.spun = 0. then "Muster's Mutex or Condition, whose waits leave the worker to other tasks"
-          else "hold the lock for a shorter time, or use one lock for each part of the data");
+          let less = "hold the lock for a shorter time, or use one lock for each part of the data" in
+          if of_cpus r (total (in_futex r)) > of_wait r lock +. of_cpu_time r r.m.spun then
+            less ^ "; Muster's Mutex or Condition, whose waits leave the worker to other tasks; Task.blocking around a join"
+          else less);
     };
     {
       cause = "waiting for " ^ channel;
@@ -327,9 +362,15 @@ let rules =
       number = (fun r -> told_wait r channel);
       advice =
         (fun r ->
-          if of_cpus r (missing r channel) > of_messages r channel then
+          if of_cpus r (missing r channel) > of_messages r channel && not (are_short r channel) then
             "several tasks for the slowest stage (if tasks wait in Chan.send, that is the receiver's)"
           else "larger messages, or a larger buffer (Chan.bounded)");
+    };
+    {
+      cause = "waiting for " ^ turn;
+      gain = (fun r -> of_cpus r (missing r turn));
+      number = (fun r -> told_wait r turn);
+      advice = say "more jobs at the same time (~workers of Workers.create)";
     };
     {
       cause = "waiting for " ^ other;
@@ -364,9 +405,13 @@ let rules =
         (fun r ->
           of_cpu_time r (float r.m.forks *. r.task_cost)
           +. (collections r *. of_tasks r)
-          +. of_cpus r (if are_small r then fine r else 0.));
-      number = grain;
-      advice = say "both or a parallel loop, which fork only where it pays; or larger tasks";
+          +. of_cpus r (if are_small r then fine r else 0.)
+          +. if are_small_shares r then unshared r else 0.);
+      number = (fun r -> if is_of_shares r then small_shares r else grain r);
+      advice =
+        (fun r ->
+          if is_of_shares r then "one call of Team for more work: to wake a worker takes longer than such a share"
+          else "both or a parallel loop, which fork only where it pays; or larger tasks");
     };
     {
       cause = "the kernel";

@@ -44,6 +44,9 @@ type t = {
   blocked_in : (string, sum) Hashtbl.t;
   asleep_in : (string, sum) Hashtbl.t;
   forced : (string, sum) Hashtbl.t;
+  late : (string, sum) Hashtbl.t;
+  mutable job_at : int;  (** when the last job of a service began *)
+  mutable job_before : int;  (** ns that parallelism was [missing] until then *)
   mutable outside_before : int;  (** the same of [Outside] *)
   mutable promoted : int;
   mutable allocated : int;
@@ -63,6 +66,9 @@ let make () =
     blocked_in = table ();
     asleep_in = table ();
     forced = table ();
+    late = table ();
+    job_at = 0;
+    job_before = 0;
     outside_before = 0;
     promoted = 0;
     allocated = 0;
@@ -114,6 +120,22 @@ let wait t ~reason ~times ~few ns =
 let wait_place t ~reason ~place = add t.wait_places (name_of t reason, name_of t place) 0
 let blocked t call ns = add t.blocked_in call ns
 
+let late t ~site ns = add t.late (name_of t site) ns
+
+(* The CPUs that were free while a job waited for its turn lacked that. Several may have waited for
+   the same time, which counts once. *)
+let job t ~at ~queued =
+  let parallelism = index_of_lack Parallelism and name = "Workers.post" in
+  let since = Int.max 1 (at - t.job_at) in
+  let missed = Int.max 0 (t.missing.(parallelism) - t.job_before) in
+  let missed = int_of_float (float missed *. float (Int.min queued since) /. float since) in
+  miss t Parallelism (-missed);
+  let turn = Array.find_index (Rules.is_of_class name) classes in
+  Option.iter (fun i -> miss t (Waits i) missed) turn;
+  add t.waits name queued;
+  t.job_at <- at;
+  t.job_before <- t.missing.(parallelism)
+
 let asleep t call ns =
   let parallelism = index_of_lack Parallelism in
   let outside = Int.min ns (t.times.(index_of Outside) - t.outside_before) in
@@ -156,6 +178,7 @@ type rest = {
   wall : int;
   workers : int;
   minors : int;
+  shares : int;
   sampled : bool;
   straggling : int;
   straggler : (int * int) option;
@@ -199,7 +222,7 @@ let chain t root =
   let longest (_, a) (_, b) = Int.compare b a in
   List.map tell (List.sort longest (Chain.strand root).path)
 
-let measures t { wall; workers; minors; sampled; straggling; straggler; root } =
+let measures t { wall; workers; minors; shares; sampled; straggling; straggler; root } =
   let time what = seconds t.times.(index_of what) in
   let total part =
     Hashtbl.fold (fun _ (first, last) n -> n + part last - part first) t.counts 0
@@ -224,6 +247,7 @@ let measures t { wall; workers; minors; sampled; straggling; straggler; root } =
     (* Those that come from outside are counted when they run. *)
     forks = Int.max (total (fun { handed_out; _ } -> handed_out)) (total (fun { ran; _ } -> ran));
     steals = total (fun { stolen; _ } -> stolen);
+    shares;
     sampled;
     work = seconds (t.times.(index_of Traced) + root.work);
     span = seconds root.base.span;
@@ -233,6 +257,7 @@ let measures t { wall; workers; minors; sampled; straggling; straggler; root } =
     minors;
     promoted = t.promoted;
     allocated = t.allocated;
+    late = listed t.late in_seconds ~by:by_ns;
     forced = listed t.forced (fun (name, { n; _ }) -> (name, n)) ~by:by_n;
     queue = time Queued;
     beside = time Beside;

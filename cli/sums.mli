@@ -53,6 +53,12 @@ val wait : t -> reason:int -> times:int -> few:bool -> int -> unit
 val wait_place : t -> reason:int -> place:int -> unit
 val blocked : t -> string -> int -> unit
 
+val job : t -> at:int -> queued:int -> unit
+(** A job of a service begins, which was in its queue for so many ns. *)
+
+val late : t -> site:int -> int -> unit
+(** So long other domains waited for one that ran a task of that site to stop. *)
+
 val asleep : t -> string -> int -> int
 (** The first thread was seen asleep, in that call, outside all tasks, at the end of so many ns: for
     that part of them in which nobody was at work, it did nothing. The result is that part. *)
@@ -73,6 +79,7 @@ type rest = {
   wall : int;  (** ns *)
   workers : int;
   minors : int;
+  shares : int;
   sampled : bool;
   straggling : int;
   straggler : (int * int) option;  (** site, ns *)

@@ -58,6 +58,11 @@ let expected =
     ("domainslib", Plain, Some "imbalance");
     ("team", Plain, Some "imbalance");
     ("jobs", Plain, Some "imbalance");
+    ("one-worker", Plain, Some "waiting for a worker");
+    ("broadcasts", Plain, Some "tasks too small");
+    ("digest", Plain, Some "collections");
+    ("one-key", Plain, Some "waiting for another task");
+    ("rendezvous", Plain, Some "waiting for a channel");
     ("allocation", Plain, Some "collections");
     ("forced", Plain, Some "collections");
     ("domains", Plain, Some "more workers than CPUs");

@@ -98,6 +98,29 @@ let jobs () =
   List.iter Muster.Task.await (List.init 40 (fun i -> Muster.Workers.post workers (job i)));
   Muster.Workers.drain workers
 
+(* One job at a time. *)
+let one_worker () =
+  let workers = Muster.Workers.create ~workers:1 ~queue:1_000_000 ignore in
+  let post _ = Muster.Workers.post workers (fun () -> spin piece) in
+  List.iter Muster.Task.await (List.init (sized 1000) post);
+  Muster.Workers.drain workers
+
+(* To wake a worker takes longer than its share. *)
+let broadcasts () =
+  let pool = Muster.Pool.default () in
+  for _ = 1 to sized 100_000 do Muster.Team.broadcast pool (fun _ -> spin 1000) done
+
+(* The one is in C, and no collection can begin until it returns; the other collects. *)
+let digest () =
+  let text = String.make 60_000_000 'x' in
+  let read () = for _ = 1 to sized 15 do ignore (Sys.opaque_identity (Digest.string text)) done in
+  let build () =
+    for _ = 1 to sized 4_000 do
+      ignore (Sys.opaque_identity (List.init 3_000 float))
+    done
+  in
+  ignore (Muster.Task.all [ read; build ])
+
 let allocation () =
   let rec build n = if n = 0 then [] else n :: build (n - 1) in
   spread (sized 400) (fun _ ->
@@ -165,6 +188,20 @@ let window () =
   let element i = if i < sized 1000 then (spin piece; Some (i, i + 1)) else None in
   let work _ = spin (piece / 8) in
   Muster.Task.with_map ~window:16 work (Seq.unfold element 0) (Seq.iter ignore)
+[@@ocamlformat "disable"]
+
+let rendezvous () =
+  let channel = Muster.Chan.bounded 0 in
+  spread 2 (fun i ->
+      for _ = 1 to sized 200_000 do
+        if i = 1 then Muster.Chan.send channel 1 else ignore (Muster.Chan.recv channel)
+      done)
+
+(* All ask for one value, which takes most of the time. *)
+let one_key () =
+  let table = Muster.Table.create () in
+  let value _ = spin (sized 1000 * piece) in
+  spread 100 (fun _ -> Muster.Table.find_or_add table 0 value; spin piece)
 [@@ocamlformat "disable"]
 
 let sharing () =
@@ -254,6 +291,11 @@ let all =
     ("tail", tail);
     ("posted", posted);
     ("jobs", jobs);
+    ("one-worker", one_worker);
+    ("broadcasts", broadcasts);
+    ("digest", digest);
+    ("rendezvous", rendezvous);
+    ("one-key", one_key);
     ("allocation", allocation);
     ("forced", forced);
     ("domains", domains);

@@ -18,9 +18,9 @@ let healthy : Measures.t =
     wall = 1.; workers = 2; working = 1.9; minor = 0.; major = 0.; stop = 0.; held = 0.; looking = 0.; parked = 0.05;
     outside = 0.02; unknown = 0.;
     missing = [ ("parallelism", 0.05); ("a share", 0.); ("a worker", 0.); ("a lock", 0.); ("a channel", 0.) ];
-    straggling = 0.; straggler = None; tasks = 100; forks = 100; steals = 10;
+    straggling = 0.; straggler = None; tasks = 100; forks = 100; steals = 10; shares = 0;
     sampled = false; work = 1.9; span = 0.1; chain = [ (" at a.ml:1", 0.1) ];
-    waits = []; wait_places = []; minors = 1; promoted = 0; allocated = 0; forced = []; queue = 0.; spun = 0.;
+    waits = []; wait_places = []; minors = 1; late = []; promoted = 0; allocated = 0; forced = []; queue = 0.; spun = 0.;
     blocked = 0.; blocked_in = []; asleep_in = []; beside = 0.; quiet = 0.;
   }
 [@@ocamlformat "disable"]
@@ -113,6 +113,39 @@ let gauge_of_none () =
   Gauge.look ~cpus:[] gauge;
   Gauge.look ~cpus:[ 1_000_000 ] gauge;
   Alcotest.(check bool) "no CPU" true (Gauge.mean gauge = None)
+
+let advises part run () =
+  match Rules.findings run with
+  | it :: _ -> says (it.number ^ ". " ^ it.advice) part
+  | [] -> Alcotest.failf "nothing found: %s" part
+
+let advice =
+  let h = { healthy with working = 1. } in
+  let collects = { h with major = 0.9; minors = 700 } in
+  let waits ?(seconds = 40.) call n = [ (call, n, seconds) ] in
+  let channel seconds =
+    with_ { h with missing = missing "a channel" 0.9; waits = waits "Chan.send" 500_000 ~seconds }
+  in
+  let shares ns = with_ { h with missing = missing "a share" 0.9; shares = int_of_float (1. /. ns) } in
+  [
+    (* Each is three cycles, with a minor collection each. *)
+    ("no Gc.full_major", with_ { collects with forced = [ ("Gc.full_major", 90) ] });
+    ("allocate less", with_ { collects with forced = [ ("Gc.full_major", 1) ] });
+    ("bigarrays", with_ { collects with forced = [ ("memory outside the heap", 300) ] });
+    ("at a.ml:7 that did not stop", with_ { h with stop = 0.9; minor = 0.1; late = [ (" at a.ml:7", 0.5) ] });
+    ("shorter calls of C", with_ { h with stop = 0.9; minor = 0.1; late = [ (" at a.ml:7", 0.5) ] });
+    ("allocate less", with_ { h with stop = 0.6; minor = 0.4; late = [ (" at a.ml:7", 0.01) ] });
+    ("Task.blocking around a join", with_ { h with blocked = 1.5; blocked_in = [ ("futex_do_wait", 1.5) ]; spun = 0.001 });
+    ("several tasks for the slowest stage", channel 400.);
+    ("larger messages", channel 25.);
+    ("one call of Team", shares 4e-6);
+    ("for_n_dynamic", shares 4e-3);
+    ("~workers", with_ { h with missing = missing "a worker of Workers" 0.9; waits = waits "Workers.post" 500 });
+    ("start the awaited work", with_ { h with missing = missing "another task" 0.9; waits = waits "Table.find_or_add" 49 });
+    ("larger loops", with_ { h with missing = missing "parallelism" 0.9; sampled = true });
+  ]
+  |> List.map (fun (part, run) -> case ("advice: " ^ part) (advises part run))
+[@@ocamlformat "disable"]
 
 let large_values () =
   let forced = [ ("allocation in the major heap", 900) ] in
@@ -256,6 +289,31 @@ let lost () =
   near "a phase that is seen" 0.001 it.stop;
   near "unknown: the worker for 2, the other CPU for 4" 0.006 it.unknown;
   near "a CPU was free, for sure, before that" 0.002 (List.assoc "parallelism" it.missing)
+
+(* Two jobs wait from the start, for a runner that has one at a time. *)
+let jobs () =
+  let job at = [ (0, at, m (Job { task = 0; queued = at * ms })); (0, at, m (Begin { task = 0 })) ] in
+  let it = sums ((busy 0 0 0 :: busy 1 1 0 :: (1, 0, m Park) :: job 4) @ job 8) ~until:12 in
+  near "a CPU was free for want of a turn" 0.008 (List.assoc "a worker of Workers" it.missing);
+  near "and then of jobs" 0.004 (List.assoc "parallelism" it.missing)
+
+(* Worker 1 waits for worker 0 to stop, which had no CPU for a part of that. *)
+let late ~queued () =
+  let account = Account.make ~cpus:2. ~main:0 ~attached:false ~since:0 in
+  let thread queue : Account.thread = { thread = 100; cpu = 0; queue = queue * ms; sleeps = None } in
+  let tell (ring, at, event) = Account.event account ~ring ~at:(at * ms) event in
+  Account.name account ~id:2 " at a.ml:1";
+  tell (busy 0 0 0);
+  tell (busy 1 1 0);
+  tell (0, 0, m (Fork { task = 1; parent = 0; site = 2 }));
+  tell (0, 0, m (Begin { task = 1 }));
+  Account.sample account ~at:0 ~until:0 [ thread 0 ];
+  List.iter tell [ (1, 2, Gc Stop); (0, 12, Gc Stop); (0, 12, Gc_end Stop); (1, 12, Gc_end Stop) ];
+  Account.sample account ~at:(20 * ms) ~until:(20 * ms) [ thread queued ];
+  Account.close account ~at:(20 * ms);
+  match (Account.measures account).late with
+  | [ (" at a.ml:1", seconds) ] -> near "late" (0.001 *. float (Int.max 0 (10 - queued))) seconds
+  | _ -> Alcotest.fail "not late"
 
 (* What was read of a thread while its ring told something may be of the moment after. *)
 let asleep () =
@@ -460,6 +518,9 @@ let bad_use =
         match Session.attach ~pid:99_999_999 None with
         | Error { status = 1; _ } -> ()
         | _ -> Alcotest.fail "attached");
+    case "the rings that it advises" (fun () ->
+        let rings = List.hd (List.rev (String.split_on_char ' ' Verdict.larger_rings)) in
+        expect ~environment:rings [ planted; "lock"; "0.1" ] [ "workers" ] ());
     case "Ctrl-C" interrupted;
     case "input for two runs" input_twice;
   ]
@@ -468,14 +529,16 @@ let bad_use =
 let () =
   Alcotest.run "why"
     [
-      ("rules", rules @ [ case "none" no_cause; case "not memory" not_memory; case "gauge" gauge;
+      ("rules", rules @ advice @ [ case "none" no_cause; case "not memory" not_memory; case "gauge" gauge;
           case "gauge of none" gauge_of_none; case "large values" large_values; case "lost events" ranges ]);
       ("sums", [ case "fork and wait" fork_and_wait; case "alone" alone; case "a tail" tail; case "a branch" branch; case "a first iteration" first_iteration; case "no CPU" no_cpu; case "lost" lost; case "asleep" asleep;
+          case "jobs" jobs; case "late" (late ~queued:0); case "late for want of a CPU" (late ~queued:12);
           case "a call of Team" region; case "a quota" throttled;
           case "a budget" budget; case "outside" outside; case "attached" attached; case "a spine" spine ]);
       ("planted",
         [ case "lock" (finds "waiting for a lock" "lock");
           case "a sequential prologue" (finds "too little parallelism" "prologue");
+          case "one worker" (finds "waiting for a worker of Workers" "one-worker");
           case "blocking" (finds "a blocking call" "blocking"); case "--json" json;
           case "--pid" attaches ]);
       ("bad use", bad_use);
