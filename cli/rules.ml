@@ -82,7 +82,7 @@ let straggling r = r.m.straggling *. (1. -. (1. /. Float.max 1. r.cpus))
 (* To wake a worker takes that long: it comes too late for smaller tasks. *)
 let wake = 1e-5
 let are_small r = share r.m.working (float r.m.forks) < wake
-let are_small_shares r = share r.m.working (float r.m.shares) < wake
+let are_small_shares r = r.m.shares > 0 && share r.m.working (float r.m.shares) < wake
 let fine r = missing r "larger tasks"
 
 let share_of_team = "a share"
