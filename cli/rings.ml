@@ -18,6 +18,7 @@ type t = {
   kept : Buffer.t option array;  (** by ring *)
   mutable events : int;
   mutable lost : int;
+  mutable replaced : int option;  (** since when the program is another one, by [exec], with rings of its own *)
   mutable names : (int * string) list;
   since : int;  (** older events are of an earlier recording *)
 }
@@ -118,6 +119,7 @@ let open_ ~dir ~pid ~since =
         kept = Array.make rings None;
         events = 0;
         lost = 0;
+        replaced = None;
         names = [];
         since;
       }
@@ -212,21 +214,29 @@ let rec hand_all_on t account ~before =
     hand_all_on t account ~before
   | _ -> merge t account (live t) ~before
 
-let read t = ignore (Runtime_events.read_poll t.cursor t.callbacks None)
+let read t ~now =
+  if t.replaced = None then
+    try ignore (Runtime_events.read_poll t.cursor t.callbacks None)
+    with Failure _ ->
+      t.replaced <- Some now;
+      prerr_endline "muster: the program has replaced itself by another one: the figures are of the time until then."
+[@@ocamlformat "disable"]
+
 
 (* A writer reads the clock, and is there a moment later, or is sent off its CPU in between. *)
 let late = 5_000_000
 
 let poll t account ~now =
-  read t;
+  read t ~now;
   hand_all_on t account ~before:(now - late)
 
-let sample t ~at ~until threads = Queue.push (at, until, threads) t.samples
+let sample t ~at ~until threads =
+  if t.replaced = None then Queue.push (at, until, threads) t.samples
 
 let drain t account ~now =
-  read t;
+  read t ~now;
   hand_all_on t account ~before:max_int;
-  Account.close account ~at:now;
+  Account.close account ~at:(Option.value t.replaced ~default:now);
   Runtime_events.free_cursor t.cursor
 
 (* {2 The recording} *)

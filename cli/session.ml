@@ -131,7 +131,7 @@ let remove dir =
 (* The runtime maps a ring, and writes it where a full disk ends the program. *)
 let try_room dir =
   let file = Filename.concat dir "room" and ring = String.make 4_194_304 '\000' in
-  let write oc = for _ = 1 to Muster_core.Cpu.affinity () do output_string oc ring done in
+  let write oc = for _ = 1 to Muster_core.Cpu.affinity () do output_string oc ring done; flush oc in
   Out_channel.with_open_bin file write;
   Sys.remove file
 [@@ocamlformat "disable"]
@@ -169,7 +169,7 @@ let folder_of ~pid =
 
 let request ~dir ~pid wish =
   let file = Filename.concat dir (Printf.sprintf "%d.muster" pid) in
-  Out_channel.with_open_bin file (fun oc -> output_string oc wish);
+  Out_channel.with_open_bin file (fun oc -> output_string oc wish; flush oc);
   file
 
 let is_there pid = Sys.file_exists (Printf.sprintf "/proc/%d" pid)

@@ -26,6 +26,7 @@ type t = {
   mutable rings : Rings.t option;
   gauge : Gauge.t option;
   mutable tried : int list;
+  mutable others : (int * Account.t * Rings.t) list;  (** of other processes, which have told nothing of Muster yet *)
   mutable next_look : int;
   mutable samples : Recording.sample list;
   mutable kernel : (float * float) option;  (** at the first sample and at the last *)
@@ -37,9 +38,11 @@ let account ~attached ~since ~pid { Procfs.cpus; _ } =
 let make ?(gauged = false) ~attached ~dir ~since pid =
   let room = Procfs.room pid in
   let account = account ~attached ~since ~pid room in
-  { dir; since; attached; pid; room; account; rings = None; gauge = if gauged then Some (Gauge.make ()) else None; tried = [];
+  { dir; since; attached; pid; room; account; rings = None; gauge = if gauged then Some (Gauge.make ()) else None; tried = []; others = [];
     next_look = 0; samples = []; kernel = None }
 [@@ocamlformat "disable"]
+
+let has_begun w = Account.has_muster w.account
 
 let ring_owners dir =
   let owner file =
@@ -49,27 +52,36 @@ let ring_owners dir =
   let files = try Array.to_list (Sys.readdir dir) with Sys_error _ -> [] in
   List.filter_map owner files
 
-(* The program may be started by another one (a shell, dune), which may have a ring of its own: the
-   one that counts is the first that tells of Muster. *)
-let look_for_rings w =
-  let open_ pid =
-    match Rings.open_ ~dir:w.dir ~pid ~since:w.since with
-    | Error _ -> ()
-    | Ok rings ->
-      w.tried <- pid :: w.tried;
-      w.rings <- Some rings;
-      w.pid <- pid;
-      w.room <- Procfs.room pid;
-      w.account <- account ~attached:w.attached ~since:w.since ~pid w.room
-  in
+let turn_to w (pid, account, rings) =
+  let set_aside = Option.map (fun it -> (w.pid, w.account, it)) w.rings in
+  w.others <- Option.to_list set_aside @ List.filter (fun (it, _, _) -> it <> pid) w.others;
+  w.pid <- pid;
+  w.account <- account;
+  w.rings <- Some rings
+
+let try_new w pid =
+  match Rings.open_ ~dir:w.dir ~pid ~since:w.since with
+  | Error _ -> ()
+  | Ok rings ->
+    w.tried <- pid :: w.tried;
+    w.room <- Procfs.room pid;
+    turn_to w (pid, account ~attached:w.attached ~since:w.since ~pid w.room, rings)
+
+(* The program may be started by another one (a shell, dune), or have children, and each of OCaml has
+   a ring: the one that counts is the first that tells of Muster. *)
+let look_for_rings w ~now =
   let is_new pid = (not (List.mem pid w.tried)) && ((not w.attached) || pid = w.pid) in
-  if not (Account.has_muster w.account) then
-    Option.iter open_ (List.find_opt is_new (ring_owners w.dir))
+  let tells (_, account, rings) =
+    Rings.poll rings account ~now;
+    Account.has_muster account
+  in
+  if not (has_begun w) then begin
+    Option.iter (try_new w) (List.find_opt is_new (ring_owners w.dir));
+    Option.iter (turn_to w) (List.find_opt tells w.others)
+  end
 
 let sample_every = 20_000_000
 let prompt = 2_000_000
-
-let has_begun w = Account.has_muster w.account
 
 let take_sample w now =
   w.next_look <- now + sample_every;
@@ -89,7 +101,7 @@ let take_sample w now =
   end
 
 let poll w now =
-  look_for_rings w;
+  look_for_rings w ~now;
   Option.iter (fun rings -> Rings.poll rings w.account ~now) w.rings;
   if now >= w.next_look then take_sample w now;
   if has_begun w then Option.iter (Gauge.look ~cpus:w.room.allowed) w.gauge
@@ -146,7 +158,7 @@ let recording w ~program ~outcome ~seen ~now =
 
 let run w ~program ~outcome ~cpu ~interrupted =
   let now = Trace.now () in
-  look_for_rings w;
+  look_for_rings w ~now;
   Option.iter (fun rings -> Rings.drain rings w.account ~now) w.rings;
   let seen =
     if w.rings = None then Nothing else if Account.has_muster w.account then Muster else Rings

@@ -83,7 +83,7 @@ let measures (m : Measures.t) =
 [@@ocamlformat "disable"]
 
 let write recording (file, put) =
-  match Out_channel.with_open_bin file (fun oc -> put oc recording) with
+  match Out_channel.with_open_bin file (fun oc -> put oc recording; flush oc) with
   | () -> true
   | exception Sys_error reason ->
     complain ("cannot write: " ^ reason);

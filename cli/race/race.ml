@@ -141,7 +141,7 @@ let workspace scratch root =
   in
   let path = Filename.concat scratch "dune-workspace" in
   let text = if Compilers.contains text "(env" then text else text ^ flags in
-  Out_channel.with_open_bin path (fun channel -> output_string channel text);
+  Out_channel.with_open_bin path (fun channel -> output_string channel text; flush channel);
   path
 
 (* Dune makes the last folder of it only. *)

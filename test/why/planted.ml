@@ -70,6 +70,14 @@ let branches left right () =
   let branch part () = spin (sized (180 * part) * piece) in
   ignore (Muster.both (branch left) (branch right))
 
+(* A child is at once a process of OCaml's; the parent calls Muster later. *)
+let forks () =
+  let child () = Unix.sleepf 0.2; Unix._exit 0 in
+  match Unix.fork () with
+  | 0 -> child ()
+  | child -> Unix.sleepf 0.1; healthy (); ignore (Unix.waitpid [] child)
+[@@ocamlformat "disable"]
+
 (* One task of each round works on when all others have ended. *)
 let rounds () =
   for _ = 1 to 20 do
@@ -316,6 +324,8 @@ let all =
     ("nbody-locally", nbody Muster_examples.Nbody.pull_locally 1024);
     ("spectral-norm", spectral_norm);
     ("talks", fun () -> for i = 1 to 100_000 do Printf.printf "line %d\n" i done);
+    ("forks", fun () -> forks ());
+    ("replaced", fun () -> healthy (); Unix.execv Sys.executable_name [| "planted"; "outside"; "0.1" |]);
     ("fails", fun () -> healthy (); exit 3);
     ("reads", reads);
     ("crashes", fun () -> healthy (); Unix.kill (Unix.getpid ()) Sys.sigkill);

@@ -520,7 +520,10 @@ let bad_use =
         | _ -> Alcotest.fail "attached");
     case "the rings that it advises" (fun () ->
         let rings = List.hd (List.rev (String.split_on_char ' ' Verdict.larger_rings)) in
-        expect ~environment:rings [ planted; "lock"; "0.1" ] [ "workers" ] ());
+        expect ~environment:rings [ planted; "lock"; "0.1" ] [ "Lost events: 0" ] ());
+    case "a child of OCaml's" (expect [ planted; "forks"; "0.05" ] [ "used." ]);
+    case "a program that replaces itself" (expect [ planted; "replaced"; "0.05" ] [ "used." ]);
+    case "a full disk" (expect ~code:1 ~options:[ "--json"; "/dev/full" ] [ planted; "healthy"; "0.02" ] [ "cannot write" ]);
     case "Ctrl-C" interrupted;
     case "input for two runs" input_twice;
   ]
