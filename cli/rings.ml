@@ -214,6 +214,8 @@ let rec hand_all_on t account ~before =
     hand_all_on t account ~before
   | _ -> merge t account (live t) ~before
 
+let is_replaced t = t.replaced <> None
+
 let read t ~now =
   if t.replaced = None then
     try ignore (Runtime_events.read_poll t.cursor t.callbacks None)

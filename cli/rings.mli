@@ -13,6 +13,9 @@ val poll : t -> Account.t -> now:int -> unit
 val sample : t -> at:int -> until:int -> Account.thread list -> unit
 (** To be handed on between the events of [at]: see {!Account.sample}. *)
 
+val is_replaced : t -> bool
+(** The program is another one now, by [exec]. *)
+
 val drain : t -> Account.t -> now:int -> unit
 (** The last one: all that is there. *)
 

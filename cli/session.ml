@@ -117,7 +117,7 @@ let watched ~dir ~alone ~gauged ~wish program =
         let watch = Watch.make ~gauged ~attached:false ~dir ~since pid in
         let outcome = outcome_of (Watch.until watch ~over:(has_ended pid)) in
         (* A child that was killed has not waited for its own. *)
-        let cpu = Float.max (Watch.cpu watch) (children's_cpu () -. before) in
+        let cpu = Float.max (Watch.cpu watch) (if Watch.is_replaced watch then 0. else children's_cpu () -. before) in
         Ok (Watch.run watch ~program ~outcome ~cpu ~interrupted:(!interrupts > 0)))
 [@@ocamlformat "disable"]
 

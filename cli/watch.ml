@@ -44,6 +44,8 @@ let make ?(gauged = false) ~attached ~dir ~since pid =
 
 let has_begun w = Account.has_muster w.account
 
+let is_replaced w = Option.fold w.rings ~none:false ~some:Rings.is_replaced
+
 let ring_owners dir =
   let owner file =
     if Filename.check_suffix file ".events" then int_of_string_opt (Filename.chop_extension file)
@@ -94,7 +96,7 @@ let take_sample w now =
   let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
   let at = now - w.since and threads = List.map short threads in
   let sample = { Recording.at; threads; throttled = Procfs.throttled w.room } in
-  if threads <> [] && (has_begun w || not w.attached) then begin
+  if threads <> [] && (not (is_replaced w)) && (has_begun w || not w.attached) then begin
     w.samples <- sample :: w.samples;
     let note until = w.kernel <- Some (Option.fold w.kernel ~none:until ~some:fst, until) in
     Option.iter note (Procfs.in_kernel w.pid)

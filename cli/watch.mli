@@ -30,6 +30,9 @@ val make : ?gauged:bool -> attached:bool -> dir:string -> since:int -> int -> t
 val until : t -> over:(int -> 'a option) -> 'a
 (** Watches until [over], which gets the time, gives something. *)
 
+val is_replaced : t -> bool
+(** Its process runs another program by now. *)
+
 val has_begun : t -> bool
 (** Whether a worker has told anything: what a running program did before does not count. *)
 
