@@ -217,13 +217,12 @@ let rec hand_all_on t account ~before =
 let is_replaced t = t.replaced <> None
 
 let read t ~now =
-  if t.replaced = None then
+  if not (is_replaced t) then
     try ignore (Runtime_events.read_poll t.cursor t.callbacks None)
     with Failure _ ->
       t.replaced <- Some now;
       prerr_endline "muster: the program has replaced itself by another one: the figures are of the time until then."
 [@@ocamlformat "disable"]
-
 
 (* A writer reads the clock, and is there a moment later, or is sent off its CPU in between. *)
 let late = 5_000_000
@@ -233,7 +232,7 @@ let poll t account ~now =
   hand_all_on t account ~before:(now - late)
 
 let sample t ~at ~until threads =
-  if t.replaced = None then Queue.push (at, until, threads) t.samples
+  if not (is_replaced t) then Queue.push (at, until, threads) t.samples
 
 let drain t account ~now =
   read t ~now;

@@ -261,6 +261,29 @@ let a_second_one pool =
   List.iter check calls_of_two;
   is_usable pool
 
+(* What a second one ended counts no more for the fiber's next calls: the first one waits again. *)
+let waits_again pool =
+  let check (name, call) =
+    let begun = Atomic.make false and ended = Atomic.make false in
+    let f () =
+      let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
+      wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up);
+      raise Sys.Break
+    and g () =
+      Atomic.set begun true;
+      Unix.sleepf 0.05;
+      Atomic.set ended true
+    in
+    let twice () =
+      Muster_core.Fiber.give_up ();
+      check_raises name Sys.Break (fun () -> call f g)
+    in
+    Pool.run pool twice;
+    if Atomic.get begun && not (Atomic.get ended) then failf "%s does not wait for its tasks" name
+  in
+  List.iter check calls_of_two;
+  is_usable pool
+
 (* It strikes the caller's thread, which sleeps while another worker goes on with the caller's
    function. *)
 let goes_on_elsewhere pool =
@@ -683,6 +706,7 @@ let () =
           case "Ctrl-C while the caller's function goes on elsewhere"
             (on_pools [ 2; 3 ] goes_on_elsewhere);
           case "a second Ctrl-C ends the wait for code that goes on" (on_pools [ 2; 3 ] a_second_one);
+          case "and the next call waits again" (on_pools [ 2; 3 ] waits_again);
           case "Ctrl-C in a function right of one that has failed"
             (on_pools [ 2; 3 ] (strikes_the_right_one ~left:(fun () -> raise Exit)));
           case "Ctrl-C in a function right of one that waits"

@@ -113,6 +113,7 @@ let inside s w f =
   let run () =
     try
       Promise.link mine.of_;
+      Fiber.wait_again w;
       Fiber.become w mine;
       let v = f s in
       Fiber.be_told_no_more ();

@@ -274,7 +274,8 @@ let stop_branches () =
     shield w
   | Some _ | None -> ()
 
-(* Until its next fork the fiber waits for no code any more that Ctrl-C was to stop. *)
+(* Until its next fork or scope the fiber waits for no code any more that Ctrl-C was to stop. *)
+let wait_again (w : P.t) = w.own.fiber.gave_up <- false
 let give_up () = Option.iter (fun (w : P.t) -> w.own.fiber.gave_up <- true) (here ())
 let has_given_up () = Option.fold (here ()) ~none:false ~some:(fun w -> w.Slot.own.fiber.gave_up)
 
@@ -314,7 +315,7 @@ let marked_branch w branch f =
   Waiting.branch home (carrying w home branch f)
 
 let[@inline] branch (w : P.t) ~is_vain f =
-  w.own.fiber.gave_up <- false;
+  wait_again w;
   let branch = Slot.Branch { is_vain; from = w.own.fiber.branch } in
   if Waiting.shows_forks then marked_branch w branch f
   else Promise.(make nowhere (carrying w w.own.fiber.home branch f))

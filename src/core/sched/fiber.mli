@@ -72,7 +72,10 @@ val give_up : unit -> unit
 (** A second Ctrl-C has ended a wait of the calling fiber's. *)
 
 val has_given_up : unit -> bool
-(** Whether one has, since the fiber's last fork. *)
+(** Whether one has, since the fiber's last fork or scope. *)
+
+val wait_again : Place.t -> unit
+(** The fiber opens a scope. *)
 
 val caught : exn -> Outcome.failure
 (** As [Outcome.caught], of a branch: Ctrl-C stops the others. *)
