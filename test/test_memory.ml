@@ -5,7 +5,8 @@ open Harness
 open Muster
 
 (* [start] begins one, [finish] ends it. On one worker, where nothing depends on chance, it is done
-   100,000 times, or [times] if it is slow; on two a tenth as often. *)
+   100,000 times, or [times] if it is slow; on two a tenth as often. A flipped pool of one worker
+   would be the same. *)
 type 'a kind = { times : int; start : unit -> 'a; finish : 'a -> unit }
 type case = Case : string * (Task.scope -> Pool.t -> 'a kind) -> case
 
@@ -246,9 +247,9 @@ let () =
           (fun (how, order) ->
             case (Printf.sprintf "%s, %s, %d workers" name how domains) (is_flat domains it order))
           orders)
-      [ 1; 2 ]
+      (if flipped then [ 2 ] else [ 1; 2 ])
   in
-  Alcotest.run "memory" 
+  Alcotest.run "memory"
     [
       ("what has ended goes", List.concat_map of_case cases);
       ("what a waiter leaves", List.map of_left left);

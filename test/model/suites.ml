@@ -9,8 +9,8 @@ let promises sizes = List.concat_map Model_promise.models sizes
 
 let quick =
   [
-    ("deque, one thief", deques [ (1, 4, 2, [ 2 ]); (2, 6, 2, [ 1 ]); (2, 5, 2, [ 2 ]) ]);
-    ("deque, two thieves", deques [ (1, 4, 1, [ 1; 1 ]); (2, 4, 1, [ 1; 1 ]) ]);
+    ("deque, one thief", deques [ (1, 4, 2, [ 2 ]); (2, 6, 2, [ 1 ]) ]);
+    ("deque, two thieves", deques [ (1, 4, 1, [ 1; 1 ]) ]);
     ("inbox", Model_inbox.quick);
     ("promise", promises [ 1; 2; 3 ]);
     ("deque and promise", Model_fork.quick);
@@ -30,7 +30,9 @@ let quick =
 let full =
   [
     ( "deque, one thief",
-      deques [ (1, 4, 3, [ 2 ]); (1, 4, 2, [ 3 ]); (2, 6, 3, [ 1 ]); (4, 6, 2, [ 2 ]) ] );
+      deques
+        [ (1, 4, 3, [ 2 ]); (1, 4, 2, [ 3 ]); (2, 5, 2, [ 2 ]); (2, 6, 3, [ 1 ]); (4, 6, 2, [ 2 ]) ]
+    );
     ("deque, two thieves", deques [ (1, 4, 2, [ 1; 1 ]); (2, 5, 2, [ 1; 1 ]); (2, 4, 1, [ 2; 1 ]) ]);
     ("inbox", Model_inbox.quick @ Model_inbox.slow);
     ("promise", promises [ 1; 2; 3 ]);

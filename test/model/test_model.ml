@@ -16,6 +16,8 @@ let in_depth =
     "task in 2 scopes with 0 stale entries: notice, stop scope 0, stop scope 1";
     "semaphore: two and one that tries";
     "channels of 1, first send -1 to 0: send 1 to 0 | receive from 0 | cancel 0 | receive from 0";
+    "channels of 0, first : select (send 1 to 0) in time | select (receive from 0) in time";
+    "barrier: two, 0 is cancelled, and leaves late";
     "region: a loop, whose shares fail from 0 on, beside one that loops";
     "region: a loop, interrupted, beside one that loops";
     "region: a loop, a resident goes away and comes back";
