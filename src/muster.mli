@@ -25,7 +25,7 @@
     started have ended. If several raise, the leftmost exception wins: it is the one that the
     sequential program would raise. Functions to the right of an exception that were not started are
     skipped. Every exception keeps the backtrace of its origin. For [Sys.Break] and its like see
-    [doc/limits.md], "Asynchronous exceptions".
+    {{!page-limits.section-asynchronous_exceptions}doc/limits.md, "Asynchronous exceptions"}.
 
     {b Domains.} Every function may be called from any domain and any thread, inside and outside
     tasks, below a C callback and under any effect handler. A thread outside the pool works in the
@@ -41,13 +41,13 @@
     [domain-local-await], such as Eio's, is suspended. Its functions run in the pool, as tasks.
     Other blocking calls (Stdlib's [Mutex] and [Condition], I/O,
     [Thread.delay]) hold the worker that makes them: wrap them in {!Task.blocking}. Libraries that
-    wait through [domain-local-await], such as Kcas, suspend the task. See [doc/limits.md], "Fibers
-    of other schedulers".
+    wait through [domain-local-await], such as Kcas, suspend the task. See
+    {{!page-limits.section-fibers_of_other_schedulers}doc/limits.md, "Fibers of other schedulers"}.
 
     {b Fields.} Each value states what it {b Raises}, its {b Cost}, the {b Domains} that may call
     it, its {b Order} and where it {b Cancels}. A field is left out where these rules say it all.
     Costs were measured on a 2-core x86-64 machine: see [bench/README.md]. Corner cases and their
-    workarounds are in [doc/limits.md]. *)
+    workarounds are in {{!page-limits}doc/limits.md}. *)
 
 (** {1 Fork and join} *)
 
@@ -79,7 +79,7 @@ val parallel_for : ?grain:int -> start:int -> finish:int -> (int -> unit) -> uni
 
     {b Raises} the exception of the smallest index that raises; [Invalid_argument] if [grain < 1].
     {b Cost}: up to 100 ns more than [for], where the loop is too short to share. See
-    [doc/limits.md], "Cheap loops that turn dear".
+    {{!page-limits.section-cheap_loops_that_turn_dear}doc/limits.md, "Cheap loops that turn dear"}.
     {b Order}: iterations are unordered; all happen before the return. *)
 
 val parallel_for2 :
@@ -160,7 +160,8 @@ val parallel_reduce :
     of domains. Runs of [grain] elements (default: 1/512 of the range) are combined from left to
     right, and then with each other.
 
-    Floats are boxed on their way ([doc/boxing.md]): to sum them use {!parallel_reduce_range}.
+    Floats are boxed on their way ({{!page-boxing}doc/boxing.md}): to sum them use
+    {!parallel_reduce_range}.
 
     {b Raises} the leftmost exception of [f] and [combine]; [Invalid_argument] if [grain < 1].
     {b Order}: the calls that made a value happen before the [combine] that gets it; all calls
@@ -259,7 +260,7 @@ module Task : sig
       ]}
 
       Wait for a task by {!await}. Polling a flag that it sets keeps a worker busy: see
-      [doc/limits.md], "Waiting by other means".
+      {{!page-limits.section-waiting_by_other_means}doc/limits.md, "Waiting by other means"}.
 
       {b Cost}: with its [await] about 40 ns, if no other worker takes it. From outside the pool
       about 100 ns, and 10 to 16 us if a worker has to be woken.
@@ -329,7 +330,7 @@ module Task : sig
   val sleep : float -> unit
   (** [sleep seconds] waits for so long, and up to 1 ms more. It takes no thread, so any number of
       tasks may sleep. With 0 seconds or less it is {!check}. It may end later while all
-      workers compute: see [doc/limits.md], "Deadlines".
+      workers compute: see {{!page-limits.section-deadlines}doc/limits.md, "Deadlines"}.
 
       {b Raises} [Invalid_argument] if [seconds] is not a number.
       {b Cost}: about 2 us of a worker's time.
@@ -343,8 +344,8 @@ module Task : sig
 
       [f] runs in a systhread. It sees neither the task's effect handlers nor its
       domain-local storage. Any number of calls may wait at once. Their threads share one domain, so
-      compute outside of [f]. In a thread outside all pools it is [f ()]. See [doc/limits.md],
-      "Blocking calls".
+      compute outside of [f]. In a thread outside all pools it is [f ()]. See
+      {{!page-limits.section-blocking_calls}doc/limits.md, "Blocking calls"}.
 
       {b Raises} what [f] raises.
       {b Cost}: 6 us; 0.25 ms if the domain has to start.
@@ -404,8 +405,8 @@ module Task : sig
 
       {b Raises} what [use] raises. To ask for a result raises the exception of its element, the
       second time [Seq.Forced_twice], and after [use] [Invalid_argument].
-      {b Cost}: 0.5 us for each element, up to 2.5 us on several workers. See [doc/limits.md],
-      "Windows".
+      {b Cost}: 0.5 us for each element, up to 2.5 us on several workers. See
+      {{!page-limits.section-windows}doc/limits.md, "Windows"}.
       {b Order}: as {!map}; a call happens before its result is there. All that [use] did before it
       asks for a result happens before the forcing of the element [window] later.
       {b Cancels}: as {!map}, and where [use] waits for a result, which it may ask for again. *)
@@ -432,8 +433,9 @@ module Task : sig
       {!Cancelled}, or the exception of [t]. Nothing happens if [t] has ended.
 
       One case keeps its value: [t] has waited, its message or permit has come first, and it returns
-      without another checkpoint. See [doc/limits.md], "Messages on their way" and "Signal handlers
-      and finalisers".
+      without another checkpoint. See {{!page-limits.section-messages_on_their_way}doc/limits.md,
+      "Messages on their way"} and {{!page-limits.section-signal_handlers_and_finalisers}"Signal
+      handlers and finalisers"}.
 
       {b Cost}: about 100 ns for each worker of all pools, and 1 to 3 us for each task that waits.
       {b Order}: everything before the call happens before the {!Cancelled} of [t] and its parts,
@@ -462,7 +464,7 @@ module Task : sig
       before it ends; at once if it is already. The hook should be short, and must not wait for a
       part of the cancelled task. It runs on the thread that cancels, or on the cancelled task's
       own. An exception of the hook goes to the handler of {!set_uncaught_handler}. See
-      [doc/limits.md], "Hooks of cancellation".
+      {{!page-limits.section-hooks_of_cancellation}doc/limits.md, "Hooks of cancellation"}.
 
       It stays in memory until the task or scope ends: see {!with_on_cancel}.
 
@@ -563,7 +565,7 @@ module Task : sig
       ]}
 
       {b Raises} that exception; {!Cancelled} if the scope is cancelled.
-      {b Cost}: see [doc/limits.md], "Nested scopes".
+      {b Cost}: see {{!page-limits.section-nested_scopes}doc/limits.md, "Nested scopes"}.
       {b Order}: all that the tasks did happens before the return, and before the exception. *)
 
   val fork : scope -> (unit -> 'a) -> 'a t
@@ -584,7 +586,8 @@ module Task : sig
       called.
 
       An [f] that ends late without a checkpoint raises, too. One that has waited and got its
-      message or lock at the last moment keeps its value. See [doc/limits.md], "Deadlines".
+      message or lock at the last moment keeps its value. See
+      {{!page-limits.section-deadlines}doc/limits.md, "Deadlines"}.
 
       {b Raises} {!Deadline_exceeded} if time is up; else what [f] raises; [Invalid_argument] if
       [seconds] is not a number.
@@ -596,8 +599,9 @@ module Task : sig
   (** [set_uncaught_handler handler] calls [handler] for each exception of a task that nobody
       awaits. By default the exception is printed on [stderr]. It is called once for each such
       exception, when the promise has been collected, when the pool is closed, or when the program
-      ends. Failures in a {!val-scope} are raised by the scope instead. See [doc/limits.md],
-      "Failures that nobody awaits".
+      ends. Failures in a {!val-scope} are raised by the scope instead. See
+      {{!page-limits.section-failures_that_nobody_awaits}doc/limits.md, "Failures that nobody
+      awaits"}.
 
       {b Order}: everything before [set_uncaught_handler], and all that the task did, happens before
       [handler]. *)
@@ -663,7 +667,8 @@ module Pool : sig
       workers on any machine. It is for tests: with more domains than CPUs, each collection waits.
 
       Muster sizes the workers' minor heaps, unless [minor_heap_words] or the program does. See
-      [doc/limits.md], "Domains that come and go" and "Minor heaps".
+      {{!page-limits.section-domains_that_come_and_go}doc/limits.md, "Domains that come and go"} and
+      {{!page-limits.section-minor_heaps}"Minor heaps"}.
 
       {b Raises} [Invalid_argument] if a number is less than 1, or [minor_heap_words] over 2{^28}.
       {b Cost}: about 100 us for each domain.
@@ -675,7 +680,7 @@ module Pool : sig
       around [run].
 
       In a task of [pool] it is just [f ()]. A task of another pool keeps its worker until [f] has
-      ended. See [doc/limits.md], "Many callers at once".
+      ended. See {{!page-limits.section-many_callers_at_once}doc/limits.md, "Many callers at once"}.
 
       {b Raises} what [f] raises; [Invalid_argument] if [pool] is closed. An asynchronous exception
       is raised at once while [f] waits; [f] goes on by itself.
@@ -781,7 +786,7 @@ module Pool : sig
 
   val stats : t -> stats
   (** [stats pool] tells what the pool did and does, and why. Counts of other workers may be some
-      milliseconds old. See [doc/limits.md], "Statistics".
+      milliseconds old. See {{!page-limits.section-statistics}doc/limits.md, "Statistics"}.
 
       {b Cost}: some microseconds.
       {b Domains}: any, also of a closed pool.

@@ -43,7 +43,8 @@
     {b Raises}: the exception of the leftmost element whose call raises, when all calls have ended.
     Some elements to the right of it may have been computed.
     {b Cost}: short work runs in place, for 20 to 80 ns more than the stdlib's function; longer work
-    is shared. See [doc/limits.md], "Cheap loops that turn dear".
+    is shared. See {{!page-limits.section-cheap_loops_that_turn_dear}doc/limits.md, "Cheap loops
+    that turn dear"}.
     {b Domains}: any domain or thread, inside or outside a task.
     {b Order}: everything before the operation happens before each call of your function, and each
     call before the return or exception. A call that makes an operand or a key happens before the

@@ -13,7 +13,8 @@
 
     {b Effects}: elements are forced once each, in order, one at a time, on any domain. The
     functions that you pass are called in any order and at the same time. Elements may be forced
-    ahead of the calls: see [doc/limits.md], "Sequences are read ahead".
+    ahead of the calls: see {{!page-limits.section-sequences_are_read_ahead}doc/limits.md,
+    "Sequences are read ahead"}.
 
     {b Raises}: the exception of the leftmost element whose call raises; else the exception of
     forcing the sequence, after the calls for the elements before it.

@@ -13,7 +13,8 @@
     - {b Waiting} uses no CPU for more than about 60 us, in [run] and [await] as well.
     - {b Workers.} A pool uses at most as many CPUs as the process has, and fewer while other
       programs need them. {!Task.get_num_domains} tells the number asked for. Domains come and go,
-      so do not index arrays by [Domain.self]. See [doc/limits.md], "Domains that come and go".
+      so do not index arrays by [Domain.self]. See
+      {{!page-limits.section-domains_that_come_and_go}doc/limits.md, "Domains that come and go"}.
     - {b Cancellation.} A cancelled task or scope of Muster ends at {!Task.async}, {!Task.await} and
       loops, too.
 
@@ -23,7 +24,8 @@
 
     Code that blocks in another way (a flag, [Condition.wait], [Unix.read]) keeps its worker. If all
     workers are stuck so, Muster starts another domain, up to the number asked for. Each takes 20 ms
-    to 2 s: see [doc/limits.md], "Tasks that block each other".
+    to 2 s: see {{!page-limits.section-tasks_that_block_each_other}doc/limits.md, "Tasks that block
+    each other"}.
 
     {b Order.} Everything before a call happens before the functions that it is given. All that a
     function does happens before the return, or the exception, of the call that gives its result.

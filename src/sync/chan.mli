@@ -38,7 +38,9 @@
     {b Domains.} Any task, thread or domain may call any function. A task that waits is suspended,
     and its worker runs other tasks; a thread outside all pools blocks. Some code cannot be
     suspended, such as code below a C callback or the functions of a [Team] call. There the worker
-    runs other tasks on top of it: see [doc/limits.md], "Code that cannot be suspended".
+    runs other tasks on top of it: see
+    {{!page-limits.section-code_that_cannot_be_suspended}doc/limits.md, "Code that cannot be
+    suspended"}.
 
     {b Order.} Messages of one sender arrive in the order in which it sent them. Waiting receivers
     are served in the order of their arrival, and so are waiting senders. These rules also hold for

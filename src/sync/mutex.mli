@@ -9,7 +9,8 @@
 
     The holder is a task, a fiber of another scheduler, or a thread outside all pools. A branch of
     [both], or a chunk of a loop, that another worker runs is a task of its own. It should unlock
-    the locks that it takes. See [doc/limits.md], "Who holds a lock".
+    the locks that it takes. See {{!page-limits.section-who_holds_a_lock}doc/limits.md, "Who holds a
+    lock"}.
 
     {b Fairness}: waiters are woken in turn. A newcomer may take a free lock before a woken waiter.
     A waiter that finds it taken gets it at the next [unlock]. So it is passed over once at most.

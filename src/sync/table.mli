@@ -16,7 +16,8 @@
     own function.
 
     A function may use the table, but not for its own key. Two functions that wait for each other's
-    keys wait for ever. See [doc/limits.md], "Keys that wait for each other".
+    keys wait for ever. See {{!page-limits.section-keys_that_wait_for_each_other}doc/limits.md,
+    "Keys that wait for each other"}.
 
     {b Cost}: a lookup takes as long as one of [Hashtbl], 20 to 300 ns; a new key about 50 ns more.
     A table has 650 words, and 6 to 9 for each key. *)
