@@ -57,11 +57,20 @@ and marked = function
 
 (* {2 Blocks} *)
 
+let labels = Hashtbl.create 64
+
+(* GitHub numbers headings of one title from the second on, too. *)
+let own_label title =
+  let label = label title in
+  let before = Option.value (Hashtbl.find_opt labels label) ~default:0 in
+  Hashtbl.replace labels label (before + 1);
+  if before = 0 then label else Printf.sprintf "%s_%d" label before
+
 let heading line =
   let level = String.index line ' ' - 1 in
   let title = String.sub line (level + 2) (String.length line - level - 2) in
   if level = 0 then Printf.printf "{0 %s}\n" (inline title)
-  else Printf.printf "{%d:%s %s}\n" level (label title) (inline title)
+  else Printf.printf "{%d:%s %s}\n" level (own_label title) (inline title)
 
 let print_code language lines =
   let language = if language = "" then "text" else language in
