@@ -90,6 +90,11 @@ let[@inline] holds_live d slot =
   x != d.empty
   && (d.is_live x || (Compat.store slot d.empty; false))
 
+(* Empties the other slots from index [i] on, [left] of them. *)
+let rec count_live d i left ~live =
+  if left = 0 then live
+  else count_live d (i + 1) (left - 1) ~live:(live + Bool.to_int (holds_live d (own_slot d.own i)))
+
 let fitting own ~live length =
   if live > length / 2 then 2 * length
   else if live < length / 8 && length > 4 * own.narrowest then length / 2
@@ -112,19 +117,26 @@ let rebuild ?(least = 0) d =
   let old = own.ring and turns = own.turns and due = own.due and e = Atomic.get d.ends in
   own.due <- 0;
   let n = Array.length old in
-  let slots = List.init n (fun i -> slot old (bottom e + i)) in
-  let filled, free = List.partition (holds_live d) slots in
-  let live = List.length filled in
+  let live = count_live d (bottom e) n ~live:0 in
   let length = Int.max least (fitting own ~live:(Int.max own.peak live) n) in
   if length > field then raise Out_of_memory;
-  let more = List.init (Int.max 0 (length - n)) (fun _ -> Atomic.make d.empty) in
-  let ring = Array.sub (Array.of_list (filled @ free @ more)) 0 length in
+  let ring = Array.make length (slot old 0) in
+  let filled = ref 0 and free = ref length in
+  for i = bottom e to bottom e + n - 1 do
+    let slot = slot old i in
+    if !filled < !free then
+      if holds_live d slot then (ring.(!filled) <- slot; incr filled)
+      else if !free > live then (decr free; ring.(!free) <- slot)
+  done;
+  for i = !filled to !free - 1 do
+    ring.(i) <- Atomic.make d.empty
+  done;
   if own.ring == old && own.turns = turns && own.spare = 0 then begin
     own.due <- due;
     own.ring <- ring;
     own.mask <- length - 1;
     Atomic.set d.slots ring;
-    Atomic.set d.ends (live * one_entry)
+    Atomic.set d.ends (!filled * one_entry)
   end
 
 let move_in d =
@@ -167,18 +179,13 @@ let oldest_such is_it d =
   let ring = Atomic.get d.slots in
   oldest_from d ring is_it (top (Atomic.get d.ends)) (Array.length ring)
 
-(* The number of live entries. *)
-let rec clear_stale d i left ~live =
-  if left = 0 then live
-  else clear_stale d (i + 1) (left - 1) ~live:(live + Bool.to_int (holds_live d (own_slot d.own i)))
-
 let tidy d =
   let own = d.own in
   own.turns <- own.turns + 1;
   sweep d;
   trim d;
   let e = Atomic.get d.ends in
-  let live = clear_stale d (top e) (size_of e) ~live:0 in
+  let live = count_live d (top e) (size_of e) ~live:0 in
   own.peak <- Int.max live (own.peak * 7 / 8);
   own.due <- patience + live;
   if fitting own ~live:own.peak (own.mask + 1) <= own.mask then rebuild d
