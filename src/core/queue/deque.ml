@@ -109,6 +109,21 @@ let rec sweep d =
     sweep d
   end
 
+(* [old]'s slots from that index on, those with live entries first, and how many these are. At most
+   [live] are, unless a handler interrupts this. *)
+let arranged d old first ~live ~length =
+  let ring = Array.make length (slot old 0) and filled = ref 0 and free = ref length in
+  for i = first to first + Array.length old - 1 do
+    let slot = slot old i in
+    if !filled < !free then
+      if holds_live d slot then (ring.(!filled) <- slot; incr filled)
+      else if !free > live then (decr free; ring.(!free) <- slot)
+  done;
+  for i = !filled to !free - 1 do
+    ring.(i) <- Atomic.make d.empty
+  done;
+  (ring, !filled)
+
 (* A handler that interrupts this may push, pop, retire, or show another ring: [turns] (as [due] is
    0) and [spare] tell. Then this ring is left to the collector. *)
 let rebuild ?(least = 0) d =
@@ -120,23 +135,13 @@ let rebuild ?(least = 0) d =
   let live = count_live d (bottom e) n ~live:0 in
   let length = Int.max least (fitting own ~live:(Int.max own.peak live) n) in
   if length > field then raise Out_of_memory;
-  let ring = Array.make length (slot old 0) in
-  let filled = ref 0 and free = ref length in
-  for i = bottom e to bottom e + n - 1 do
-    let slot = slot old i in
-    if !filled < !free then
-      if holds_live d slot then (ring.(!filled) <- slot; incr filled)
-      else if !free > live then (decr free; ring.(!free) <- slot)
-  done;
-  for i = !filled to !free - 1 do
-    ring.(i) <- Atomic.make d.empty
-  done;
+  let ring, filled = arranged d old (bottom e) ~live ~length in
   if own.ring == old && own.turns = turns && own.spare = 0 then begin
     own.due <- due;
     own.ring <- ring;
     own.mask <- length - 1;
     Atomic.set d.slots ring;
-    Atomic.set d.ends (!filled * one_entry)
+    Atomic.set d.ends (filled * one_entry)
   end
 
 let move_in d =
