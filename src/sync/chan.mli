@@ -66,7 +66,9 @@
     ]}
 
     {b Cost.} A call that need not wait takes about 15 ns and 20 words, if no other call uses the
-    channel at that moment. A wait costs a task about 0.2 us more, and a thread 10 to 25 us. *)
+    channel at that moment. A wait costs a task about 0.2 us more, and a thread 10 to 25 us. It
+    keeps some 130 words. Where 500 tasks wait in turn the collector copies these: then a wait takes
+    three times as long. *)
 
 type 'a t
 (** A channel of messages of type ['a]. A channel need not be closed. *)

@@ -57,6 +57,8 @@ val update : ('k, 'v) t -> 'k -> ('v option -> 'v option) -> unit
         Muster.Table.update words word (fun n -> Some (1 + Option.value n ~default:0))
     ]}
 
+    A count is faster as an [Atomic.t], which {!find_or_add} makes.
+
     {b Raises} as {!find_or_add}.
     {b Cost}: about 80 ns. Each end of a function wakes one of those that wait for the key.
     {b Order}: as {!find_opt}, for the value that [f] gets.
