@@ -99,6 +99,7 @@ let make ~cpus ~main ~attached ~since : t =
 
 let name t ~id text = Sums.name t.sums ~id text
 let has_muster t = t.told
+let began (t : t) = t.began
 let counter t name n = Sums.counter t.sums name n
 
 (* {2 The clock of all} *)

@@ -32,6 +32,9 @@ val close : t -> at:int -> unit
 val has_muster : t -> bool
 (** Whether any worker has told anything. *)
 
+val began : t -> int
+(** When that was, of a program that had begun before; else the beginning. *)
+
 val counter : t -> string -> int -> unit
 (** One of the runtime's, by its name. *)
 

@@ -13,6 +13,11 @@ let state text =
   | Some i when i + 2 < String.length text -> Some text.[i + 2]
   | _ -> None
 
+(* One that has ended stays until its parent has asked how. *)
+let is_there pid =
+  let runs text = not (List.mem (state text) [ Some 'Z'; Some 'X' ]) in
+  Option.fold (read (Printf.sprintf "/proc/%d/stat" pid)) ~none:false ~some:runs
+
 (* Field 15, of which the name that may have blanks is the second; in hundredths of a second. *)
 let in_kernel pid =
   let of_stat text =

@@ -3,6 +3,9 @@
 val threads : int -> Account.thread list
 (** The threads of that process; none where there is no such process. 20 us for each. *)
 
+val is_there : int -> bool
+(** Whether there is such a process, which has not ended. *)
+
 val in_kernel : int -> float option
 (** The seconds of CPU time that this process has spent in the kernel so far. *)
 

@@ -5,7 +5,7 @@ type event = Muster of Trace.event | Gc of phase | Gc_end of phase | Lost of int
 type timeline = { ring : int; events : (int * event) array }
 type thread = { thread : int; cpu : int; queue : int }
 type sample = { at : int; threads : thread list; throttled : int option }
-type outcome = Exited of int | Signalled of int | Still_running
+type outcome = Exited of int | Signalled of int | Ended | Still_running
 
 type t = {
   program : string list;
@@ -47,6 +47,7 @@ let of_event (at, event) : json =
 let of_outcome : outcome -> json = function
   | Exited n -> `Assoc [ ("exited", `Int n) ]
   | Signalled n -> `Assoc [ ("signalled", `Int n) ]
+  | Ended -> `String "ended"
   | Still_running -> `Null
 
 let of_sample { at; threads; throttled } : json =
@@ -112,10 +113,10 @@ let to_event json =
   | `Int at :: `String word :: fields -> (at, of_word word (List.map to_int fields))
   | _ -> invalid_arg "Recording.of_channel: an event without time or word"
 
-let to_outcome json =
-  match (member "exited" json, member "signalled" json) with
-  | `Int n, _ -> Exited n
-  | _, `Int n -> Signalled n
+let to_outcome : json -> outcome = function
+  | `Assoc [ ("exited", `Int n) ] -> Exited n
+  | `Assoc [ ("signalled", `Int n) ] -> Signalled n
+  | `String _ -> Ended
   | _ -> Still_running
 
 let to_sample json =
@@ -150,7 +151,7 @@ let of_channel ic =
   let number field = to_int (member field json) in
   {
     program = list "program" to_string;
-    outcome = (match member "outcome" json with `Null -> Still_running | it -> to_outcome it);
+    outcome = to_outcome (member "outcome" json);
     ocaml_rings = to_bool (member "ocaml_rings" json);
     duration = number "duration";
     cpus = to_number (member "cpus" json);

@@ -41,7 +41,11 @@ type sample = {
 }
 
 (** A signal by the system's number. *)
-type outcome = Exited of int | Signalled of int | Still_running
+type outcome =
+  | Exited of int
+  | Signalled of int
+  | Ended  (** while it was watched by [--pid]: only its parent knows how *)
+  | Still_running
 
 type t = {
   program : string list;  (** with its arguments *)
@@ -73,7 +77,7 @@ val name : t -> int -> string
 val to_channel : out_channel -> t -> unit
 (** One JSON object, whose fields are those above. An event is an array: its time, its word, and
     its fields' numbers without zeros at the end. A thread, a name and a cause are arrays of their
-    parts; the outcome is [{"exited": n}], [{"signalled": n}] or [null]. Later versions may have
+    parts; the outcome is [{"exited": n}], [{"signalled": n}], ["ended"] or [null]. Later versions may have
     more fields. *)
 
 val of_channel : in_channel -> t

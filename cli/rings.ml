@@ -13,10 +13,12 @@ type t = {
   cursor : Runtime_events.cursor;
   mutable callbacks : Runtime_events.Callbacks.t;
   queues : (int * item) Queue.t array;  (** by ring *)
-  gaps : bool array;  (** by ring: nothing but turns of a wait ({!is_turn}) was read since events were lost *)
+  missed : int array;  (** by ring: words that were overwritten, since when nothing was read *)
+  last : int array;  (** by ring: the time of the last event that was read *)
   samples : (int * int * Account.thread list) Queue.t;
   kept : Buffer.t option array;  (** by ring *)
   mutable events : int;
+  mutable handed : int;  (** all that is older was handed on *)
   mutable lost : int;
   mutable replaced : int option;  (** since when the program is another one, by [exec], with rings of its own *)
   mutable names : (int * string) list;
@@ -67,24 +69,30 @@ let call (it : Runtime_events.runtime_phase) =
 
 let ns_of at = Int64.to_int (Runtime_events.Timestamp.to_int64 at)
 
+(* A ring is as old as its domain. Where the first event after a loss is older than the recording,
+   all that was lost is so, too. *)
+let settle_missed t ring ~before =
+  let n = t.missed.(ring) in
+  t.missed.(ring) <- 0;
+  if n > 0 && before >= t.since then begin
+    t.lost <- t.lost + n;
+    Queue.push (Int.max t.last.(ring) t.handed, Event (Lost n)) t.queues.(ring)
+  end
+
 let make_callbacks t =
   let put ring at item =
-    t.gaps.(ring) <- false;
-    Queue.push (ns_of at, item) t.queues.(ring)
+    let at = ns_of at in
+    settle_missed t ring ~before:at;
+    t.last.(ring) <- at;
+    Queue.push (at, item) t.queues.(ring)
   in
   let gc make ring at it = Option.iter (fun p -> put ring at (Event (make p))) (phase it) in
-  let last ring = Queue.fold (fun _ (at, _) -> at) 0 t.queues.(ring) in
-  let lost ring n =
-    t.lost <- t.lost + n;
-    t.gaps.(ring) <- true;
-    Queue.push (last ring, Event (Lost n)) t.queues.(ring)
-  in
+  let lost ring n = t.missed.(ring) <- t.missed.(ring) + n in
   let counted ring at it n =
     Option.iter (fun name -> put ring at (Counter (name, n))) (counter it)
   in
   let begun ring at it =
-    if is_turn it && t.gaps.(ring) then
-      put ring at (Event (Gc Stop));
+    if is_turn it && t.missed.(ring) > 0 then put ring at (Event (Gc Stop));
     gc (fun p -> Gc p) ring at it;
     Option.iter (fun name -> put ring at (Counter (name, 1))) (call it)
   in
@@ -114,10 +122,12 @@ let open_ ~dir ~pid ~since =
         cursor;
         callbacks = Runtime_events.Callbacks.create ();
         queues = Array.init rings (fun _ -> Queue.create ());
-        gaps = Array.make rings false;
+        missed = Array.make rings 0;
+        last = Array.make rings 0;
         samples = Queue.create ();
         kept = Array.make rings None;
         events = 0;
+        handed = since;
         lost = 0;
         replaced = None;
         names = [];
@@ -229,7 +239,8 @@ let late = 5_000_000
 
 let poll t account ~now =
   read t ~now;
-  hand_all_on t account ~before:(now - late)
+  t.handed <- Int.max t.handed (now - late);
+  hand_all_on t account ~before:t.handed
 
 let sample t ~at ~until threads =
   if not (is_replaced t) then Queue.push (at, until, threads) t.samples

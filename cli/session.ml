@@ -172,11 +172,10 @@ let request ~dir ~pid wish =
   Out_channel.with_open_bin file (fun oc -> output_string oc wish; flush oc);
   file
 
-let is_there pid = Sys.file_exists (Printf.sprintf "/proc/%d" pid)
 
 (* The process removes what it has read, a quarter of a second later. *)
 let ask_to_stop ~dir ~pid file =
-  if is_there pid then begin
+  if Procfs.is_there pid then begin
     ignore (request ~dir ~pid "off");
     Unix.sleepf 0.6
   end;
@@ -204,7 +203,7 @@ let watch_attached ~dir ~pid ~seconds file =
       is_waited_for := true;
       prerr_endline (waiting ~pid)
     end;
-    let stay = is_there pid && !interrupts = 0 && now - since < length in
+    let stay = Procfs.is_there pid && !interrupts = 0 && now - since < length in
     if stay then None else Some ()
   in
   let before = Sys.signal Sys.sigint (Sys.Signal_handle (fun _ -> incr interrupts)) in
@@ -215,7 +214,8 @@ let watch_attached ~dir ~pid ~seconds file =
     (fun () ->
       Watch.until watch ~over:is_over;
       let program = [ Printf.sprintf "process %d" pid ] and cpu = Watch.cpu watch in
-      Watch.run watch ~program ~outcome:Still_running ~cpu ~interrupted:false)
+      let outcome : Recording.outcome = if Procfs.is_there pid then Still_running else Ended in
+      Watch.run watch ~program ~outcome ~cpu ~interrupted:false)
 
 let attach ?(timeline = false) ~pid seconds =
   match

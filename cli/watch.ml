@@ -94,8 +94,8 @@ let take_sample w now =
   let told = if until - now > prompt then List.map awake threads else threads in
   Option.iter (fun rings -> Rings.sample rings ~at:now ~until told) w.rings;
   let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
-  let at = now - w.since and threads = List.map short threads in
-  let sample = { Recording.at; threads; throttled = Procfs.throttled w.room } in
+  let threads = List.map short threads in
+  let sample = { Recording.at = now; threads; throttled = Procfs.throttled w.room } in
   if threads <> [] && (not (is_replaced w)) && (has_begun w || not w.attached) then begin
     w.samples <- sample :: w.samples;
     let note until = w.kernel <- Some (Option.fold w.kernel ~none:until ~some:fst, until) in
@@ -139,18 +139,20 @@ let lost w = Option.fold w.rings ~none:0 ~some:Rings.lost
 
 let recording w ~program ~outcome ~seen ~now =
   Gc.set { (Gc.get ()) with space_overhead = 80 };
+  let since = Account.began w.account in
   let timelines, names, left_out =
-    Option.fold w.rings ~none:([], [], 0) ~some:(Rings.recorded ~since:w.since)
+    Option.fold w.rings ~none:([], [], 0) ~some:(Rings.recorded ~since)
   in
+  let of_start (it : Recording.sample) = { it with at = it.at - since } in
   {
     Recording.program;
     outcome;
     ocaml_rings = seen <> Nothing;
-    duration = now - w.since;
+    duration = now - since;
     cpus = w.room.cpus;
     names;
     timelines;
-    samples = List.rev w.samples;
+    samples = List.rev_map of_start w.samples;
     lost = lost w;
     left_out;
     measures = [];

@@ -35,10 +35,11 @@ let run_of (run : Watch.run) ~alone =
 let no_verdict (run : Watch.run) =
   match run.seen with
   | Muster -> None
-  | (Nothing | Rings) when run.outcome = Still_running ->
+  | (Nothing | Rings) when run.outcome = Still_running || run.outcome = Ended ->
     Some
-      "no verdict: no worker of Muster's has begun to trace. A worker does not look for the request \
-       within a task that calls nothing of Muster, nor while the pool has no work."
+      "no verdict: no worker of Muster's has begun to trace. Does this process use Muster? A worker \
+       does not look for the request within a task that calls nothing of Muster, nor while the pool \
+       has no work."
   | Nothing ->
     Some
       "no verdict: the program wrote no events. It is no program of OCaml 5, or another program \
@@ -52,6 +53,7 @@ let no_verdict (run : Watch.run) =
 let ended (run : Watch.run) =
   match run.outcome with
   | Exited 0 | Still_running -> []
+  | Ended -> [ "The program has ended: the figures are of the time until then." ]
   | Exited n -> [ Printf.sprintf "The program ended with status %d." n ]
   | Signalled n when n = Muster_scale.Child.number Sys.sigint -> [ "The program was interrupted: the figures are of the time until then." ]
   | Signalled n ->
@@ -92,7 +94,7 @@ let write recording (file, put) =
 let status_of : Recording.outcome -> int = function
   | Exited n -> n
   | Signalled n -> 128 + n
-  | Still_running -> 0
+  | Ended | Still_running -> 0
 [@@ocamlformat "disable"]
 
 let tell run ~alone ~files =

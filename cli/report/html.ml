@@ -197,6 +197,7 @@ let outcome : Recording.outcome -> string = function
   | Exited 0 -> "ended well"
   | Exited n -> Printf.sprintf "ended with status %d" n
   | Signalled n -> Printf.sprintf "was killed by signal %d" n
+  | Ended -> "ended"
   | Still_running -> "was still running"
 
 let facts (recording : Recording.t) (spans : Spans.t) =

@@ -62,14 +62,22 @@ let comes_back () =
     (fun () ->
       check recording;
       check { recording with outcome = Still_running; timelines = []; samples = [] };
-      check { recording with outcome = Exited 1 })
+      List.iter (fun outcome -> check { recording with outcome }) [ Exited 1; Ended ])
 
-let through_a_ring () =
+(* In a folder of their own, where this process has its rings. *)
+let in_rings checks () =
   let folder = Filename.temp_dir "muster" "" in
-  let sent = events @ [ Trace.Name { id = 5; text = "a place" } ] in
   let before = Sys.getcwd () in
   Sys.chdir folder;
   Trace.set true;
+  List.iter (fun check -> check ()) checks;
+  Trace.set false;
+  Array.iter (fun it -> Sys.remove it) (Sys.readdir ".");
+  Sys.chdir before;
+  Sys.rmdir folder
+
+let come_through () =
+  let sent = events @ [ Trace.Name { id = 5; text = "a place" } ] in
   let cursor = Runtime_events.create_cursor None in
   let got = ref [] in
   let note _ _ event = got := event :: !got in
@@ -79,14 +87,33 @@ let through_a_ring () =
   got := [];
   List.iter Trace.emit sent;
   poll ();
-  Trace.set false;
-  Array.iter (fun it -> Sys.remove it) (Sys.readdir ".");
-  Sys.chdir before;
-  Sys.rmdir folder;
   Alcotest.(check bool) "all came" true (List.rev !got = sent)
+
+let fill n =
+  for task = 1 to n do
+    Trace.emit (Begin { task })
+  done
+
+(* Of a ring that was full before, no event of this recording is lost. *)
+let lose_events () =
+  fill 100_000;
+  let since = Trace.now () and pid = Unix.getpid () in
+  let account = Account.make ~cpus:2. ~main:pid ~attached:true ~since in
+  let rings = Result.get_ok (Rings.open_ ~dir:"." ~pid ~since) in
+  let lost_of n =
+    fill n;
+    Rings.poll rings account ~now:(Trace.now ());
+    Rings.lost rings
+  in
+  let few = lost_of 10 in
+  Alcotest.(check int) "before the recording" 0 few;
+  Alcotest.(check bool) "in it" true (lost_of 100_000 > 0)
 
 let case name run = Alcotest.test_case name `Quick run
 
 let () =
   Alcotest.run "recording"
-    [ ("recording", [ case "comes back" comes_back; case "through a ring" through_a_ring ]) ]
+    [
+      ( "recording",
+        [ case "comes back" comes_back; case "rings" (in_rings [ come_through; lose_events ]) ] );
+    ]

@@ -471,23 +471,43 @@ let interrupted () =
   says printed "interrupted";
   Alcotest.(check bool) (Printf.sprintf "status %d after\n%s" code printed) true (code = 130 || code = 2)
 
-(* It begins untraced, and leaves no file behind. *)
-let attaches () =
+let remove dir =
+  Array.iter (fun file -> Sys.remove (Filename.concat dir file)) (Sys.readdir dir);
+  Sys.rmdir dir
+
+(* A program that begins untraced, in a folder of its own. *)
+let beside arguments f =
   let dir = Filename.temp_dir "muster_why" "" in
   let before = Sys.getcwd () and program = Filename.concat (Sys.getcwd ()) "planted.exe" in
   Sys.chdir dir;
-  let pid = Unix.(create_process program [| program; "lock"; "20" |] stdin stdout stderr) in
+  let pid = Unix.(create_process program (Array.of_list (program :: arguments)) stdin stdout stderr) in
   Sys.chdir before;
+  let stop () =
+    Unix.kill pid Sys.sigkill;
+    ignore (Unix.waitpid [] pid);
+    remove dir
+  in
+  Fun.protect ~finally:stop (fun () -> f dir pid)
+[@@ocamlformat "disable"]
+
+(* It leaves no file behind. *)
+let attaches () =
+  beside [ "lock"; "20" ] @@ fun dir pid ->
   let session = Session.attach ~pid (Some 3.) in
   let left = Sys.file_exists (Filename.concat dir (Printf.sprintf "%d.muster" pid)) in
-  Unix.kill pid Sys.sigkill;
-  ignore (Unix.waitpid [] pid);
-  Array.iter (fun file -> Sys.remove (Filename.concat dir file)) (Sys.readdir dir);
-  Sys.rmdir dir;
   Alcotest.(check bool) "the request is gone" false left;
   match session with
-  | Ok { seen; outcome; _ } ->
-    Alcotest.(check bool) "told, and still there" true (seen = Muster && outcome = Still_running)
+  | Ok { seen; outcome; measures; recording; _ } ->
+    Alcotest.(check bool) "told, and still there" true (seen = Muster && outcome = Still_running);
+    let { Recording.duration; _ } = Lazy.force recording in
+    Alcotest.(check (float 0.02)) "from when it told" measures.wall (1e-9 *. float duration)
+  | Error { why; _ } -> Alcotest.fail why
+
+(* Its parent asks for it only later. *)
+let attached_until_the_end () =
+  beside [ "healthy"; "2" ] @@ fun _ pid ->
+  match Session.attach ~pid (Some 60.) with
+  | Ok { outcome; _ } -> Alcotest.(check bool) "ended" true (outcome = Ended)
   | Error { why; _ } -> Alcotest.fail why
 
 let json () =
@@ -543,7 +563,7 @@ let () =
           case "a sequential prologue" (finds "too little parallelism" "prologue");
           case "one worker" (finds "waiting for a worker of Workers" "one-worker");
           case "blocking" (finds "a blocking call" "blocking"); case "--json" json;
-          case "--pid" attaches ]);
+          case "--pid" attaches; case "--pid, until the end" attached_until_the_end ]);
       ("bad use", bad_use);
     ]
 [@@ocamlformat "disable"]
