@@ -86,10 +86,12 @@ let sites (summary : Summary.t) =
   let more =
     if left = 0 then "" else Printf.sprintf {|<p class="note">And %s.</p>|} (plural left "site")
   in
-  table ~caption:"Where tasks are forked, and how long they run"
-    [ "Site"; "Tasks"; "Time"; "Part"; "Mean"; "Longest" ]
-    (List.mapi one shown)
-  ^ more
+  if shown = [] then {|<p class="note">No task was traced.</p>|}
+  else
+    table ~caption:"Where tasks are forked, and how long they run"
+      [ "Site"; "Tasks"; "Time"; "Part"; "Mean"; "Longest" ]
+      (List.mapi one shown)
+    ^ more
 
 let workers (recording : Recording.t) (summary : Summary.t) =
   let one (it : Summary.worker) =
@@ -227,7 +229,8 @@ let notices (recording : Recording.t) (spans : Spans.t) ~summed =
            Recording.kept);
       notice spans.sampled
         "Tasks were too short to trace all of them: some workers traced one of many. The others \
-         are shown as other code.";
+         are shown as other code, or as part of the task that awaits them. The tables of tasks have \
+         only those that were traced.";
       notice (summed > 0)
         (Printf.sprintf
            "There are more spans than a page can show: those below %s are summed up, a pale block \
@@ -287,8 +290,10 @@ let body recording (summary : Summary.t) =
     [
       section "h-sites" "Tasks by site" [ flame summary; sites summary ];
       section "h-workers" "Workers" [ workers recording summary ];
-      section "h-times" "Grain and latency"
-        [ {|<div class="pair">|}; String.concat "\n" histograms; "</div>" ];
+      (if List.for_all (( = ) "") histograms then ""
+       else
+         section "h-times" "Grain and latency"
+           [ {|<div class="pair">|}; String.concat "\n" histograms; "</div>" ]);
       measures recording;
     ]
 

@@ -45,6 +45,13 @@
     return n < 1e3 ? `${Math.round(ns)} ns` : n < 1e6 ? `${digits(ns / 1e3)} µs` : n < 1e9 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e9)} s`;
   }
 
+  // A moment, so exact that it differs from those so far away; in the unit of that greatest one.
+  function moment(ns, apart, most = ns) {
+    const [unit, name] = most < 1e3 ? [1, "ns"] : most < 1e6 ? [1e3, "µs"] : most < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+    const places = Math.ceil(Math.log10(unit / Math.max(1, apart)) - 1e-9);
+    return `${(ns / unit).toFixed(Math.max(0, places))} ${name}`;
+  }
+
   function describeTask(i) {
     const parent = tasks.number[i] - tasks.parent[i];
     const lines = [`task ${tasks.number[i]}: ${siteName(tasks.site[i])}`];
@@ -61,7 +68,7 @@
       return `${sum.count} spans below ${time(data.shortest)}, ${time(sum.ns)} in all\nmost of it: ${name}\n${it.name}`;
     }
     const { start, stop, what } = it[band];
-    const w = what[index], when = `${time(stop[index] - start[index])}, from ${time(start[index])}`;
+    const w = what[index], length = stop[index] - start[index], when = `${time(length)}, from ${moment(start[index], length / 10)}`;
     const lines = band === "gc" ? [PHASES[w]] : w >= TASK ? describeTask(w - TASK) : [STATES[w]];
     return [lines[0], `this span: ${when}`, ...lines.slice(1), it.name].join("\n");
   }
@@ -106,21 +113,22 @@
     lanes.forEach(drawLane);
     drawSelected();
     const whole = view.from <= 0 && view.to >= duration;
-    const state = whole ? `whole run, ${time(duration)}` : `${time(view.from)} to ${time(view.to)} of ${time(duration)}`;
+    const edge = t => moment(t, (view.to - view.from) / 100, view.to);
+    const state = whole ? `whole run, ${time(duration)}` : `${edge(view.from)} to ${edge(view.to)} of ${time(duration)}`;
     $("status").textContent = wanted ? `${state}; ${found()}` : state;
   }
 
   const redraw = () => { if (!due) { due = true; requestAnimationFrame(draw); } };
 
   function drawAxis() {
-    const length = view.to - view.from, least = length / Math.max(2, width / 90);
+    const length = view.to - view.from, least = length / Math.max(2, width / 100);
     const unit = 10 ** Math.floor(Math.log10(least));
     const step = [1, 2, 5, 10].map(f => f * unit).find(s => s >= least);
     pen.fillStyle = colours.soft;
     pen.strokeStyle = colours.line;
     pen.lineWidth = 1;
     for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
-      const at = x(t), text = time(t);
+      const at = x(t), text = moment(t, step, view.to);
       pen.beginPath(); pen.moveTo(at, AXIS); pen.lineTo(at, height); pen.stroke();
       if (at + pen.measureText(text).width + 4 < width) pen.fillText(text, at + 3, AXIS / 2);
     }
@@ -185,7 +193,8 @@
     pen.save();
     pen.beginPath(); pen.rect(left + 3, y - 10, right - left - 6, 20); pen.clip();
     pen.fillStyle = colours.label;
-    pen.fillText(text, left + 4, y);
+    // The end of a place says most.
+    pen.fillText(text, Math.min(left + 4, right - 4 - pen.measureText(text).width), y);
     pen.restore();
   }
 

@@ -30,7 +30,8 @@ let state : Spans.what -> string option = function
   | Looking -> Some "looks for work"
   | Parked -> Some "parked"
   | Unknown -> Some "events lost"
-  | Away | Task _ -> None
+  | Away -> Some "in no pool" (* an arrow may begin there *)
+  | Task _ -> None
 
 let duration (span : _ Spans.span) = [ ("dur", us (span.stop - span.start)) ]
 

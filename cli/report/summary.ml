@@ -88,6 +88,20 @@ let gained (before : Recording.sample) (now : Recording.sample) =
   in
   List.map of_thread now.threads
 
+(* The system tells of a wait for a CPU when that is over, though the wait may have been that of
+   stretches before. *)
+let settled stretches =
+  let settle (from, upto, threads) (carried, later) =
+    let one (thread, cpu, queue) =
+      let ns = queue + Option.value (List.assoc_opt thread carried) ~default:0 in
+      let here = Int.min ns (Int.max 0 (upto - from - cpu)) in
+      ((thread, cpu, here), (thread, ns - here))
+    in
+    let threads, carried = List.split (List.map one threads) in
+    (carried, (from, upto, threads) :: later)
+  in
+  snd (List.fold_right settle stretches ([], []))
+
 let rec pairs = function
   | (before : Recording.sample) :: (now :: _ as rest) ->
     if now.at > before.at then (before.at, now.at, gained before now) :: pairs rest else pairs rest
@@ -106,7 +120,7 @@ let queue_share (recording : Recording.t) lane =
     let ns = List.fold_left (fun sum it -> sum + of_thread it) 0 threads in
     (from, upto, Float.min 1. (float_of_int ns /. float_of_int (upto - from)))
   in
-  List.map share (pairs (thinned recording.samples))
+  List.map share (settled (pairs (thinned recording.samples)))
 
 (* How long each worker was neither at rest nor away, in each of these stretches. *)
 let busy_in lanes stretches =
@@ -132,7 +146,7 @@ let busy_in lanes stretches =
   Array.to_list sums
 
 let loads (recording : Recording.t) lanes =
-  let pairs = pairs (thinned recording.samples) in
+  let pairs = settled (pairs (thinned recording.samples)) in
   let busy = busy_in lanes (List.map (fun (from, upto, _) -> (from, upto)) pairs) in
   let load (from, upto, threads) busy =
     let part ns = float_of_int ns /. float_of_int (upto - from) in
@@ -195,7 +209,11 @@ let worker recording (spans : Spans.t) (lane : Spans.lane) =
 
 (* {2 Sites} *)
 
-let name_site names site = Option.value (Hashtbl.find_opt names site) ~default:"unknown site"
+(* A place is told as it stands in a sentence: " at a.ml:1". *)
+let name_site names site =
+  let name = Option.value (Hashtbl.find_opt names site) ~default:"unknown site" in
+  if not (String.starts_with ~prefix:" at " name) then name
+  else String.sub name 4 (String.length name - 4)
 
 let sites names tasks =
   let found = Hashtbl.create 64 in

@@ -213,6 +213,30 @@ let load () =
   let no_cpu = List.map (fun (it : Summary.worker) -> it.no_cpu) it.workers in
   Alcotest.(check (list int)) "in all" [ 10; 60 ] no_cpu
 
+(* The system tells of it when it is over. *)
+let long_wait () =
+  let samples =
+    [
+      sample 0 [ (100, 0, 0) ];
+      sample 100 [ (100, 60, 0) ];
+      sample 200 [ (100, 60, 0) ];
+      sample 300 [ (100, 80, 200) ];
+    ]
+  in
+  let recording, spans, _ = summary ~samples ~duration:300 [ [ busy 0 ] ] in
+  let shares = Summary.queue_share recording (List.hd spans.lanes) in
+  Alcotest.(check (list (float 1e-9)))
+    "when it was" [ 0.2; 1.; 0.8 ]
+    (List.map (fun (_, _, s) -> s) shares)
+
+let places () =
+  let names = [ (1, " at a.ml:1"); (2, "the next step") ] in
+  let events = [ busy 0; fork ~site:1 0 1; begins 1 1; ends 9 1; fork ~site:2 9 2 ] in
+  let recording = Made.of_events ~names ~duration:10 [ events ] in
+  let it = Summary.of_spans recording (Spans.of_recording recording) in
+  check_texts "as names" [ "a.ml:1"; "the next step" ]
+    (List.map (fun (it : Summary.site) -> it.name) it.sites)
+
 let buckets () =
   let text (it : Summary.bucket) =
     Printf.sprintf "%d-%d: %d, %d" it.least it.most it.number it.sum
@@ -410,7 +434,11 @@ let self_contained () =
 
 let empty () =
   let nothing = { (Made.of_events ~duration:0 []) with ocaml_rings = false; verdict = [] } in
-  Alcotest.(check bool) "says so" true (contains (page nothing) "told nothing")
+  let text = page nothing in
+  List.iter
+    (fun part -> Alcotest.(check bool) part true (contains text part))
+    [ "told nothing"; "No task was traced" ];
+  Alcotest.(check bool) "no empty part" false (contains text "Grain and latency")
 
 (* {2 Perfetto} *)
 
@@ -425,6 +453,14 @@ let trace recording =
 
 let text name json = to_string (member name json)
 let of_phase phase = List.filter (fun it -> text "ph" it = phase)
+
+(* Perfetto drops an arrow that begins in no span. *)
+let from_outside () =
+  let _, events = trace (made ~duration:30 [ [ fork 5 1; busy 10; begins 11 1; ends 20 1 ] ]) in
+  let number name json = to_number (member name json) in
+  let at = number "ts" (List.hd (of_phase "s" events)) in
+  let holds it = number "ts" it <= at && at < number "ts" it +. number "dur" it in
+  Alcotest.(check bool) "a span" true (List.exists holds (of_phase "X" events))
 
 (* Spans of a thread do not overlap; each arrow ends where its task begins, and begins at its fork. *)
 let perfetto =
@@ -479,6 +515,8 @@ let () =
           case "the flame" flame;
           case "a long chain of forks" chain;
           case "CPUs" load;
+          case "a long wait for a CPU" long_wait;
+          case "places" places;
           case "histogram" buckets;
         ]
         @ properties [ histogram; adds_up ] );
@@ -490,6 +528,6 @@ let () =
           case "of nothing" empty;
         ]
         @ properties [ nothing_missing ] );
-      ("perfetto", properties [ perfetto ]);
+      ("perfetto", case "a fork outside the pool" from_outside :: properties [ perfetto ]);
       ("browser", User.tests ~full);
     ]

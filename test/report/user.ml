@@ -72,6 +72,10 @@ let zooms_by_keys t =
   Browser.press t "-";
   Browser.press t "-";
   Browser.press t "+";
+  List.iter (fun _ -> Browser.press t "+") (List.init 20 Fun.id);
+  (match String.split_on_char ' ' (status t) with
+  | from :: unit :: "to" :: upto :: _ -> truth (from ^ unit ^ " and " ^ upto) (from <> upto)
+  | _ -> Alcotest.fail (status t));
   Browser.press t "0";
   Alcotest.(check string) "the whole run again" whole (status t)
 
