@@ -311,13 +311,10 @@
   const found = () => wanted.count === 1 ? "1 span found" : `${wanted.count} spans found`;
 
   // In the order of time: in all lanes for a search, else in the chosen one.
-  function step(direction) {
-    const here = selected && (wanted || selected.lane === chosen) ? selected : null;
-    const now = here ? lanes[here.lane][here.band].start[here.index] : direction > 0 ? view.from - 1 : view.to + 1;
+  const order = (lane, band, start) => [start, lane, band === "gc" ? 1 : 0];
+  function nearest(direction, from) {
+    const now = from[0], compare = (a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
     let best = null, bestKey = null;
-    const compare = (a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
-    const order = (lane, band, start) => [start, lane, band === "gc" ? 1 : 0];
-    const from = here ? order(here.lane, here.band, now) : [now, -1, -1];
     lanes.forEach((it, lane) => {
       if (!wanted && lane !== chosen) return;
       for (const band of wanted ? ["spans", "gc"] : ["spans"]) {
@@ -334,8 +331,18 @@
         }
       }
     });
-    if (best) select(best, true);
-    else $("details").textContent = direction > 0 ? "No further span." : "No span before that.";
+    return best;
+  }
+
+  // A search goes round.
+  function step(direction) {
+    const here = selected && (wanted || selected.lane === chosen) ? selected : null;
+    const from = here ? order(here.lane, here.band, lanes[here.lane][here.band].start[here.index]) :
+      [direction > 0 ? view.from - 1 : view.to + 1, -1, -1];
+    const next = nearest(direction, from), other = !next && wanted && nearest(direction, [direction > 0 ? -1 : duration + 1, -1, -1]);
+    if (next || other) select(next || other, true);
+    if (other) $("details").prepend(direction > 0 ? "From the beginning: " : "From the end: ");
+    else if (!next) $("details").textContent = direction > 0 ? "No further span." : "No span before that.";
   }
 
   // ---- What is at a point ----
