@@ -88,8 +88,21 @@ let write recording (file, put) =
   match Out_channel.with_open_bin file (fun oc -> put oc recording; flush oc) with
   | () -> true
   | exception Sys_error reason ->
-    complain ("cannot write: " ^ reason);
+    complain (Printf.sprintf "cannot write %s: %s" file reason);
     false
+
+(* To be found before a long run, not after it. *)
+let obstacle (file, _) =
+  let attempt () =
+    match (Unix.stat file).st_kind with
+    | S_REG | S_DIR -> Unix.close (Unix.openfile file [ O_WRONLY ] 0)
+    | _ -> ()
+    | exception Unix.Unix_error (ENOENT, _, _) -> Unix.access (Filename.dirname file) [ W_OK; X_OK ]
+  in
+  match attempt () with
+  | () -> None
+  | exception Unix.Unix_error (error, _, _) ->
+    Some (Printf.sprintf "cannot write %s: %s" file (Unix.error_message error))
 
 let status_of : Recording.outcome -> int = function
   | Exited n -> n
@@ -131,8 +144,9 @@ let second program (first : Watch.run) ~span ~input =
 [@@ocamlformat "disable"]
 
 let why files span pid seconds program =
-  let timeline = files <> [] in
+  let timeline = files <> [] and obstacles = List.filter_map obstacle files in
   match (pid, program) with
+  | _ when obstacles <> [] -> `Ok (refuse { status = 1; why = String.concat "; " obstacles })
   | None, _ when seconds <> None -> `Error (true, "--for goes with --pid")
   | _ when Option.fold seconds ~none:false ~some:(fun s -> not (s > 0.)) ->
     `Error (true, "--for: a number of seconds above 0")
