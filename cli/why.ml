@@ -85,6 +85,8 @@ let measures (m : Measures.t) =
 [@@ocamlformat "disable"]
 
 let write recording (file, put) =
+  (* What the one before has used is free again. *)
+  Gc.compact ();
   match Out_channel.with_open_bin file (fun oc -> put oc recording; flush oc) with
   | () -> true
   | exception Sys_error reason ->
