@@ -93,19 +93,6 @@ let write recording (file, put) =
     complain (Printf.sprintf "cannot write %s: %s" file reason);
     false
 
-(* To be found before a long run, not after it. *)
-let obstacle (file, _) =
-  let attempt () =
-    match (Unix.stat file).st_kind with
-    | S_REG | S_DIR -> Unix.close (Unix.openfile file [ O_WRONLY ] 0)
-    | _ -> ()
-    | exception Unix.Unix_error (ENOENT, _, _) -> Unix.access (Filename.dirname file) [ W_OK; X_OK ]
-  in
-  match attempt () with
-  | () -> None
-  | exception Unix.Unix_error (error, _, _) ->
-    Some (Printf.sprintf "cannot write %s: %s" file (Unix.error_message error))
-
 let status_of : Recording.outcome -> int = function
   | Exited n -> n
   | Signalled n -> 128 + n
@@ -130,6 +117,11 @@ let refuse { Session.status; why } =
   complain why;
   status
 
+(* To be found before a long run, not after it. *)
+let obstacles files =
+  let one (file, _) = Option.map (( ^ ) "cannot write ") (Muster_bench.Options.obstacle file) in
+  List.filter_map one files
+
 (* Of a second run that did less than the first nothing can be said. *)
 let second program (first : Watch.run) ~span ~input =
   if (not span) || first.interrupted then None
@@ -146,9 +138,9 @@ let second program (first : Watch.run) ~span ~input =
 [@@ocamlformat "disable"]
 
 let why files span pid seconds program =
-  let timeline = files <> [] and obstacles = List.filter_map obstacle files in
+  let timeline = files <> [] in
   match (pid, program) with
-  | _ when obstacles <> [] -> `Ok (refuse { status = 1; why = String.concat "; " obstacles })
+  | _ when obstacles files <> [] -> `Ok (refuse { status = 1; why = String.concat "; " (obstacles files) })
   | None, _ when seconds <> None -> `Error (true, "--for goes with --pid")
   | _ when Option.fold seconds ~none:false ~some:(fun s -> not (s > 0.)) ->
     `Error (true, "--for: a number of seconds above 0")

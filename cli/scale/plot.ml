@@ -43,9 +43,13 @@ let axis t ~upto =
   List.iter mark t.measured;
   Bytes.to_string axis ^ " workers"
 
+let of_laws = "the laws: with a CPU for each worker"
+
 let key t =
   let one it = Printf.sprintf "%c %s" it.sign it.name in
-  String.make margin ' ' ^ String.concat ", " ("o measured" :: List.map one (t.curves @ [ ideal ]))
+  let space = String.make margin ' ' in
+  let signs = String.concat ", " ("o measured" :: List.map one (t.curves @ [ ideal ])) in
+  space ^ signs ^ if t.curves = [] then "" else "\n" ^ space ^ of_laws
 
 let to_text t =
   let upto = most_workers t in
@@ -78,7 +82,7 @@ let ticks most =
     | factor :: others -> if most /. s <= 10. then s else step (s *. factor) others
     | [] -> step s [ 2.; 2.5; 2. ]
   in
-  let step = step 1. [] in
+  let step = step 0.1 [] in
   List.init (1 + int_of_float (most /. step)) (fun i -> float_of_int i *. step)
 
 type scale = { x : float -> float; y : float -> float; upto : float; top : float }
@@ -105,7 +109,7 @@ let grid scale =
     Svg.text ~anchor:Middle ~cls:"tick" ~x:(scale.x n) ~y:(bottom +. 18.) (Printf.sprintf "%g" n)
   in
   List.concat_map across (ticks scale.top)
-  @ List.map along (List.filter (fun n -> n >= 1.) (ticks scale.upto))
+  @ List.map along (List.filter (fun n -> n >= 1. && Float.is_integer n) (ticks scale.upto))
 
 let draw_curve scale it =
   let steps = 200 in
@@ -131,7 +135,7 @@ let legend scale t =
   let limit =
     [
       Svg.vertical ~cls:"ideal" ~x ~top:plot_top ~bottom;
-      Svg.text ~cls:"note" ~x:(x +. 5.) ~y:(plot_top +. 12.) "the CPUs here";
+      Svg.text ~cls:"note" ~x:(x +. 5.) ~y:(plot_top -. 4.) "the CPUs here";
     ]
   in
   limit @ List.concat (List.mapi entry ((measured :: t.curves) @ [ ideal ]))
@@ -143,7 +147,8 @@ let to_svg ~title t =
   let texts =
     [
       Svg.text ~cls:"title" ~x:16. ~y:24. title;
-      Svg.text ~cls:"note" ~x:16. ~y:44. "Times faster than on one worker, by the number of workers";
+      Svg.text ~cls:"note" ~x:16. ~y:44.
+        ("Times faster than on one worker, by the number of workers; " ^ of_laws);
     ]
   in
   let curves = List.map (draw_curve scale) (ideal :: t.curves) in

@@ -77,9 +77,10 @@ let amdahl = function
 let universal = function
   | None -> "Universal scalability law: it needs three numbers of workers, and two CPUs."
   | Some (law : Laws.law) ->
+    let contention = if law.sigma > 1. then "above 100 %" else percent law.sigma in
     Printf.sprintf
       "Universal scalability law: contention %s, crosstalk %s for each further worker. %s"
-      (percent law.sigma) (percent law.kappa) (fit_error law)
+      contention (percent law.kappa) (fit_error law)
 
 (* Of rows with the same time, the first. *)
 let fastest rows =
@@ -87,7 +88,10 @@ let fastest rows =
   List.fold_left faster None rows
 
 let best ~cpus measured law =
-  let found (n, s) = Printf.sprintf "measured %s (%.2f times faster than 1)" (workers n) s in
+  let found (n, s) =
+    if n = 1 then "measured 1 worker"
+    else Printf.sprintf "measured %s (%.2f times faster than 1)" (workers n) s
+  in
   let foretold law =
     let peak = Laws.peak law in
     let beyond =
@@ -151,13 +155,13 @@ let say text =
     if text = "" then prerr_string "\r\027[K" else Printf.eprintf "\r\027[K%s%!" text
 
 (* It fails before the runs and not after them. *)
-let can_write file = Out_channel.with_open_gen [ Open_append; Open_creat ] 0o666 file ignore
+let can_write file = Option.iter (fun why -> raise (Sys_error why)) (Options.obstacle file)
 
 (* A program may choose the size of a pool itself. *)
 let objection plan ~counts pools =
   let program = List.hd plan.program and asked = List.fold_left Int.max 1 counts in
   match List.fold_left Int.max 0 pools with
-  | 0 -> Some (program ^ " has not used a pool of Muster: the number of workers changes nothing for it")
+  | 0 -> Some (program ^ " has not used a pool of Muster (a run has no input): the number of workers changes nothing for it")
   | size when size <> asked ->
     Some
       (Printf.sprintf
@@ -170,16 +174,16 @@ let objection plan ~counts pools =
 let report plan ~cpus (trials : Trials.t) =
   let program = String.concat " " plan.program in
   let title =
-    Printf.sprintf "%s on %g CPU%s: medians of %d round%s" program cpus
+    Printf.sprintf "%s on %g CPU%s: medians of %s" program cpus
       (if cpus = 1. then "" else "s")
-      plan.rounds
-      (if plan.rounds = 1 then "" else "s")
+      (if trials.failure <> None then "the rounds until then"
+       else Printf.sprintf "%d round%s" plan.rounds (if plan.rounds = 1 then "" else "s"))
   in
   if trials.rows <> [] then begin
     print_endline (table ~cpus trials ~title);
     print_string (notes ~cpus trials);
     print_newline ();
-    conclude plan ~cpus trials
+    if trials.pools <> [] then conclude plan ~cpus trials
   end;
   flush stdout;
   match trials.failure with
@@ -188,20 +192,28 @@ let report plan ~cpus (trials : Trials.t) =
     complain why;
     code
 
-let scale plan =
-  Option.iter can_write plan.svg;
-  let machine = Cpu.report () in
-  let cpus = cpus_of machine in
-  let counts =
-    match plan.counts with
-    | Some counts -> List.sort_uniq Int.compare (1 :: counts)
-    | None -> default_counts (Int.max 1 (int_of_float (Float.ceil cpus)))
-  in
+let measure plan ~cpus ~counts =
   Child.catch_signals ();
   let trials = Trials.run ?sequential:plan.serial ~say ~rounds:plan.rounds ~counts plan.program in
   say "";
   if trials.rows <> [] then Option.iter complain (objection plan ~counts trials.pools);
   report plan ~cpus trials
+
+let scale plan =
+  Option.iter can_write plan.svg;
+  let machine = Cpu.report () in
+  let cpus = cpus_of machine and limit = machine.runtime_limit in
+  let counts =
+    match plan.counts with
+    | Some counts -> List.sort_uniq Int.compare (1 :: counts)
+    | None ->
+      List.filter (( >= ) limit) (default_counts (Int.max 1 (int_of_float (Float.ceil cpus))))
+  in
+  if List.exists (fun n -> n > limit) counts then begin
+    complain (Printf.sprintf "OCaml allows %d domains, unless OCAMLRUNPARAM=d=N is set" limit);
+    Cmd.Exit.cli_error
+  end
+  else measure plan ~cpus ~counts
 
 let man =
   [

@@ -26,8 +26,18 @@ let on_workers command n =
 let environment it =
   match it.of_whom with Sequential -> [] | Workers n -> [ ("MUSTER_DOMAINS", string_of_int n) ]
 
+(* Without what MUSTER_STATS has added. *)
+let rec own_lines ~in_report = function
+  | [] -> []
+  | line :: rest
+    when String.starts_with ~prefix:"Muster: pool " line
+         || (in_report && String.starts_with ~prefix:"  " line) ->
+    own_lines ~in_report:true rest
+  | line :: rest -> line :: own_lines ~in_report:false rest
+
 let last_lines text =
   let lines = List.filter (( <> ) "") (String.split_on_char '\n' text) in
+  let lines = own_lines ~in_report:false lines in
   let last = List.filteri (fun i _ -> i >= List.length lines - 10) lines in
   String.concat "" (List.map (fun line -> "\n  " ^ line) last)
 

@@ -164,11 +164,18 @@ let measures () =
   List.iter (says picture)
     [ "<svg"; "</svg>"; "measured"; "ideal"; "<title>" ^ fib ^ " --size 25</title>" ]
 
-let without_muster =
-  expect 0
-    [ "--rounds"; "1"; "--workers"; "2"; "--"; "true" ]
-    ~out:[ "vs self" ]
-    ~errors:[ "true has not used a pool of Muster" ]
+(* Times of it are no ground for a law. *)
+let without_muster () =
+  let code, (printed, errors) = scale [ "--rounds"; "1"; "--workers"; "2"; "--"; "true" ] in
+  Alcotest.(check int) "status" 0 code;
+  says printed "vs self";
+  says errors "true has not used a pool of Muster";
+  Alcotest.(check bool) "no laws" false (contains printed "law")
+
+(* The run that does not count adds figures, which hide no message. *)
+let says_why =
+  let script = "echo why >&2; printf 'Muster: pool \"a\"\\n  pool 2\\n' >&2; exit 7" in
+  expect 7 [ "--"; "sh"; "-c"; script ] ~errors:[ "ended with status 7\n  why\n" ]
 
 (* It runs alone first, and fails only when two more runs have counted. *)
 let fails_later () =
@@ -249,6 +256,8 @@ let bad_use =
     case "a program that is killed"
       (expect 137 [ "--"; "sh"; "-c"; "kill -9 $$" ] ~errors:[ "was killed by signal 9" ]);
     case "a program that fails later" fails_later;
+    case "its own message" says_why;
+    case "more workers than OCaml has" (expect usage [ "--workers"; "1000"; "--"; fib ] ~errors:[ "domains" ]);
     case "a program that prints much" prints_much;
     case "a program whose child lives on" leaves_a_child;
     case "a picture that cannot be written"
