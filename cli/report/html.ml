@@ -224,7 +224,7 @@ let notices (recording : Recording.t) (spans : Spans.t) ~summed =
         "Events were overwritten before they were read. Where that was, workers are shown as \
          unknown; numbers of tasks and their times are lower bounds.";
       notice (recording.left_out > 0)
-        (Printf.sprintf "%s came after the %d that are kept: the end of the run is not shown."
+        (Printf.sprintf "%s came after the %d that are kept: the end of the run is not known here."
            (plural recording.left_out "event")
            Recording.kept);
       notice spans.sampled

@@ -207,9 +207,13 @@ let read r (at, (event : Recording.event)) =
   show r at;
   r.last <- at
 
-let lane r ~duration (timeline : Recording.timeline) =
+let lane r ~duration ~known (timeline : Recording.timeline) =
   Array.iter (read r) timeline.events;
   let stop = Int.max duration r.last in
+  if known < stop then begin
+    rest r Unknown;
+    show r known
+  end;
   close r stop;
   (* A phase that is open at the last event was left behind by the program's end. *)
   close_gc r r.last;
@@ -232,12 +236,19 @@ let same_sites names =
   List.iter note names;
   same
 
+(* The first events are kept, of all rings: of the time after the last of them nothing is known. *)
+let known_until (recording : Recording.t) =
+  let last until (it : Recording.timeline) =
+    Array.fold_left (fun until (at, _) -> Int.max until at) until it.events
+  in
+  if recording.left_out = 0 then max_int else List.fold_left last 0 recording.timelines
+
 let of_recording (recording : Recording.t) =
   let tasks = Hashtbl.create 1024 in
-  let same = same_sites recording.names in
+  let same = same_sites recording.names and known = known_until recording in
   let one timeline =
     let r = reader tasks same in
-    (lane r ~duration:recording.duration timeline, r)
+    (lane r ~duration:recording.duration ~known timeline, r)
   in
   let read = List.map one recording.timelines in
   let readers = List.map snd read in

@@ -140,6 +140,14 @@ let same_place () =
   let site n = (Hashtbl.find spans.tasks n).site in
   Alcotest.(check (list int)) "the first of the name" [ 1; 2; 1 ] (List.map site [ 1; 2; 3 ])
 
+(* What comes after the events that are kept is no task's. *)
+let left_out () =
+  let events = [ [ busy 0; begins 10 1 ]; [ busy ~worker:1 0; begins 5 2; ends 20 2 ] ] in
+  let spans = Spans.of_recording { (made ~duration:100 events) with left_out = 7 } in
+  let of_lane ring = texts what (List.nth spans.lanes ring).spans in
+  check_texts "the first" [ "0-10 code"; "10-20 1"; "20-100 unknown" ] (of_lane 0);
+  check_texts "the second" [ "0-5 code"; "5-20 2"; "20-100 unknown" ] (of_lane 1)
+
 (* {2 Sums} *)
 
 let summary ?samples ~duration timelines =
@@ -506,6 +514,7 @@ let () =
           case "steals" stolen;
           case "the collector" collector;
           case "lost events" lost;
+          case "events that are not kept" left_out;
           case "one place" same_place;
           case "what makes no sense" strange;
         ]
