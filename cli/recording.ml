@@ -89,7 +89,7 @@ let to_channel oc t =
     separated (fun event -> put (of_event event)) (Array.to_seq events);
     output_string oc "]}"
   in
-  let field (name, json) = Printf.fprintf oc "%S:" name; put json; output_string oc ",\n" in
+  let field (name, json) = Printf.fprintf oc "%S:" name; put (Json.in_utf_8 json); output_string oc ",\n" in
   output_string oc "{";
   List.iter field (fields t);
   output_string oc {|"timelines":[|};

@@ -121,7 +121,7 @@ let workers (recording : Recording.t) (summary : Summary.t) =
       "Tasks begun";
       "Steals";
       "In tasks";
-      "Other code";
+      "Other code, Team";
       "Looking for work";
       "Parked";
       "In no pool";

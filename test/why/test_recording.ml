@@ -62,7 +62,11 @@ let comes_back () =
     (fun () ->
       check recording;
       check { recording with outcome = Still_running; timelines = []; samples = [] };
-      List.iter (fun outcome -> check { recording with outcome }) [ Exited 1; Ended ])
+      List.iter (fun outcome -> check { recording with outcome }) [ Exited 1; Ended ];
+      let odd = { recording with program = [ "\xff" ] } in
+      Out_channel.with_open_bin file (fun oc -> Recording.to_channel oc odd);
+      let text = In_channel.with_open_bin file In_channel.input_all in
+      Alcotest.(check bool) "UTF-8, as all JSON" true (String.is_valid_utf_8 text))
 
 (* In a folder of their own, where this process has its rings. *)
 let in_rings checks () =
