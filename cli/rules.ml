@@ -109,7 +109,8 @@ let are_short r it =
 
 let told_wait r it =
   let told (call, n, seconds) =
-    Printf.sprintf "%s (%d times, %s each)" call n (time (share seconds (float n)))
+    if n = 1 then Printf.sprintf "%s (once, for %s)" call (time seconds)
+    else Printf.sprintf "%s (%d times, %s each)" call n (time (share seconds (float n)))
   in
   let all = String.concat ", " (List.map told (waits r it)) in
   Printf.sprintf "tasks waited%s for %s; meanwhile CPUs were free for %s in all" (place_of r it) all

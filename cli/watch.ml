@@ -28,7 +28,8 @@ type t = {
   mutable tried : int list;
   mutable others : (int * Account.t * Rings.t) list;  (** of other processes, which have told nothing of Muster yet *)
   mutable next_look : int;
-  mutable samples : Recording.sample list;
+  mutable samples : Recording.sample list;  (** those that tell the state of one moment *)
+  mutable ends : (Recording.sample * Recording.sample) option;  (** the first and the last of all *)
   mutable kernel : (float * float) option;  (** at the first sample and at the last *)
 }
 
@@ -39,7 +40,7 @@ let make ?(gauged = false) ~attached ~dir ~since pid =
   let room = Procfs.room pid in
   let account = account ~attached ~since ~pid room in
   { dir; since; attached; pid; room; account; rings = None; gauge = if gauged then Some (Gauge.make ()) else None; tried = []; others = [];
-    next_look = 0; samples = []; kernel = None }
+    next_look = 0; samples = []; ends = None; kernel = None }
 [@@ocamlformat "disable"]
 
 let has_begun w = Account.has_muster w.account
@@ -89,15 +90,17 @@ let take_sample w now =
   w.next_look <- now + sample_every;
   let threads = Procfs.threads w.pid in
   let until = Trace.now () in
-  (* Of a sample that took long nobody knows when each thread slept. *)
+  (* Of a sample that took long nobody knows when each thread slept, and used a CPU. *)
+  let is_prompt = until - now <= prompt in
   let awake it = { it with Account.sleeps = None } in
-  let told = if until - now > prompt then List.map awake threads else threads in
+  let told = if is_prompt then threads else List.map awake threads in
   Option.iter (fun rings -> Rings.sample rings ~at:now ~until told) w.rings;
   let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
   let threads = List.map short threads in
   let sample = { Recording.at = now; threads; throttled = Procfs.throttled w.room } in
   if threads <> [] && (not (is_replaced w)) && (has_begun w || not w.attached) then begin
-    w.samples <- sample :: w.samples;
+    if is_prompt then w.samples <- sample :: w.samples;
+    w.ends <- Some (Option.fold w.ends ~none:sample ~some:fst, sample);
     let note until = w.kernel <- Some (Option.fold w.kernel ~none:until ~some:fst, until) in
     Option.iter note (Procfs.in_kernel w.pid)
   end
@@ -124,16 +127,15 @@ let rec until w ~over =
 
 (* {2 The end} *)
 
-let between samples part =
-  match (samples, List.rev samples) with
-  | last :: _, first :: _ -> Float.max 0. (float (part last - part first) /. 1e9)
-  | _ -> 0.
+let between ends part =
+  let seconds (first, last) = Float.max 0. (float (part last - part first) /. 1e9) in
+  Option.fold ends ~none:0. ~some:seconds
 
 let cpu w =
   let total { Recording.threads; _ } =
     List.fold_left (fun n (it : Recording.thread) -> n + it.cpu) 0 threads
   in
-  between w.samples total
+  between w.ends total
 
 let lost w = Option.fold w.rings ~none:0 ~some:Rings.lost
 
@@ -174,7 +176,7 @@ let run w ~program ~outcome ~cpu ~interrupted =
     cpu;
     kernel = Option.fold w.kernel ~none:0. ~some:(fun (first, last) -> last -. first);
     room = w.room;
-    throttled = between w.samples (fun { throttled; _ } -> Option.value throttled ~default:0);
+    throttled = between w.ends (fun { throttled; _ } -> Option.value throttled ~default:0);
     pace = Option.bind w.gauge Gauge.mean;
     lost = lost w;
     interrupted;
