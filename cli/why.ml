@@ -1,6 +1,8 @@
 open Cmdliner
 
-let complain text = prerr_endline ("muster: " ^ text)
+(* Where it cannot be said, the files and the status remain. *)
+let say text = try prerr_endline text with Sys_error _ -> close_out_noerr stderr
+let complain text = say ("muster: " ^ text)
 
 (* {2 What a task costs here} *)
 
@@ -101,7 +103,7 @@ let status_of : Recording.outcome -> int = function
 
 let tell run ~alone ~files =
   let verdict, causes = text run ~alone in
-  List.iter prerr_endline verdict;
+  List.iter say verdict;
   let written =
     files = []
     ||

@@ -519,6 +519,17 @@ let json () =
   Alcotest.(check bool) "causes" true (List.mem_assoc "waiting for a lock" it.causes);
   Alcotest.(check bool) "verdict" true (it.verdict <> [])
 
+(* The report is written all the same. *)
+let mute () =
+  let file = Filename.temp_file "muster_why" ".json" in
+  let command = Filename.quote_command muster [ "why"; "--json"; file; "--"; planted; "fails"; "0.02" ] in
+  let code = Sys.command (command ^ " >/dev/null 2>/dev/full") in
+  let it = In_channel.with_open_bin file Recording.of_channel in
+  Sys.remove file;
+  Alcotest.(check int) "status" 3 code;
+  Alcotest.(check bool) "verdict" true (it.verdict <> [])
+[@@ocamlformat "disable"]
+
 let bad_use =
   [
     case "no such program" (expect ~code:127 [ "./absent" ] [ "cannot start ./absent" ]);
@@ -546,6 +557,7 @@ let bad_use =
     case "a child of OCaml's" (expect [ planted; "forks"; "0.05" ] [ "used." ]);
     case "a program that replaces itself" (expect [ planted; "replaced"; "0.05" ] [ "used." ]);
     case "a full disk" (expect ~code:1 ~options:[ "--json"; "/dev/full" ] [ planted; "healthy"; "0.02" ] [ "cannot write" ]);
+    case "a full disk for what it says" mute;
     case "Ctrl-C" interrupted;
     case "input for two runs" input_twice;
   ]
