@@ -144,6 +144,7 @@ let why files span pid seconds program =
   match (pid, program) with
   | _ when obstacles files <> [] -> `Ok (refuse { status = 1; why = String.concat "; " (obstacles files) })
   | None, _ when seconds <> None -> `Error (true, "--for goes with --pid")
+  | Some _, _ when span -> `Error (true, "--span runs a program twice: it does not go with --pid")
   | _ when Option.fold seconds ~none:false ~some:(fun s -> not (s > 0.)) ->
     `Error (true, "--for: a number of seconds above 0")
   | Some pid, [] -> (

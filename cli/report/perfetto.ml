@@ -107,8 +107,9 @@ let to_channel oc (recording : Recording.t) spans (summary : Summary.t) =
     Seq.cons process
       (Seq.append
          (Seq.append (counters summary.loads)
-            (Seq.flat_map forks (List.to_seq recording.timelines)))
-         (Seq.flat_map (of_lane name spans) (List.to_seq summary.workers)))
+            (Seq.flat_map (of_lane name spans) (List.to_seq summary.workers)))
+         (* After the spans that they begin in, where both have the same time. *)
+         (Seq.flat_map forks (List.to_seq recording.timelines)))
   in
   let write i json =
     if i > 0 then output_string oc ",\n";

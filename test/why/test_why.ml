@@ -547,6 +547,10 @@ let bad_use =
     case "a shell that is killed by a signal" (expect ~code:135 [ "sh"; "-c"; "kill -BUS $$" ] [ "signal 7:" ]);
     case "a program that a shell starts" (expect ~code:5 ~environment:alone_in_pool
         [ "sh"; "-c"; planted ^ " blocking 0.2; exit 5" ] [ "a blocking call"; "status 5" ]);
+    case "no second run of a process" (fun () ->
+        let arguments = [ "why"; "--span"; "--pid"; "1" ] in
+        let command = Filename.quote_command muster arguments ~stderr:Filename.null in
+        Alcotest.(check int) "status" 124 (Sys.command command));
     case "no process" (fun () ->
         match Session.attach ~pid:99_999_999 None with
         | Error { status = 1; _ } -> ()
