@@ -13,10 +13,11 @@ let state text =
   | Some i when i + 2 < String.length text -> Some text.[i + 2]
   | _ -> None
 
+let state_of pid = Option.bind (read (Printf.sprintf "/proc/%d/stat" pid)) state
+
 (* One that has ended stays until its parent has asked how. *)
-let is_there pid =
-  let runs text = not (List.mem (state text) [ Some 'Z'; Some 'X' ]) in
-  Option.fold (read (Printf.sprintf "/proc/%d/stat" pid)) ~none:false ~some:runs
+let is_there pid = not (List.mem (state_of pid) [ None; Some 'Z'; Some 'X' ])
+let is_stopped pid = List.mem (state_of pid) [ Some 'T'; Some 't' ]
 
 (* Field 15, of which the name that may have blanks is the second; in hundredths of a second. *)
 let in_kernel pid =

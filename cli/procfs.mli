@@ -6,6 +6,9 @@ val threads : int -> Account.thread list
 val is_there : int -> bool
 (** Whether there is such a process, which has not ended. *)
 
+val is_stopped : int -> bool
+(** By a signal, or a debugger. *)
+
 val in_kernel : int -> float option
 (** The seconds of CPU time that this process has spent in the kernel so far. *)
 

@@ -187,7 +187,8 @@ let patience = 1_000_000_000
 let waiting ~pid =
   let is_busy { Account.sleeps; _ } = sleeps = None in
   let why =
-    if List.exists is_busy (Procfs.threads pid) then
+    if Procfs.is_stopped pid then "the program is stopped (kill -CONT lets it go on)"
+    else if List.exists is_busy (Procfs.threads pid) then
       "each is in the midst of a task that computes without a call of Muster's, or in no pool"
     else "the program sleeps now, and looks when it has something to do"
   in

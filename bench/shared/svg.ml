@@ -1,8 +1,11 @@
 type t = string
 type anchor = Start | Middle | End
 
+(* XML is UTF-8, and has no control characters, which arguments may have. *)
 let escaped text =
+  let text = if String.is_valid_utf_8 text then text else String.escaped text in
   let escape = function
+    | '\000' .. '\031' -> " "
     | '&' -> "&amp;"
     | '<' -> "&lt;"
     | '>' -> "&gt;"

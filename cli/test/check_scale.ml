@@ -164,6 +164,10 @@ let measures () =
   List.iter (says picture)
     [ "<svg"; "</svg>"; "measured"; "ideal"; "<title>" ^ fib ^ " --size 25</title>" ]
 
+let odd_title () =
+  let picture = Plot.to_svg ~title:"a\xff\001<" { Plot.cpus = 2.; measured = [ (1, 1.) ]; curves = [] } in
+  says picture "<title>a\\255\\001&lt;</title>"
+
 (* Times of it are no ground for a law. *)
 let without_muster () =
   let code, (printed, errors) = scale [ "--rounds"; "1"; "--workers"; "2"; "--"; "true" ] in
@@ -276,6 +280,6 @@ let () =
       ( "laws",
         [ case "known" known; case "edges" edges; case "above the CPUs" above_the_cpus ]
         @ List.map QCheck_alcotest.to_alcotest [ finds_again; is_least ] );
-      ("command", [ case "measures and draws" measures ]);
+      ("command", [ case "measures and draws" measures; case "a title that is no text" odd_title ]);
       ("bad use", bad_use);
     ]
