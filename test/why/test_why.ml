@@ -503,9 +503,20 @@ let attaches () =
     Alcotest.(check (float 0.02)) "from when it told" measures.wall (1e-9 *. float duration)
   | Error { why; _ } -> Alcotest.fail why
 
+let rec becomes what holds ~tries =
+  if not (holds ()) then
+    if tries = 0 then Alcotest.fail what
+    else begin
+      Unix.sleepf 0.01;
+      becomes what holds ~tries:(tries - 1)
+    end
+
 (* Its parent asks for it only later. *)
 let attached_until_the_end () =
   beside [ "healthy"; "2" ] @@ fun _ pid ->
+  Unix.kill pid Sys.sigstop;
+  becomes "stopped" (fun () -> Procfs.is_stopped pid) ~tries:1_000;
+  Unix.kill pid Sys.sigcont;
   match Session.attach ~pid (Some 60.) with
   | Ok { outcome; _ } -> Alcotest.(check bool) "ended" true (outcome = Ended)
   | Error { why; _ } -> Alcotest.fail why
