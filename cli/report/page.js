@@ -3,7 +3,7 @@
   const $ = id => document.getElementById(id);
   const data = JSON.parse($("data").textContent);
   const TASK = 6, COLOURS = 10;
-  const STATES = ["other code", "a call of Team", "looking for work", "parked", "in no pool", "unknown: events were lost, or not kept"];
+  const STATES = ["other code", "a call of Team", "looking for work", "parked", "in no pool", "unknown: no event tells"];
   const STATE_COLOURS = ["code", "region", "looking", "parked", "away", "unknown"];
   const PHASES = ["minor GC", "major GC", "waits for all to stop"];
   const PHASE_COLOURS = ["minor", "major", "stop"];

@@ -29,7 +29,7 @@ let state : Spans.what -> string option = function
   | Region -> Some "Team"
   | Looking -> Some "looks for work"
   | Parked -> Some "parked"
-  | Unknown -> Some "unknown: events were lost, or not kept"
+  | Unknown -> Some "unknown: no event tells"
   | Away -> Some "in no pool" (* an arrow may begin there *)
   | Task _ -> None
 

@@ -207,7 +207,14 @@ let read r (at, (event : Recording.event)) =
   show r at;
   r.last <- at
 
-let lane r ~duration ~known (timeline : Recording.timeline) =
+let is_muster (_, (event : Recording.event)) = match event with Muster _ -> true | _ -> false
+
+let lane r ~attached ~duration ~known (timeline : Recording.timeline) =
+  (* A worker of a running program had been at something. *)
+  if attached && Array.exists is_muster timeline.events then begin
+    r.state <- Unknown;
+    r.shown <- Unknown
+  end;
   Array.iter (read r) timeline.events;
   let stop = Int.max duration r.last in
   if known < stop then begin
@@ -246,9 +253,10 @@ let known_until (recording : Recording.t) =
 let of_recording (recording : Recording.t) =
   let tasks = Hashtbl.create 1024 in
   let same = same_sites recording.names and known = known_until recording in
+  let attached = recording.outcome = Still_running || recording.outcome = Ended in
   let one timeline =
     let r = reader tasks same in
-    (lane r ~duration:recording.duration ~known timeline, r)
+    (lane r ~attached ~duration:recording.duration ~known timeline, r)
   in
   let read = List.map one recording.timelines in
   let readers = List.map snd read in

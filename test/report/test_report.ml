@@ -148,6 +148,14 @@ let left_out () =
   check_texts "the first" [ "0-10 code"; "10-20 1"; "20-100 unknown" ] (of_lane 0);
   check_texts "the second" [ "0-5 code"; "5-20 2"; "20-100 unknown" ] (of_lane 1)
 
+(* Of a program that was running, before a worker has told anything. *)
+let attached () =
+  let events : (int * Recording.event) list list = [ [ busy 20; begins 30 1 ]; [ (10, Gc Minor) ] ] in
+  let spans = Spans.of_recording { (made ~duration:40 events) with outcome = Still_running } in
+  let of_lane ring = texts what (List.nth spans.lanes ring).spans in
+  check_texts "a worker" [ "0-20 unknown"; "20-30 code"; "30-40 1" ] (of_lane 0);
+  check_texts "no worker" [ "0-40 away" ] (of_lane 1)
+
 (* {2 Sums} *)
 
 let summary ?samples ~duration timelines =
@@ -515,6 +523,7 @@ let () =
           case "the collector" collector;
           case "lost events" lost;
           case "events that are not kept" left_out;
+          case "a program that was running" attached;
           case "one place" same_place;
           case "what makes no sense" strange;
         ]
