@@ -114,8 +114,8 @@ faults:
 # Chromium is of Debian's; elsewhere it has to be there.
 test-report:
 	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
-	@$(SETUP) dune build --profile release ./cli/main.exe ./examples/fib.exe
-	@$(RUN) test/report/test_report.exe -- --full
+	@$(SETUP) dune build --profile release ./cli/main.exe ./examples/fib.exe ./test/report/test_report.exe
+	@cd _build/default/test/report && ./test_report.exe --full
 
 model:
 	@$(RUN) test/model/test_model.exe -- --full $(ARGS)
