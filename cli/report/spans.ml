@@ -39,7 +39,9 @@ type reader = {
   same : (int, int) Hashtbl.t;  (** of a site, the first of the same name *)
   mutable state : what;  (** beside its tasks *)
   mutable task : int;
-  mutable regions : int;
+  mutable regions : int;  (** open ones *)
+  mutable region_since : int;
+  mutable regions_found : (int * int) list;
   mutable since : int;
   mutable shown : what;
   mutable found : what span list;  (** backwards, as those below *)
@@ -63,6 +65,8 @@ let reader all same =
     state = Away;
     task = 0;
     regions = 0;
+    region_since = 0;
+    regions_found = [];
     since = 0;
     shown = Away;
     found = [];
@@ -157,8 +161,12 @@ let muster r at : Muster_trace.Trace.event -> unit = function
   | Idle -> rest r Looking
   | Park -> rest r Parked
   | Leave -> rest r Away
-  | Region _ -> r.regions <- r.regions + 1
-  | Region_end -> r.regions <- Int.max 0 (r.regions - 1)
+  | Region _ ->
+    if r.regions = 0 then r.region_since <- at;
+    r.regions <- r.regions + 1
+  | Region_end ->
+    if r.regions = 1 then r.regions_found <- (r.region_since, at) :: r.regions_found;
+    r.regions <- Int.max 0 (r.regions - 1)
   | Job { queued; _ } -> r.queues <- queued :: r.queues
   | Sampling { every } -> if every > 1 then r.samples <- true
   | Counts _ | Budget _ | Spin _ | Alone _ | Name _ -> ()
@@ -233,6 +241,35 @@ let lane r ~attached ~duration ~known (timeline : Recording.timeline) =
     steals = r.stolen;
   }
 
+(* {2 Shares of regions}
+
+   A share has no event of its own: it is what other workers do meanwhile, beside their tasks. *)
+
+let rec merged = function
+  | (from, upto) :: (from', upto') :: rest when from' <= upto ->
+    merged ((from, Int.max upto upto') :: rest)
+  | it :: rest -> it :: merged rest
+  | [] -> []
+
+let with_shares regions spans =
+  let found = ref [] and left = ref regions in
+  let put start stop what = if stop > start then found := { start; stop; what } :: !found in
+  let rec share from stop =
+    match !left with
+    | (_, upto) :: rest when upto <= from ->
+      left := rest;
+      share from stop
+    | (since, upto) :: _ when since < stop ->
+      let since = Int.max from since and upto = Int.min upto stop in
+      put from since Code;
+      put since upto Region;
+      share upto stop
+    | _ -> put from stop Code
+  in
+  let one span = if span.what = Code then share span.start span.stop else found := span :: !found in
+  Array.iter one spans;
+  Array.of_list (List.rev !found)
+
 (* Tasks of different code may be handed out at one place. *)
 let same_sites names =
   let first = Hashtbl.create 64 and same = Hashtbl.create 64 in
@@ -260,8 +297,9 @@ let of_recording (recording : Recording.t) =
   in
   let read = List.map one recording.timelines in
   let readers = List.map snd read in
+  let regions = merged (List.sort compare (List.concat_map (fun r -> r.regions_found) readers)) in
   {
-    lanes = List.map fst read;
+    lanes = List.map (fun (lane, _) -> { lane with spans = with_shares regions lane.spans }) read;
     tasks;
     queued = List.concat_map (fun r -> r.queues) readers;
     waited = List.concat_map (fun r -> r.waits) readers;

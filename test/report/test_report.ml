@@ -65,6 +65,14 @@ let states =
       "70-90 away";
     ]
 
+let shares () =
+  let caller = [ busy 0; muster 10 (Region { workers = 2 }); muster 30 Region_end; muster 40 Leave ]
+  and other = [ busy ~worker:1 5; muster 32 Idle; busy ~worker:1 35; muster 45 Park ] in
+  let spans = spans ~duration:50 [ caller; other ] in
+  check_texts "the other's share"
+    [ "0-5 away"; "5-10 code"; "10-30 region"; "30-32 code"; "32-35 looking"; "35-45 code"; "45-50 parked" ]
+    (texts what (List.nth spans.lanes 1).spans)
+
 (* Both: the second half is taken back, and runs within the first task. *)
 let taken_back =
   shows ~duration:60
@@ -516,6 +524,7 @@ let () =
       ( "spans",
         [
           case "states" states;
+          case "shares of Team" shares;
           case "a task that is taken back" taken_back;
           case "busy, told twice" told_twice;
           case "a task that moves" moves;
