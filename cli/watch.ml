@@ -28,7 +28,7 @@ type t = {
   mutable tried : int list;
   mutable others : (int * Account.t * Rings.t) list;  (** of other processes, which have told nothing of Muster yet *)
   mutable next_look : int;
-  mutable samples : Recording.sample list;  (** those that tell the state of one moment *)
+  mutable samples : Recording.sample list;  (** those that are kept *)
   mutable ends : (Recording.sample * Recording.sample) option;  (** the first and the last of all *)
   mutable kernel : (float * float) option;  (** at the first sample and at the last *)
 }
@@ -86,20 +86,24 @@ let look_for_rings w ~now =
 let sample_every = 20_000_000
 let prompt = 2_000_000
 
+(* What threads have used since the last sample that is kept: a quarter of that may be of another time. *)
+let is_kept w ~now ~until =
+  let since = match w.samples with last :: _ -> now - last.at | [] -> sample_every in
+  4 * (until - now) <= since
+
 let take_sample w now =
   w.next_look <- now + sample_every;
   let threads = Procfs.threads w.pid in
   let until = Trace.now () in
-  (* Of a sample that took long nobody knows when each thread slept, and used a CPU. *)
-  let is_prompt = until - now <= prompt in
+  (* Of a sample that took long nobody knows when each thread slept. *)
   let awake it = { it with Account.sleeps = None } in
-  let told = if is_prompt then threads else List.map awake threads in
+  let told = if until - now > prompt then List.map awake threads else threads in
   Option.iter (fun rings -> Rings.sample rings ~at:now ~until told) w.rings;
   let short { Account.thread; cpu; queue; _ } = { Recording.thread; cpu; queue } in
   let threads = List.map short threads in
   let sample = { Recording.at = now; threads; throttled = Procfs.throttled w.room } in
   if threads <> [] && (not (is_replaced w)) && (has_begun w || not w.attached) then begin
-    if is_prompt then w.samples <- sample :: w.samples;
+    if is_kept w ~now ~until then w.samples <- sample :: w.samples;
     w.ends <- Some (Option.fold w.ends ~none:sample ~some:fst, sample);
     let note until = w.kernel <- Some (Option.fold w.kernel ~none:until ~some:fst, until) in
     Option.iter note (Procfs.in_kernel w.pid)

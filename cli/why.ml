@@ -103,6 +103,7 @@ let status_of : Recording.outcome -> int = function
 
 let tell run ~alone ~files =
   let verdict, causes = text run ~alone in
+  Sys.set_signal Sys.sigpipe Signal_ignore;
   List.iter say verdict;
   let written =
     files = []

@@ -256,6 +256,7 @@ let with_shares regions spans =
   let put start stop what = if stop > start then found := { start; stop; what } :: !found in
   let rec share from stop =
     match !left with
+    | _ when from >= stop -> ()
     | (_, upto) :: rest when upto <= from ->
       left := rest;
       share from stop

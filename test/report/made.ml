@@ -61,6 +61,11 @@ let run w ~fresh ~stolen (_, task) =
       pass w 2_000
   done;
   if one_of w 30 then collect w;
+  if one_of w 60 then begin
+    tell w (Region { workers = 2 });
+    pass w 9_000;
+    tell w Region_end
+  end;
   if one_of w 40 then begin
     tell w (Wait { task; reason = 100; name = 0 });
     let before = w.now in

@@ -67,10 +67,10 @@ let states =
 
 let shares () =
   let caller = [ busy 0; muster 10 (Region { workers = 2 }); muster 30 Region_end; muster 40 Leave ]
-  and other = [ busy ~worker:1 5; muster 32 Idle; busy ~worker:1 35; muster 45 Park ] in
+  and other = [ busy ~worker:1 5; muster 20 Idle; busy ~worker:1 25; muster 45 Park ] in
   let spans = spans ~duration:50 [ caller; other ] in
   check_texts "the other's share"
-    [ "0-5 away"; "5-10 code"; "10-30 region"; "30-32 code"; "32-35 looking"; "35-45 code"; "45-50 parked" ]
+    [ "0-5 away"; "5-10 code"; "10-20 region"; "20-25 looking"; "25-30 region"; "30-45 code"; "45-50 parked" ]
     (texts what (List.nth spans.lanes 1).spans)
 
 (* Both: the second half is taken back, and runs within the first task. *)
