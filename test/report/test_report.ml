@@ -385,7 +385,7 @@ let columns () =
   and of_ = column "of" in
   let sites = Array.of_list (List.map to_string (to_list (member "sites" json))) in
   let name i = if i < 0 then "?" else sites.(i) in
-  let of_site n = Recording.name recording n in
+  let of_site n = match Recording.name recording n with "?" -> "unknown site" | it -> it in
   let check i number =
     let task = Hashtbl.find spans.tasks number in
     Alcotest.(check int) "parent" task.parent (number - parents.(i));
