@@ -56,11 +56,15 @@ let unlock_read t = unlock_of "unlock_read" t ~writes:false
 let unlock_write t = unlock_of "unlock_write" t ~writes:true
 
 (* An asynchronous exception on the way out finds the duty in its cell. *)
-let protect fn t ~writes f =
-  let leaving = Permits.giving (permits ~writes) ~why_not:(why_not_leave fn ~writes) in
-  let duty = ref (Duty.Step leaving) and go_out duty = Duty.fulfil t duty in
+let protect fn t ~writes leaving f =
+  let duty = ref leaving and go_out duty = Duty.fulfil t duty in
   lock_of fn t ~writes;
   Outcome.finally go_out duty f ()
 
-let protect_read t f = protect "protect_read" t ~writes:false f
-let protect_write t f = protect "protect_write" t ~writes:true f
+let leaving fn ~writes =
+  Duty.Step (Permits.giving (permits ~writes) ~why_not:(why_not_leave fn ~writes))
+
+let read = leaving "protect_read" ~writes:false
+let written = leaving "protect_write" ~writes:true
+let protect_read t f = protect "protect_read" t ~writes:false read f
+let protect_write t f = protect "protect_write" t ~writes:true written f

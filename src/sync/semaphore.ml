@@ -29,9 +29,10 @@ let acquire t =
 
 let get_value t = (Atomic.get t).Permits.free
 
+let giving_back = Duty.Step (Permits.giving 1 ~why_not:(why_not_release "with_permit"))
+
 (* An asynchronous exception on the way out finds the duty in its cell. *)
 let with_permit t f =
-  let giving_back = Permits.giving 1 ~why_not:(why_not_release "with_permit") in
-  let duty = ref (Duty.Step giving_back) and give_back duty = Duty.fulfil t duty in
+  let duty = ref giving_back and give_back duty = Duty.fulfil t duty in
   acquire t;
   Outcome.finally give_back duty f ()
