@@ -15,7 +15,7 @@ let misuse fn what = "Muster.Mutex." ^ fn ^ ": the mutex is " ^ what
 
 (* {2 Unlock} *)
 
-let why_not_unlock fn me { Permits.holder; _ } =
+let why_not_unlock me fn { Permits.holder; _ } =
   if holder = me then None
   else if holder = 0 then Some (misuse fn "not locked")
   else Some (misuse fn "locked by another task or thread")
@@ -24,7 +24,7 @@ let unlock_as fn t me =
   let (seen : Permits.state) = Atomic.get t in
   let is_simple = seen.holder = me && seen.line == Permits.nobody in
   if not (is_simple && replace t seen unlocked) then
-    Permits.give t 1 ~why_not:(why_not_unlock fn me)
+    Permits.give t 1 ~why_not:(why_not_unlock me) fn
 
 (* An asynchronous exception does not leave it locked. *)
 let unlock_of fn t =

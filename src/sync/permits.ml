@@ -87,12 +87,33 @@ and passing_on n = Duty.Step (fun s -> serve { s with line = no_longer_woken n s
 
 (* {2 Give} *)
 
-let giving n ~why_not s =
-  match why_not s with
-  | Some message -> (s, Duty.Misuse message)
-  | None -> serve { s with free = s.free + n; holder = 0 }
+let with_back s n = { s with free = s.free + n; holder = 0 }
 
-let give t n ~why_not = Duty.step t (giving n ~why_not)
+let giving n ~why_not fn s =
+  match why_not fn s with
+  | Some message -> (s, Duty.Misuse message)
+  | None -> serve (with_back s n)
+
+let gives_at_once t n ~why_not fn =
+  let s = Atomic.get t in
+  s.line == Nobody
+  && Option.is_none (why_not fn s)
+  && Atomic.compare_and_set t s (with_back s n)
+
+(* An asynchronous exception goes on when they are back. Unbroken where [owes] changes. *)
+let give t n ~why_not fn =
+  let owes = ref true in
+  try
+    if gives_at_once t n ~why_not fn then owes := false
+    else begin
+      let duty = ref (Duty.Step (giving n ~why_not fn)) in
+      owes := false;
+      Duty.fulfil t duty
+    end
+  with exn when !owes ->
+    let failure = Outcome.caught exn in
+    Duty.step t (giving n ~why_not fn);
+    Outcome.raise failure
 
 (* {2 Take} *)
 

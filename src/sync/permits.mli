@@ -26,7 +26,6 @@ val wait_and_take :
   t -> int -> me:int -> wait:((Waiter.t -> unit) -> unit) -> unit
 (** The same, but waits for them: looks for a moment, then sleeps by [wait]. *)
 
-val giving : int -> why_not:(state -> string option) -> state -> state * state Duty.t
-(** The {!Duty.Step} that gives so many back. [why_not] is why it would be a misuse. *)
-
-val give : t -> int -> why_not:(state -> string option) -> unit
+val give : t -> int -> why_not:(string -> state -> string option) -> string -> unit
+(** [give t n ~why_not fn] gives so many back, also if an asynchronous exception strikes.
+    [why_not fn] is why it would be a misuse of the function [fn]. *)

@@ -12,12 +12,8 @@ let make n =
 let why_not_release fn { Permits.free; _ } =
   if free = max_int then Some (invalid fn "there are max_int permits already") else None
 
-let release t =
-  let (seen : Permits.state) = Atomic.get t in
-  let is_simple = seen.line == Permits.nobody && seen.free < max_int in
-  if not (is_simple && Atomic.compare_and_set t seen { seen with free = seen.free + 1 }) then
-    Permits.give t 1 ~why_not:(why_not_release "release")
-
+let give_back fn t = Permits.give t 1 ~why_not:why_not_release fn
+let release t = give_back "release" t
 let try_acquire t = Permits.try_take t 1 ~me:0
 
 let event = Event.make "Semaphore.acquire"
@@ -29,10 +25,8 @@ let acquire t =
 
 let get_value t = (Atomic.get t).Permits.free
 
-let giving_back = Duty.Step (Permits.giving 1 ~why_not:(why_not_release "with_permit"))
+let leave t = give_back "with_permit" t
 
-(* An asynchronous exception on the way out finds the duty in its cell. *)
 let with_permit t f =
-  let duty = ref giving_back and give_back duty = Duty.fulfil t duty in
   acquire t;
-  Outcome.finally give_back duty f ()
+  Outcome.finally leave t f ()
