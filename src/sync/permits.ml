@@ -100,12 +100,12 @@ let gives_at_once t n ~why_not fn =
   && Option.is_none (why_not fn s)
   && Atomic.compare_and_set t s (with_back s n)
 
-(* An asynchronous exception goes on when they are back. Unbroken where [owes] changes. *)
+(* An asynchronous exception goes on when they are back. Unbroken where [owes] becomes false. *)
 let give t n ~why_not fn =
   let owes = ref true in
   try
-    if gives_at_once t n ~why_not fn then owes := false
-    else begin
+    owes := not (gives_at_once t n ~why_not fn);
+    if !owes then begin
       let duty = ref (Duty.Step (giving n ~why_not fn)) in
       owes := false;
       Duty.fulfil t duty
