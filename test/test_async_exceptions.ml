@@ -343,6 +343,72 @@ let as_a_task_gives_way () =
   let steps = from 1 in
   check_bool (Printf.sprintf "%d steps" steps) true (steps > 500 || Sys.ocaml_release.minor < 3)
 
+(* Each way out of a lock, whether the lock is free, and a use of it that waits meanwhile. *)
+let ways_out () =
+  let open Muster in
+  let m = Mutex.create () and l = Rwlock.create () and s = Semaphore.make 1 in
+  let in_protect protect x strike = protect x (fun () -> ignore (Sys.opaque_identity (ref 0)); strike ()) in
+  let free try_it back = try_it () && (back (); true) in
+  let mutex () = free (fun () -> Mutex.try_lock m) (fun () -> Mutex.unlock m)
+  and use_mutex () = Mutex.protect m ignore in
+  let lock () = free (fun () -> Rwlock.try_lock_write l) (fun () -> Rwlock.unlock_write l)
+  and use_lock () = Rwlock.protect_write l ignore in
+  let semaphore () = free (fun () -> Semaphore.try_acquire s) (fun () -> Semaphore.release s)
+  and use_semaphore () = Semaphore.with_permit s ignore in
+  let out_by acquire release x strike =
+    acquire x;
+    strike ();
+    release x
+  in
+  [
+    ("Mutex.unlock", mutex, use_mutex, out_by Mutex.lock Mutex.unlock m);
+    ("Mutex.protect", mutex, use_mutex, in_protect Mutex.protect m);
+    ("Rwlock.unlock_read", lock, use_lock, out_by Rwlock.lock_read Rwlock.unlock_read l);
+    ("Rwlock.unlock_write", lock, use_lock, out_by Rwlock.lock_write Rwlock.unlock_write l);
+    ("Rwlock.protect_read", lock, use_lock, in_protect Rwlock.protect_read l);
+    ("Rwlock.protect_write", lock, use_lock, in_protect Rwlock.protect_write l);
+    ("Semaphore.release", semaphore, use_semaphore, out_by Semaphore.acquire Semaphore.release s);
+    ("Semaphore.with_permit", semaphore, use_semaphore, in_protect Semaphore.with_permit s);
+  ]
+
+(* From [strike] on, at its n-th allocation: the exception arrives, and the lock is free. *)
+let given_back_wherever_it_strikes () =
+  let check ~waits (name, is_free, use, way) =
+    let rec from n =
+      let is_armed = ref false and left = ref n and is_struck = ref false and arrived = ref false in
+      let other = ref None in
+      let strike () =
+        if waits then other := Some (Task.async use);
+        Task.yield ();
+        is_armed := true
+      in
+      let strike_now _ =
+        if !is_armed then begin
+          decr left;
+          if !left = 0 then (is_struck := true; raise_notrace Sys.Break)
+        end;
+        None
+      in
+      let tracker =
+        { Gc.Memprof.null_tracker with alloc_minor = strike_now; alloc_major = strike_now }
+      in
+      match Gc.Memprof.start ~sampling_rate:1. ~callstack_size:0 tracker with
+      | _ ->
+        (try way strike with Sys.Break -> arrived := true);
+        is_armed := false;
+        Gc.Memprof.stop ();
+        Option.iter Task.await !other;
+        check_bool (Printf.sprintf "%s, step %d: raised" name n) !is_struck !arrived;
+        check_bool (Printf.sprintf "%s, step %d: free" name n) true (is_free ());
+        if !is_struck then from (n + 1)
+      | exception Failure _ -> () (* OCaml 5.2 has none *)
+    in
+    from 1
+  in
+  run_on 1 (fun () ->
+      List.iter (check ~waits:false) (ways_out ());
+      List.iter (check ~waits:true) (ways_out ()))
+
 let released_wherever_it_strikes () =
   let rec from n =
     let held = ref 0 in
@@ -491,6 +557,7 @@ let () =
           case "Ctrl-C as a runner of jobs works" as_a_runner_works;
           case "one as a task gives way" as_a_task_gives_way;
           case "Ctrl-C in a bracket" released_wherever_it_strikes;
+          case "Ctrl-C on the way out of a lock" given_back_wherever_it_strikes;
           case "a fork as a cancelled task of all fails"
             (forks_as_a_cancelled_task_fails (fun f g -> ignore (Task.all [ f; g ])));
           case "a fork as a cancelled task of map fails"
