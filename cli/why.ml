@@ -121,9 +121,9 @@ let refuse { Session.status; why } =
   status
 
 (* To be found before a long run, not after it. *)
-let obstacles files =
+let obstacle files =
   let one (file, _) = Option.map (( ^ ) "cannot write ") (Muster_bench.Options.obstacle file) in
-  List.filter_map one files
+  match List.filter_map one files with [] -> None | all -> Some (String.concat "; " all)
 
 (* Of a second run that did less than the first nothing can be said. *)
 let second program (first : Watch.run) ~span ~input =
@@ -142,8 +142,9 @@ let second program (first : Watch.run) ~span ~input =
 
 let why files span pid seconds program =
   let timeline = files <> [] in
+  let obstacle = obstacle files in
   match (pid, program) with
-  | _ when obstacles files <> [] -> `Ok (refuse { status = 1; why = String.concat "; " (obstacles files) })
+  | _ when Option.is_some obstacle -> `Ok (refuse { status = 1; why = Option.get obstacle })
   | None, _ when seconds <> None -> `Error (true, "--for goes with --pid")
   | Some _, _ when span -> `Error (true, "--span runs a program twice: it does not go with --pid")
   | _ when Option.fold seconds ~none:false ~some:(fun s -> not (s > 0.)) ->

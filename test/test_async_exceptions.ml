@@ -371,37 +371,25 @@ let ways_out () =
     ("Semaphore.with_permit", semaphore, use_semaphore, in_protect Semaphore.with_permit s);
   ]
 
-(* From [strike] on, at its n-th allocation: the exception arrives, and the lock is free. *)
+(* From [strike] on, at the n-th allocation: the exception arrives, and the lock is free. *)
 let given_back_wherever_it_strikes () =
   let check ~waits (name, is_free, use, way) =
     let rec from n =
-      let is_armed = ref false and left = ref n and is_struck = ref false and arrived = ref false in
-      let other = ref None in
+      let counts = ref false and arrived = ref false and other = ref None in
       let strike () =
         if waits then other := Some (Task.async use);
         Task.yield ();
-        is_armed := true
+        counts := true
       in
-      let strike_now _ =
-        if !is_armed then begin
-          decr left;
-          if !left = 0 then (is_struck := true; raise_notrace Sys.Break)
-        end;
-        None
-      in
-      let tracker =
-        { Gc.Memprof.null_tracker with alloc_minor = strike_now; alloc_major = strike_now }
-      in
-      match Gc.Memprof.start ~sampling_rate:1. ~callstack_size:0 tracker with
-      | _ ->
+      let call () =
         (try way strike with Sys.Break -> arrived := true);
-        is_armed := false;
-        Gc.Memprof.stop ();
-        Option.iter Task.await !other;
-        check_bool (Printf.sprintf "%s, step %d: raised" name n) !is_struck !arrived;
-        check_bool (Printf.sprintf "%s, step %d: free" name n) true (is_free ());
-        if !is_struck then from (n + 1)
-      | exception Failure _ -> () (* OCaml 5.2 has none *)
+        counts := false
+      in
+      let is_struck = Unit_support.at_allocation ~counts n (fun () -> raise_notrace Sys.Break) call in
+      Option.iter Task.await !other;
+      check_bool (Printf.sprintf "%s, step %d: raised" name n) is_struck !arrived;
+      check_bool (Printf.sprintf "%s, step %d: free" name n) true (is_free ());
+      if is_struck then from (n + 1)
     in
     from 1
   in

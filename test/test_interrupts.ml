@@ -206,14 +206,18 @@ let calls_of_two =
     ("both in time", fun f g -> Task.with_deadline 60. (fun () -> ignore (Muster.both f g)));
   ] [@@ocamlformat "disable"]
 
+(* Where flips leave one worker, the other function may not begin before this one ends. *)
+let until_begun begun =
+  let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
+  wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up)
+
 (* It strikes the right one of two functions. The left one has failed, so the other is in vain; or it
    waits for ever. Where the only worker runs the left one, that gives up. *)
 let strikes_the_right_one ~left pool =
   let check (name, call) =
     let begun = Atomic.make false and go_on = Atomic.make false in
     let f () =
-      let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
-      wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up);
+      until_begun begun;
       Atomic.set go_on true;
       if Atomic.get begun then left () else if flipped then raise Sys.Break
     and g () =
@@ -235,8 +239,7 @@ let a_second_one pool =
     let is_over () = Muster.Latch.count over = 0 in
     let until condition = wait_until (fun () -> condition () || is_over ()) in
     let f () =
-      let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
-      wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up);
+      until_begun begun;
       raise Sys.Break
     and g () =
       Atomic.set begun true;
@@ -266,8 +269,7 @@ let waits_again pool =
   let check (name, call) =
     let begun = Atomic.make false and ended = Atomic.make false in
     let f () =
-      let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
-      wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up);
+      until_begun begun;
       raise Sys.Break
     and g () =
       Atomic.set begun true;

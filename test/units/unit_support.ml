@@ -46,11 +46,13 @@ let race ?(seconds = 1.0) ~make ~verdict () =
 
 (* The profile is not discarded: a domain that begins after that may crash in OCaml 5.4, in
    caml_memprof_sample_young. *)
-let at_allocation n f work =
+let at_allocation ?(counts = ref true) n f work =
   let left = ref n in
   let count _ =
-    decr left;
-    if !left = 0 then f ();
+    if !counts then begin
+      decr left;
+      if !left = 0 then f ()
+    end;
     None
   in
   let tracker = { Gc.Memprof.null_tracker with alloc_minor = count; alloc_major = count } in

@@ -11,6 +11,6 @@ val race : ?seconds:float -> make:(int -> 'a round) -> verdict:('a -> unit) -> u
     [verdict] is called after each, when both have come to the end, and fails if it raises. A
     side that raises leaves the other waiting: end the test then. *)
 
-val at_allocation : int -> (unit -> unit) -> (unit -> unit) -> bool
+val at_allocation : ?counts:bool ref -> int -> (unit -> unit) -> (unit -> unit) -> bool
 (** [at_allocation n f work] calls [f] at the [n]th allocation of [work ()], where it may raise, too:
-    [work] catches that. Whether there were so many; false where OCaml cannot tell (5.2). *)
+    [work] catches that. While [counts] is false, allocations do not count. Whether there were so many; false where OCaml cannot tell (5.2). *)
