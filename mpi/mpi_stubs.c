@@ -315,7 +315,8 @@ value muster_mpi_send(value packet, value dest, value tag) {
   return Val_unit;
 }
 
-/* [None], or who sent it and what. A negative source is any. Looks so many times. */
+/* [None], or who sent it and what. A negative source is any. Looks so many times, each time twice: Open
+   MPI's first look fetches what has come, and only the second one sees it. */
 value muster_mpi_receive(value source, value tag, value looks) {
   CAMLparam3(source, tag, looks);
   CAMLlocal2(packet, result);
@@ -328,7 +329,8 @@ value muster_mpi_receive(value source, value tag, value looks) {
   free_those_through();
   for (; !there && left > 0; left--) {
     MPI_Improbe(from, label, comm, &there, &message, &status);
-    if (!there) sched_yield();
+    if (!there) MPI_Improbe(from, label, comm, &there, &message, &status);
+    if (!there && left > 1) sched_yield();
   }
   if (there) {
     MPI_Get_count(&status, MPI_UINT64_T, &words);
