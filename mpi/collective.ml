@@ -13,18 +13,15 @@ let failure exn =
 
 (* {2 Slots}
 
-   Short ones: MPI sends some 250 bytes at once, and more in two steps. So a slot has no name of the
-   call, but its digest. *)
+   Short ones: Open MPI sends 256 bytes at once, which are two slots between four ranks, and more in
+   two steps. So a slot has no name of the call, but half of its digest. *)
 
-let slot_size = 200
-let digest_size = 16
-let number_at = digest_size
-let words_at = number_at + 8
-let value_at = words_at + 8
-let fn call = List.hd (String.split_on_char ' ' call)
-
-let get slots at = Int64.to_int (Bytes.get_int64_le slots at)
-let set slot at n = Bytes.set_int64_le slot at (Int64.of_int n)
+let slot_size = 128
+let number_at = 8
+let words_at = 12
+let value_at = 16
+let get slots at = Int32.to_int (Bytes.get_int32_le slots at)
+let set slot at n = Bytes.set_int32_le slot at (Int32.of_int n)
 
 (* The slot has the value, or else the packet does. *)
 let put slot value =
@@ -36,28 +33,34 @@ let put slot value =
     Some packet
 
 let fill slot call number outcome =
-  Bytes.blit_string (Digest.string call) 0 slot 0 digest_size;
+  Bytes.blit_string (Digest.string call) 0 slot 0 number_at;
   set slot number_at number;
   try put slot outcome
   with Invalid_argument reason -> (
-    try Link.refuse_value (fn call) reason with exn -> put slot (Error (failure exn)))
+    try Link.refuse_value call reason with exn -> put slot (Error (failure exn)))
 
-let place slots rank = Bytes.sub slots (rank * slot_size) words_at
+let is_here slots rank =
+  let own = Link.rank () * slot_size and other = rank * slot_size in
+  Int64.equal (Bytes.get_int64_le slots own) (Bytes.get_int64_le slots other)
+  && get slots (own + number_at) = get slots (other + number_at)
 
-let elsewhere slots =
-  let own = place slots (Link.rank ()) in
-  List.find_opt (fun rank -> place slots rank <> own) (List.init (Link.ranks ()) Fun.id)
+let rec elsewhere slots rank =
+  if rank = Link.ranks () then None
+  else if is_here slots rank then elsewhere slots (rank + 1)
+  else Some rank
+
+let place = Printf.sprintf "%s (call %d)"
 
 (* Some ranks called another operation: all of them come here. *)
 let complain call number other =
-  let own = Printf.sprintf "%s (call %d)" call number in
+  let own = place call number in
   let own = String.sub own 0 (Int.min slot_size (String.length own)) in
   let slot = Bytes.make slot_size '\000' in
   Bytes.blit_string own 0 slot 0 (String.length own);
   let names = Link.exchange ~patience:None slot in
   let name = Bytes.sub_string names (other * slot_size) slot_size in
   let name = List.hd (String.split_on_char '\000' name) in
-  Link.invalid (fn call) "rank %d calls %s, and rank %d %s" (Link.rank ()) own other name
+  Link.invalid call "rank %d calls %s, and rank %d %s" (Link.rank ()) own other name
 
 (* {2 Waits}, told of where [MUSTER_MPI_CHECK] is set: a rank that does not come may wait for a message. *)
 
@@ -91,10 +94,9 @@ let outcomes call outcome =
   let number = Atomic.fetch_and_add calls 1 in
   let slot = Bytes.make slot_size '\000' in
   let packet = fill slot call number outcome in
-  let place = Printf.sprintf "%s (call %d)" call number in
-  let patience = if is_checked then Some (patience place) else None in
+  let patience = if is_checked then Some (patience (place call number)) else None in
   let slots = Link.exchange ~patience slot in
-  Option.iter (complain call number) (elsewhere slots);
+  Option.iter (complain call number) (elsewhere slots 0);
   let counts = Array.init (Link.ranks ()) (fun rank -> get slots ((rank * slot_size) + words_at)) in
   let inline rank = Marshal.from_bytes slots ((rank * slot_size) + value_at) in
   if Array.for_all (( = ) 0) counts then Array.init (Link.ranks ()) inline
@@ -115,9 +117,9 @@ let share call f = Array.map value (outcomes call (attempt f))
 let busy = Atomic.make None
 
 let within call f =
-  Link.check_runs (fn call);
+  Link.check_runs call;
   if not (Atomic.compare_and_set busy None (Some call)) then
-    Link.invalid (fn call) "called within %s"
+    Link.invalid call "called within %s"
       (Option.value (Atomic.get busy) ~default:"an operation");
   Fun.protect ~finally:(fun () -> Atomic.set busy None) f
 

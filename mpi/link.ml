@@ -5,8 +5,8 @@ external start_at : int -> int = "muster_mpi_start"
 external level : int -> int = "muster_mpi_level"
 external stop_now : unit -> unit = "muster_mpi_stop"
 external abort : int -> unit = "muster_mpi_abort"
-external rank : unit -> int = "muster_mpi_rank"
-external ranks : unit -> int = "muster_mpi_ranks"
+external rank : unit -> int = "muster_mpi_rank" [@@noalloc]
+external ranks : unit -> int = "muster_mpi_ranks" [@@noalloc]
 external wake_exactly : unit -> unit = "muster_mpi_wake_exactly"
 external encode_with : 'a -> Marshal.extern_flags list -> packet = "muster_mpi_encode"
 external decode_at : packet -> int -> 'a = "muster_mpi_decode"
@@ -26,9 +26,11 @@ external send_now : packet -> int -> int -> unit = "muster_mpi_send"
 external receive_now : int -> int -> int -> (int * packet) option = "muster_mpi_receive"
 external unsent_now : unit -> int = "muster_mpi_unsent"
 
-(* {2 Errors} of the user's call [fn] *)
+(* {2 Errors} of the user's [call]: its function, and what else may follow a blank *)
 
-let invalid fn fmt = Printf.ksprintf (fun s -> invalid_arg ("Muster_mpi." ^ fn ^ ": " ^ s)) fmt
+let invalid call fmt =
+  let fn = List.hd (String.split_on_char ' ' call) in
+  Printf.ksprintf (fun s -> invalid_arg ("Muster_mpi." ^ fn ^ ": " ^ s)) fmt
 
 let runs = Atomic.make false
 let check_runs fn = if not (Atomic.get runs) then invalid fn "called outside of run"

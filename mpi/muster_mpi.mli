@@ -24,8 +24,8 @@
       What [Marshal] refuses (a mutex, a channel) is {!Raised}, with the call's name. Arrays of floats
       and of ints go from one heap to the other without a copy in {!Array} and {!Spread.gather}.
 
-    {b Cost} of an operation: one [MPI_Allgather] of 200 bytes and about 1 us, and a second collective
-    where a rank's value is longer than 160 bytes.
+    {b Cost} of an operation: one [MPI_Allgather] of 128 bytes and about 1 us, and a second collective
+    where a rank's value is longer than 90 bytes.
     {b Domains}: one task or thread of a rank calls operations at a time.
     {b Order}: what each rank did before a call happens before the call's return on every rank.
     {b Cancels}: the local part hears a cancellation, and all ranks leave with {!Raised}; what waits for

@@ -67,6 +67,11 @@ let arrays () =
       check_init "strings" n string_of_int;
       check_init "one string among ints" n (fun i -> if i = n - 1 then Some i else None))
     [ 0; 1; 2; 3; 5; 256; 257; 1_000; 100_000 ];
+  check_init "in large pages" 1_000_000 float_of_int;
+  (* Nearly as long as a slot: there of some ranks, in packets of others. *)
+  for length = 60 to 130 do
+    check_init "slots" (M.ranks ()) (fun i -> String.make (length + i) 'x')
+  done;
   check "map" (M.Array.map string_of_int (Array.init 100 Fun.id) = Array.init 100 string_of_int);
   let spread = M.Spread.(map (fun x -> x *. 2.) (init 1_000 float_of_int)) in
   let own = M.Spread.own spread and first = M.Spread.first spread in
