@@ -16,6 +16,7 @@
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
 #ifdef __linux__
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #endif
 
@@ -232,9 +233,19 @@ value muster_mpi_kind(value array) {
 /* Blocks of more words (Max_young_wosize) are in the major heap, which never moves large ones. */
 #define Unmoved 256
 
+/* Of 2 MB: to have the memory of a long array by 4 kB takes longer than MPI's copy into it. */
+static void ask_for_large_pages(value array, size_t words) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t page = 1 << 21;
+  uintptr_t first = (array + page - 1) & -page, next = (array + words * 8) & -page;
+  if (first < next) madvise((void *)first, next - first, MADV_HUGEPAGE);
+#endif
+}
+
 static value new_array(size_t words, int kind) {
   if (words == 0) return Atom(0);
   value array = caml_alloc_shr(words, kind == floats ? Double_array_tag : 0);
+  ask_for_large_pages(array, words);
   if (kind == immediates)
     for (size_t i = 0; i < words; i++) Field(array, i) = Val_unit;
   return array;
