@@ -16,12 +16,25 @@ let timed f =
 (* The least of several: what a neighbour disturbs is longer. *)
 let least times f = List.fold_left Float.min infinity (List.init times (fun _ -> f ()))
 
+(* Of two programs or calls, in turn. *)
+let least_of_both times f g =
+  let turns = List.init times (fun _ -> (f (), g ())) in
+  let least side = List.fold_left (fun least turn -> Float.min least (side turn)) infinity turns in
+  (least fst, least snd)
+
 let tell name seconds = if M.rank () = 0 then Printf.printf "%s %.9f\n%!" name seconds
 
 (* {2 What ranks run} *)
 
-let bodies = 3_300
-let steps = 20
+let bodies = 1_480
+let points = 1_500_000
+let steps = 100
+
+(* A second of work: so many steps as long as the least, since few whole seconds of a shared machine are
+   undisturbed. *)
+let tell_program step =
+  let least = least (3 * steps) (fun () -> timed step) in
+  tell "time" (float_of_int steps *. least)
 
 let n_body () =
   let xs = ref (Array.init bodies (fun i -> float_of_int (i * 7919 mod 1000))) in
@@ -34,10 +47,7 @@ let n_body () =
     done;
     x +. (!force *. 1e-6)
   in
-  timed (fun () ->
-      for _ = 1 to steps do
-        xs := M.Array.init bodies pull
-      done)
+  tell_program (fun () -> xs := M.Array.init bodies pull)
 
 let monte_carlo () =
   let hits ~start ~finish =
@@ -48,11 +58,15 @@ let monte_carlo () =
     done;
     !hits
   in
-  timed (fun () ->
-      ignore
-        (M.parallel_reduce_range ~start:1 ~finish:150_000_000 ~combine:( + ) ~init:0 hits))
+  tell_program (fun () ->
+      ignore (M.parallel_reduce_range ~start:1 ~finish:points ~combine:( + ) ~init:0 hits))
 
-let rounds = 2_000
+let tell_both times ours bare =
+  let ours, bare = least_of_both times ours bare in
+  tell "ours" ours;
+  tell "bare" bare
+
+let rounds = 100
 
 let reduce () =
   let ours () =
@@ -62,17 +76,13 @@ let reduce () =
           ignore (M.parallel_reduce ~start:1 ~finish ~combine:( +. ) ~init:0. float_of_int)
         done)
   in
-  let turns = List.init 7 (fun _ -> (ours (), bare_allreduce rounds)) in
-  tell "ours" (List.fold_left (fun t (a, _) -> Float.min t a) infinity turns);
-  tell "bare" (List.fold_left (fun t (_, b) -> Float.min t b) infinity turns)
+  tell_both 500 ours (fun () -> bare_allreduce rounds)
 
 let elements = 10_000_000
 
 let gather () =
   let ours () = timed (fun () -> ignore (Sys.opaque_identity (M.Array.init elements float_of_int))) in
-  let turns = List.init 5 (fun _ -> (ours (), bare_allgather elements)) in
-  tell "ours" (List.fold_left (fun t (a, _) -> Float.min t a) infinity turns);
-  tell "bare" (List.fold_left (fun t (_, b) -> Float.min t b) infinity turns)
+  tell_both 20 ours (fun () -> bare_allgather elements)
 
 let jobs = 1_000
 
@@ -91,7 +101,7 @@ let dynamic () =
     let all = M.parallel_reduce ~start:1 ~finish ~combine:( +. ) ~init:0. (fun _ -> !slept) in
     all /. float_of_int finish /. took
   in
-  tell "efficiency" (List.fold_left Float.max 0. (List.init 3 (fun _ -> run ())))
+  tell "efficiency" (List.fold_left Float.max 0. (List.init 20 (fun _ -> run ())))
 
 (* {2 The model}
 
@@ -118,16 +128,16 @@ let sleeping () =
 let latency () =
   let run () =
     timed (fun () ->
-        for _ = 1 to 200 do
+        for _ = 1 to rounds do
           M.barrier ()
         done)
   in
-  tell "latency" (least 5 run /. 200.)
+  tell "latency" (least 20 run /. float_of_int rounds)
 
 let modes =
   [
-    ("n-body", fun () -> tell "time" (least 3 n_body));
-    ("monte-carlo", fun () -> tell "time" (least 3 monte_carlo));
+    ("n-body", n_body);
+    ("monte-carlo", monte_carlo);
     ("reduce", reduce);
     ("gather", gather);
     ("dynamic", dynamic);
@@ -159,11 +169,10 @@ let row what value bar = Printf.printf "| %s | %s | %s |\n%!" what value bar
 
 let compare_programs mode =
   let time ranks domains = List.assoc "time" (run ~ranks ~domains mode) in
-  let turns = List.init 3 (fun _ -> (time 2 1, time 1 2)) in
-  let ratios = List.sort Float.compare (List.map (fun (a, b) -> a /. b) turns) in
+  let ranks, domains = least_of_both 5 (fun () -> time 2 1) (fun () -> time 1 2) in
   row
-    (Printf.sprintf "%s (%.2f s), 2 ranks of 1 domain, of 1 rank of 2" mode (snd (List.hd turns)))
-    (Printf.sprintf "%.2f" (List.nth ratios 1))
+    (Printf.sprintf "%s (%.2f s), 2 ranks of 1 domain, of 1 rank of 2" mode domains)
+    (Printf.sprintf "%.2f" (ranks /. domains))
     "1.05"
 
 let compare_calls mode ~ranks what bar =
