@@ -26,7 +26,7 @@ let tell name seconds = if M.rank () = 0 then Printf.printf "%s %.9f\n%!" name s
 
 (* {2 What ranks run} *)
 
-let bodies = 1_480
+let bodies = 1_150
 let points = 1_500_000
 let steps = 100
 
