@@ -408,6 +408,21 @@ let cancelled_at_random () =
   check_bool "free" true (Mutex.try_lock mutex);
   Mutex.unlock mutex
 
+(* A lock that nobody else wants takes two records of its state: the caller's number takes none. *)
+let takes_few_words () =
+  let mutex = Mutex.create () and n = 1_000 in
+  let words_of_turn () =
+    let before = Gc.minor_words () in
+    for _ = 1 to n do
+      Mutex.lock mutex;
+      Mutex.unlock mutex
+    done;
+    (Gc.minor_words () -. before) /. float n
+  in
+  let check where words = if words > 9. then failf "%.1f words %s" words where in
+  check "outside" (words_of_turn ());
+  check "in a task" (Task.await (Task.async words_of_turn))
+
 let () =
   Alcotest.run "mutex"
     [
@@ -418,6 +433,7 @@ let () =
             case "one holder at a time in short sections" (on_pools short_sections);
             case "the holder goes on in another domain" (on_pools holder_moves);
             case "try_lock takes a free lock only" try_lock;
+            case "a free lock takes no words for its holder's number" takes_few_words;
           ] );
       ( "turn",
         [

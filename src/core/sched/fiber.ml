@@ -73,7 +73,9 @@ let caller_outside () =
   let me = own_number () in
   Option.value (List.assoc_opt me (Atomic.get outside)) ~default:(me, [])
 
-let number_outside () = fst (caller_outside ())
+let number_outside () =
+  if Atomic.get outside == [] then own_number () else fst (caller_outside ())
+
 let locals_outside () = if Atomic.get outside == [] then [] else snd (caller_outside ())
 let locals () = match here () with Some w -> (home w).locals | None -> locals_outside ()
 
@@ -358,7 +360,9 @@ let take_number (w : P.t) number = w.own.fiber.number <- number
 let[@inline] number_of (fiber : t) = if fiber.number <> 0 then fiber.number else draw fiber
 
 let number_elsewhere () =
-  match here () with Some w -> number_of w.own.fiber | None -> number_outside ()
+  match if P.all_shown () then None else here () with
+  | Some w -> number_of w.own.fiber
+  | None -> number_outside ()
 
 (* Mostly a thread is where storage shows it, or nowhere. *)
 let number () =
