@@ -175,7 +175,7 @@ let is_flat domains (Case (_, make)) order () =
     (fun () ->
       Pool.run pool (fun () -> Task.await (Task.async (fun () -> Task.scope measure))))
 
-(* {2 What a waiter leaves in the line of a channel that stays} *)
+(* {2 What a waiter leaves in the line of a channel that stays, or at a task that goes on} *)
 
 let waiting f =
   let begun = Latch.create 1 in
@@ -206,6 +206,16 @@ let left =
         let task = waiting (fun () -> one_of_two (); big) in
         Chan.send d ();
         await task);
+    ("any, which another task has ended", fun () ->
+      let never, _ = Promise.create () in
+      fun big -> ignore (Task.any [ never; Task.async (fun () -> Task.yield (); big) ]));
+    ("any, cancelled", fun () ->
+      let never, _ = Promise.create () and c = Chan.unbounded () in
+      fun big ->
+        let later = Task.async (fun () -> Chan.recv c; big) in
+        cancel (waiting (fun () -> Task.any [ never; later ]));
+        Chan.send c ();
+        ignore (Task.await later));
   ]
 
 (* On one worker: a finaliser runs in the domain that made the value. *)

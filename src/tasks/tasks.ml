@@ -18,7 +18,8 @@ let peek t =
    One waiter, with an entry at each promise that has not ended. The party that ends a promise
    grants it, if there is a value or no promise is left. It has written its own state before: so the
    party that ends the last one finds all ended. A failure is told to nobody while the entry is
-   live, and to the handler afterwards, as any that nobody awaits. *)
+   live, and to the handler afterwards, as any that nobody awaits. An entry that stays, where the
+   wait is over, has none of the other promises. *)
 
 let has_value t = match Promise.state t with Returned _ -> true | _ -> false
 let settled ts = List.exists has_value ts || List.for_all is_done ts
@@ -30,8 +31,10 @@ let home_of t =
 
 let any_event = Event.make "Task.any"
 let wait_for_any ts =
+  let awaited = Atomic.make ts in
   let wake waiter t () =
-    if has_value t || List.for_all is_done ts then ignore (Waiter.grant waiter)
+    let all = Atomic.get awaited in
+    if has_value t || List.for_all is_done all then ignore (Waiter.grant waiter)
   in
   let register waiter =
     let is_live () = Waiter.is_waiting waiter in
@@ -39,7 +42,8 @@ let wait_for_any ts =
   in
   let pending = List.filter_map home_of ts in
   let forgo _ = List.iter (fun (t, home) -> Promise.forgo t home) pending in
-  Outcome.on_failure (fun () -> Waiter.wait any_event register) forgo
+  let wait () = Waiter.wait any_event register in
+  Outcome.finally (Atomic.set awaited) [] (Outcome.on_failure wait) forgo
 
 let refuse_own ts =
   let me = Cancellation.task_of (Fiber.get ()) in
