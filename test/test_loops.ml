@@ -654,7 +654,18 @@ let queens_agree () =
   in
   List.iter check counts
 
-(* A grain says which parts are not cut; a deadline is heard inside of one. *)
+(* Short loops of a worker that nobody could help look at its first word, not at the clock; also
+   after the collector has called it up. *)
+let alone_and_quiet () =
+  run_on 1 @@ fun () ->
+  let quiet = ref 0 in
+  let look _ = if Muster_core.Place.is_quiet () then incr quiet in
+  for i = 1 to 1_000 do
+    if i mod 100 = 0 then Muster_core.(Option.iter Publish.call_up (Place.owned_place ()));
+    Muster.parallel_for ~start:1 ~finish:4 look
+  done;
+  check_bool (Printf.sprintf "%d of 4,000 iterations" !quiet) true (!quiet > 3_000)
+
 (* An iteration that waits for a lock is as long as one that computes. *)
 let one_long_of_many () =
   with_domains 2 @@ fun pool ->
@@ -673,6 +684,7 @@ let one_long_of_many () =
   let forks = forks 1_000 in
   check_bool (Printf.sprintf "%d forks" forks) true (forks < 5_000)
 
+(* A grain says which parts are not cut; a deadline is heard inside of one. *)
 let deadline_within_a_grain () =
   let start = 1 and finish = 10_000 in
   let check what loop =
@@ -729,6 +741,7 @@ let () =
           case ~seconds:60 "loops in iterations of a loop are shared" inner_loops_are_shared;
           case "one long iteration makes no forks of the others" one_long_of_many;
           case "loops in a recursion" (on_some_counts queens_agree);
+          case "a worker alone in its pool is quiet in short loops" alone_and_quiet;
           case "a deadline is heard within a grain" (on_some_counts deadline_within_a_grain);
           case "a grain below 1 is refused" bad_grain;
           case "a large grain stops at an exception" large_grain_stops;

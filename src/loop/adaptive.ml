@@ -11,7 +11,7 @@ let[@inline] length lo hi =
 
 let[@inline never] falls_quiet () =
   let w = Fiber.place () in
-  Place.owned w && Place.has_offered w
+  Place.owned w && (Place.alone w || Place.has_offered w)
   && begin
     Yield.look_up w;
     let w = Fiber.place () in

@@ -16,9 +16,10 @@ val length : int -> int -> int
 (** {2 Below what was handed out}
 
     A worker whose offers nobody has taken yet is quiet: one word says so (Place), which a thief
-    clears. Its loops begin quietly: between their first {!Tuning.max_unmeasured} iterations they
-    look at that word ([Place.is_quiet]) and at no clock, as a fork does. So a loop below a loop
-    that was handed out costs what its plain twin costs. *)
+    clears. So is one that is alone in its pool. Its loops begin quietly: between their first
+    {!Tuning.max_unmeasured} iterations they look at that word ([Place.is_quiet]) and at no clock,
+    as a fork does. So a loop below a loop that was handed out, or that nobody could help, costs
+    what its plain twin costs. *)
 
 val begins_quietly : int -> bool
 (** By the code of iterations that are not remembered as dear. It may be a checkpoint. *)
