@@ -43,18 +43,34 @@ let count f s =
   Reader.run { code = Machine.code_of f; unit = 1; in_place; block } s;
   !total
 
-(* A place is a node, as only that tells whether there is one more. [acc] is a leaf's value so far,
-   of which [n] elements lack. *)
-let rec leaf_from add acc (at : _ Tally.at) s n =
+(* A place is a node, as only that tells whether there is one more. *)
+let ended (at : _ Tally.at) acc node =
+  at.rest <- node;
+  acc
+
+(* Four elements a turn, as the processor guesses the end of eight turns right (List_work). [acc] is
+   a leaf's value so far, of which [n] turns lack, or the others of the first and [n - 1]. *)
+let rec turns add acc at s n =
   match s () with
-  | Cons (x, s) when n > 0 -> leaf_from add (add acc x) at s (n - 1)
-  | node ->
-    at.rest <- node;
-    acc
+  | Cons (x, s) when n > 0 -> others_of_turn add (add acc x) at s n
+  | node -> ended at acc node
+
+and others_of_turn add acc at s n =
+  match s () with
+  | Nil -> ended at acc Nil
+  | Cons (x2, s) -> (
+    let acc = add acc x2 in
+    match s () with
+    | Nil -> ended at acc Nil
+    | Cons (x3, s) -> (
+      let acc = add acc x3 in
+      match s () with
+      | Nil -> ended at acc Nil
+      | Cons (x4, s) -> turns add (add acc x4) at s (n - 1)))
 
 let[@inline] leaf (fold : _ Tally.fold) (at : _ Tally.at) i =
   match at.rest with
-  | Cons (x, s) -> leaf_from fold.add (Tally.start fold i x) at s (fold.run - 1)
+  | Cons (x, s) -> others_of_turn fold.add (Tally.start fold i x) at s (fold.run / 4)
   | Nil -> invalid_arg "leaf"
 
 let is_end = function Nil -> true | Cons _ -> false
@@ -74,12 +90,12 @@ let others code (fold : _ Tally.fold) nodes from =
       if is_end at.rest then None
       else if left <= 0 then Some (fun () -> at.rest)
       else begin
-        let rank = Tally.widest i (left / fold.run) in
+        let rank = Tally.widest i left in
         nodes := Tally.push fold.combine i rank (node fold at i rank) !nodes;
-        go (i + (1 lsl rank)) (left - (fold.run lsl rank))
+        go (i + (1 lsl rank)) (left - (1 lsl rank))
       end
     in
-    go (start / fold.run) n
+    go (start / fold.run) (n / fold.run)
   in
   let block start l = nodes := Work.append start code fold !nodes l in
   Reader.run ~start { code; unit = fold.run; in_place; block } (fun () -> from);
