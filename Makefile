@@ -2,7 +2,7 @@
 # (see its first lines for how) and then runs the command that follows it.
 
 SETUP = tools/setup
-RUN = $(SETUP) dune exec --profile release
+RUN = $(SETUP) dune exec
 PREFIX = /usr/local
 
 help:
@@ -60,7 +60,7 @@ bench:
 	@$(RUN) bench/main.exe -- $(PICTURE) $(ARGS)
 
 why:
-	@$(SETUP) dune build --profile release ./test/why
+	@$(SETUP) dune build ./test/why
 	@cd _build/default/test/why && ./corpus.exe $(ARGS)
 
 bench-collections:
@@ -76,7 +76,7 @@ bench-scaling:
 bench-service:
 	@command -v wrk >/dev/null || apt-get install -y --no-install-recommends wrk
 	@$(RUN) bench/service/main.exe -- $(ARGS)
-	@$(SETUP) dune build --profile release ./examples/solver_service/main.exe
+	@$(SETUP) dune build ./examples/solver_service/main.exe
 	@$(RUN) bench/solver/main.exe -- $(ARGS)
 
 bench-sync:
@@ -107,14 +107,14 @@ soak-jobs:
 	@$(RUN) test/stress/test_jobs.exe -- --seconds $(SECONDS)
 
 faults:
-	@$(SETUP) dune build --profile release ./test/faults ./test/child
+	@$(SETUP) dune build ./test/faults ./test/child
 	@$(RUN) test/faults/test_faults.exe -- --full
 	@$(RUN) test/faults/test_reentry.exe -- --full
 
 # Chromium is of Debian's; elsewhere it has to be there.
 test-report:
 	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
-	@$(SETUP) dune build --profile release ./cli/main.exe ./examples/fib.exe ./test/report/test_report.exe
+	@$(SETUP) dune build ./cli/main.exe ./examples/fib.exe ./test/report/test_report.exe
 	@cd _build/default/test/report && ./test_report.exe --full
 
 model:
@@ -123,7 +123,7 @@ model:
 LITMUS = litmus litmus_chan litmus_loops litmus_sync litmus_tasks
 litmus: ROUNDS = 1000000
 litmus:
-	@$(SETUP) dune build --profile release ./test/litmus
+	@$(SETUP) dune build ./test/litmus
 	@failed=0; for it in $(LITMUS); do \
 	  MUSTER_LEAST_ROUNDS=$(ROUNDS) _build/default/test/litmus/test_$$it.exe || failed=1; done; exit $$failed
 
