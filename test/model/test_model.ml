@@ -23,6 +23,16 @@ let in_depth =
     "region: a loop, a resident goes away and comes back";
     "region: a broadcast, a resident goes away and comes back";
     "forks of depth 2, deque of 2, thieves 1,1";
+    "deque of 1, after uu: owner ur, thieves 2";
+    "deque of 1, after uusu: owner ur, thieves 2";
+    "deque of 1, after uuuu: owner ur, thieves 2";
+    "deque of 1, after uuuu: owner rr, thieves 2";
+    "deque of 1, after uuu: owner r, thieves 1,1";
+    "deque of 1, after uuuu: owner r, thieves 1,1";
+    "mutex: two, twice, 1 is cancelled";
+    "region: a broadcast, interrupted, beside one that loops";
+    "task in 1 scopes with 0 stale entries: hook, end, hook";
+    "task in 1 scopes with 0 stale entries: hook, stop, hook";
   ]
 
 let is_in_depth model =
