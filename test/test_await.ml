@@ -309,9 +309,9 @@ let () =
           case "tasks, threads and domains await one task" from_tasks_threads_and_domains;
           case "a failure reaches both awaiters" failure_reaches_both;
           case ~seconds:60 "a second awaiter comes while the first runs the task, 1 worker"
-            (while_its_awaiter_runs_it ~others:1 ~rounds:3_000 1);
+            (while_its_awaiter_runs_it ~others:1 ~rounds:1_000 1);
           case ~seconds:60 "a second awaiter comes while the first runs the task, 2 workers"
-            (while_its_awaiter_runs_it ~others:1 ~rounds:3_000 2);
+            (while_its_awaiter_runs_it ~others:1 ~rounds:1_000 2);
           case ~seconds:60 "two more awaiters come while the first runs the task"
             (while_its_awaiter_runs_it ~others:2 ~rounds:500 1);
         ] );

@@ -198,6 +198,7 @@ let current_pool () =
   let in_task () = Task.await (Task.async is_current) in
   check_bool "in a task" true (Pool.run pool in_task)
 
+(* The governor is off: a flipped run would be the same. *)
 let default_for_several_at_once () =
   let env = [ ("MUSTER_DOMAINS", "100"); ("MUSTER_GOVERNOR", "off") ] in
   let child = Child.run ~env "child/child.exe" [ "default-by-several" ] in
@@ -253,7 +254,7 @@ let find_by_name () =
 
 (* Who finds a pool at its first moment finds it with its workers, and may close it: none comes afterwards. *)
 let closed_as_soon_as_found () =
-  for i = 1 to 100 do
+  for i = 1 to 30 do
     let name = Printf.sprintf "found at once, %d" i and looks = Atomic.make false in
     let rec look () =
       Atomic.set looks true;
@@ -685,7 +686,7 @@ let () =
           case "Pool.set_default sets the default pool's size" default_size_by_the_program;
           case "Pool.current is the pool on which calls act" current_pool;
           case "the default pool has all its workers, though several domains start it"
-            default_for_several_at_once;
+            (if flipped then ignore else default_for_several_at_once);
           case "a thread that is left behind in a pool keeps that pool" thread_left_behind;
           case "a thread beside one in another pool gets the default pool" outside_beside_another;
           case "more callers than places each keep their pool" crowds_of_two_pools;

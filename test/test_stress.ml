@@ -10,13 +10,13 @@ let run ?env arguments =
   child
 
 let stress ~seed domains () =
-  ignore (run (Printf.sprintf "--seconds 2 --seed %d --domains %d" seed domains))
+  ignore (run (Printf.sprintf "--seconds 1 --seed %d --domains %d" seed domains))
 
 (* Of each kind of run: joins or broadcasts, compactions or calls from C. It changes the numbers of
    workers at random itself, so that a flipped run would be the same. *)
 let soak seed () =
   let env = [ ("MUSTER_GOVERNOR", "random") ] in
-  let child = run ~env (Printf.sprintf "--soak --seconds 1.5 --seed %d" seed) in
+  let child = run ~env (Printf.sprintf "--soak --seconds 1 --seed %d" seed) in
   List.iter
     (fun sub -> check_bool sub true (contains child.output ~sub))
     [ Printf.sprintf "seed %d" seed; "0 wrong answers"; "operations: leaf"; "resident: peak" ]
@@ -39,7 +39,7 @@ let () =
   in
   Alcotest.run "stress"
     [
-      ("a fixed seed", [ on 1 1; on 2 2; on 3 3; on 8 8 ]);
+      ("a fixed seed", (if flipped then [] else [ on 1 1 ]) @ [ on 2 2; on 3 3; on 8 8 ]);
       ( "random task graphs for a minute",
         List.map
           (fun seed -> case ~seconds:220 (string_of_int seed) (soak seed))
