@@ -25,15 +25,21 @@ let try_recv c =
    now, so it did not get in line, and tries again. (It does not take the message here: a
    cancellation before the wait returns would lose it.) *)
 let wait event c make =
-  let lined_up = ref None and drop = ref ignore in
+  let in_line = ref None in
   let register w =
-    let entry, cell = make (Offer.of_race (Offer.race ()) 0 w) in
-    let in_line = Some cell in
-    drop := (fun () -> Port.drop entry);
-    if Port.line_up c [ entry ] then lined_up := in_line else ignore (Waiter.grant w)
+    let it = make (Offer.of_race (Offer.race ()) 0 w) in
+    in_line := Some it;
+    if not (Port.line_up c [ fst it ]) then begin
+      in_line := None;
+      ignore (Waiter.grant w)
+    end
   in
-  Outcome.on_failure (fun () -> Waiter.wait event register) (fun _ -> !drop ());
-  !lined_up
+  match Waiter.wait event register with
+  | () -> Option.map snd !in_line
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Option.iter (fun (entry, _) -> Port.drop entry) !in_line;
+    Outcome.raise failure
 
 let sending = Event.make "Chan.send"
 let rec send c message =

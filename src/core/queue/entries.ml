@@ -13,12 +13,32 @@ let shortest = 8
 let none = { list = []; length = 0; limit = shortest }
 let always () = true
 let forgotten () = ()
+let resting () = ()
 let entry ?(is_live = always) fire = { fire = Atomic.make fire; is_live }
 let forget entry = if Atomic.get entry.fire != forgotten then Atomic.set entry.fire forgotten
-let is_live entry = Atomic.get entry.fire != forgotten && entry.is_live ()
+let nobodys = entry forgotten
+let is_at_rest entry = Atomic.get entry.fire == resting
+
+let arm entry waker =
+  Atomic.compare_and_set entry.fire resting waker
+  ||
+  (Atomic.set entry.fire waker;
+   false)
+
+let rest entry waker = ignore (Atomic.compare_and_set entry.fire waker resting)
+
+let is_live entry =
+  let fire = Atomic.get entry.fire in
+  fire != forgotten && fire != resting && entry.is_live ()
+
+(* One at rest is forgotten: its owner is to see that it stands nowhere any more. *)
+let rec stays entry =
+  let fire = Atomic.get entry.fire in
+  if fire != resting then fire != forgotten && entry.is_live ()
+  else (not (Atomic.compare_and_set entry.fire resting forgotten)) && stays entry
 
 let swept t =
-  let list = List.filter is_live t.list in
+  let list = List.filter stays t.list in
   let length = List.length list in
   { list; length; limit = Int.max shortest (2 * length) }
 

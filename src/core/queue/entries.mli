@@ -15,6 +15,23 @@ val forget : entry -> unit
 (** It is live no more, wherever it stands, and keeps nothing in memory. A thread that has just
     reached it may still call the waker. *)
 
+val nobodys : entry
+(** One that is forgotten, for where none is made yet. *)
+
+(** {2 An entry for several events, one after the other}
+
+    Its owner arms it for each, and lets it rest between them. One at rest may be forgotten. *)
+
+val is_at_rest : entry -> bool
+
+val arm : entry -> waker -> bool
+(** Gives it a waker. If it was not at rest it may be in no list: the owner adds it afterwards. *)
+
+val rest : entry -> waker -> unit
+(** Lets it rest, if it has that waker. *)
+
+(** {2 Lists} *)
+
 val none : t
 val add : entry -> t -> t
 

@@ -48,7 +48,7 @@ type attached = {
   inner : Entries.t;  (** the stops of the parts within it *)
   stopped : bool;
   kept : bool;  (** its value counts, stopped or not *)
-  link : Entries.entry;  (** its own stop, in a part around it; [unlinked]: not yet *)
+  link : Entries.entry;  (** its own stop, in a part around it; [nobodys]: not yet *)
 }
 
 type 'a t = 'a state Atomic.t
@@ -86,11 +86,9 @@ and opaque
 exception Cancelled
 exception Skipped
 
-let unlinked = Entries.(entry forgotten)
-
 let nothing =
   let none = Entries.none in
-  { ends = none; hooks = none; inner = none; stopped = false; kept = false; link = unlinked }
+  { ends = none; hooks = none; inner = none; stopped = false; kept = false; link = Entries.nobodys }
 
 let home ?(lineage = Alone) ?(locals = []) ?opened_by ~unheard owner =
   let rec home =
@@ -185,7 +183,7 @@ let rec is_within_stopped ~settled = function
   | Alone -> false
   | Within { part; outer } -> (
     match Atomic.get part with
-    | Running (_, { stopped = false; link; _ }) when settled && link != unlinked -> false
+    | Running (_, { stopped = false; link; _ }) when settled && link != Entries.nobodys -> false
     | state -> is_marked state || is_within_stopped ~settled (Atomic.get outer))
 
 let is_orphan lineage = is_within_stopped ~settled:(Atomic.get unsettled = 0) lineage
@@ -193,7 +191,7 @@ let is_orphan lineage = is_within_stopped ~settled:(Atomic.get unsettled = 0) li
 let is_stopped p =
   let settled = Atomic.get unsettled = 0 in
   match Atomic.get p with
-  | Running (_, { stopped = false; link; _ }) when settled && link != unlinked -> false
+  | Running (_, { stopped = false; link; _ }) when settled && link != Entries.nobodys -> false
   | (Ready (_, { lineage; _ }, _) | Running ({ lineage; _ }, _)) as state ->
     is_marked state || is_within_stopped ~settled lineage
   | (Returned _ | Raised _) as state -> is_marked state
@@ -232,14 +230,14 @@ let is_linked_by entry p =
 (* The outer ones first: a part counts as linked when a stop finds its way to it. *)
 let rec link p =
   match Atomic.get p with
-  | Running ({ lineage = Within _ as lineage; _ }, { link; _ }) when link == unlinked ->
+  | Running ({ lineage = Within _ as lineage; _ }, { link; _ }) when link == Entries.nobodys ->
     let entry = Entries.entry (fun () -> stop p) in
     Outcome.firmly (link_by entry lineage) p ()
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 
 and link_by entry lineage p () =
   let around = innermost lineage in
-  let set a = if a.link == unlinked then { a with link = entry } else a in
+  let set a = if a.link == Entries.nobodys then { a with link = entry } else a in
   (match around with Within { part; _ } -> link part | Alone -> ());
   adopt (Entries.add entry Entries.none) around;
   if not (change p set || is_linked_by entry p) then Entries.forget entry
@@ -272,7 +270,8 @@ let[@inline] outcome state result =
   | _ -> result
 
 let hand_over = function
-  | Running ({ lineage = Within _ as lineage; _ }, { inner; link; _ }) when link != unlinked ->
+  | Running ({ lineage = Within _ as lineage; _ }, { inner; link; _ })
+    when link != Entries.nobodys ->
     let around = innermost lineage and inner = Entries.live inner in
     if not (Entries.is_none inner) then adopt inner around
   | _ -> ()
@@ -281,7 +280,7 @@ let hand_over = function
 let stop_linked_orphan p =
   match Atomic.get p with
   | Running ({ lineage; _ }, { link; stopped = false; _ })
-    when link != unlinked && is_orphan lineage ->
+    when link != Entries.nobodys && is_orphan lineage ->
     stop p
   | Ready _ | Running _ | Returned _ | Raised _ -> ()
 

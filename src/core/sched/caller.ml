@@ -219,7 +219,7 @@ let send pool task =
       if is_open then Publish.send pool task;
       is_open)
 
-let wait event p = waiting_for p (Worker.wait event)
+let wait event p = waiting_for p (Worker.wait ~firmly:false event)
 
 let place_in pool =
   match P.owned_place () with Some w when w.pool == pool -> Some w | Some _ | None -> None

@@ -38,7 +38,8 @@ let[@inline] place () = place_after (P.current ())
 
 let[@inline] context (w : P.t) = w.own.fiber.context
 let[@inline] home (w : P.t) = w.own.fiber.home
-let get () = match here () with Some w -> context w | None -> P.uncancelled
+let mine () = match here () with Some w -> w.own.fiber | None -> P.nobody.own.fiber
+let get () = (mine ()).context
 
 let is_stopped w =
   Atomic.get P.attention <> 0
@@ -100,9 +101,13 @@ let inherit_here f =
   let locals = locals () in
   fun () -> if locals == [] || Option.is_some (here ()) then f () else with_outside locals f
 
+let set_context (fiber : t) context =
+  fiber.context <- context;
+  fiber.hook <- Entries.nobodys
+
 let shield (w : P.t) =
   let fiber = w.own.fiber in
-  fiber.context <- P.uncancelled;
+  set_context fiber P.uncancelled;
   fiber.home <- home_of w.pool Alone fiber.home.locals
 
 let be_told_no_more () = Option.iter shield (here ())
@@ -140,6 +145,25 @@ let[@inline never] look_here () =
 
 let[@inline] check () = if Atomic.get P.attention <> 0 then look_here ()
 
+(* {2 Waits}
+
+   A fiber waits once at a time, so it has one entry among those for its context's stop. It arms the
+   entry for each wait, and lets it rest afterwards. The context forgets entries at rest where it
+   would have too many: the next wait adds another one. Where a signal's handler interrupts a wait
+   and waits itself, its entry takes the place of the other. *)
+
+let own_hook (fiber : t) =
+  if Entries.is_at_rest fiber.hook then fiber.hook else Entries.entry Entries.forgotten
+
+(* The stop marks the context and then fires the entry; the fiber arms the entry and then looks at
+   the mark. So one sees both. *)
+let heed_stop (fiber : t) hook wake =
+  if Entries.arm hook wake then (if Promise.is_stopped fiber.context then wake ())
+  else begin
+    Cancellation.on_stop fiber.context hook;
+    fiber.hook <- hook
+  end
+
 let rethrow (failure : Outcome.failure) =
   if failure.exn == Promise.Cancelled then
     Option.iter (fun w -> if is_stopped w then tell w) (here ());
@@ -153,12 +177,14 @@ let[@inline] above (w : P.t) ~handled context home : t =
   let beneath = w.own.fiber in
   let depth = beneath.depth + 1 in
   let branch = Slot.Trunk and number = 0 and traced = 0 and checked = false and call = None in
-  let gave_up = false in
-  { context; home; number; checked; handled; call; beneath; depth; traced; branch; gave_up }
+  let gave_up = false and hook = Entries.nobodys in
+  { context; home; number; checked; handled; call; beneath; depth; traced; branch; gave_up; hook }
 
 let[@inline] make w context home = above w ~handled:true context home
 let plain (w : P.t) ~handled = above w ~handled P.uncancelled w.pool.home
-let twin (w : P.t) = { w.own.fiber with handled = true; beneath = w.own.fiber }
+
+let twin (w : P.t) =
+  { w.own.fiber with handled = true; beneath = w.own.fiber; hook = Entries.nobodys }
 
 (* The next fork must not run in place without a look, if the fiber was stopped meanwhile or the
    clock may stop it. *)
@@ -189,22 +215,23 @@ let resume (fiber : t) =
 
 type part = { of_ : Promise.any; tasks : Promise.home; met_checkpoint : bool }
 
-let part (w : P.t) =
-  let fiber = w.own.fiber in
+let part_of (fiber : t) =
   { of_ = fiber.context; tasks = fiber.home; met_checkpoint = fiber.checked }
+
+let part (w : P.t) = part_of w.own.fiber
 
 let become w { of_; tasks; met_checkpoint } =
   let fiber = w.Slot.own.fiber in
   fiber.checked <- met_checkpoint;
   fiber.home <- tasks;
   if fiber.context != of_ then begin
-    fiber.context <- of_;
+    set_context fiber of_;
     heed w
   end
 
 let restore before () = Option.iter (fun w -> become w before) (here ())
 let put_back before () = Outcome.firmly restore before ()
-let to_tell_again () = Option.fold (here ()) ~none:ignore ~some:(fun w -> restore (part w))
+let to_tell_again () = restore (part_of (mine ()))
 
 (* The exception of a loop's body comes before a cancellation that was told between its calls, here
    or to another worker: that is told again, at the next checkpoint. *)

@@ -15,6 +15,9 @@ val place_after : Place.t -> Place.t
 
 (** {2 What the calling fiber is a part of: a task, or the innermost scope around the code} *)
 
+val mine : unit -> t
+(** The calling fiber. A thread outside all pools has nobody's, a part of nothing. *)
+
 val get : unit -> Promise.any
 (** Its promise; {!Place.uncancelled} if there is none. *)
 
@@ -57,6 +60,7 @@ type part = { of_ : Promise.any; tasks : Promise.home; met_checkpoint : bool }
 (** The context, the home, and whether the fiber has met a checkpoint in there. *)
 
 val part : Place.t -> part
+val part_of : t -> part
 val become : Place.t -> part -> unit
 
 val put_back : part -> unit -> unit
@@ -93,6 +97,12 @@ val deliver_here : unit -> 'a
 
 val be_told_no_more : unit -> unit
 (** From now on the calling fiber is a part of nothing, and so is a handler that interrupts it. *)
+
+val own_hook : t -> Entries.entry
+(** An entry for one wait of the fiber, which lets it rest when that is over. *)
+
+val heed_stop : t -> Entries.entry -> (unit -> unit) -> unit
+(** From now on the fiber's stop calls the function, at once if it has come. *)
 
 val note_checked : Place.t -> unit
 (** The fiber counts as having met a checkpoint. *)

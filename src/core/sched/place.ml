@@ -27,7 +27,8 @@ let rec change cell f =
 let make_own (home : Promise.home) victim : Slot.own =
   let rec idle =
     { Slot.context = uncancelled; home; number = 0; checked = false; handled = false; call = None;
-      beneath = idle; depth = 0; traced = 0; branch = Trunk; gave_up = false }
+      beneath = idle; depth = 0; traced = 0; branch = Trunk; gave_up = false;
+      hook = Entries.nobodys }
   in
   Compat.padded
     {

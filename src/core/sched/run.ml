@@ -1,6 +1,6 @@
 (* A task from a deque or the inbox runs under the handler of [Suspend] in a fiber of its own, and
-   so does a region's share on top of another fiber. A branch that its forker takes back runs in
-   place, as does a share at the bottom of a resident's stack. *)
+   so does a region's share on top of another fiber. A fiber that goes on has its handler. A branch
+   that its forker takes back runs in place, as does a share at the bottom of a resident's stack. *)
 
 module P = Place
 
@@ -25,10 +25,10 @@ let raise_at k exn = raise_failure_at k (Outcome.caught exn)
    there, or after the fiber's last step, is for the code beneath. *)
 let resumed = Promise.home ~unheard:(fun _ { failure; _ } -> Outcome.raise failure) Promise.Nobody
 
-(* The fiber, which has left this worker, and an entry for a deque to go on with it. An exception
-   that strikes before is raised where the fiber waits. *)
-let set_aside pool k =
-  let fiber = (Fiber.place ()).own.fiber and records = Machine.backtrace_status () in
+(* The entry for a deque to go on with the fiber, which has left this worker. An exception that
+   strikes before is raised where the fiber waits. *)
+let set_aside pool (fiber : Fiber.t) k =
+  let records = Machine.backtrace_status () in
   let rest () =
     Publish.count_suspended pool (-1);
     Machine.record_backtrace records;
@@ -42,14 +42,14 @@ let set_aside pool k =
       raise_at k exn
   in
   let rest = if Waiting.shows_forks then Waiting.below_fork fiber.home rest else rest in
-  let suspended = (fiber, Promise.(any (make resumed rest))) in
+  let entry = Promise.make resumed rest in
   Fiber.leave fiber;
   Publish.count_suspended pool 1;
-  suspended
+  entry
 
 (* May be done twice: all but one of its entries are stale. *)
-let resume pool rest =
-  let wake () = Outcome.firmly Publish.submit pool rest in
+let resume pool entry =
+  let wake () = Outcome.firmly Publish.submit pool (Promise.any entry) in
   wake
 
 (* The fiber writes that it waits and then reads whether it was struck. *)
@@ -60,12 +60,13 @@ let note_wait resume (call : Slot.call) =
 (* A share that suspends frees its worker's mailbox before another worker can go on with it. An
    exception that strikes here is the fiber's, unless another worker goes on with it already. *)
 let suspend pool register k =
+  let fiber = (Fiber.place ()).own.fiber in
   match
     Option.iter Share.free_mailbox (P.owned_place ());
-    set_aside pool k
+    set_aside pool fiber k
   with
   | exception exn -> raise_at k exn
-  | fiber, entry -> (
+  | entry -> (
     match
       let resume = resume pool entry in
       Option.iter (note_wait resume) fiber.call;
@@ -149,9 +150,12 @@ let execute (w : P.t) ~records p =
     Promise.stop p
   | Ready (_, home, _) ->
     Counts.add_task w.own.counts;
-    let is_nobodys = home == Promise.nowhere || home == resumed in
-    let fiber = if is_nobodys then Fiber.plain w ~handled:true else Fiber.make w p home in
-    (try aside w ~records fiber in_fiber p with Promise.Cancelled -> Promise.stop p)
+    (try
+       if home == resumed then aside w ~records w.own.fiber run_task p
+       else if home == Promise.nowhere then
+         aside w ~records (Fiber.plain w ~handled:true) in_fiber p
+       else aside w ~records (Fiber.make w p home) in_fiber p
+     with Promise.Cancelled -> Promise.stop p)
   | Running _ | Returned _ | Raised _ -> ()
 
 let share_and_finish ({ share; report; _ } : Mailbox.letter) index ~begun ~finish =

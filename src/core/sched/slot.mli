@@ -16,6 +16,7 @@ type fiber = {
   mutable traced : int;  (** the task that it runs, as Trace numbers it, or 0 (Tell) *)
   mutable branch : branch;  (** the branch that it runs *)
   mutable gave_up : bool;  (** Ctrl-C has ended a wait of it for code that goes on *)
+  mutable hook : Entries.entry;  (** at its context's stop, for its waits one after the other *)
 }
 (** One sequence of calls. By the worker that runs it (Fiber). *)
 

@@ -51,15 +51,10 @@ let has_granted w = grant w || was_granted w
 (* An asynchronous exception may end a wait too. If the grant was first, the event must not be
    lost: the wait returns, and the exception is raised later (Worker.raise_later). [Cancelled] is
    not: it was the fiber's own, which is told again, as other schedulers tell theirs. *)
-let until_over w go =
-  let tell_again = Fiber.to_tell_again () in
-  match go () with
-  | () -> ()
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    if finish w Dead then Outcome.raise failure
-    else if failure.exn == Promise.Cancelled then tell_again ()
-    else if not (Dla.is_cancellation failure.exn) then Worker.raise_later failure.exn
+let cut_short w part failure =
+  if finish w Dead then Outcome.raise failure
+  else if failure.exn == Promise.Cancelled then Fiber.put_back part ()
+  else if not (Dla.is_cancellation failure.exn) then Worker.raise_later failure.exn
 
 let sleep ~firmly event w =
   let arm wake =
@@ -69,11 +64,6 @@ let sleep ~firmly event w =
   in
   Worker.wait ~firmly event ~ready:(fun () -> not (is_pending w)) ~register:arm
 
-let heed_stop w context =
-  if context != Place.uncancelled then
-    let is_live () = is_pending w in
-    Cancellation.on_stop context (Entries.entry ~is_live (fun () -> kill w))
-
 let[@inline never] note_in_time () =
   Option.iter Fiber.note_checked (Place.owned_place ())
 
@@ -81,31 +71,40 @@ let[@inline] need_not_wait () =
   Yield.poll ();
   if Atomic.get Place.attention land Place.stops <> 0 then note_in_time ()
 
-let wait_as ?(firmly = false) event context register =
-  let w = make context in
-  until_over w (fun () ->
-      register w;
-      if is_pending w then heed_stop w context;
-      if is_pending w then sleep ~firmly event w;
-      if is_cancelled context && not (is_dead w) then Cancellation.keep context);
+let wait_as ~firmly event (fiber : Fiber.t) register =
+  let context = if firmly then Place.uncancelled else fiber.context in
+  let w = make context and hook = Fiber.own_hook fiber and part = Fiber.part_of fiber in
+  let on_stop () = kill w in
+  (match
+     register w;
+     if context != Place.uncancelled && is_pending w then Fiber.heed_stop fiber hook on_stop;
+     if is_pending w then sleep ~firmly event w;
+     if is_cancelled context && not (is_dead w) then Cancellation.keep context
+   with
+  | () -> Entries.rest hook on_stop
+  | exception exn ->
+    let failure = Outcome.caught exn in
+    Entries.rest hook on_stop;
+    cut_short w part failure);
   if is_dead w then Fiber.deliver_here ()
 
-let wait_firmly event register = wait_as ~firmly:true event Place.uncancelled register
+let wait_firmly event register = wait_as ~firmly:true event (Fiber.mine ()) register
 
 let wait event register =
   Fiber.check ();
-  wait_as event (Fiber.get ()) register
+  wait_as ~firmly:false event (Fiber.mine ()) register
 
 (* Code that goes on though it was told is as code that was granted: its value counts, and it has
    met a checkpoint. *)
 let wait_or_leave event register ~leave =
   Fiber.check ();
-  let tell_again = Fiber.to_tell_again () and context = Fiber.get () in
-  try wait_as event context register
+  let fiber = Fiber.mine () in
+  let part = Fiber.part_of fiber in
+  try wait_as ~firmly:false event fiber register
   with exn ->
     let failure = Outcome.caught exn in
     if leave () && (failure.exn == Promise.Cancelled || Dla.is_cancellation failure.exn) then begin
-      tell_again ();
-      Cancellation.keep context
+      Fiber.put_back part ();
+      Cancellation.keep part.of_
     end
     else Outcome.raise failure

@@ -196,10 +196,11 @@ let count_wait (event : Event.t) since ~told =
   Counts.end_wait w.own.counts event.call since;
   Tell.resume w event told
 
-let wait ?(firmly = false) event ~ready ~register =
+let wait ~firmly event ~ready ~register =
   Stack_room.reserve ();
   let place = P.owned_place () and since = Counts.begin_wait () in
-  let told = Option.fold place ~none:0 ~some:(fun w -> Tell.wait w event) in
-  let wait () = wait_at ~firmly place ~ready ~register in
-  if Waiting.is_on then Waiting.noted event place wait else wait ();
+  let told = match place with Some w -> Tell.wait w event | None -> 0 in
+  if Waiting.is_on then
+    Waiting.noted event place (fun () -> wait_at ~firmly place ~ready ~register)
+  else wait_at ~firmly place ~ready ~register;
   if place <> None then count_wait event since ~told

@@ -16,7 +16,7 @@ val pause : Place.t -> found:(unit -> bool) -> unit
 (** {2 The waiting door: every wait for a promise comes through here} *)
 
 val wait :
-  ?firmly:bool ->
+  firmly:bool ->
   Event.t ->
   ready:(unit -> bool) ->
   register:(Promise.waker -> unit) ->

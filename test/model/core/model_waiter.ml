@@ -139,6 +139,31 @@ let stopped_before (how, on_worker) =
   in
   Model.make (Printf.sprintf "waiter that %s, stopped by two before the grant" how) start
 
+(* The second wait arms the fiber's entry again. Meanwhile one more entry comes to the context, which
+   forgets those at rest if it has seven [stale] ones beside the fiber's. *)
+let rearmed ~stale what =
+  let start () =
+    let t = make () in
+    let fiber = Fiber.make Place.nobody t.context Promise.nowhere and told = ref false in
+    let add () = Cancellation.on_stop t.context (Entries.entry ~is_live:(fun () -> false) ignore) in
+    for _ = 1 to stale do
+      add ()
+    done;
+    let wait_for_stop wake =
+      let hook = Fiber.own_hook fiber in
+      Fiber.heed_stop fiber hook wake;
+      hook
+    in
+    let waits_twice () =
+      let granted () = () in
+      Entries.rest (wait_for_stop granted) granted;
+      ignore (wait_for_stop (fun () -> told := true))
+    in
+    let verdict () = Model.faults [ ("not told", not !told) ] in
+    Model.{ processes = [ waits_twice; stop t what; add ]; verdict }
+  in
+  Model.make (Printf.sprintf "fiber that waits twice, %d stale entries, %s" stale (name_of what)) start
+
 let firmly = waits (Waiter.wait_firmly (Event.make "a test"))
 let is_interrupted () = Machine.(early := [ (0, Interrupt) ])
 
@@ -157,9 +182,11 @@ let both = [ ("helps", helps); ("suspends", suspends) ]
 let quick =
   List.concat_map ways both
   @ [ model ("helps", helps) once [] ~grants:1 ~what:", interrupted" ~prepare:is_interrupted ]
+  @ List.map (rearmed ~stale:7) [ Itself; Around ]
 
 let slow =
   List.map (fun on_worker -> model on_worker once [ Itself ] ~grants:1) both
+  @ List.map (rearmed ~stale:0) [ Itself; Around ]
   @ [
       (* More than 5 million runs each. *)
       Model.bounded 1_000_000 (stopped_before ("helps", helps));
