@@ -39,6 +39,27 @@ let cancel_while_it_runs =
       | () -> check "no value" false
       | exception Task.Cancelled -> check "its cell" (!cell >= 0))
 
+(* Its waits use one entry for its stop. *)
+let cancel_while_it_waits =
+  in_task 2 3_000 (fun round ->
+      let messages = Muster.Chan.unbounded () and waits = Atomic.make 0 in
+      let task =
+        Task.async (fun () ->
+            while true do
+              Atomic.incr waits;
+              Muster.Chan.recv messages
+            done)
+      in
+      for i = 1 to 3 do
+        relax_until (fun () -> Atomic.get waits >= i);
+        Muster.Chan.send messages ()
+      done;
+      pauses (round land 127);
+      Task.cancel task;
+      match Task.await task with
+      | () -> check "no value" false
+      | exception Task.Cancelled -> check "its waits" (Atomic.get waits >= 3))
+
 (* By one domain, while a second awaits and a third looks on. *)
 let cancel_from_outside pool =
   let shown = Atomic.make None and cell = ref 0 in
@@ -188,6 +209,7 @@ let () =
     [
       case "stop: the first" the_first;
       case "cancel: while it runs" cancel_while_it_runs;
+      case "cancel: while it waits again" cancel_while_it_waits;
       case "cancel: from outside, two await" (with_pool 2 cancel_from_outside);
       case "cancel: branches" cancel_branches;
       case "cancel: loops" cancel_loops;
