@@ -34,12 +34,9 @@ let wait event c make =
       ignore (Waiter.grant w)
     end
   in
-  match Waiter.wait event register with
-  | () -> Option.map snd !in_line
-  | exception exn ->
-    let failure = Outcome.caught exn in
-    Option.iter (fun (entry, _) -> Port.drop entry) !in_line;
-    Outcome.raise failure
+  let leave _ = Option.iter (fun (entry, _) -> Port.drop entry) !in_line in
+  Outcome.on_failure (fun () -> Waiter.wait event register) leave;
+  Option.map snd !in_line
 
 let sending = Event.make "Chan.send"
 let rec send c message =

@@ -25,7 +25,7 @@ val nobodys : entry
 val is_at_rest : entry -> bool
 
 val arm : entry -> waker -> bool
-(** Gives it a waker. If it was not at rest it may be in no list: the owner adds it afterwards. *)
+(** Gives it a waker; whether it was at rest. If not, it may be in no list: the owner adds it. *)
 
 val rest : entry -> waker -> unit
 (** Lets it rest, if it has that waker. *)
