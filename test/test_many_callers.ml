@@ -1,5 +1,5 @@
 (* Many callers in one pool, who keep their places until the end: one more gets a place of its own, and does all that a
-   single caller does. Where the pool can have no more, it runs its calls by itself, and never waits for a place. *)
+   single caller does. *)
 
 open Harness
 module Pool = Muster.Pool
@@ -20,7 +20,7 @@ let open_gate gate =
       Condition.broadcast gate.opened)
 
 let callers = 20
-let most = Muster_core.Caller.most_callers
+let hundreds = 300
 
 (* Calls [f] with a pool of that many domains, while so many callers are in it. They block, so they serve
    nobody. *)
@@ -52,8 +52,8 @@ let from_both f pool =
 
 let crowd_case name f = case name (fun () -> crowded 1 (fun pool _ -> from_both f pool))
 
-let full_case name f =
-  case name (fun () -> crowded ~callers:most 1 (fun pool _ -> from_both f pool))
+let large_case name f =
+  case name (fun () -> crowded ~callers:hundreds 1 (fun pool _ -> from_both f pool))
 
 let in_it f pool = Pool.run pool (fun () -> f ())
 
@@ -139,9 +139,9 @@ let teams pool =
 
 (* {2 Everybody} *)
 
-(* A broadcast is for every worker, so it waits for a place. *)
+(* A broadcast is for every worker, so it waits for the one whose thread is blocked. *)
 let broadcast () =
-  crowded ~callers:most 1 (fun pool gate ->
+  crowded 1 (fun pool gate ->
       let calls = Atomic.make 0 in
       let caller = Thread.create (fun () -> Team.broadcast pool (fun _ -> Atomic.incr calls)) () in
       Thread.delay 0.02;
@@ -149,13 +149,6 @@ let broadcast () =
       open_gate gate;
       Thread.join caller;
       check_int "after" 1 (Atomic.get calls))
-
-(* A task of another pool that waits for a place. *)
-let cancelled_broadcast () =
-  crowded ~callers:most 1 (fun pool _ ->
-      let waits () = Team.broadcast pool ignore in
-      run_on 2 (fun () ->
-          check_raises "deadline" Task.Deadline_exceeded (fun () -> Task.with_deadline 0.05 waits)))
 
 (* Residents take what comes from outside. *)
 let with_residents () =
@@ -474,17 +467,16 @@ let () =
           case "an asynchronous exception in a caller" struck;
           case "tasks that callers leave behind are run" left_over;
           case "Pool.close waits for all callers" closing;
+          case "a broadcast waits for a busy caller" broadcast;
         ] );
-      ( "as many callers as there can be",
+      ( "beside hundreds of callers",
         [
-          full_case "Pool.run" run;
-          full_case "forks" (in_it forks);
-          full_case "loops" (in_it loops);
-          full_case "tasks" (in_it tasks);
-          full_case "scopes" (in_it scopes);
-          full_case "team calls" teams;
-          case "a broadcast waits for busy callers" broadcast;
-          case ~seconds:10 "a broadcast that waits for busy callers is cancelled"
-            cancelled_broadcast;
+          large_case "Pool.run" run;
+          large_case "forks" (in_it forks);
+          large_case "loops" (in_it loops);
+          large_case "tasks" (in_it tasks);
+          large_case "scopes" (in_it scopes);
+          large_case "a caller's code is cancelled" (in_it cancelled);
+          large_case "team calls" teams;
         ] );
     ]

@@ -79,8 +79,7 @@ let teardown t =
 (* {2 Run} *)
 
 (* In a fiber of Eio, code of a [run] may do what that library offers: so it was with Domainslib. *)
-let enter t f =
-  Caller.with_worker Here (Instead refuse) t.pool ~in_place:f (fun _ -> f ())
+let enter t f = Caller.with_worker Here (Instead refuse) t.pool (fun _ -> f ())
 
 let close_if_last t () =
   if Atomic.get t.last_closes && Atomic.get t.runs = 0 && not (Atomic.get t.torn_down) then

@@ -65,14 +65,9 @@ let rec for_slices loop code n =
   let workers = Int.min n (most pool) and cost = Site.cost code in
   let long = Site.estimate cost n >= Tuning.long_body * workers in
   let share = run_slice loop ~long ~n ~workers in
-  let in_place () =
-    for worker = 0 to workers - 1 do
-      share worker
-    done
-  in
   let iterations = n / workers in
   let measured worker = Site.timed code cost ~iterations (fun () -> share worker) in
-  Caller.with_worker Plainly (Instead if_closed) pool ~in_place (fun w ->
+  Caller.with_worker Plainly (Instead if_closed) pool (fun w ->
       (* A further caller's own index is none of the loop's. *)
       let mine = if w.index < workers then w.index else 0 in
       let share worker = if worker = mine then measured worker else share worker in

@@ -45,7 +45,7 @@ let holds_up code ~n =
   let cost = Site.cost code in
   (cost = Site.unknown || Site.estimate cost n >= Tuning.min_shared) && Fiber.is_elsewhere ()
 
-let in_pool f = Muster_core.Pool.with_current ~in_place:f (fun _ -> f ())
+let in_pool f = Muster_core.Pool.with_current (fun _ -> f ())
 let beside_loop code ~n f = if holds_up code ~n then in_pool f else f ()
 
 let checkpoint () =

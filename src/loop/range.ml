@@ -167,9 +167,8 @@ let wake_for_row (w : Place.t) rest =
 let share ~code ~grain body first lo hi =
   let job = { body; first; code; grain; spent = Atomic.make 0; swept = Atomic.make 0 } in
   let cost = Site.cost code in
-  let sweep_all () = sweep job { cost; last = 0; whole = false } lo hi in
-  Pool.with_branches ~in_place:sweep_all (fun w ->
+  Pool.with_branches (fun w ->
       wake_for_row w (Site.estimate cost (span lo hi + 1));
-      sweep_all ();
+      sweep job { cost; last = 0; whole = false } lo hi;
       let iterations = Atomic.get job.swept in
       if iterations > 0 then ignore (Site.learn code ~ticks:(Atomic.get job.spent) ~iterations))

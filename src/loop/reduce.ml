@@ -27,9 +27,7 @@ let noted t b f = Outcome.on_failure f (Leftmost.note t.failures b)
 let[@inline] rest t leaves = Site.estimate (Site.cost t.code) (iterations t leaves)
 
 let shared t node =
-  Pool.with_branches
-    ~in_place:(fun () -> node ~whole:false)
-    (fun w ->
+  Pool.with_branches (fun w ->
       Range.wake_for_row w (rest t (t.last + 1));
       node ~whole:false)
 

@@ -12,23 +12,10 @@ let how ~to_the_end : Caller.how =
 
 let with_worker fn pool = Caller.with_worker (how ~to_the_end:false) (Refuse fn) pool
 
-(* A broadcast needs a place of its own, and waits for one: between two tries, where it has nothing
-   of the pool's, and looks whether it is cancelled. *)
-let rec broadcast pool f =
-  let is_done =
-    with_worker "Team.broadcast" pool
-      ~in_place:(fun () -> false)
-      (fun w ->
-        Region.run w ~revoke:false ~workers:(Pool.size w.pool) f;
-        true)
-  in
-  if not is_done then begin
-    Machine.sleep_ms 1;
-    Fiber.check ();
-    broadcast pool f
-  end
+let broadcast pool f =
+  with_worker "Team.broadcast" pool (fun w ->
+      Region.run w ~revoke:false ~workers:(Pool.size w.pool) f)
 
-(* Where all places of the pool are taken, the caller does every share itself. *)
 let slices fn pool n f =
   check_call fn pool n;
   let size = Pool.size pool in
@@ -37,13 +24,7 @@ let slices fn pool n f =
     let start, count = Slices.slice n size worker in
     f ~worker ~start ~count
   in
-  let in_place () =
-    for worker = 0 to workers - 1 do
-      Fiber.check ();
-      share worker
-    done
-  in
-  if n > 0 then with_worker fn pool ~in_place (fun w -> Region.run w ~revoke:true ~workers share)
+  if n > 0 then with_worker fn pool (fun w -> Region.run w ~revoke:true ~workers share)
 
 let for_slices pool n f = slices "Team.for_slices" pool n f
 
@@ -148,8 +129,7 @@ let run_shared (w : Place.t) (loop : loop) ~from cost =
         (sweep_shared t loop.code ~from slices))
 
 let run_dynamic closed pool loop =
-  let in_place () = loop.chunk ~worker:0 0 (loop.n - 1) in
-  Caller.with_worker (how ~to_the_end:loop.to_the_end) closed pool ~in_place (fun w ->
+  Caller.with_worker (how ~to_the_end:loop.to_the_end) closed pool (fun w ->
       let cost = Site.cost loop.code in
       if Site.estimate cost loop.n >= min_shared pool then run_shared w loop ~from:0 cost
       else

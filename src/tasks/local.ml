@@ -2,9 +2,8 @@
    to its tasks, branches, loops and scopes carries the home, and so the values. They are changed by
    giving the fiber another home.
 
-   A thread outside all pools comes into the current pool for [within]. Where there is no place for
-   it, its code runs in place, and the values stand under the thread's number (Fiber.outside). So do
-   those of a call of [Task.blocking], and of a fiber of another scheduler, by its number. *)
+   A thread outside all pools comes into the current pool for [within]. The values of a call of
+   [Task.blocking], and of a fiber of another scheduler, stand under its number (Fiber.outside). *)
 
 type 'a t = { key : 'a Type.Id.t; default : 'a }
 
@@ -45,6 +44,5 @@ let within_here local v f (w : Place.t) =
   Outcome.finally put_back () run ()
 
 let within local v f =
-  let in_place () = Fiber.with_outside (bind local v (Fiber.locals ())) f in
-  if Fiber.is_elsewhere () then in_place ()
-  else Pool.with_current (within_here local v f) ~in_place
+  if Fiber.is_elsewhere () then Fiber.with_outside (bind local v (Fiber.locals ())) f
+  else Pool.with_current (within_here local v f)

@@ -11,8 +11,7 @@ let[@inline] put a i v = Compat.set_fresh a i v
    for a million elements that takes 2 to 5 ms, as long as sixteen workers need for 40 ns of work on
    each. So all workers touch it. A region's caller stays on its domain. *)
 let touch n put =
-  let in_place () = put 0 n in
-  Pool.with_current ~in_place (fun w ->
+  Pool.with_current (fun w ->
       let workers = Pool.size w.pool in
       Region.run w ~to_the_end:true ~revoke:true ~workers (fun worker ->
           let start, count = Slices.slice n workers worker in

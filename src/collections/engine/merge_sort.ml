@@ -231,8 +231,7 @@ let alone ?trial cmp own =
 
 let shared cmp own =
   let job = make_job cmp own ~grain:(grain_for (Site.cost (Machine.code_of cmp))) in
-  let run () = measured node job (all own) in
-  raising job (fun () -> Pool.with_branches ~in_place:run (fun _ -> run ()))
+  raising job (fun () -> Pool.with_branches (fun _ -> measured node job (all own)))
 
 let sort cmp own =
   let n = comparisons (Array.length own) and code = Machine.code_of cmp in

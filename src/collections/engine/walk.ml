@@ -176,8 +176,7 @@ let shared_by_all job from first =
   (List.fold_right add_results bs [], last)
 
 let shared job from first =
-  let go () = shared_by_all job from first in
-  Pool.with_branches ~in_place:go (fun _ -> go ())
+  Pool.with_branches (fun _ -> shared_by_all job from first)
 
 (* {2 In place} *)
 

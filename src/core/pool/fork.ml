@@ -95,9 +95,7 @@ let both_offered ?(code = 0) w ~wake f g =
   if Fiber.is_in_vain w then in_place f g else offered ~code w ~wake f g
 
 let both_slow f g =
-  Pool.with_branches
-    ~in_place:(fun () -> in_place f g)
-    (fun w ->
+  Pool.with_branches (fun w ->
       Run.serve w;
       Yield.look_up w;
       let w = Fiber.place_after w in

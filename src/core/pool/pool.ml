@@ -113,8 +113,7 @@ let create_promising ?name ~domains () = make ~promised:(domains - 1) ?name ~dom
 
 (* Where no resident can be had, the closing thread runs the tasks that wait. *)
 let finish_tasks (pool : P.pool) =
-  if Atomic.get pool.residents = 0 then
-    Caller.with_worker Here Stay pool ~in_place:ignore ignore
+  if Atomic.get pool.residents = 0 then Caller.with_worker Here Stay pool ignore
 
 (* This sleeps between looks, and not in [Domain.join], so that Ctrl-C can end it. *)
 let wait_until_left (pool : P.pool) =
@@ -220,18 +219,14 @@ let default () = default_within 1000
 (* Storage may show another thread's place. *)
 let current () = match P.owned_place () with Some w -> w.pool | None -> default ()
 
-let rec with_current ~in_place f =
+let rec with_current f =
   Stack_room.reserve ();
   match P.owned_place () with
   | Some w -> f w
-  | None ->
-    let again () = with_current ~in_place f in
-    Caller.with_worker Anywhere (Instead again) (current ()) ~in_place f
+  | None -> Caller.with_worker Anywhere (Instead (fun () -> with_current f)) (current ()) f
 
-let with_branches ~in_place f = with_current ~in_place (fun w -> Fiber.in_call w f)
-
-let run pool f =
-  Caller.with_worker Anywhere (Refuse "Pool.run") pool ~in_place:f (fun _ -> f ())
+let with_branches f = with_current (fun w -> Fiber.in_call w f)
+let run pool f = Caller.with_worker Anywhere (Refuse "Pool.run") pool (fun _ -> f ())
 
 let with_ ?name ?domains ?oversubscribe f =
   check_create "Pool.with_" ~domains ~minor_heap_words:None;

@@ -41,11 +41,10 @@ val default_pool : t option Atomic.t
 
 val run : t -> (unit -> 'a) -> 'a
 
-val with_current : in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
-(** Calls the function with the thread's place in the current pool, or [in_place] where all places
-    are taken. *)
+val with_current : (Place.t -> 'a) -> 'a
+(** Calls the function with the thread's place in the current pool. *)
 
-val with_branches : in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
+val with_branches : (Place.t -> 'a) -> 'a
 (** The same for code that forks (Fiber.in_call). *)
 
 (** {2 Closing} *)

@@ -125,14 +125,6 @@ let inside s w f =
   in
   outcome s (Outcome.finally end_it () run ())
 
-(* A task that runs in place on a thread without a place gets one of nobody's: the place that
-   storage shows may be another thread's. *)
-let place_or_none () =
-  match P.owned_place () with Some w -> w | None -> P.make (Pool.current ()) (-1)
-
-(* Code that opens a scope is in its pool, and closing waits for it. *)
-let with_place f = Pool.with_current f ~in_place:(fun () -> f (place_or_none ()))
-
 let conclude s = function
   | Error failure -> Fiber.rethrow failure
   | Ok v ->
@@ -140,8 +132,9 @@ let conclude s = function
     if Promise.(is_marked (state s.promise)) then Outcome.raise Promise.cancelled;
     v
 
+(* Code that opens a scope is in its pool, and closing waits for it. *)
 let opening f =
-  with_place (fun w ->
+  Pool.with_current (fun w ->
       Fiber.check_at w;
       f w (make w))
 

@@ -101,10 +101,9 @@ let join_at t (w : P.t) =
 
 (* A task that nobody has begun keeps a closing pool open. A thread that only waits stays out. *)
 let join_in (pool : P.pool) t =
-  let wait () = wait_if_needed t in
   let is_late () = Caller.is_late pool && not (Promise.is_ready t) in
-  if is_late () || Fiber.is_elsewhere () then wait ()
-  else Caller.with_worker Here Stay pool ~in_place:wait (join_at t)
+  if is_late () || Fiber.is_elsewhere () then wait_if_needed t
+  else Caller.with_worker Here Stay pool (join_at t)
 
 let join_from t (home : Promise.home) =
   let w = P.current () in

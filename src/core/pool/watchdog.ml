@@ -97,7 +97,7 @@ let relieve pool () =
   let rec serve w =
     if Machine.now () < until && Worker.execute_next w Search.find_what_is_stuck then serve w
   in
-  Caller.with_worker Here Stay pool ~in_place:ignore serve
+  Caller.with_worker Here Stay pool serve
 
 let help w ~ms now =
   let { Slot.residents; size; _ } = w.pool in

@@ -43,7 +43,7 @@ let create ~is_open =
   if not is_open then Atomic.set (word t) gone;
   t
 
-let most_places = 8192 (* OCaml has 4096 domains at most; and 126 callers *)
+let most_places = 1 lsl 20 (* more than a process has threads *)
 
 (* Not 0, as places count from 0. *)
 let job ~from ~nth = ((nth * most_places) + from + 1) * 2

@@ -1,6 +1,6 @@
 (* A caller's thread takes a place, which is made if all are taken, works there until its function
    has ended, and leaves. So no caller waits for another, nor for a resident that may be waiting for
-   it. Beside [most_callers] others, the function runs sequentially in its own thread.
+   it.
 
    A place is found through domain-local storage, unless another thread of the domain is in a
    pool already: then by its owner (Place.owned_place). A thread that comes back to a pool through
@@ -18,22 +18,14 @@ let is_late (pool : P.pool) = Atomic.get pool.closing && not (has_place pool)
 
 let take w = P.claim w (Machine.thread_id ())
 
-let most_callers = 126
-
-let rec take_from (workers : P.t array) i =
-  if i = Array.length workers then P.nobody
-  else if (not workers.(i).resident) && take workers.(i) then workers.(i)
-  else take_from workers (i + 1)
-
-(* [nobody] if there can be no more. Unbroken from the moment when a place is taken. *)
-let rec take_place (pool : P.pool) =
-  let workers = P.workers pool in
-  let w = take_from workers 0 in
-  if w != P.nobody || Array.length workers = pool.settings.regulars + most_callers - 1 then w
-  else begin
+(* From place [i] on. Unbroken from the moment when a place is taken. *)
+let rec take_from pool (workers : P.t array) i =
+  if i = Array.length workers then begin
     P.add_place pool workers;
-    take_place pool
+    take_from pool (P.workers pool) i
   end
+  else if (not workers.(i).resident) && take workers.(i) then workers.(i)
+  else take_from pool workers (i + 1)
 
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
 let is_free shown = shown == P.nobody || P.owned shown
@@ -79,25 +71,23 @@ let come_in (w : P.t) ~outer ~number =
   Load.tell_budget w;
   let fiber = Fiber.within w ~number ~part_of:outer in
   Option.iter Share.go_away outer;
-  Some { w; outer; shown; fiber }
+  { w; outer; shown; fiber }
 
 (* The place is anybody's again. *)
 let let_go w = P.set_owner w 0
 
 (* An asynchronous exception leaves no place taken: the code is unbroken from taking one to the
    handler, and in the caller of this, which goes on with [visiting] or [leave] at once. *)
-let try_enter pool =
+let enter pool =
   let outer = P.owned_place () and number = Fiber.number () in
   let before = P.current () in
-  let w = take_place pool in
-  if w == P.nobody then None
-  else
-    match come_in w ~outer ~number with
-    | visit -> visit
-    | exception exn ->
-      let shown = if is_free before then before else P.nobody in
-      Outcome.finally let_go w (go_back w ~shown) outer;
-      raise exn
+  let w = take_from pool (P.workers pool) 0 in
+  match come_in w ~outer ~number with
+  | visit -> visit
+  | exception exn ->
+    let shown = if is_free before then before else P.nobody in
+    Outcome.finally let_go w (go_back w ~shown) outer;
+    raise exn
 
 (* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
 let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set ()
@@ -251,20 +241,22 @@ type 'a closed = Refuse of string | Instead of (unit -> 'a) | Stay
 
 (* Whether the pool closes is asked once more after entering: so a closing pool is either left again
    or waits. *)
-let enter pool run ~is_refused ~if_closed ~in_place f =
+let visit_unless_closed pool run ~is_refused ~if_closed f =
   if is_refused () then if_closed ()
   else
-    match try_enter pool with
-    | None -> in_place ()
-    | Some visit when is_refused () ->
+    match enter pool with
+    | visit when is_refused () ->
       leave visit;
       if_closed ()
-    | Some visit -> visiting visit run f
+    | visit -> visiting visit run f
 
-let with_worker how closed pool ~in_place f =
+let with_worker how closed pool f =
   Stack_room.reserve ();
   let if_closed =
-    match closed with Refuse fn -> refuse fn pool | Instead f -> f | Stay -> in_place
+    match closed with
+    | Refuse fn -> refuse fn pool
+    | Instead f -> f
+    | Stay -> fun () -> assert false (* it is never refused *)
   in
   if how = Anywhere && Fiber.is_elsewhere () then hand_over pool ~if_closed f
   else
@@ -274,4 +266,4 @@ let with_worker how closed pool ~in_place f =
       let stays = match closed with Stay -> true | Refuse _ | Instead _ -> has_place pool in
       let is_refused () = Atomic.get pool.Slot.closing && not stays in
       let run = if how = Plainly then as_caller else in_fiber in
-      enter pool run ~is_refused ~if_closed ~in_place f
+      visit_unless_closed pool run ~is_refused ~if_closed f

@@ -1,8 +1,5 @@
 (** How a caller's thread comes to work in a pool, and leaves it. *)
 
-val most_callers : int
-(** In one pool at the same time. *)
-
 (** {2 Where the calling thread is} *)
 
 val place_in : Place.pool -> Place.t option
@@ -27,10 +24,8 @@ type 'a closed =
   | Instead of (unit -> 'a)
   | Stay  (** lets the caller in, and waits for it *)
 
-val with_worker :
-  how -> 'a closed -> Place.pool -> in_place:(unit -> 'a) -> (Place.t -> 'a) -> 'a
-(** Calls the function with a place of the pool: the one at which the thread works, or a new one. It
-    is [in_place ()] where all places are taken. *)
+val with_worker : how -> 'a closed -> Place.pool -> (Place.t -> 'a) -> 'a
+(** Calls the function with a place of the pool: the one at which the thread works, or a new one. *)
 
 val keeps_time : Place.pool -> bool
 (** Whether a suspended task may have a deadline, so that a worker has to look at the clock. *)

@@ -125,7 +125,7 @@ let take_strike (call : Slot.call) =
 
 let[@inline never] look_at (w : P.t) =
   let reasons = Atomic.get P.attention in
-  if reasons land P.shortage <> 0 && w.index >= 0 then Load.look_if_short w;
+  if reasons land P.shortage <> 0 then Load.look_if_short w;
   if reasons land P.stops <> 0 then begin
     note_checked w;
     ignore (Timer.look ());

@@ -41,7 +41,7 @@ val begun : pool -> int
 (** {2 Places} *)
 
 val make : pool -> int -> t
-(** The place of that index; -1: for a thread that is at none. *)
+(** The place of that index. *)
 
 val claim : t -> int -> bool
 (** Takes a free place for that thread. Unbroken (Outcome). *)

@@ -104,11 +104,9 @@ let leaves_the_pool t () =
 
 (* A call of a thread that storage may not show, as [Caller.with_worker] begins and ends it. *)
 let calls t () =
-  match Caller.try_enter t.pool with
-  | None -> t.lost <- true
-  | Some visit ->
-    look t visit.w;
-    Caller.leave visit
+  let visit = Caller.enter t.pool in
+  look t visit.w;
+  Caller.leave visit
 
 (* With fewer steps: its place is not shown. *)
 let is_unshown t i () =
