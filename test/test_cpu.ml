@@ -229,7 +229,7 @@ let first_look () =
   ignore (Pool.default ());
   check_int "CPUs known to the first pool" (Cpu.affinity ()) (Cpus.affinity ());
   check_int "and of use to it" (Cpu.available ()) (Cpus.usable ());
-  let tells_change (d : History.decision) = String.ends_with ~suffix:"before" d.why in
+  let tells_change (d : Muster_core.Slot.decision) = String.ends_with ~suffix:"before" d.why in
   check_int "changes that it tells" 0
     (List.length (List.filter tells_change (Atomic.get Load.of_all)))
 

@@ -4,7 +4,7 @@
 
 open Harness
 open Muster_core.Place
-module History = Muster_core.History
+module Slot = Muster_core.Slot
 module Load = Muster_core.Load
 module Heap = Muster_core.Heap
 module Pool = Muster.Pool
@@ -116,7 +116,7 @@ let budget_is_kept =
 (* Of several domains. *)
 let newest_first () =
   let rec is_sorted = function
-    | (a : History.decision) :: (b :: _ as older) -> a.at >= b.at && is_sorted older
+    | (a : Slot.decision) :: (b :: _ as older) -> a.at >= b.at && is_sorted older
     | _ -> true
   in
   let decide () =

@@ -15,7 +15,7 @@ let heaps (pool : Place.pool) =
   List.filter_map of_place (Array.to_list (Place.workers pool))
 
 let decisions pool now =
-  let tell { History.at; what; why; _ } =
+  let tell { Slot.at; what; why; _ } =
     { seconds_ago = float (Int.max 0 (now - at)) /. 1e9; what; why }
   in
   List.rev_map tell (Load.decisions pool)

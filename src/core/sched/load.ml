@@ -20,14 +20,25 @@ let every = Machine.ticks_of_us 2000
 
 (* {2 What was decided, and why} *)
 
-let of_all : History.decision list Atomic.t = Atomic.make []
+let of_all : Slot.decision list Atomic.t = Atomic.make []
+let kept = 8
+
+let with_decision kind what why log =
+  let keep (left, kept) (decision : Slot.decision) =
+    if decision.kind <> kind then (left, decision :: kept)
+    else if left = 0 then (left, kept)
+    else (left - 1, decision :: kept)
+  in
+  let _, older = List.fold_left keep (kept - 1, []) log in
+  (* The time is read with the others at hand, so that they are in its order. *)
+  { Slot.at = Machine.now (); kind; what; why } :: List.rev older
 
 let decide ?pool kind what why =
   let log = Option.fold pool ~none:of_all ~some:(fun (pool : P.pool) -> pool.history.log) in
-  P.change log (History.add kind what why)
+  P.change log (with_decision kind what why)
 
 let decisions (pool : P.pool) =
-  let later_first (a : History.decision) (b : History.decision) = Int.compare b.at a.at in
+  let later_first (a : Slot.decision) (b : Slot.decision) = Int.compare b.at a.at in
   List.merge later_first (Atomic.get pool.history.log) (Atomic.get of_all)
 
 let plural n noun = Printf.sprintf "%d %s%s" n noun (if n = 1 then "" else "s")

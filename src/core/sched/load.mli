@@ -1,12 +1,12 @@
 (** The load controller: how many residents each pool may have at the moment. *)
 
-val decide : ?pool:Place.pool -> History.kind -> string -> string -> unit
+val decide : ?pool:Place.pool -> Slot.kind -> string -> string -> unit
 (** [decide kind what why] notes a decision, about one pool or about all. *)
 
-val decisions : Place.pool -> History.decision list
+val decisions : Place.pool -> Slot.decision list
 (** The last of each kind that concern the pool, the newest first. *)
 
-val of_all : History.decision list Atomic.t
+val of_all : Slot.decision list Atomic.t
 (** Those that concern all pools. *)
 
 val plural : int -> string -> string

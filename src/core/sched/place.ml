@@ -69,6 +69,8 @@ let make (pool : pool) index : t =
     }
 
 let blank ~name (settings : Slot.settings) : pool =
+  let ended = Atomic.make 0 and told = Atomic.make false and log = Atomic.make [] in
+  let history = { Slot.since = Machine.now (); ended; told; log } in
   {
     name;
     settings;
@@ -83,7 +85,7 @@ let blank ~name (settings : Slot.settings) : pool =
     parking = Parking.create settings.regulars;
     searching = Compat.padded (Atomic.make 0);
     residents = Atomic.make 0;
-    history = History.make ();
+    history;
     suspended = Compat.padded (Atomic.make 0);
     closing = Atomic.make false;
     inherited = Atomic.make false;

@@ -79,7 +79,7 @@ and pool = {
   parking : Parking.t;
   searching : int Atomic.t;  (** workers between finding nothing and sleeping (Sleep) *)
   residents : int Atomic.t;  (** that are there (Resident) *)
-  history : History.t;
+  history : history;
   suspended : int Atomic.t;  (** tasks that wait for something (Publish) *)
   closing : bool Atomic.t;  (** (Pool) *)
   inherited : bool Atomic.t;  (** backtraces: the setting of the last sender (Publish) *)
@@ -101,3 +101,19 @@ and wanted =
   | At_most of int  (** as many as there are CPUs, but not more than so many *)
 
 and need = { residents : int; until : int  (** in ns *) }
+
+and history = {
+  since : int;  (** when the pool was made, in ns *)
+  ended : int Atomic.t;  (** domains (Resident) *)
+  told : bool Atomic.t;  (** whether its figures were printed (Report) *)
+  log : decision list Atomic.t;  (** the newest first (Load) *)
+}
+
+and decision = { at : int;  (** in ns *) kind : kind; what : string; why : string }
+
+(** Many decisions of one kind push out none of the others. *)
+and kind =
+  | Workers  (** how many a pool has *)
+  | Heaps
+  | Cpus  (** that the process has, or lends *)
+  | Domains  (** that start and end *)
