@@ -250,7 +250,7 @@ let add fn ?(priority = 0) ?deadline t ~submitted f =
   let go () =
     job.timer <- Option.map (fun at -> Timer.add at (leave Expired expired)) job.at;
     admit fn t it ~nested:(submitted && Local.get t.inside);
-    if not (Promise.on_stop task (Entries.entry cancel)) then cancel ()
+    Promise.on_stop task (Entries.entry cancel)
   in
   let give_up _ =
     forget_timer job;

@@ -12,7 +12,7 @@ let home = Promise.home ~unheard:(Uncaught.note Promise.Nobody) Promise.Nobody
 let create () =
   let p = Promise.started home in
   let end_it () = ignore (Promise.try_resolve p (Promise.raised Promise.cancelled)) in
-  ignore (Promise.on_stop p (Entries.entry end_it));
+  Promise.on_stop p (Entries.entry end_it);
   (p, p)
 
 let try_resolve p v = Promise.try_resolve p (Returned v)

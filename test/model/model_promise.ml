@@ -40,7 +40,7 @@ let stop counts promise =
 
 (* Registered by the code that runs, as it waits on the task's behalf. *)
 let hooked counts promise f () =
-  Cancellation.on_stop promise (Entries.entry (fun () -> counts.hooks <- counts.hooks + 1));
+  Promise.on_stop promise (Entries.entry (fun () -> counts.hooks <- counts.hooks + 1));
   f ()
 
 let hook counts promise f = claim promise (hooked counts promise f)
@@ -120,7 +120,7 @@ let ender_name = function
 let open_promise () =
   let promise = Promise.(started (home ~unheard:(fun _ _ -> ()) Nobody)) in
   let end_it () = ignore (Promise.try_resolve promise (Promise.raised Promise.cancelled)) in
-  ignore (Promise.on_stop promise (Entries.entry end_it));
+  Promise.on_stop promise (Entries.entry end_it);
   promise
 
 let failure = { Outcome.exn = Failed; backtrace = Printexc.get_callstack 0 }

@@ -229,7 +229,7 @@ let promise_stopped () =
   let run _ = ignore (Promise.run !promise) in
   let stop _ = Promise.stop !promise in
   let wait _ =
-    Cancellation.on_stop !promise (Entries.entry (fun () -> Atomic.incr stops));
+    Promise.on_stop !promise (Entries.entry (fun () -> Atomic.incr stops));
     Promise.on_done !promise (fun () -> Atomic.incr ends)
   in
   let after _ =

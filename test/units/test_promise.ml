@@ -136,7 +136,7 @@ let perform { promise; called; runs; _ } waiter = function
     Cancellation.keep_no_longer (Promise.any promise);
     true
   | On_stop ->
-    Cancellation.on_stop promise (Entries.entry (fun () -> called := waiter :: !called));
+    Promise.on_stop promise (Entries.entry (fun () -> called := waiter :: !called));
     true
   | On_done ->
     Promise.on_done promise (fun () -> called := waiter :: !called);

@@ -170,7 +170,7 @@ let at when_due what =
 (* Nothing is left of a hook whose task has ended. *)
 let on_cancel hook =
   let me = Fiber.get () in
-  if me != P.uncancelled then Cancellation.on_stop me (snd (hook_entry hook))
+  if me != P.uncancelled then Promise.on_stop me (snd (hook_entry hook))
 
 let remove (over, entry) =
   Atomic.set over true;
@@ -179,7 +179,7 @@ let remove (over, entry) =
 let with_on_cancel hook f =
   let me = Fiber.get () and (_, entry) as it = hook_entry hook in
   let run () =
-    if me != P.uncancelled then Cancellation.on_stop me entry;
+    if me != P.uncancelled then Promise.on_stop me entry;
     f ()
   in
   Outcome.finally remove it run ()

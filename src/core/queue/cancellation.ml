@@ -8,8 +8,6 @@
    outermost that is stopped. It is told before it opens another one. So if one scope does not keep
    its value, the scopes around it do not either. *)
 
-(* {2 The scopes that one fiber has opened} *)
-
 (* The part of the program that opened the scope, if [p] is an open scope's. Another task is told,
    and gets its events, by itself. *)
 let around_scope p =
@@ -30,9 +28,3 @@ let rec keep p =
 
 let rec keep_no_longer p =
   if Promise.set_kept false p then Option.iter keep_no_longer (around_scope p)
-
-(* {2 Entries for the stop} *)
-
-let on_stop p entry =
-  if (not (Promise.on_stop p entry)) && Promise.is_stopped p then
-    Entries.fire (Entries.add entry Entries.none)

@@ -1,9 +1,4 @@
-(** How a task's own code, and the waits on its behalf, meet a stop. Any thread may call every
-    function. *)
-
-val on_stop : 'a Promise.t -> Entries.entry -> unit
-(** Calls the entry's waker once a running task is stopped, at once if it is; never, if it ends
-    before. *)
+(** How a task's own code meets a stop. Any thread may call every function. *)
 
 val keep : Promise.any -> unit
 (** The task and the scopes that its own code has opened, as far as they are stopped, keep the value

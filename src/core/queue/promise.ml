@@ -243,9 +243,8 @@ and link_by entry lineage p () =
   if not (change p set || is_linked_by entry p) then Entries.forget entry
 
 let on_stop p entry =
-  let is_added = add_entry p entry in
-  if is_added then link (any p);
-  is_added
+  if add_entry p entry then link (any p)
+  else if is_stopped p then Entries.fire (Entries.add entry Entries.none)
 
 (* {2 Run} *)
 

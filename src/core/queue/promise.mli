@@ -140,9 +140,9 @@ val link : any -> unit
 (** To be called before anything is within the part: from now on the stops of the scopes around it
     mark it, too. *)
 
-val on_stop : 'a t -> Entries.entry -> bool
-(** The stop of the task, or of a scope around it, shall call the entry's waker. False if the task
-    itself was stopped or has ended. *)
+val on_stop : 'a t -> Entries.entry -> unit
+(** The stop of the running task, or of a scope around it, shall call the entry's waker: at once if
+    it has come; never, if the task ends before. *)
 
 val set_kept : bool -> 'a t -> bool
 (** Whether the value of the running task counts though it was stopped. Tells whether it is new. *)

@@ -160,7 +160,7 @@ let own_hook (fiber : t) =
 let heed_stop (fiber : t) hook wake =
   if Entries.arm hook wake then (if Promise.is_stopped fiber.context then wake ())
   else begin
-    Cancellation.on_stop fiber.context hook;
+    Promise.on_stop fiber.context hook;
     fiber.hook <- hook
   end
 

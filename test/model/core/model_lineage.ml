@@ -27,7 +27,7 @@ let make ~scopes ~hooks ~stale ~linked =
   let outer = task_in Promise.(within (any scopes.(0)) Alone) in
   let link scope = Promise.(link (any scope)) in
   if linked then Array.iter link scopes;
-  let add p = Cancellation.on_stop p (Entries.entry ~is_live:(fun () -> false) ignore) in
+  let add p = Promise.on_stop p (Entries.entry ~is_live:(fun () -> false) ignore) in
   for _ = 1 to stale do
     Array.iter add scopes
   done;
@@ -39,7 +39,7 @@ let make ~scopes ~hooks ~stale ~linked =
 type party = Hook | Stop | Stop_scope of int | End | End_scope of int | Look | Compare | Notice
 
 let hook t i () =
-  Cancellation.on_stop t.task (Entries.entry (fun () -> t.fired.(i) <- t.fired.(i) + 1))
+  Promise.on_stop t.task (Entries.entry (fun () -> t.fired.(i) <- t.fired.(i) + 1))
 
 let finish t () =
   ignore (Promise.resolve t.task (Returned ()));

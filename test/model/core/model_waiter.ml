@@ -145,7 +145,7 @@ let rearmed ~stale what =
   let start () =
     let t = make () in
     let fiber = Fiber.make Place.nobody t.context Promise.nowhere and told = ref false in
-    let add () = Cancellation.on_stop t.context (Entries.entry ~is_live:(fun () -> false) ignore) in
+    let add () = Promise.on_stop t.context (Entries.entry ~is_live:(fun () -> false) ignore) in
     for _ = 1 to stale do
       add ()
     done;
