@@ -93,9 +93,7 @@ let rec lock_mailbox (w : P.t) =
 let prepare_to_leave (w : P.t) =
   lock_mailbox w;
   note_leave w;
-  P.note_leave w;
-  Tell.counts w;
-  Tell.leave ()
+  Tell.leave w
 
 (* Once: unbroken. *)
 let let_go (w : P.t) =
@@ -128,8 +126,7 @@ let take_leave (w : P.t) =
 let work_as_resident (w : P.t) =
   P.note_end ();
   Sleep.arrive w;
-  P.note_arrival w (Machine.thread_id ());
-  Tell.busy w;
+  Tell.arrive w;
   P.set_owner w (Machine.thread_id ());
   Compat.set P.here w;
   surely w move_in;

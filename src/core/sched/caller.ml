@@ -66,8 +66,7 @@ let come_in (w : P.t) ~outer ~number =
   let shown = show w in
   if Atomic.get w.away then Share.come_back w;
   Load.end_stand_in w.pool;
-  P.note_arrival w (Atomic.get w.owner);
-  Tell.busy w;
+  Tell.arrive w;
   Load.tell_budget w;
   let fiber = Fiber.within w ~number ~part_of:outer in
   Option.iter Share.go_away outer;
@@ -112,9 +111,7 @@ let rec finish_up (w : P.t) =
 (* May be done twice. *)
 let pack_up { w; outer; shown; _ } () =
   Run.serve w;
-  P.note_leave w;
-  Tell.counts w;
-  Tell.leave ();
+  Tell.leave w;
   if outer = None && P.current () == w then Heap.give_back ~chosen:w.pool.settings.minor_heap;
   go_back w ~shown outer
 

@@ -143,16 +143,6 @@ let has_offered (w : t) =
 (* A copy that nobody changes. *)
 let publish_counts (w : t) = Atomic.set w.published (Counts.copy w.own.counts)
 
-(* The last look's figures hold for the same thread only. *)
-let note_arrival (w : t) thread =
-  Cpu_wait.arrive w.own.cpu_wait thread;
-  Counts.turn_busy w.own.counts
-
-(* May be done twice. *)
-let note_leave (w : t) =
-  Counts.leave w.own.counts;
-  publish_counts w
-
 let begun pool =
   let begun_by (w : t) =
     let { Counts.tasks; forks; _ } = Atomic.get w.published in

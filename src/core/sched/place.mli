@@ -70,12 +70,6 @@ val has_offered : t -> bool
 
 val publish_counts : t -> unit
 
-val note_arrival : t -> int -> unit
-(** That thread begins to work there. By the thread. *)
-
-val note_leave : t -> unit
-(** Its last {!publish_counts}. *)
-
 (** {2 Where the calling thread works}
 
     Storage shows one place for all threads of a domain ({!current}); so a thread asks whether that

@@ -9,7 +9,6 @@ let[@inline never] emit_busy (w : P.t) =
 let[@inline] busy w = if Trace.is_on () then emit_busy w
 let[@inline] idle () = if Trace.is_on () then Trace.emit Idle
 let[@inline] park () = if Trace.is_on () then Trace.emit Park
-let[@inline] leave () = if Trace.is_on () then Trace.emit Leave
 
 let[@inline] steal (victim : P.t) =
   if Trace.is_on () then Trace.emit (Steal { victim = victim.index })
@@ -21,6 +20,19 @@ let[@inline] counts (w : P.t) =
 
 let[@inline] budget (w : P.t) ~lent =
   if Trace.is_on () then Trace.emit (Budget { size = Atomic.get w.pool.size; lent })
+
+(* The last look's figures hold for the same thread only. *)
+let arrive (w : P.t) =
+  Cpu_wait.arrive w.own.cpu_wait (Machine.thread_id ());
+  Counts.turn_busy w.own.counts;
+  busy w
+
+(* May be done twice. *)
+let leave (w : P.t) =
+  Counts.leave w.own.counts;
+  P.publish_counts w;
+  counts w;
+  if Trace.is_on () then Trace.emit Leave
 
 (* {2 Tasks} *)
 

@@ -4,10 +4,15 @@
 val busy : Place.t -> unit
 val idle : unit -> unit
 val park : unit -> unit
-val leave : unit -> unit
 val steal : Place.t -> unit
 val counts : Place.t -> unit
 val budget : Place.t -> lent:int -> unit
+
+val arrive : Place.t -> unit
+(** The calling thread begins to work there: for its counts, too. *)
+
+val leave : Place.t -> unit
+(** It works there no more; the counts are published. *)
 
 val fork : Place.t -> code:int -> int
 (** Of a task that the place's fiber hands out, whose function has that code; its number, or 0. *)
