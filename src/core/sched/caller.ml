@@ -180,14 +180,8 @@ let in_fiber (fiber : Fiber.t) f (w : P.t) =
   Promise.result p
 
 (* Calls [f], which never suspends, as the caller. *)
-let as_caller (fiber : Fiber.t) f (w : P.t) =
-  let beneath = w.own.fiber in
-  let put_back () = Fiber.switch w beneath in
-  let run w =
-    Fiber.switch w { fiber with handled = false };
-    f w
-  in
-  Outcome.finally put_back () run w
+let as_caller (fiber : Fiber.t) f w =
+  Run.aside w ~records:(Machine.backtrace_status ()) { fiber with handled = false } f w
 
 (* Unbroken until the handler: an exception that struck there would leave the place taken. *)
 let visiting visit run f =

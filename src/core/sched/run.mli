@@ -14,7 +14,7 @@ val suspension :
 val handler : (unit, unit) Effect.Deep.handler
 (** Of [Suspend]. *)
 
-val aside : Place.t -> records:bool -> Fiber.t -> ('a -> unit) -> 'a -> unit
+val aside : Place.t -> records:bool -> Fiber.t -> ('a -> 'b) -> 'a -> 'b
 (** [aside w ~records fiber f x] is [f x] as code of that fiber, on top of the one that runs on [w].
     [records]: with backtraces. *)
 
