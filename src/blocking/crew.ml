@@ -96,7 +96,7 @@ let tell_of exn = Uncaught.protect "a finaliser or a signal's handler" (fun () -
 let rec work_on hand =
   try work hand
   with exn ->
-    (try tell_of exn with exn -> Worker.raise_anywhere exn);
+    (try tell_of exn with exn -> Worker.leave_stray Place.nobody.pool exn);
     work_on hand
 
 (* {2 The foreman} *)

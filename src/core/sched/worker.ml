@@ -62,8 +62,6 @@ let raise_later exn =
   | Some w -> keep_stray w.pool ~thread:(Machine.thread_id ()) exn
   | None -> keep_stray P.nobody.pool ~thread:(Machine.thread_id ()) exn
 
-let raise_anywhere exn = leave_stray P.nobody.pool exn
-
 (* {2 The loop} *)
 
 let search (w : P.t) ~pauses ~until =

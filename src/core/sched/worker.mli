@@ -36,11 +36,8 @@ val stash : Place.pool -> exn -> unit
 val raise_later : exn -> unit
 (** By the thread of a wait, or a job, that has just ended: it raises it soon, or passes it on. *)
 
-val raise_anywhere : exn -> unit
-(** By a thread of Muster's that is no worker: a thread outside all pools raises it. *)
-
 val leave_stray : Place.pool -> exn -> unit
-(** For any caller of the pool. *)
+(** For any caller of the pool; where it is that of [Place.nobody], for any thread outside. *)
 
 val take_stray : Place.pool -> unit
 (** Raises one that is left for the calling thread, if there is one. *)
