@@ -106,9 +106,7 @@ let join_in (pool : P.pool) t =
   else Caller.with_worker Here Stay pool (join_at t)
 
 let join_from t (home : Promise.home) =
-  let w = P.current () in
-  if w.pool.home.owner == home.owner && P.owned w then join_at t w
-  else match home.owner with P.Pool pool -> join_in pool t | _ -> wait_if_needed t
+  match home.owner with P.Pool pool -> join_in pool t | _ -> wait_if_needed t
 
 let[@inline never] await_slowly t home =
   let join () =
