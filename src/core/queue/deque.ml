@@ -156,12 +156,7 @@ let[@inline] without_newest d e =
 
 let[@inline] counts d x = x != d.empty && d.is_live x
 
-let[@inline] drop_oldest d e =
-  Compat.store (own_slot d.own (top e)) d.empty;
-  Compat.store_int d.ends (without_oldest e)
-
 let[@inline] newest d e = Atomic.get (own_slot d.own (bottom e - 1))
-let[@inline] oldest d e = Atomic.get (own_slot d.own (top e))
 
 let rec trim d =
   let e = Atomic.get d.ends in
@@ -169,8 +164,8 @@ let rec trim d =
     if not (counts d (newest d e)) then (
       without_newest d e;
       trim d)
-    else if not (counts d (oldest d e)) then (
-      drop_oldest d e;
+    else if not (holds_live d (own_slot d.own (top e))) then (
+      Compat.store_int d.ends (without_oldest e);
       trim d)
 
 let rec oldest_from d ring is_it i left =

@@ -135,12 +135,9 @@ let on_top (w : P.t) p =
     let w = Fiber.place_after w in
     Fiber.put w before;
     Deque.retire w.deque p
-  | exception Promise.Cancelled ->
-    Fiber.put (Fiber.place_after w) before;
-    Promise.stop p
   | exception exn ->
     Fiber.put (Fiber.place_after w) before;
-    raise exn
+    if exn == Promise.Cancelled then Promise.stop p else raise exn
 
 (* A branch, or a fiber that goes on, sets its context itself. An orphan is dropped without a fiber:
    a stopped scope may have many. *)
