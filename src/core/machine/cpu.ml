@@ -168,7 +168,6 @@ let report () =
 
 let available () = (report ()).available
 
-(* Where a process may open no more files, it is not known to have no quota. *)
 let available_now ~before =
   let { readings; available; _ } = report () and groups = "/proc/self/cgroup" in
   let is_hidden () = Sys.file_exists groups && read groups = None in

@@ -20,9 +20,8 @@ let wait_struck ?(event = event) p =
   in
   Outcome.on_failure wait (fun _ -> Fiber.give_up ())
 
-(* An asynchronous exception (Ctrl-C) does not cut a join short, or code that follows would
-   run beside its own children: it is kept until they have ended, and [struck] may stop
-   them. A second one ends the wait, and those of the calls around it. *)
+(* If an asynchronous exception cut a join short, code that follows would run beside its own
+   children. A second one ends the waits of the calls around it, too. *)
 let wait_done ?(event = event) ?(struck = Fiber.stop_branches) ?(first = ignore) p =
   match
     first ();

@@ -100,7 +100,6 @@ let fitting own ~live length =
   else if live < length / 8 && length > 4 * own.narrowest then length / 2
   else length
 
-(* Lets the collector have the popped entries. *)
 let rec sweep d =
   let own = d.own in
   if own.spare > 0 then begin

@@ -314,7 +314,6 @@ let announce p home { ends; link; _ } result =
     Outcome.finally (tell p home) result Entries.fire ends;
     Outcome.raise failure
 
-(* The waiter had an entry, so the party that ended [p] may have told nobody. *)
 let forgo p home = tell p home (Atomic.get p)
 
 (* Unbroken from the step to its announcement. *)

@@ -50,7 +50,6 @@ let tell what { Outcome.exn; backtrace } =
   | Sys.Break as exn -> raise exn
   | exn -> complain_of_handler exn
 
-(* For a function of the user's that runs on some worker's stack. *)
 let protect what f =
   try f () with Sys.Break as exn -> raise exn | exn -> tell what (Outcome.caught exn)
 

@@ -88,7 +88,6 @@ let enter pool =
     Outcome.finally let_go w (go_back w ~shown) outer;
     raise exn
 
-(* A task that waits may have a deadline. At that time a worker has to be there to look (Timer). *)
 let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set ()
 
 (* A wait through domain-local-await (Dla) suspends its task. A thread that storage does not
@@ -136,7 +135,6 @@ let pack_up_firmly visit = Outcome.firmly pack_up visit ()
 let leave visit = Outcome.finally go_out visit.w pack_up_firmly visit
 let finish_and_leave visit = Outcome.finally leave visit finish_up visit.w
 
-(* An entry that an exception has left behind counts for no waiter. *)
 let waiting_for p wait =
   let over = Atomic.make false in
   let is_live () = not (Atomic.get over) in

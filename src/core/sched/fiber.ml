@@ -281,7 +281,6 @@ let have_all_look () =
   P.attend P.stops true;
   call_all_up ()
 
-(* Whether the fiber will raise it: not if it has yet to raise the one before. *)
 let strike (call : Slot.call) failure =
   Atomic.compare_and_set call.struck None (Some failure)
   && begin

@@ -162,8 +162,6 @@ let here_index = Compat.index here
 let index_in_state = Compat.index_in_state here
 let[@inline] is_quiet () = Compat.first_word_set here_index
 
-(* Domain-local storage shows one place for all threads of a domain. Each thread that it does not
-   show finds its own by the owner. *)
 let unshown = Compat.padded (Atomic.make 0)
 
 let[@inline] all_shown () = Atomic.get unshown = 0

@@ -93,7 +93,6 @@ let kept_open pool f =
   count_suspended pool 1;
   Outcome.finally no_longer_suspended pool f ()
 
-(* A pool in which one waits cannot have closed. *)
 let while_a_task_waits pool f =
   let run () = if Sleep.a_task_waits pool then f pool in
   if Sleep.a_task_waits pool then kept_open pool run

@@ -21,8 +21,7 @@ let raise_failure_at k (failure : Outcome.failure) =
 
 let raise_at k exn = raise_failure_at k (Outcome.caught exn)
 
-(* The home of entries that go on with a fiber. Nobody awaits these: an exception that strikes
-   there, or after the fiber's last step, is for the code beneath. *)
+(* An exception that strikes there, or after the fiber's last step, is for the code beneath. *)
 let resumed = Promise.home ~unheard:(fun _ { failure; _ } -> Outcome.raise failure) Promise.Nobody
 
 (* The entry for a deque to go on with the fiber, which has left this worker. An exception that

@@ -35,7 +35,6 @@ let[@inline] begin_job (w : P.t) job =
   (w.own.in_share <- true;
    true)
 
-(* The last step of a share of [w]'s mailbox, [here] on [w] or on another worker. *)
 let end_job (w : P.t) ~here (report : Mailbox.report) ~from =
   let frees = here && w.own.in_share in
   if frees then begin
@@ -70,7 +69,6 @@ let note (report : Mailbox.report) index exn =
    that line would make an empty region a third longer. *)
 let note_failure share index report = try share index with exn -> note report index exn
 
-(* Unbroken until the share's first step. *)
 let run_in fiber (w : P.t) index share report =
   let before = w.own.fiber in
   Fiber.switch w fiber;

@@ -160,7 +160,6 @@ let wait_outside ~firmly ~ready register =
     List.iter Load.stand_in (Atomic.get P.open_pools);
     wait_elsewhere ~firmly trigger ~ready rouse
 
-(* Runs other tasks on top of the waiting stack. *)
 let help (w : P.t) ~ready ~register =
   if not (ready ()) then begin
     register (fun () -> ignore (Parking.wake w.pool.parking w.index));
