@@ -70,7 +70,8 @@ let rec part t lo hi =
    follow, it would wait as a whole. So a loop has a fiber of its own there. *)
 let in_fiber f (w : Place.t) =
   let p = Promise.(make nowhere f) and records = Machine.backtrace_status () in
-  Run.aside w ~records (Fiber.twin w) Run.in_fiber (Promise.any p);
+  let fiber = Fiber.within w ~number:(Fiber.number ()) ~part_of:(Some w) in
+  Run.aside w ~records fiber Run.in_fiber (Promise.any p);
   Fork.wait_done p;
   Fork.result p
 

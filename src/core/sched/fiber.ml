@@ -183,9 +183,6 @@ let[@inline] above (w : P.t) ~handled context home : t =
 let[@inline] make w context home = above w ~handled:true context home
 let plain (w : P.t) ~handled = above w ~handled P.uncancelled w.pool.home
 
-let twin (w : P.t) =
-  { w.own.fiber with handled = true; beneath = w.own.fiber; hook = Entries.nobodys }
-
 (* The next fork must not run in place without a look, if the fiber was stopped meanwhile or the
    clock may stop it. *)
 let heed w =

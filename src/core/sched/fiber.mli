@@ -135,9 +135,6 @@ val plain : Place.t -> handled:bool -> t
 val make : Place.t -> Promise.any -> Promise.home -> t
 (** A task with that promise and home. *)
 
-val twin : Place.t -> t
-(** A part of the worker's fiber, with its number. *)
-
 val within : Place.t -> number:int -> part_of:Place.t option -> t
 (** The function of a caller, which comes from that place or from none. *)
 
