@@ -239,15 +239,14 @@ let visit_unless_closed pool run ~is_refused ~if_closed f =
       if_closed ()
     | visit -> visiting visit run f
 
+let answer pool = function
+  | Refuse fn -> refuse fn pool
+  | Instead f -> f
+  | Stay -> fun () -> assert false (* it is never refused *)
+
 let with_worker how closed pool f =
   Stack_room.reserve ();
-  let if_closed =
-    match closed with
-    | Refuse fn -> refuse fn pool
-    | Instead f -> f
-    | Stay -> fun () -> assert false (* it is never refused *)
-  in
-  if how = Anywhere && Fiber.is_elsewhere () then hand_over pool ~if_closed f
+  if how = Anywhere && Fiber.is_elsewhere () then hand_over pool ~if_closed:(answer pool closed) f
   else
     match place_in pool with
     | Some w -> f w
@@ -255,4 +254,4 @@ let with_worker how closed pool f =
       let stays = match closed with Stay -> true | Refuse _ | Instead _ -> has_place pool in
       let is_refused () = Atomic.get pool.Slot.closing && not stays in
       let run = if how = Plainly then as_caller else in_fiber in
-      visit_unless_closed pool run ~is_refused ~if_closed f
+      visit_unless_closed pool run ~is_refused ~if_closed:(answer pool closed) f
