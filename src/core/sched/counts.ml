@@ -62,7 +62,6 @@ let[@inline never] turn_now t ~idle =
 let[@inline] turn t ~idle = if Atomic.get are_timed then turn_now t ~idle
 let[@inline] turn_busy t = turn t ~idle:false
 let[@inline] turn_idle t = turn t ~idle:true
-let turn_up t = if t.since = 0 then turn_busy t
 
 let[@inline never] leave_now t =
   settle t (Machine.ticks ());

@@ -40,13 +40,10 @@ val note_heap : t -> unit
 val start_timing : unit -> unit
 
 val turn_busy : t -> unit
-(** It has come, or found something to do. *)
+(** It is at work, perhaps since before {!start_timing}. *)
 
 val turn_idle : t -> unit
 (** It looks for something to do, or sleeps. *)
-
-val turn_up : t -> unit
-(** It is at work, perhaps since before {!start_timing}. *)
 
 val leave : t -> unit
 

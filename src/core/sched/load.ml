@@ -236,8 +236,6 @@ let look (w : P.t) =
   Cpu_wait.look w.own.cpu_wait;
   Machine.free_stacks ~keep:spare_stacks;
   if is_bound w.pool then look_as_bound w;
-  Counts.turn_up w.own.counts;
-  P.publish_counts w;
   Tell.busy w;
   Tell.counts w;
   tell_budget w;

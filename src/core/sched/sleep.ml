@@ -149,17 +149,15 @@ let disturbance (w : P.t) =
 let end_sleep (w : P.t) =
   Parking.cancel w.pool.parking w.index;
   if Atomic.get w.dormant then Atomic.set w.dormant false;
-  Counts.turn_busy w.own.counts;
-  P.publish_counts w;
-  Tell.busy w
+  Tell.busy w;
+  P.publish_counts w
 
 let arrive (w : P.t) = w.own.bored <- false
 
 (* [found] is asked once more after the announcement: Parking has the proof. *)
 let park (w : P.t) ~announce ~found =
   Counts.add_park w.own.counts;
-  Counts.turn_idle w.own.counts;
-  Tell.park ();
+  Tell.idle w Park;
   let disturbed = disturbance w in
   let sleep () =
     announce ();
@@ -171,8 +169,11 @@ let park (w : P.t) ~announce ~found =
   Outcome.finally end_sleep w sleep ()
 
 (* For something of its own: it takes no tasks, so wakes for work are for others. *)
-let park_aside (w : P.t) ~found =
-  park w ~found ~announce:(fun () -> Parking.announce_aside w.pool.parking w.index)
+let pause (w : P.t) ~found ~settle =
+  if not (spin ~found (region_pauses w.pool)) then begin
+    ignore (settle w);
+    park w ~found ~announce:(fun () -> Parking.announce_aside w.pool.parking w.index)
+  end
 
 let announce_search (w : P.t) ~aside =
   if aside then begin
@@ -182,13 +183,9 @@ let announce_search (w : P.t) ~aside =
   else Parking.announce w.pool.parking w.index
 
 let spin_idle (w : P.t) ~found pauses =
-  Counts.turn_idle w.own.counts;
-  Tell.idle ();
+  Tell.idle w Idle;
   let found = spin ~found pauses in
-  if found then begin
-    Counts.turn_busy w.own.counts;
-    Tell.busy w
-  end;
+  if found then Tell.busy w;
   found
 
 (* Unbroken from the count to the handler. *)

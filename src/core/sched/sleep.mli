@@ -59,8 +59,9 @@ val search_pauses : Place.pool -> served:bool -> int
 val spin : found:(unit -> bool) -> int -> bool
 (** Looks for a while, with so many pauses first; whether something was found. *)
 
-val park_aside : Place.t -> found:(unit -> bool) -> unit
-(** Sleeps until it is woken, or [found] holds, for something of its own. *)
+val pause : Place.t -> found:(unit -> bool) -> settle:(Place.t -> bool) -> unit
+(** Spins until [found] holds; else calls [settle], and sleeps until it is woken, or [found] holds,
+    for something of its own. *)
 
 val search :
   Place.t ->

@@ -6,14 +6,19 @@ let[@inline never] emit_busy (w : P.t) =
   Trace.emit
     (Busy { pool = w.pool.settings.number; worker = w.index; thread = Trace.thread () })
 
-let[@inline] busy w = if Trace.is_on () then emit_busy w
-let[@inline] idle () = if Trace.is_on () then Trace.emit Idle
-let[@inline] park () = if Trace.is_on () then Trace.emit Park
+let[@inline] busy (w : P.t) =
+  Counts.turn_busy w.own.counts;
+  if Trace.is_on () then emit_busy w
+
+let[@inline] idle (w : P.t) event =
+  Counts.turn_idle w.own.counts;
+  if Trace.is_on () then Trace.emit event
 
 let[@inline] steal (victim : P.t) =
   if Trace.is_on () then Trace.emit (Steal { victim = victim.index })
 
 let[@inline] counts (w : P.t) =
+  P.publish_counts w;
   if Trace.is_on () then
     let { Counts.tasks; forks; steals; _ } = w.own.counts in
     Trace.emit (Counts { tasks; forks; steals })
@@ -24,13 +29,11 @@ let[@inline] budget (w : P.t) ~lent =
 (* The last look's figures hold for the same thread only. *)
 let arrive (w : P.t) =
   Cpu_wait.arrive w.own.cpu_wait (Machine.thread_id ());
-  Counts.turn_busy w.own.counts;
   busy w
 
 (* May be done twice. *)
 let leave (w : P.t) =
   Counts.leave w.own.counts;
-  P.publish_counts w;
   counts w;
   if Trace.is_on () then Trace.emit Leave
 

@@ -1,18 +1,25 @@
 (** A worker tells a tracing program of its work ([muster why]): a load and a test where none does.
     Trace says what each event means. *)
 
+(** {2 What the place's worker does: for its counts, too} *)
+
 val busy : Place.t -> unit
-val idle : unit -> unit
-val park : unit -> unit
-val steal : Place.t -> unit
-val counts : Place.t -> unit
-val budget : Place.t -> lent:int -> unit
+(** It has come, or found something to do, or is still at it. *)
+
+val idle : Place.t -> Trace.event -> unit
+(** It looks for something to do ([Idle]), or sleeps ([Park]). *)
 
 val arrive : Place.t -> unit
-(** The calling thread begins to work there: for its counts, too. *)
+(** Its thread, the calling one, begins to work there. *)
 
 val leave : Place.t -> unit
-(** It works there no more; the counts are published. *)
+val counts : Place.t -> unit
+(** Publishes them. *)
+
+(** {2 Events} *)
+
+val steal : Place.t -> unit
+val budget : Place.t -> lent:int -> unit
 
 val fork : Place.t -> code:int -> int
 (** Of a task that the place's fiber hands out, whose function has that code; its number, or 0. *)

@@ -8,11 +8,7 @@ let settle (w : P.t) =
   if w.resident then Load.settle_heap w;
   Search.stands_back w
 
-let pause (w : P.t) ~found =
-  if not (Sleep.spin ~found (Sleep.region_pauses w.pool)) then begin
-    ignore (settle w);
-    Sleep.park_aside w ~found
-  end
+let pause w ~found = Sleep.pause w ~found ~settle
 
 (* {2 Strays: asynchronous exceptions that strike where nobody can raise them}
 
