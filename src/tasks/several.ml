@@ -5,11 +5,8 @@
 (* One that nobody has begun, as in [Task.join]. If it waits, this does not. *)
 let start task =
   Task.check ();
-  let w = Fiber.place () in
-  if Place.owned w then begin
-    Run.serve w;
-    Task.begin_at task w
-  end
+  Run.serve (Fiber.place ());
+  Task.begin_at task (Fiber.place ())
 
 let join task = if not (Promise.is_done task) then Task.join task
 

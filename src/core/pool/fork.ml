@@ -4,7 +4,7 @@
    If the left function fails, the fork drops a task that nobody has begun. It waits for one that a
    thief runs, though in vain; from then on that task's own forks are offered to nobody (Fiber). *)
 
-(* Code that suspended may be on another worker by now: hence [place]. *)
+(* Code that suspended may be on another worker by now, or outside (a job of muster-eio). *)
 let take_back p =
   let w = Fiber.place () in
   if Place.owned w then Publish.retract w (Promise.any p);

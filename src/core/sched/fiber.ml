@@ -325,12 +325,10 @@ let carrying (w : P.t) home branch f =
   let { context; _ } : t = w.own.fiber in
   if context == P.uncancelled && home == w.pool.home && branch == Slot.Trunk then f
   else fun x ->
-    (match here () with
-    | Some w ->
-      w.own.fiber.branch <- branch;
-      become w { of_ = context; tasks = home_in w.pool home; met_checkpoint = false };
-      check_at w
-    | None -> ());
+    let w = place () in
+    w.own.fiber.branch <- branch;
+    become w { of_ = context; tasks = home_in w.pool home; met_checkpoint = false };
+    check_at w;
     try f x with exn -> Outcome.raise (caught exn)
 
 let carry (w : P.t) f = carrying w w.own.fiber.home w.own.fiber.branch f

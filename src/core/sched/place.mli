@@ -40,9 +40,6 @@ val begun : pool -> int
 
 (** {2 Places} *)
 
-val make : pool -> int -> t
-(** The place of that index. *)
-
 val claim : t -> int -> bool
 (** Takes a free place for that thread. Unbroken (Outcome). *)
 
