@@ -32,7 +32,7 @@ module Task = struct
   let map = Bounded.map
   let iter = Bounded.iter
   let iter_seq = Bounded.iter_seq
-  let with_map = Ordered.with_map
+  let with_map = Bounded.with_map
 end
 
 module Promise = struct
