@@ -85,7 +85,6 @@ let () = Sleep.help := { hire = Resident.hire_one; watch = Watchdog.start }
 let make ~promised ?name ?domains ?(oversubscribe = false) ?minor_heap_words () =
   check_create "Pool.create" ~domains ~minor_heap_words;
   Machine.note_signals ();
-  Report.start ();
   Load.refresh_cpus (Machine.now ());
   Machine.look_up_every P.index_in_state Load.every;
   let cpus = Cpus.usable () and number = Atomic.fetch_and_add pools_made 1 in

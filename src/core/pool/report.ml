@@ -23,15 +23,11 @@ let at_quit () =
   let pools = List.rev_map figures (Atomic.get Place.open_pools) in
   say (String.concat "" ((head :: List.map (Printf.sprintf "  %s\n") waits) @ pools))
 
-let watches = Atomic.make false
-
-let start () =
-  if Waiting.is_on && not (Atomic.exchange watches true) then Machine.on_quit at_quit
-
 let at_end_of_all () = List.iter at_end (List.rev (Atomic.get Place.open_pools))
 
 let () =
   if Waiting.is_on then begin
     Counts.start_timing ();
-    at_exit at_end_of_all
+    at_exit at_end_of_all;
+    Machine.on_quit at_quit
   end

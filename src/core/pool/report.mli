@@ -1,7 +1,5 @@
-(** The reports of [MUSTER_STATS=1] on [stderr]. Nothing happens without it. *)
-
-val start : unit -> unit
-(** From now on SIGQUIT has all waits reported, unless the program has a handler. *)
+(** The reports of [MUSTER_STATS=1] on [stderr]. Nothing happens without it. With it SIGQUIT has all
+    waits reported, unless the program has a handler. *)
 
 val at_end : Place.pool -> unit
 (** Reports the figures of the pool, once. *)
