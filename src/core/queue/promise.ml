@@ -136,9 +136,6 @@ let on_done ?is_live p wake =
   let entry = Entries.entry ?is_live wake in
   if not (change p (fun a -> { a with ends = Entries.add entry a.ends })) then wake ()
 
-let add_entry p entry =
-  change p (fun a -> if a.stopped then a else { a with hooks = Entries.add entry a.hooks })
-
 let set_kept kept p = change p (fun a -> if a.kept = kept then a else { a with kept })
 
 (* {2 Stop} *)
@@ -243,7 +240,8 @@ and link_by entry lineage p () =
   if not (change p set || is_linked_by entry p) then Entries.forget entry
 
 let on_stop p entry =
-  if add_entry p entry then link (any p)
+  let add a = if a.stopped then a else { a with hooks = Entries.add entry a.hooks } in
+  if change p add then link (any p)
   else if is_stopped p then Entries.fire (Entries.add entry Entries.none)
 
 (* {2 Run} *)

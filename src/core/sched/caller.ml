@@ -16,15 +16,13 @@ let has_place pool = Array.exists P.owned (P.workers pool)
 (* A thread that is within may use the pool to the end: closing waits for it. *)
 let is_late (pool : P.pool) = Atomic.get pool.closing && not (has_place pool)
 
-let take w = P.claim w (Machine.thread_id ())
-
 (* From place [i] on. Unbroken from the moment when a place is taken. *)
 let rec take_from pool (workers : P.t array) i =
   if i = Array.length workers then begin
     P.add_place pool workers;
     take_from pool (P.workers pool) i
   end
-  else if (not workers.(i).resident) && take workers.(i) then workers.(i)
+  else if (not workers.(i).resident) && P.claim workers.(i) (Machine.thread_id ()) then workers.(i)
   else take_from pool workers (i + 1)
 
 (* [shown] is what storage shows: is that nobody's place, or the caller's own? *)
@@ -161,7 +159,7 @@ let rec to_the_end call p ~put_back ~wait step =
     to_the_end call p ~put_back ~wait wait
 
 let in_fiber (fiber : Fiber.t) f (w : P.t) =
-  let f = Fiber.traced ~code:Fiber.by_place (fun () -> f w) in
+  let f = Fiber.traced ~code:Trace.by_place (fun () -> f w) in
   let call = Run.call () and p = Promise.(make nowhere f) in
   let beneath = w.own.fiber in
   let put_back () = Fiber.switch w beneath in

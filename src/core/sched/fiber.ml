@@ -418,8 +418,6 @@ let run_traced task f x =
   let back = Tell.start (place ()) task in
   Outcome.finally (fun () -> Tell.finish (place ()) task ~back) () f x
 
-let by_place = Trace.by_place
-
 let[@inline never] traced_now code f =
   let w = Option.value (here ()) ~default:P.nobody in
   match Tell.fork w ~code with 0 -> f | task -> fun x -> run_traced task f x

@@ -187,6 +187,4 @@ val is_me : int -> bool
 val traced : code:int -> ('a -> 'b) -> 'a -> 'b
 (** The function of a task that is handed out now, which tells its beginning and its end while a
     program traces this one. [code]: of the code that names it; 0: of the function itself;
-    {!by_place}: none, but the place of the call does. *)
-
-val by_place : int
+    [Trace.by_place]: none, but the place of the call does. *)
