@@ -136,7 +136,7 @@ val make : Place.t -> Promise.any -> Promise.home -> t
 (** A task with that promise and home. *)
 
 val within : Place.t -> number:int -> part_of:Place.t option -> t
-(** Code with that number, a part of what runs at that place, or of nothing: of a caller, say. *)
+(** Code with that number, such as a caller's: a part of the fiber at that place, if any. *)
 
 val switch : Place.t -> t -> unit
 (** From now on the worker runs that one. *)
