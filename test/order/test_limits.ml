@@ -246,7 +246,7 @@ let limits =
     limit "lines of src" 21_419 15_500 (lines_of code);
     limit "lines of src/core" 9_297 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
-    limit "fields of a worker's records" 44 45 (fields_of worker_records);
+    limit "fields of a worker's records" 42 45 (fields_of worker_records);
     limit "fields of a pool" 24 25 (fields_of pool_records);
     limit "shared fields that several modules write" 0 0 (all_of written_by_several);
     limit "modules without an interface" 0 0 (all_of without_interface);

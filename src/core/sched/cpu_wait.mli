@@ -16,6 +16,6 @@ val look : t -> unit
 
 val ticks_since_look : t -> int
 
-val measure : t -> now:int -> noticed:int -> int
+val measure : t -> noticed:int -> int
 (** How long the calling thread stood in the run queue since it measured last, in ns; 0 if less
-    than [noticed]. A gap between wall and CPU time may also be a sleep: only the kernel knows. *)
+    than [noticed]. 6 us. *)

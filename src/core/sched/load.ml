@@ -215,9 +215,9 @@ let hire_for_what_waits ~is_missing (pool : P.pool) =
 let stand_in pool = hire_for_what_waits ~is_missing:Budget.lacks_stand_in pool
 
 let look_as_bound (w : P.t) =
-  let now = Machine.now () in
-  let waited = Cpu_wait.measure w.own.cpu_wait ~now ~noticed:Governor.noticed in
-  let is_notable = waited >= Governor.noticed in
+  let now = Machine.now () and noticed = Governor.noticed in
+  let waited = Cpu_wait.measure w.own.cpu_wait ~noticed in
+  let is_notable = waited >= noticed in
   refresh_cpus now;
   if P.alone w then Counts.note_heap w.own.counts else settle_heap w;
   if is_notable then Counts.add_cpu_wait w.own.counts ~ns:waited;
