@@ -1,30 +1,21 @@
-(* One atomic with an immutable state, changed as a whole by compare-and-set. A waiter joins only
-   while the count is above 0. The call that takes it to 0 takes all waiters out in the same step,
-   and grants them. Dead waiters (of cancelled tasks) need no care. At rest it is [opened]. *)
+(* The party that takes the count to 0 resolves the promise, for which others wait. A waiter that
+   comes in between goes on at once. *)
 
-type state = { left : int; waiters : Waiter.t Fifo.t }
-type t = state Atomic.t
-
-let opened = { left = 0; waiters = Fifo.empty }
+type t = { left : int Atomic.t; opened : unit Promise.t }
 
 let create n =
   if n < 0 then invalid_arg (Printf.sprintf "Muster.Latch.create: count = %d is less than 0" n);
-  Atomic.make (if n = 0 then opened else { opened with left = n })
+  { left = Atomic.make n; opened = Promise.started Promise.nowhere }
 
-let counting_down = function
-  | { left = 0; _ } as seen -> (seen, Duty.Misuse "Muster.Latch.count_down: the count is 0 already")
-  | { left = 1; waiters } -> (opened, Duty.grants (Fifo.to_list waiters))
-  | seen -> ({ seen with left = seen.left - 1 }, Done)
+let wake_all t () = ignore (Promise.try_resolve t.opened (Returned ()))
 
-let count_down t = Duty.step t counting_down
+(* Unbroken from the last count to [firmly]. *)
+let rec count_down t =
+  let left = Atomic.get t.left in
+  if left = 0 then invalid_arg "Muster.Latch.count_down: the count is 0 already";
+  if not (Atomic.compare_and_set t.left left (left - 1)) then count_down t
+  else if left = 1 then Outcome.firmly wake_all t ()
 
-let join t waiter =
-  Duty.step t (function
-    | { left = 0; _ } as seen -> (seen, Duty.grants [ waiter ])
-    | seen ->
-      let waiters = Fifo.push_live ~is_live:Waiter.is_waiting seen.waiters waiter in
-      ({ seen with waiters }, Done))
-
-let count t = (Atomic.get t).left
+let count t = Atomic.get t.left
 let event = Event.make "Latch.await"
-let await t = if count t > 0 then Waiter.wait event (join t)
+let await t = if count t > 0 then Waiter.wait_for event t.opened

@@ -61,6 +61,10 @@ let wait _ register =
   register w;
   Effect.perform (Wait w)
 
+let wait_for event p =
+  wait event (fun w ->
+      Promise.on_done p ~is_live:(fun () -> is_waiting w) (fun () -> ignore (grant w)))
+
 let wait_or_leave event register ~leave =
   try wait event register with exn -> if not (leave () && exn == Cancelled) then raise exn
 

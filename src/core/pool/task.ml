@@ -69,18 +69,13 @@ let[@inline never] async f =
 
 let event = Event.make "Task.await"
 
-let wait_or_stop t =
-  Waiter.wait (Waiting.about event Waiting.task t) (fun waiter ->
-      Promise.on_done t
-        ~is_live:(fun () -> Waiter.is_waiting waiter)
-        (fun () -> ignore (Waiter.grant waiter)))
-
 let wait t =
   let me = Fiber.get () in
-  if me == P.uncancelled then Caller.wait (Waiting.about event Waiting.task t) t
+  let event = Waiting.about event Waiting.task t in
+  if me == P.uncancelled then Caller.wait event t
   else if Cancellation.task_of me == Promise.any t then
     invalid_arg "Muster.Task.await: the task that awaits is the awaited one"
-  else wait_or_stop t
+  else Waiter.wait_for event t
 
 let wait_if_needed t = if not (Promise.is_done t) then wait t
 

@@ -94,6 +94,11 @@ let wait event register =
   Fiber.check ();
   wait_as ~firmly:false event (Fiber.mine ()) register
 
+let wait_for event p =
+  wait event (fun w ->
+      let is_live () = is_waiting w and grant_it () = ignore (grant w) in
+      Promise.on_done p ~is_live grant_it)
+
 (* Code that goes on though it was told is as code that was granted: its value counts, and it has
    met a checkpoint. *)
 let wait_or_leave event register ~leave =

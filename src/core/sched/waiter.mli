@@ -12,6 +12,9 @@ val wait : Event.t -> (t -> unit) -> unit
     {b Raises} what [register] raises; [Cancelled].
     {b Order}: everything before the grant happens before the return. *)
 
+val wait_for : Event.t -> _ Promise.t -> unit
+(** {!wait} for the end of the promise. *)
+
 val wait_firmly : Event.t -> (t -> unit) -> unit
 (** The same, but cancellation does not end it. *)
 
