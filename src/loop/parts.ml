@@ -1,11 +1,8 @@
 let cut ?grain start finish =
   let span = Adaptive.span start finish in
-  let usual () =
-    let few = Int.min Tuning.shortest_part ((span / Tuning.few_parts) + 1) in
-    Int.max few ((span / Tuning.leaves) + 1)
-  in
-  let grain = match grain with Some grain -> grain | None -> usual () in
-  Reduce.cut ~grain start finish
+  let few = Int.min Tuning.shortest_part ((span / Tuning.few_parts) + 1) in
+  let usual = Int.max few ((span / Tuning.leaves) + 1) in
+  Reduce.cut ~grain:(Option.value grain ~default:usual) start finish
 
 let reduce ?grain ~start ~finish ~combine ~init f =
   Fiber.check ();
