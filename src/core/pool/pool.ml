@@ -164,16 +164,16 @@ let close_elsewhere pool =
     Promise.result closing
   | exception Failure _ -> close_here pool
 
-let close_and_wait (pool : P.pool) =
-  Atomic.set pool.closing true;
-  if Fiber.is_elsewhere () then close_elsewhere pool else close_here pool
-
 (* A task that ends the program would wait for itself in a function of [at_exit]. *)
 let close_of fn (pool : P.pool) =
   let within = Caller.has_place pool in
   let refusal = Printf.sprintf "%s: called from a task of pool %S, which it would wait for" in
   if not (Atomic.get P.exits && (within || P.owned_place () = None)) then
-    if within then invalid_arg (refusal fn pool.name) else close_and_wait pool
+    if within then invalid_arg (refusal fn pool.name)
+    else begin
+      Atomic.set pool.closing true;
+      if Fiber.is_elsewhere () then close_elsewhere pool else close_here pool
+    end
 
 let close pool = close_of "Muster.Pool.close" pool
 

@@ -167,9 +167,8 @@ let unshown = Compat.padded (Atomic.make 0)
 let[@inline] all_shown () = Atomic.get unshown = 0
 
 (* A thread that works in several pools is at work in one of them, and away from the others. *)
-let works_here (w : t) = owned w && not (Atomic.get w.away)
-
 let own_place_of_caller () =
+  let works_here (w : t) = owned w && not (Atomic.get w.away) in
   let own_place_in pool = Array.find_opt works_here (workers pool) in
   List.find_map own_place_in (Atomic.get open_pools)
 
