@@ -33,14 +33,21 @@ let leave t ended state =
   Atomic.set t state;
   Outcome.firmly wake_all ended ()
 
+(* May be called again, when another party has taken a Pending over. *)
+let fail (t, ended, f, was_cancelled) (failure : Outcome.failure) =
+  match Atomic.get t with
+  | Running r when r.ended == ended ->
+    leave t ended (if was_cancelled failure.exn then Pending f else Failed failure)
+  | Pending _ | Running _ | Value _ | Failed _ -> ()
+
 (* Unbroken from the computation's handler to that of [firmly]. So an asynchronous exception counts
    as the computation's. *)
-let compute t f ended ~was_cancelled =
+let compute ((t, ended, f, _) as mine) =
   match Value (f ()) with
   | value -> leave t ended value
   | exception exn ->
     let failure = Outcome.caught exn in
-    leave t ended (if was_cancelled exn then Pending f else Failed failure);
+    Outcome.firmly fail mine failure;
     Outcome.raise failure
 
 let event = Event.make "Lazy.force"
@@ -50,8 +57,9 @@ let rec force_slow t =
   | Failed failure -> Outcome.raise failure
   | Pending f as seen ->
     let ended = Promise.started Promise.nowhere and was_cancelled = Fiber.watch () in
+    let mine = (t, ended, f, was_cancelled) in
     let running = Running { fiber = Fiber.number (); ended } in
-    if Atomic.compare_and_set t seen running then compute t f ended ~was_cancelled;
+    if Atomic.compare_and_set t seen running then compute mine;
     force_slow t
   | Running { fiber; _ } when Fiber.is_me fiber -> raise Undefined
   | Running { ended; _ } ->

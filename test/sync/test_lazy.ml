@@ -193,6 +193,28 @@ let cancelled_at_random () =
     check_int "at last" 11 (Lazy.force l)
   done
 
+(* An exception of a signal's handler may come wherever a force allocates: none is left computing. *)
+let struck_anywhere () =
+  let strike_at k f =
+    let count = ref 0 in
+    let tick _ =
+      incr count;
+      if !count = k then raise Exit;
+      None
+    in
+    let tracker = { Gc.Memprof.null_tracker with alloc_minor = tick } in
+    ignore (Gc.Memprof.start ~sampling_rate:1. tracker);
+    (try f () with Exit | Not_found -> ());
+    Gc.Memprof.stop ()
+  in
+  for k = 1 to 60 do
+    let value = Lazy.from_fun (fun () -> List.find (fun it -> it = k) []) in
+    strike_at k (fun () -> ignore (Lazy.force value));
+    match Lazy.force value with
+    | _ -> Alcotest.fail "a value"
+    | exception (Exit | Not_found) -> ()
+  done
+
 let () =
   Alcotest.run "lazy"
     [
@@ -207,6 +229,7 @@ let () =
       ( "values",
         [
           case "from_val, map and is_val" values;
+          case "a force is struck wherever it allocates" struck_anywhere;
           case "a computation that forces itself raises Undefined" (on_pools forces_itself);
           case "a computation that forces itself raises Undefined, outside a pool" forces_itself;
           case "a computation that forces itself after a wait raises Undefined"
