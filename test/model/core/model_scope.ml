@@ -91,29 +91,64 @@ let model ?(fails = []) ?(stopped = false) ?(tasks = 1) parties =
   in
   Model.make name start
 
-(* Who forks in a scope that has ended is refused, also beside another who does. *)
-let late_forks n =
+let own_failures n =
+  List.init n (fun i -> Outcome.{ exn = Failed i; backtrace = Printexc.get_callstack 0 })
+
+let alone processes =
+  let s = Scope.make (workers (World.pool 1 ~calls:false)).(0) in
+  let processes, verdict = processes s in
+  Model.{ processes; verdict = (fun () -> Model.faults (verdict ())) }
+
+(* A task that is let in is waited for; one that comes too late is refused, also beside another. *)
+let forks n ~late =
   let start () =
-    let pool = World.pool 1 in
-    let s = Scope.make (workers pool).(0) and accepted = ref 0 in
-    Scope.end_one s.promise s.pending;
+    alone @@ fun s ->
+    let over () = Promise.is_done s.promise and accepted = ref 0 and early = ref false in
+    let leave () = Scope.end_one s.promise s.pending in
     let forks () =
-      match Scope.task s ignore with _ -> incr accepted | exception Invalid_argument _ -> ()
+      match Scope.task s ignore with
+      | exception Invalid_argument _ -> ()
+      | _ ->
+        incr accepted;
+        if over () then early := true;
+        leave ()
+    in
+    if late then leave ();
+    let verdict () =
+      [
+        ("a late fork was let in", late && !accepted > 0);
+        ("the scope ended before its tasks", !early);
+        ("the scope does not end", not (over ()));
+        ("the count is not 0", Atomic.get s.pending <> 0);
+      ]
+    in
+    ((if late then [] else [ leave ]) @ List.init n (fun _ -> forks), verdict)
+  in
+  Model.make (Printf.sprintf "%d forks in a scope that %s" n (if late then "has ended" else "ends")) start
+
+(* A failure that somebody has seen as the scope's stays that. *)
+let failures n =
+  let start () =
+    alone @@ fun s ->
+    let seen = ref [] in
+    let fails failure () =
+      Scope.fail s failure;
+      seen := Atomic.get s.first :: !seen
     in
     let verdict () =
-      Model.faults
-        [
-          ("a late fork was let in", !accepted > 0);
-          ("the count has left 0", Atomic.get s.pending <> 0);
-        ]
+      let first = Atomic.get s.first in
+      [ ("another failure took its place", List.exists (fun it -> it != first) !seen) ]
     in
-    Model.{ processes = List.init n (fun _ -> forks); verdict }
+    (List.map fails (own_failures n), verdict)
   in
-  Model.make (Printf.sprintf "%d forks in a scope that has ended" n) start
+  Model.make (Printf.sprintf "%d failures of a scope" n) start
 
 let quick =
   [
-    late_forks 2;
+    forks 2 ~late:true;
+    forks 1 ~late:false;
+    forks 2 ~late:false;
+    failures 2;
     model [ Steals ];
     model [ Steals ] ~fails:[ 0 ];
     model [ Steals ] ~fails:[ -1; 0 ];
