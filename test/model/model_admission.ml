@@ -82,6 +82,20 @@ let model ?cancelled name ~jobs bodies =
             ("something is left", Admission.busy_and_queued t <> (0, 0));
           ] ))
 
+(* As two drains do with the values, when no job is left. *)
+let closes =
+  Parties.model "admission: two close the slots" (fun () ->
+      let t = Admission.create ~workers:2 ~bound:1 and closed = ref [] in
+      let rec closes () =
+        let close { Admission.index; _ } =
+          closed := index :: !closed;
+          closes ()
+        in
+        Option.iter close (Admission.take_free t)
+      in
+      let is_wrong () = List.sort Int.compare !closed <> [ 0; 1 ] in
+      ([ closes; closes ], fun () -> [ ("a slot is closed twice, or not at all", is_wrong ()) ]))
+
 let each s jobs = List.map (posts s) jobs
 let first = List.hd
 
@@ -94,6 +108,7 @@ let quick =
   [
     two "" each;
     one "withdrawn" (fun s jobs -> withdraws_first s jobs :: each s jobs);
+    closes;
   ]
 
 let slow =

@@ -94,7 +94,28 @@ let call ?bound ~waits_on parties =
   let again = if waits_on then ", and waits for ever" else "" in
   Model.make ?bound ("call that is struck as it waits" ^ again ^ spell_beside parties) start
 
-let quick = [ struck ~times:1; call [] ~waits_on:false ]
+(* {2 Strays}
+
+   One is of another thread, and stays; one is anybody's, and two look for it. *)
+
+let strays =
+  let start () =
+    let pool = World.pool 1 ~calls:false and raised = ref [] in
+    let leaves thread i () = Worker.keep_stray pool ~thread (Struck i) in
+    let takes () = try Worker.take_stray pool with Struck i -> raised := i :: !raised in
+    let left i () = List.mem (Struck i) (List.map snd (Atomic.get pool.strays)) in
+    let verdict () =
+      Model.faults
+        [
+          ("another thread's is gone", List.mem 1 !raised || not (left 1 ()));
+          ("one is raised twice, or lost", List.length !raised + Bool.to_int (left 2 ()) <> 1);
+        ]
+    in
+    Model.{ processes = [ leaves 99 1; leaves 0 2; takes; takes ]; verdict }
+  in
+  Model.make "strays: two come, two look" start
+
+let quick = [ struck ~times:1; call [] ~waits_on:false; strays ]
 
 (* Those with a bound have more than 5 million runs. *)
 let slow =

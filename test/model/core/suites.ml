@@ -6,6 +6,7 @@ let quick =
     ("fork and join", Model_fork.quick);
     ("waits, cancelled", Model_waiter.quick);
     ("awaits", Model_await.quick);
+    ("triggers", Model_trigger.quick);
     ("stops and scopes around", Model_lineage.quick);
     ("scopes", Model_scope.quick);
     ("hire, leave, close", Model_staff.quick);
@@ -20,6 +21,7 @@ let full =
     ("fork and join", Model_fork.(quick @ slow));
     ("waits, cancelled", Model_waiter.(quick @ slow));
     ("awaits", Model_await.(quick @ slow));
+    ("triggers", Model_trigger.(quick @ slow));
     ("stops and scopes around", Model_lineage.(quick @ slow));
     ("scopes", Model_scope.(quick @ slow));
     ("hire, leave, close", Model_staff.(quick @ slow));
