@@ -7,6 +7,7 @@ let quick =
     ("waits, cancelled", Model_waiter.quick);
     ("awaits", Model_await.quick);
     ("triggers", Model_trigger.quick);
+    ("uncaught failures", Model_uncaught.quick);
     ("stops and scopes around", Model_lineage.quick);
     ("scopes", Model_scope.quick);
     ("hire, leave, close", Model_staff.quick);
@@ -22,6 +23,7 @@ let full =
     ("waits, cancelled", Model_waiter.(quick @ slow));
     ("awaits", Model_await.(quick @ slow));
     ("triggers", Model_trigger.(quick @ slow));
+    ("uncaught failures", Model_uncaught.(quick @ slow));
     ("stops and scopes around", Model_lineage.(quick @ slow));
     ("scopes", Model_scope.(quick @ slow));
     ("hire, leave, close", Model_staff.(quick @ slow));
