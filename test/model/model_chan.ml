@@ -224,6 +224,10 @@ let quick =
 let slow =
   all ~capacity:0 3 @ all ~capacity:1 3 @ all ~before:full ~capacity:1 3
   @ [
+      (* A buffer is repaired, and a line of one that has left is forgotten, as another comes. *)
+      model [| 1 |] ~before:full [ [ Send (0, 1) ]; [ Recv 0 ]; [ Cancel 0 ]; [ Send (0, 2) ] ];
+      model [| 0 |] [ [ Send (0, 1) ]; [ Cancel 0; Try_recv 0; Recv 0 ]; [ Send (0, 1) ] ];
+      model [| 0 |] [ [ Recv 0 ]; [ Cancel 0; Try_send (0, 1); Send (0, 2) ]; [ Recv 0 ] ];
       model [| 0; 0 |] [ choose [ Recv 0; Recv 1 ]; [ Send (0, 1) ]; [ Cancel 0 ] ];
       model [| 0; 0 |] [ [ Within [ Recv 0; Recv 1 ] ]; [ Send (0, 1) ]; [ Tick ] ];
       model [| 0; 0 |]

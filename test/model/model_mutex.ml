@@ -48,9 +48,10 @@ let model ?cancelled name bodies =
         fun () -> [ ("two inside, or misuse accepted", s.crowded); ("not free", not (is_free ())) ]
       ))
 
-(* The first party holds it, others wait already. *)
-let held ?cancelled name bodies =
-  let asleep = List.tl (List.mapi (fun i _ -> i) bodies) in
+(* The first party holds it, and others wait already: so many, by default all. *)
+let held ?cancelled ?waiting name bodies =
+  let waiting = Option.value waiting ~default:(List.length bodies - 1) in
+  let asleep = List.init waiting (fun i -> i + 1) in
   Parties.model ("mutex, held: " ^ name) ~worker:true ~asleep ?cancelled (fun () ->
       let s = { mutex = Mutex.create (); inside = Atomic.make 0; crowded = false } in
       Parties.beforehand (fun () -> Mutex.lock s.mutex);
@@ -77,6 +78,8 @@ let slow =
   [
     model "two, twice" [ locks 2; locks 2 ];
     held "two wait, it comes back" [ comes_back; locks 1; locks 1 ];
+    Model.bounded 1_000_000
+      (held ~waiting:1 "one waits, it comes back, a third comes" [ comes_back; takes 1; takes 1 ]);
     held "one waits, it comes back" [ comes_back; takes 1 ] ~cancelled:[ 1 ];
     model "two and one that tries" [ locks 1; locks 1; tries ];
     held "two wait" [ lets_go; takes 1; takes 1 ] ~cancelled:[ 1 ];
