@@ -87,6 +87,18 @@ let sleeps () =
   beside_ticks "after" (fun () -> after);
   beside_ticks "with_deadline" (fun () -> deadline)
 
+(* More tasks than workers block, so the watchdog sends a caller of its own. *)
+let workers_are_blocked () =
+  let blocked = Atomic.make true and waits () = Chan.(select [ after 1. ignore ]) in
+  let block () = while Atomic.get blocked do Unix.sleepf 0.005 done in
+  let tasks = List.init 8 (fun _ -> Task.async block) in
+  let others_wait () () =
+    for _ = 1 to 40 do Fiber.first waits (fun () -> pause 0.02) done
+  in
+  beside_ticks "blocked" others_wait;
+  Atomic.set blocked false;
+  List.iter Task.await tasks
+
 (* Code of which nobody knows that it is short. *)
 let short_ones work =
   let add x y = work (); x + y and same x = work (); x in
@@ -562,6 +574,7 @@ let () =
           case "beside a wait that a task ends" (here ended_by_a_task);
           case "beside waits for a time" (here sleeps);
           case "beside threads of its domain that wait" (here threads_beside_the_loop);
+          case "beside workers that are blocked" (here workers_are_blocked);
           case "while calls compute, elsewhere" (here work_is_not_on_the_loop);
         ] );
       ( "cancellation",

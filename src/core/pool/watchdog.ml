@@ -16,7 +16,8 @@
      long as the workers compute, and a domain beyond the CPUs holds up all of them.
 
    The watchdog then calls one more resident, be it a dismissed one, for a while ([Budget.need]).
-   If no resident can come, a thread of its own enters the pool as a caller and does what it finds.
+   If no resident can come, a thread or domain of its own enters the pool as a caller and does what
+   it finds.
    Where a task waits and no caller helps, the watchdog asks for a resident in a caller's stead.
 
    The watchdog's thread belongs to the program's first domain, so no further domain takes part in
@@ -99,6 +100,21 @@ let relieve pool () =
   in
   Caller.with_worker Here Stay pool serve
 
+(* Where a scheduler of fibers runs in the first domain, a caller there would replace its way to
+   wait (Dla), and hold up its loop: so the caller gets a domain of its own. *)
+let relieve_apart pool () =
+  relieve pool ();
+  while Machine.domain_must_stay () do
+    Machine.sleep_ms period_ms
+  done
+
+let send_relief pool =
+  let in_thread () = ignore (Machine.start_thread (relieve pool)) in
+  if not (Fiber.is_elsewhere ()) then in_thread ()
+  else
+    try ignore (Machine.spawn (relieve_apart pool) : unit Domain.t)
+    with Failure _ | Sys_error _ | Out_of_memory -> in_thread ()
+
 let help w ~ms now =
   let { Slot.residents; size; _ } = w.pool in
   let before = Atomic.get residents in
@@ -112,7 +128,7 @@ let help w ~ms now =
   let is_late = now - Int.max w.relieved_at (waits_since w now) >= relief_ns in
   if is_late && Atomic.get residents <= before then begin
     w.relieved_at <- now;
-    ignore (Machine.start_thread (relieve w.pool))
+    send_relief w.pool
   end
 
 let help_if_stuck w ~before now =
