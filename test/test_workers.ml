@@ -322,6 +322,19 @@ let drain_within () =
   Workers.drain t;
   check_equal "values" true (Atomic.get closed >= 1)
 
+(* A task that a job has left behind has its jobs taken until the drain is over, and none later. *)
+let left_behind () =
+  let t = Workers.create ~workers:1 ignore and go = Muster.Latch.create 1 in
+  let late () =
+    Muster.Latch.await go;
+    Workers.submit t ignore
+  in
+  let left = Workers.submit t (fun () -> Task.async late) in
+  Workers.drain t;
+  Muster.Latch.count_down go;
+  rejected Draining (fun () -> Task.await left);
+  check_equal "began" 1 (Workers.stats t).returned
+
 (* Each task is done when the drain returns. *)
 let all_answered () =
   for round = 1 to 200 do
@@ -579,6 +592,7 @@ let () =
       ("nested", everywhere "nested jobs" nested);
       ("drain", everywhere "drain" drains @ everywhere "grace" grace);
       ("drain in a job", everywhere "drain in a job" drain_within);
+      ("left behind", everywhere "a task that a job has left" left_behind);
       ("all answered", everywhere "all answered" all_answered);
       ("signal", everywhere "drain in a signal's handler" by_signal);
       ("struck, given up", everywhere "struck when given up" struck_when_given_up);

@@ -13,7 +13,7 @@
    - A nested job never waits in the queue. Where no slot is free it gets an extra one.
    - The slot is free, or has passed on, before its job is answered: a submitter that sees its
      answer finds the place of its job free.
-   - The party of the first step to a state that is over opens [over], after its own answer.
+   - A state that is over stays so. The party of the step to it opens [over], after its own answer.
 
    A job's number is its place in the queue, plus [overtakes] for each step of its priority. So at
    most that many later jobs pass it for each step, and nothing starves.
@@ -142,7 +142,7 @@ let admit t job ~nested ~start =
   let refuse s why = (s, fun () -> result := Error why) in
   change t (fun s ->
       match s.phase with
-      | (Open | Closing) when nested -> give t job ~start s
+      | (Open | Closing) when nested && not (is_over s) -> give t job ~start s
       | Closing | Cut -> refuse s Closed
       | Open when is_full t s -> refuse s Full
       | Open -> call_if_needed t ~start (enqueued job s));
