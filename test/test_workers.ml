@@ -96,6 +96,28 @@ let closings_that_raise () =
   check_raises "raises" Exit (fun () -> Workers.drain t);
   check_equal "closed" 2 (Atomic.get closed)
 
+(* A drain that comes while another one closes waits for it; one of the closing code's own does not. *)
+let drain_beside_closing () =
+  let closing = Muster.Latch.create 1 and go = Muster.Latch.create 1 and closed = Atomic.make false in
+  let drain = ref ignore in
+  let close () =
+    Muster.Latch.count_down closing;
+    !drain ();
+    Muster.Latch.await go;
+    Atomic.set closed true
+  in
+  let t = Workers.create ~workers:1 ~close ignore in
+  (drain := fun () -> Workers.drain t);
+  Workers.submit t ignore;
+  let second () =
+    Muster.Latch.await closing;
+    let drainer = Task.async (fun () -> Workers.drain t; Atomic.get closed) in
+    Task.sleep 0.01;
+    Muster.Latch.count_down go;
+    check_equal "closed" true (Task.await drainer)
+  in
+  ignore (Task.all [ !drain; second ])
+
 (* {2 The queue} *)
 
 let full () =
@@ -583,6 +605,7 @@ let () =
       ("exceptions", everywhere "after an exception" after_an_exception);
       ("values that raise", everywhere "make, reset and close" states_that_raise);
       ("closing", everywhere "closings that raise" closings_that_raise);
+      ("closing, twice", everywhere "drain beside a closing" drain_beside_closing);
       ("queue", everywhere "full" full @ everywhere "no queue" no_queue);
       ("order", everywhere "priorities" priorities @ everywhere "ageing" ageing);
       ("deadlines", everywhere "deadlines" deadlines @ everywhere "gives up" gives_up);

@@ -21,6 +21,7 @@ type 'w t = {
   inside : bool Local.t;  (** whether this code belongs to one of these jobs, or to their runner *)
   load : Workload.t;
   struck : Promise.raised list Atomic.t;  (** jobs that Ctrl-C has ended *)
+  closing : Mutex.t;  (** of values, by a drain *)
 }
 
 let invalid fn = Caller.invalid ("Workers." ^ fn)
@@ -41,7 +42,8 @@ let create ?name ?workers ?queue ?pool ?(close = ignore) ?reset make =
   let admission = Admission.create ~workers ~bound in
   let inside = Local.create false and load = Workload.make () and struck = Atomic.make [] in
   let home = Fiber.home_of pool Alone (Local.bind inside true []) in
-  { name; workers; pool; make; reset; close; admission; home; inside; load; struck }
+  let closing = Mutex.create () in
+  { name; workers; pool; make; reset; close; admission; home; inside; load; struck; closing }
 
 (* {2 Values} *)
 
@@ -285,6 +287,14 @@ let rec close_free t =
     let close () = Option.iter (drop t slot) slot.value in
     Outcome.finally close_free t close ()
 
+(* One closes and the others wait, but code that has interrupted the closing: it would wait for
+   itself. In the pool, as a fiber of another scheduler may be cancelled, and cannot wait then. *)
+let close_all t =
+  let close () = Tasks.protect (fun () -> close_free t) in
+  let close () = if not (Mutex.is_mine t.closing) then Mutex.protect t.closing close in
+  if not (Fiber.is_elsewhere ()) then close ()
+  else Caller.with_worker Anywhere (Instead close) t.pool ~in_place:close (fun _ -> close ())
+
 let cut t () = Fiber.stop_each (Admission.cut t.admission ~start:(start t))
 let await_answers (slot : _ Admission.slot) = List.iter Task.join slot.unanswered
 
@@ -301,7 +311,7 @@ let drain ?grace t =
     Admission.join t.admission;
     forget ();
     List.iter await_answers (Admission.slots t.admission);
-    close_free t;
+    close_all t;
     List.iter raise_if_struck (Atomic.exchange t.struck [])
   end
 

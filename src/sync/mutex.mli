@@ -51,7 +51,7 @@ val protect : t -> (unit -> 'a) -> 'a
 
 val protect_as : Event.t -> t -> (unit -> 'a) -> 'a (* The same, with the wait's name. *)
 
-(* For Table, and Condition. *)
+(* For Table, Condition and Workers. *)
 
 val locked : unit -> t
 (** A new one, which the caller holds. *)

@@ -560,6 +560,20 @@ let closes () =
   check_bool "closed" true (Pool.find "left" = None);
   Pool.close pool
 
+(* Each value is closed, in the pool, though the fiber that drains is cancelled. *)
+let drains () =
+  let closed = Atomic.make 0 and loop = Domain.self () in
+  let close _ =
+    if Domain.self () <> loop then Task.sleep 0.02;
+    Atomic.incr closed
+  in
+  let t = Workers.create ~workers:3 ~close ignore in
+  Fiber.all (List.init 3 (fun _ () -> Workers.submit t (fun () -> Task.sleep 0.02)));
+  Fiber.first (fun () -> Workers.drain t) (fun () -> pause 0.01);
+  check_bool "still closing" true (Atomic.get closed < 3);
+  Workers.drain t;
+  check_int "closed" 3 (Atomic.get closed)
+
 let below_c () =
   let wait, end_it = Waits.latch () in
   ignore (Task.async (fun () -> Task.sleep 0.01; end_it ()));
@@ -599,6 +613,7 @@ let () =
           case "beside Kcas" (here beside_kcas);
           case "a fiber that polls" (here yields);
           case "a fiber closes a pool" (here closes);
+          case "a fiber drains workers" (here drains);
           case "exceptions, and a closed pool" (here exceptions_and_closed_pools);
           case "a wait below a C callback blocks the thread" (here below_c);
         ] );
