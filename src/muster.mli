@@ -976,7 +976,7 @@ module Workers : sig
 
   val quantile : float -> times -> float
   (** [quantile 0.99 times] is a number of seconds that 99 % of the times do not exceed, and at most
-      12 % above the least such number. 0 if there are none.
+      13 % above the least such number. 0 if there are none. Longer times count as 73 minutes.
 
       {b Raises} [Invalid_argument] if the first argument is not between 0 and 1.
       {b Order}: none. *)

@@ -578,7 +578,7 @@ let check_text text =
 
 let one_text_for_several () =
   let a = Workers.create ~name:"a" ~workers:1 (fun _ -> Buffer.create 10)
-  and b = Workers.create ~name:"b {\"}\n" ~workers:2 Fun.id in
+  and b = Workers.create ~name:"b\xff {\"}\n" ~workers:2 Fun.id in
   Workers.submit a (fun buffer -> Buffer.add_char buffer 'a');
   check_equal "two jobs" [ 1; 2 ] (List.map (fun n -> Workers.submit b (fun _ -> n)) [ 1; 2 ]);
   let text = Format.asprintf "%a" Workers.pp_prometheus_all Workers.[ Any a; Any b ] in
@@ -588,7 +588,7 @@ let one_text_for_several () =
     check_equal line true (List.mem line (String.split_on_char '\n' text))
   in
   expect {|muster_workers_jobs_total{name="a",outcome="returned"} 1|};
-  expect {|muster_workers_jobs_total{name="b {\"}\n",outcome="returned"} 2|};
+  expect {|muster_workers_jobs_total{name="b� {\"}\n",outcome="returned"} 2|};
   Workers.drain a;
   Workers.drain b
 

@@ -1,16 +1,24 @@
 (* https://prometheus.io/docs/instrumenting/exposition_formats/: a line for each number, with labels
-   whose backslashes, quotes and ends of line are escaped. *)
+   whose backslashes, quotes and ends of line are escaped. A label that is no UTF-8 would cost the
+   whole page: what is none becomes U+FFFD. *)
 
 type stats = Job_stats.stats
 
 let escaped label =
-  let escape = function
-    | '\\' -> "\\\\"
-    | '"' -> "\\\""
-    | '\n' -> "\\n"
-    | c -> String.make 1 c
+  let text = Buffer.create 32 in
+  let rec from i =
+    if i < String.length label then begin
+      let found = String.get_utf_8_uchar label i in
+      (match label.[i] with
+      | '\\' -> Buffer.add_string text "\\\\"
+      | '"' -> Buffer.add_string text "\\\""
+      | '\n' -> Buffer.add_string text "\\n"
+      | _ -> Buffer.add_utf_8_uchar text (Uchar.utf_decode_uchar found));
+      from (i + Uchar.utf_decode_length found)
+    end
   in
-  String.concat "" (List.map escape (List.of_seq (String.to_seq label)))
+  from 0;
+  Buffer.contents text
 
 let histogram label (times : Job_stats.times) =
   let bucket (limit, n) = Printf.sprintf "_bucket{%s,le=\"%s\"} %d" label limit n in
