@@ -1,6 +1,6 @@
 (* https://prometheus.io/docs/instrumenting/exposition_formats/: a line for each number, with labels
-   whose backslashes, quotes and ends of line are escaped. A label that is no UTF-8 would cost the
-   whole page: what is none becomes U+FFFD. *)
+   whose backslashes, quotes and ends of line are escaped. Bytes that are no UTF-8 would cost the
+   whole page, so U+FFFD stands for them. *)
 
 type stats = Job_stats.stats
 
