@@ -293,7 +293,7 @@ let close_all t =
   let close () = Tasks.protect (fun () -> close_free t) in
   let close () = if not (Mutex.is_mine t.closing) then Mutex.protect t.closing close in
   if not (Fiber.is_elsewhere ()) then close ()
-  else Caller.with_worker Anywhere (Instead close) t.pool ~in_place:close (fun _ -> close ())
+  else Caller.with_worker Anywhere (Instead close) t.pool (fun _ -> close ())
 
 let cut t () = Fiber.stop_each (Admission.cut t.admission ~start:(start t))
 let await_answers (slot : _ Admission.slot) = List.iter Task.join slot.unanswered
