@@ -119,6 +119,15 @@ let ends_within_grace on () =
   List.iter (fun socket -> check_string "told" "stopped" (answer socket)) sockets;
   ends ~code:0 ~saying:[ "3 requests answered" ] service
 
+(* Though jobs keep all workers busy: all clients are taken, and answered. *)
+let ends_when_busy on () =
+  with_service [ "--limit=1000"; "--grace=0.5" ] @@ fun service port ->
+  let sockets = List.init 30 (fun _ -> asked port "2000000000") in
+  wait_until "it has taken the clients" (fun () -> has_taken service sockets);
+  signal service on;
+  List.iter (fun socket -> check_string "told" "stopped" (answer socket)) sockets;
+  ends ~code:0 ~saying:[ "30 requests answered" ] service
+
 let ends_idle () =
   with_service [] @@ fun service _ ->
   signal service Sys.sigint;
@@ -148,6 +157,7 @@ let service =
     case "SIGTERM ends it after the request that it has" (ends_in_order Sys.sigterm);
     case "Ctrl-C does, too" (ends_in_order Sys.sigint);
     case "SIGTERM ends it within the grace" (ends_within_grace Sys.sigterm);
+    case "SIGTERM ends it while all workers are busy" (ends_when_busy Sys.sigterm);
     case "Ctrl-C does so, too" (ends_within_grace Sys.sigint);
     case "Ctrl-C ends it when it is idle" ends_idle;
     case "silent clients and long requests are given up" limits_time;

@@ -2,6 +2,10 @@
    each request. SIGTERM and Ctrl-C end it. It answers the requests that it has taken; those that
    run longer than the grace are cancelled.
 
+   The requests have a pool of their own. In the pool of the clients' tasks, long requests on all
+   workers would keep these from their next steps, and so would the code that takes clients and ends
+   the service.
+
    A request is a line with a number; the answer is how many primes there are up to it. Try
    [echo 1000000 | nc localhost 7777]. *)
 
@@ -69,13 +73,15 @@ let rec a_client_comes listening over =
   | ready, _, _ -> not (List.mem over ready)
   | exception Unix.Unix_error (EINTR, _, _) -> a_client_comes listening over
 
-(* A client may have gone since [select]. *)
-let accept listening =
+(* A client may have gone since [select], and others may have come. *)
+let rec accept_all listening start =
   match Unix.accept ~cloexec:true listening with
   | socket, _ ->
     Unix.clear_nonblock socket;
-    Some socket
-  | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK | ECONNABORTED | EINTR), _, _) -> None
+    start socket;
+    accept_all listening start
+  | exception Unix.Unix_error ((ECONNABORTED | EINTR), _, _) -> accept_all listening start
+  | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK), _, _) -> ()
 
 (* The scope ends when all clients have their answers. *)
 let serve_all ~over ~grace listening workers serve =
@@ -86,7 +92,7 @@ let serve_all ~over ~grace listening workers serve =
   Task.scope (fun scope ->
       let rec next () =
         if a_client_comes listening over then begin
-          Option.iter (start scope) (accept listening);
+          accept_all listening (start scope);
           next ()
         end
       in
@@ -115,7 +121,9 @@ let main () port most seconds grace =
     Cmd.Exit.some_error
   | listening, port ->
     Printf.printf "listening on port %d\n%!" port;
-    let workers = Workers.create ~workers:most ignore in
+    let domains = Muster.Pool.(size (current ())) in
+    let pool = Muster.Pool.create ~name:"jobs" ~domains () in
+    let workers = Workers.create ~pool ~workers:most ignore in
     let silence = Float.max 0.01 (Float.min seconds grace) in
     serve_all ~over ~grace listening workers (serve workers ~seconds ~silence ~answered);
     Printf.printf "%d requests answered\n%!" (Atomic.get answered);

@@ -180,6 +180,24 @@ let task_of_another_pool () =
     check_int "awaited" (21 + i) (Pool.run b (fun () -> Task.await task))
   done
 
+(* Its worker does not help the other pool meanwhile. *)
+let own_tasks_go_on () =
+  with_domains 1 @@ fun a ->
+  with_domains 1 @@ fun b ->
+  let own = Atomic.make false and here = Domain.self () in
+  let rec where () =
+    if Atomic.get own then Domain.self ()
+    else begin
+      Domain.cpu_relax ();
+      where ()
+    end
+  in
+  Pool.run a (fun () ->
+      let task = Pool.run b (fun () -> Task.async where) in
+      let mine = Task.async (fun () -> Atomic.set own true) in
+      check_bool "elsewhere" true (Task.await task <> here);
+      Task.await mine)
+
 let pools_opened_within_tasks () =
   run_on 2 @@ fun () ->
   let own _ () = run_on 2 (fun () -> fib 10) in
@@ -363,6 +381,7 @@ let () =
           case "two pools run functions in each other at the same time"
             pools_in_each_other_both_ways;
           case "a task awaits a task of another pool" task_of_another_pool;
+          case "an await of another pool's task leaves its worker to its own" own_tasks_go_on;
           case "tasks open pools and close them" pools_opened_within_tasks;
           case "pools close beside a systhread that uses them" thread_beside_pools_that_close;
         ] );

@@ -94,11 +94,18 @@ let join_at t (w : P.t) =
   begin_at t w;
   wait_if_needed t
 
-(* A task that nobody has begun keeps a closing pool open. A thread that only waits stays out. *)
+(* A worker of another pool stays with its own tasks. A thread that works nowhere comes in until the
+   task has ended, but not for one that runs in a closing pool. *)
 let join_in (pool : P.pool) t =
-  let is_late () = Caller.is_late pool && not (Promise.is_ready t) in
-  if is_late () || Fiber.is_elsewhere () then wait_if_needed t
-  else Caller.with_worker Here Stay pool (join_at t)
+  match P.owned_place () with
+  | Some w when w.pool == pool -> join_at t w
+  | Some _ ->
+    Load.stand_in pool;
+    wait_if_needed t
+  | None ->
+    let is_late () = Caller.is_late pool && not (Promise.is_ready t) in
+    if is_late () || Fiber.is_elsewhere () then wait_if_needed t
+    else Caller.with_worker Here Stay pool (join_at t)
 
 let join_from t (home : Promise.home) =
   match home.owner with P.Pool pool -> join_in pool t | _ -> wait_if_needed t
