@@ -20,9 +20,15 @@ let buffered input = Cstruct.length (Read.peek input)
 (* One byte more than there is. *)
 let more input = Read.ensure input (buffered input + 1)
 
-let rec has_blank_line ?(at = 0) text =
-  at + 4 <= String.length text
-  && (String.sub text at 4 = "\r\n\r\n" || has_blank_line text ~at:(at + 1))
+(* A client may send a long head byte by byte: no step of this allocates. *)
+let has_blank_line text =
+  let rec from at =
+    match String.index_from_opt text at '\n' with
+    | None -> false
+    | Some i -> 
+      (i + 2 < String.length text && text.[i + 1] = '\r' && text.[i + 2] = '\n') || from (i + 1)
+  in
+  from 0
 
 (* The parser wants the whole head: it begins anew whenever more has come. *)
 let rec read_head input =
@@ -85,10 +91,11 @@ let linger ~clock socket =
   Eio.Flow.shutdown socket `Send;
   try Eio.Time.with_timeout_exn clock 1. drop with End_of_file | Eio.Time.Timeout -> ()
 
-(* Whatever its method: a body is not to be taken for the next request. *)
+(* Whatever its method, and if only one of several lengths says so: a body is not to be taken for the
+   next request. *)
 let has_body (request : Http.Request.t) =
   Http.Header.mem request.headers "transfer-encoding"
-  || Option.value (Http.Header.get request.headers "content-length") ~default:"0" <> "0"
+  || List.exists (( <> ) "0") (Http.Header.get_multi request.headers "content-length")
 
 let serve ~clock ~stop limits handle socket =
   let input = Read.of_flow socket ~initial_size:1_024 ~max_size:limits.head in

@@ -12,7 +12,7 @@ let each_relation (stanza : Stanza.t) span f =
 (* {2 Reading} *)
 
 let stanzas path =
-  let { Index.text; _ } = Index.read path in
+  let { Index.text; _ } = Muster.Task.blocking (fun () -> Index.read path) in
   let parts = Muster.Parallel.Array.map Stanza.parse (Stanza.cut ~size:65_536 text) in
   Array.concat (Array.to_list parts)
 

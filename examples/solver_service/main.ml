@@ -11,11 +11,11 @@ let run settings =
     Format.eprintf "solver_service: %s: %s@." call (Unix.error_message error);
     Cmd.Exit.some_error
 
-let number ?(least = 0) default name doc =
+let number ?(least = 0) ?(most = 1_000_000) default name doc =
   let parse text =
     match int_of_string_opt text with
-    | Some n when n >= least -> Ok n
-    | _ -> Error (Printf.sprintf "%S is not a whole number from %d on" text least)
+    | Some n when n >= least && n <= most -> Ok n
+    | _ -> Error (Printf.sprintf "%S is not a whole number from %d to %d" text least most)
   in
   let whole = Arg.conv' ~docv:"N" (parse, Format.pp_print_int) in
   Arg.(value & opt whole default & info [ name ] ~docv:"N" ~doc)
@@ -67,8 +67,8 @@ let settings =
   let settings source place deadline grace limits (port, accept_domains) =
     { Service.source; place; deadline; grace; limits; port; accept_domains }
   in
-  let port = number 7777 "port" "Listen on port $(docv) of this host; 0 takes a free one." in
-  let domains = number ~least:1 1 "accept-domains" "Serve the network on $(docv) domains." in
+  let port = number ~most:65_535 7777 "port" "Listen on port $(docv) of this host; 0 takes a free one." in
+  let domains = number ~least:1 ~most:100 1 "accept-domains" "Serve the network on $(docv) domains." in
   Term.(
     const settings $ source $ place
     $ seconds 30. "deadline" "Give a solve up after $(docv)."

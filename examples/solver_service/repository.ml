@@ -35,7 +35,10 @@ let debian indexes =
   let index = Debian.read indexes in
   make ~separator:"=" (Debian.names index) (Debian.candidates index)
 
-(* {2 Opam files} *)
+(* {2 Opam files}
+
+   The disk may be slow: the reads are blocking calls. The worker goes on with others meanwhile, and
+   a job that waits for them can be cancelled. *)
 
 let version_of ~name directory =
   let prefix = name ^ "." in
@@ -47,7 +50,6 @@ let version_of ~name directory =
 let parse ~name (directory, text) =
   Option.bind (version_of ~name directory) (fun version -> Opam.parse ~name ~version text)
 
-(* The disk may be slow: the reads are blocking calls, and the worker goes on with others. *)
 let tree root =
   let packages = Filename.concat root "packages" in
   let read name directory =
@@ -62,7 +64,8 @@ let tree root =
   let candidates name =
     List.filter_map (parse ~name) (Muster.Task.blocking (fun () -> files name))
   in
-  make ~separator:"." (Array.to_seq (Sys.readdir packages)) candidates
+  let names = Muster.Task.blocking (fun () -> Sys.readdir packages) in
+  make ~separator:"." (Array.to_seq names) candidates
 
 (* tar writes all files one after the other, and a line with the size and the name of each. *)
 let unpacked archive =
@@ -70,8 +73,8 @@ let unpacked archive =
   Fun.protect ~finally:(fun () -> Sys.remove listing) @@ fun () ->
   let command =
     Filename.quote_command "tar"
-      [ "--extract"; "--to-stdout"; "-vv"; "--quoting-style=literal"; "--index-file=" ^ listing;
-        "--file=" ^ archive ]
+      [ "--extract"; "--to-stdout"; "-vv"; "--quoting-style=escape"; "--numeric-owner";
+        "--index-file=" ^ listing; "--file=" ^ archive ]
   in
   let output = Unix.open_process_in command in
   set_binary_mode_in output true;
@@ -90,7 +93,8 @@ let size_and_name line =
   | _ -> (0, None)
 
 let archive path =
-  let text, listing = unpacked path and files = Hashtbl.create 10_000 in
+  let text, listing = Muster.Task.blocking (fun () -> unpacked path) in
+  let files = Hashtbl.create 10_000 in
   let add start line =
     let size, name = size_and_name line in
     Option.iter (fun (name, directory) -> Hashtbl.add files name (directory, start, size)) name;
@@ -108,7 +112,8 @@ let load source =
   match source with
   | Debian [] -> unreadable "apt keeps no package index here: apt-get update, or --opam PATH"
   | Debian indexes -> debian indexes
-  | Opam path -> if Sys.is_directory path then tree path else archive path
+  | Opam path ->
+    if Muster.Task.blocking (fun () -> Sys.is_directory path) then tree path else archive path
 
 (* {2 Use} *)
 

@@ -19,19 +19,24 @@ let log format = Printf.eprintf ("solver_service: " ^^ format ^^ "\n%!")
 
 (* {2 Solves}
 
-   The repository is shared: it is read by the first solve that needs it, while others wait, and
-   replaced as a whole. A worker's solver belongs to that worker's job; it is made anew for another
+   The repository is shared: the first solve that needs it has a task read it, while others wait, and
+   it is replaced as a whole. The task belongs to no solve: it goes on where they reach their
+   deadlines. A worker's solver belongs to that worker's job; it is made anew for another
    repository. *)
 
 type worker = { mutable solver : Solver.t option }
 
 type t = {
   settings : settings;
-  repository : Repository.t Lazy.t Atomic.t;
+  repository : Repository.t Task.t Lazy.t Atomic.t;
   solve : Solver.request -> Solver.answer * string;
   metrics : unit -> string;
   drain : unit -> unit;
 }
+
+let read_later source =
+  Lazy.from_fun (fun () ->
+      Task.protect (fun () -> Task.async (fun () -> Repository.load source)))
 
 let solver_of worker repository =
   match worker.solver with
@@ -42,7 +47,7 @@ let solver_of worker repository =
     solver
 
 let solve_in repository request worker =
-  let repository = Lazy.force (Atomic.get repository) in
+  let repository = Task.await (Lazy.force (Atomic.get repository)) in
   let answer = Solver.solve (solver_of worker repository) request in
   match answer with
   | Packages packages -> (answer, Repository.list repository packages)
@@ -63,12 +68,15 @@ let on_workers settings repository ~count ~queue =
 let elsewhere settings repository solve =
   { settings; repository; solve; metrics = (fun () -> ""); drain = ignore }
 
-let own_worker = Domain.DLS.new_key (fun () -> { solver = None })
-let solve_here repository request = solve_in repository request (Domain.DLS.get own_worker)
+(* A solve that waits for opam files suspends its fiber, and other fibers of the domain go on. *)
+let own_worker = Domain.DLS.new_key (fun () -> (Muster.Mutex.create (), { solver = None }))
+
+let solve_here repository request =
+  let mutex, worker = Domain.DLS.get own_worker in
+  Muster.Mutex.protect mutex (fun () -> solve_in repository request worker)
 
 let make ~sw ~domain_manager settings =
-  let load () = Repository.load settings.source in
-  let repository = Atomic.make (Lazy.from_fun load) in
+  let repository = Atomic.make (read_later settings.source) in
   match settings.place with
   | Workers { count; queue } -> on_workers settings repository ~count ~queue
   | Event_loop -> elsewhere settings repository (solve_here repository)
@@ -77,14 +85,17 @@ let make ~sw ~domain_manager settings =
     elsewhere settings repository (fun request ->
         Eio.Executor_pool.submit_exn pool ~weight:1. (fun () -> solve_here repository request))
 
-(* The new one is read by a task, beside the solves. One that cannot be read changes nothing. *)
+let reason = function Repository.Unreadable reason -> reason | error -> Printexc.to_string error
+
+(* One that cannot be read, for whatever reason, changes nothing. *)
 let reload t =
-  let next = Lazy.from_fun (fun () -> Repository.load t.settings.source) in
-  match Task.await (Task.async (fun () -> Lazy.force next)) with
+  let next = read_later t.settings.source in
+  match Task.await (Lazy.force next) with
   | _ ->
     Atomic.set t.repository next;
     log "the repository was read anew"
-  | exception Repository.Unreadable reason -> log "the repository stays as it is: %s" reason
+  | exception (Eio.Cancel.Cancelled _ as stop) -> raise stop
+  | exception error -> log "the repository stays as it is: %s" (reason error)
 
 (* {2 Requests} *)
 
@@ -100,9 +111,10 @@ let solve t hung_up (request : Solver.request) =
   | exception (Workers.Rejected Draining | Task.Cancelled) -> busy "the service ends"
   | exception (Workers.Rejected Expired | Task.Deadline_exceeded) ->
     text `Gateway_timeout "out of time"
-  | exception Repository.Unreadable reason ->
-    log "%s" reason;
-    text `Internal_server_error "the repository cannot be read"
+  | exception ((Connection.Hung_up | Eio.Cancel.Cancelled _) as stop) -> raise stop
+  | exception error ->
+    log "%s" (reason error);
+    text `Internal_server_error "the solve failed"
 
 let solve_query t hung_up uri =
   match Uri.get_query_param uri "pkg" with
@@ -134,27 +146,26 @@ let signals () =
     in
     Sys.set_signal signal (Signal_handle handle)
   in
-  let stop signal =
-    Sys.set_signal signal Signal_default;
+  let to_end = [ Sys.sigint; Sys.sigterm ] in
+  let stop _ =
+    List.iter (fun signal -> Sys.set_signal signal Signal_default) to_end;
     Atomic.set ended true
   in
-  List.iter (fun signal -> on signal stop) [ Sys.sigint; Sys.sigterm ];
+  List.iter (fun signal -> on signal stop) to_end;
   on Sys.sighup (fun _ -> Atomic.incr hangups);
   (changed, hangups, ended)
 
-(* Until it is to end. *)
+(* Until it is to end, however long a repository takes to read. *)
 let rec follow t (changed, hangups, ended) ~seen =
-  let news () =
-    if Atomic.get ended then Some `End
-    else
-      let now = Atomic.get hangups in
-      if now > seen then Some (`Reload now) else None
-  in
-  match Eio.Condition.loop_no_mutex changed news with
-  | `End -> ()
-  | `Reload seen ->
-    reload t;
+  let until holds =
+    Eio.Condition.loop_no_mutex changed (fun () -> if holds () then Some () else None)
+  and is_over () = Atomic.get ended in
+  until (fun () -> is_over () || Atomic.get hangups > seen);
+  if not (is_over ()) then begin
+    let seen = Atomic.get hangups in
+    Fiber.first (fun () -> reload t) (fun () -> until is_over);
     follow t (changed, hangups, ended) ~seen
+  end
 
 (* Clients that go in the middle of things are no failure of the service. *)
 let rec on_error = function
