@@ -129,5 +129,5 @@ let parse ~name ~version text =
   let file = name ^ "." ^ version in
   match OpamParser.FullPos.string text file with
   | parsed -> package ~name ~version parsed
-  | exception ((Parsing.Parse_error | OpamLexer.Error _) as error) ->
+  | exception ((Parsing.Parse_error | OpamLexer.Error _ | Failure _) as error) ->
     raise (Malformed { file; reason = Printexc.to_string error })

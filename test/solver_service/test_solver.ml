@@ -30,7 +30,7 @@ let answers repository () =
 
 let archive root () =
   let file = Filename.concat (Fixture.folder ()) "packages.tar.gz" in
-  Fixture.run "tar" [ "-czf"; file; "-C"; root; "packages" ];
+  Fixture.run "tar" [ "-czf"; file; "--owner=some body"; "-C"; root; "packages" ];
   answers (Repository.load (Opam file)) ()
 
 let unreadable () =
@@ -41,8 +41,10 @@ let unreadable () =
   in
   let root = Fixture.tree () in
   Fixture.add root ("bad", "1", [ "depends: [" ]);
+  Fixture.add root ("large", "1", [ "depends: " ^ String.make 30 '9' ]);
   let repository = Repository.load (Opam root) in
   refuses "a torn opam file" (fun () -> solve repository "bad");
+  refuses "a number beyond all ints" (fun () -> solve repository "large");
   check repository "newest" "newest.1.10";
   let file = Filename.concat root "no.tar" in
   Fixture.write file "no archive";

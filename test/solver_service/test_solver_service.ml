@@ -231,6 +231,19 @@ let ends_amid_requests () =
   Alcotest.(check bool) "answers" true (List.for_all is_answered sockets);
   ended service
 
+(* Ctrl-C, and then a supervisor that has waited long enough. *)
+let ends_at_once () =
+  let service = start [ "--opam=" ^ slow_tree (); "--grace=60" ] in
+  let client = asked service "/solve?pkg=slow" in
+  waits service (busy 1);
+  Unix.kill service.pid Sys.sigint;
+  wait_until "it takes no more clients" (fun () -> is_refused service);
+  Unix.kill service.pid Sys.sigterm;
+  Unix.close client;
+  match Unix.waitpid [] service.pid with
+  | _, WSIGNALED signal when signal = Sys.sigterm -> ()
+  | _ -> Alcotest.fail "it ends in order"
+
 let reloads () =
   with_slow [ "--workers=2" ] @@ fun root service ->
   let slow = asked service "/solve?pkg=slow" in
@@ -248,6 +261,31 @@ let reloads () =
   Unix.rename (Filename.concat root "away") (Filename.concat root "packages");
   Fixture.release root "slow";
   says (expect "slow" 200 slow) "slow.1"
+
+(* The archive is a pipe: it comes as late as the test writes it. A deadline or the end of the service
+   does not wait for it, and it serves the solves that come after. *)
+let slow_repository () =
+  let root = Fixture.tree () in
+  let archive = Filename.concat root "archive" in
+  let asked service = asked service "/solve?pkg=newest" in
+  let expect_at_once what status service = ignore (expect what status (asked service) : string) in
+  Unix.mkfifo archive 0o600;
+  let service = start [ "--opam=" ^ archive; "--deadline=0.3"; "--grace=0.1" ] in
+  expect_at_once "not there yet" 504 service;
+  Fixture.run "tar" [ "-cf"; archive; "-C"; root; "packages" ];
+  wait_until "it is there" (fun () -> status (received (asked service)) = 200);
+  Unix.kill service.pid Sys.sighup;
+  Unix.sleepf 0.2;
+  expect_at_once "as before" 200 service;
+  Unix.kill service.pid Sys.sigterm;
+  wait_until "its end" (fun () -> is_refused service);
+  ended service;
+  let service = start [ "--opam=" ^ archive; "--grace=0.1" ] in
+  let client = asked service in
+  waits service (busy 1);
+  Unix.kill service.pid Sys.sigterm;
+  ignore (expect "at the end" 503 client : string);
+  ended service
 
 (* Each gets an answer or an end, and then the next client finds all as before. *)
 let bad_clients () =
@@ -268,6 +306,8 @@ let bad_clients () =
   in
   once "a body" (field "Content-Length" (string_of_int (String.length smuggled)));
   once "a body in chunks" (field "Transfer-Encoding" "chunked");
+  once "a body of two lengths"
+    (field "Content-Length" (Printf.sprintf "%d\r\nContent-Length: 0" (String.length smuggled)));
   refused "no such package" 404 (get "/solve?pkg=%ff%00%0d%0a../..");
   answers service "/solve?pkg=newest" 200 "newest.1.10"
 
@@ -306,6 +346,29 @@ let several_loops () =
   let ask i = asked service (if i mod 2 = 0 then "/ping" else "/solve?pkg=newest") in
   let sockets = List.init 100 ask in
   List.iter (fun socket -> ignore (expect "answer" 200 socket : string)) sockets
+
+(* While one solve waits for a file, another is asked for. *)
+let one_loop () =
+  with_slow [ "--workers=0" ] @@ fun root service ->
+  Fixture.add root ("slower", "1", [ {|depends: [ "slow" "lib" ]|} ]);
+  let ask package ocaml =
+    let socket = asked service (Printf.sprintf "/solve?pkg=%s&ocaml=%s" package ocaml) in
+    answers service "/ping" 200 "pong";
+    Unix.sleepf 0.1;
+    socket
+  in
+  let slow = ask "slower" "5.4.0" in
+  let other = ask "lib" "4.14.2" in
+  Fixture.release root "slow";
+  says (expect "slow" 200 slow) "lib.2.1 ocaml.5.4.0 slow.1 slower.1\n";
+  says (expect "other" 200 other) "lib.2.0 ocaml.4.14.2\n"
+
+let bad_arguments () =
+  let refuses argument =
+    let status = Sys.command (Filename.quote_command program ~stderr:"/dev/null" [ argument ]) in
+    Alcotest.(check int) argument 124 status
+  in
+  List.iter refuses [ "--port=65536"; "--accept-domains=1000"; "--workers=-1"; "--deadline=nan" ]
 
 let elsewhere arguments () =
   with_slow arguments @@ fun _ service ->
@@ -354,6 +417,7 @@ let () =
           case "curl" by_curl;
           case "several requests on a connection" keeps_alive;
           case "on the event loop" (elsewhere [ "--workers=0" ]);
+          case "in turns on the event loop" one_loop;
           case "on Eio's pool" (elsewhere [ "--workers=1"; "--executor-pool" ]);
           case "several accept loops" several_loops;
           case "144 answers of the real repository" all_answers;
@@ -362,6 +426,7 @@ let () =
         [
           case "a full queue" full;
           case "a deadline" out_of_time;
+          case "a repository that comes slowly" slow_repository;
           case "clients that hang up" hangs_up;
           case "clients that send nonsense" bad_clients;
           case "clients that send little, or nothing" slow_clients;
@@ -375,6 +440,8 @@ let () =
           case "SIGINT, answers within the grace" (ends Sys.sigint ~domains:"2" ~grace:"60" 200);
           case "SIGTERM, the grace is over" (ends Sys.sigterm ~grace:"0.1" 503);
           case "SIGTERM amid requests" ends_amid_requests;
+          case "SIGINT, then SIGTERM" ends_at_once;
+          case "arguments" bad_arguments;
           case "SIGHUP while requests go on" reloads;
         ] );
     ]
