@@ -33,9 +33,11 @@ let rec serve_all loop sw =
   if Option.is_none (Switch.get_error sw) then start sw else refuse ();
   serve_all loop sw
 
+(* A cancelled switch starts no daemon; of one that has finished Eio says so. *)
 let serve loop ~sw =
-  if Option.is_some (Switch.get_error sw) then close loop
-  else
+  match Switch.get_error sw with
+  | Some (Cancel.Cancelled _) -> close loop
+  | Some _ | None ->
     Eio.Fiber.fork_daemon ~sw (fun () ->
         Fun.protect ~finally:(fun () -> close loop) (fun () -> serve_all loop sw))
 

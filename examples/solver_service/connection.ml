@@ -25,7 +25,7 @@ let has_blank_line text =
   let rec from at =
     match String.index_from_opt text at '\n' with
     | None -> false
-    | Some i -> 
+    | Some i ->
       (i + 2 < String.length text && text.[i + 1] = '\r' && text.[i + 2] = '\n') || from (i + 1)
   in
   from 0

@@ -190,6 +190,10 @@ let after_the_end () =
   let call () = Muster_eio.on_loop loop ignore in
   check_raises "in a task" Muster_eio.Ended (fun () -> Muster_eio.run call);
   check_raises "in a fiber" Muster_eio.Ended call;
+  let finished = Switch.run Fun.id in
+  (match Muster_eio.loop ~sw:finished with
+  | exception Invalid_argument _ -> ()
+  | _ -> Alcotest.fail "a loop of a switch that has finished");
   (* What runs when the switch fails is cancelled with it, and what the switch has not begun is
      refused. *)
   let outcomes = ref [] in
