@@ -46,8 +46,16 @@ let solver_of worker repository =
     worker.solver <- Some solver;
     solver
 
-let solve_in repository request worker =
-  let repository = Task.await (Lazy.force (Atomic.get repository)) in
+(* Where it could not be read, the next solve tries again: apt may be at work, or files have run out. *)
+let read settings repository =
+  let this_one = Atomic.get repository in
+  try Task.await (Lazy.force this_one)
+  with Repository.Unreadable _ as error ->
+    ignore (Atomic.compare_and_set repository this_one (read_later settings.source) : bool);
+    raise error
+
+let solve_in settings repository request worker =
+  let repository = read settings repository in
   let answer = Solver.solve (solver_of worker repository) request in
   match answer with
   | Packages packages -> (answer, Repository.list repository packages)
@@ -59,7 +67,7 @@ let on_workers settings repository ~count ~queue =
     Workers.create ~name:"solver" ~workers:count ~queue ~reset:Fun.id (fun _ -> { solver = None })
   in
   let solve request =
-    Workers.submit ~deadline:settings.deadline workers (solve_in repository request)
+    Workers.submit ~deadline:settings.deadline workers (solve_in settings repository request)
   in
   let metrics () = Format.asprintf "%a" Workers.pp_prometheus workers in
   let drain () = Workers.drain ~grace:settings.grace workers in
@@ -71,19 +79,19 @@ let elsewhere settings repository solve =
 (* A solve that waits for opam files suspends its fiber, and other fibers of the domain go on. *)
 let own_worker = Domain.DLS.new_key (fun () -> (Muster.Mutex.create (), { solver = None }))
 
-let solve_here repository request =
+let solve_here settings repository request =
   let mutex, worker = Domain.DLS.get own_worker in
-  Muster.Mutex.protect mutex (fun () -> solve_in repository request worker)
+  Muster.Mutex.protect mutex (fun () -> solve_in settings repository request worker)
 
 let make ~sw ~domain_manager settings =
   let repository = Atomic.make (read_later settings.source) in
   match settings.place with
   | Workers { count; queue } -> on_workers settings repository ~count ~queue
-  | Event_loop -> elsewhere settings repository (solve_here repository)
+  | Event_loop -> elsewhere settings repository (solve_here settings repository)
   | Executor_pool domain_count ->
     let pool = Eio.Executor_pool.create ~sw ~domain_count domain_manager in
     elsewhere settings repository (fun request ->
-        Eio.Executor_pool.submit_exn pool ~weight:1. (fun () -> solve_here repository request))
+        Eio.Executor_pool.submit_exn pool ~weight:1. (fun () -> solve_here settings repository request))
 
 let reason = function Repository.Unreadable reason -> reason | error -> Printexc.to_string error
 

@@ -285,7 +285,9 @@ let slow_repository () =
   waits service (busy 1);
   Unix.kill service.pid Sys.sigterm;
   ignore (expect "at the end" 503 client : string);
-  ended service
+  ended service;
+  (* Ends the processes that still wait for the archive. *)
+  Unix.close (Unix.openfile archive [ O_RDWR ] 0)
 
 (* Each gets an answer or an end, and then the next client finds all as before. *)
 let bad_clients () =
@@ -370,6 +372,13 @@ let bad_arguments () =
   in
   List.iter refuses [ "--port=65536"; "--accept-domains=1000"; "--workers=-1"; "--deadline=nan" ]
 
+let unreadable_at_first () =
+  let root = Filename.concat (Fixture.folder ()) "later" in
+  with_service [ "--opam=" ^ root ] @@ fun service ->
+  answers service "/solve?pkg=newest" 500 "the solve failed";
+  Unix.rename (Fixture.tree ()) root;
+  answers service "/solve?pkg=newest" 200 "newest.1.10"
+
 let elsewhere arguments () =
   with_slow arguments @@ fun _ service ->
   answers service "/solve?pkg=newest" 200 "newest.1.10";
@@ -417,6 +426,7 @@ let () =
           case "curl" by_curl;
           case "several requests on a connection" keeps_alive;
           case "on the event loop" (elsewhere [ "--workers=0" ]);
+          case "a repository that is there later" unreadable_at_first;
           case "in turns on the event loop" one_loop;
           case "on Eio's pool" (elsewhere [ "--workers=1"; "--executor-pool" ]);
           case "several accept loops" several_loops;
