@@ -62,11 +62,11 @@ let read ~clock ~stop limits input =
     | Ok read -> read
     | Error `Timeout -> Refused (text `Request_timeout "the request took too long to come"))
 
-(* A client that says more meanwhile is still there. *)
+(* A client that says more meanwhile is still there, and one that has said too much counts so. *)
 let rec hung_up input () =
   match more input with
-  | () | (exception Read.Buffer_limit_exceeded) ->
-    if buffered input > 0 then Fiber.await_cancel () else hung_up input ()
+  | () -> hung_up input ()
+  | exception Read.Buffer_limit_exceeded -> Fiber.await_cancel ()
   | exception End_of_file -> raise Hung_up
 
 (* {2 Answers} *)

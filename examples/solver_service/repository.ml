@@ -1,7 +1,8 @@
 module Lazy = Muster.Lazy
 
 (* The table does not change once it is there, so that all domains may look into it. *)
-type t = { packages : (string, Package.t list Lazy.t) Hashtbl.t; separator : string }
+type t = { packages : (string, name) Hashtbl.t; separator : string }
+and name = { read : unit -> Package.t list; found : Package.t list Lazy.t Atomic.t }
 
 exception Unreadable of string
 
@@ -26,7 +27,8 @@ let make ~separator names candidates =
   in
   let add name =
     if not (Hashtbl.mem packages name) then
-      Hashtbl.add packages name (Lazy.from_fun (sorted name))
+      let read = sorted name in
+      Hashtbl.add packages name { read; found = Atomic.make (Lazy.from_fun read) }
   in
   Seq.iter add names;
   { packages; separator }
@@ -117,10 +119,15 @@ let load source =
 
 (* {2 Use} *)
 
-let candidates t name =
-  match Hashtbl.find_opt t.packages name with
-  | Some packages -> Lazy.force packages
-  | None -> []
+(* A failure is for those who waited, as it may pass: files run out for a while. *)
+let force { read; found } =
+  let these = Atomic.get found in
+  try Lazy.force these
+  with Unreadable _ as error ->
+    ignore (Atomic.compare_and_set found these (Lazy.from_fun read) : bool);
+    raise error
+
+let candidates t name = Option.fold (Hashtbl.find_opt t.packages name) ~none:[] ~some:force
 
 let list t packages =
   let item (it : Package.t) = it.name ^ t.separator ^ it.version in

@@ -15,7 +15,7 @@ val candidates : t -> string -> Package.t list
 (** The packages of that name, the best one first. Any domain or task; a task that finds another one
     at it is suspended.
 
-    {b Raises} {!Unreadable}. *)
+    {b Raises} {!Unreadable}; the next call tries again. *)
 
 val list : t -> Package.t list -> string
 (** An answer in the repository's own way to name a version, with blanks between. *)

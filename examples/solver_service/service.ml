@@ -15,7 +15,10 @@ type settings = {
   accept_domains : int;
 }
 
-let log format = Printf.eprintf ("solver_service: " ^^ format ^^ "\n%!")
+(* The service goes on if the reader of its log ends. *)
+let log format =
+  let write line = try Printf.eprintf "solver_service: %s\n%!" line with Sys_error _ -> () in
+  Printf.ksprintf write format
 
 (* {2 Solves}
 
@@ -73,8 +76,10 @@ let on_workers settings repository ~count ~queue =
   let drain () = Workers.drain ~grace:settings.grace workers in
   { settings; repository; solve; metrics; drain }
 
-let elsewhere settings repository solve =
-  { settings; repository; solve; metrics = (fun () -> ""); drain = ignore }
+(* They can't drain: at the end the service waits for the clients, no longer than the grace. *)
+let elsewhere ~clock settings repository solve =
+  let drain () = Eio.Time.sleep clock settings.grace in
+  { settings; repository; solve; metrics = (fun () -> ""); drain }
 
 (* A solve that waits for opam files suspends its fiber, and other fibers of the domain go on. *)
 let own_worker = Domain.DLS.new_key (fun () -> (Muster.Mutex.create (), { solver = None }))
@@ -83,14 +88,14 @@ let solve_here settings repository request =
   let mutex, worker = Domain.DLS.get own_worker in
   Muster.Mutex.protect mutex (fun () -> solve_in settings repository request worker)
 
-let make ~sw ~domain_manager settings =
+let make ~sw ~clock ~domain_manager settings =
   let repository = Atomic.make (read_later settings.source) in
   match settings.place with
   | Workers { count; queue } -> on_workers settings repository ~count ~queue
-  | Event_loop -> elsewhere settings repository (solve_here settings repository)
+  | Event_loop -> elsewhere ~clock settings repository (solve_here settings repository)
   | Executor_pool domain_count ->
     let pool = Eio.Executor_pool.create ~sw ~domain_count domain_manager in
-    elsewhere settings repository (fun request ->
+    elsewhere ~clock settings repository (fun request ->
         Eio.Executor_pool.submit_exn pool ~weight:1. (fun () -> solve_here settings repository request))
 
 let reason = function Repository.Unreadable reason -> reason | error -> Printexc.to_string error
@@ -124,10 +129,16 @@ let solve t hung_up (request : Solver.request) =
     log "%s" (reason error);
     text `Internal_server_error "the solve failed"
 
+(* No name has a blank. So a blank was [+], as in [g++]: forms of HTML write one for the other. *)
+let parameter uri key =
+  match Uri.get_query_param uri key with
+  | None | Some "" -> None
+  | Some it -> Some (String.map (function ' ' -> '+' | c -> c) it)
+
 let solve_query t hung_up uri =
-  match Uri.get_query_param uri "pkg" with
-  | None | Some "" -> text `Bad_request "which package? /solve?pkg=NAME&ocaml=VERSION"
-  | Some package -> solve t hung_up { package; ocaml = Uri.get_query_param uri "ocaml" }
+  match parameter uri "pkg" with
+  | None -> text `Bad_request "which package? /solve?pkg=NAME&ocaml=VERSION"
+  | Some package -> solve t hung_up { package; ocaml = parameter uri "ocaml" }
 
 let handle t hung_up (request : Http.Request.t) =
   let uri = Uri.of_string request.resource in
@@ -238,7 +249,7 @@ let run env settings =
   Sys.set_signal Sys.sigpipe Signal_ignore;
   let clock = Eio.Stdenv.clock env and manager = Eio.Stdenv.domain_mgr env in
   let signals = signals () and stop, tell_stop = Promise.create () in
-  let t = make ~sw ~domain_manager:manager settings in
+  let t = make ~sw ~clock ~domain_manager:manager settings in
   let socket = listen ~sw (Eio.Stdenv.net env) settings.port in
   let serve = Connection.serve ~clock ~stop settings.limits (handle t) in
   let until_the_end () =

@@ -40,6 +40,7 @@ let packages =
     ("newest", "1.10", []);
     ("newest", "1.9", []);
     ("newest", "1.10~beta", []);
+    ("g++", "1", []);
   ]
 
 let tree () =

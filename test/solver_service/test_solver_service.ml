@@ -23,14 +23,15 @@ type service = { pid : int; port : int; output : in_channel; log : string }
 
 let program = "../../examples/solver_service/main.exe"
 
-let start ?(files = 1_000) arguments =
+let start ?(files = 1_000) ?errors arguments =
   let log = Filename.temp_file "muster_solver" ".log" in
   let from, into = Unix.pipe ~cloexec:true () in
-  let errors = Unix.openfile log [ O_WRONLY; O_CLOEXEC ] 0 in
+  let to_log = Unix.openfile log [ O_WRONLY; O_CLOEXEC ] 0 in
+  let errors = Option.value errors ~default:to_log in
   let command = Filename.quote_command program ("--port=0" :: arguments) in
   let line = Printf.sprintf "ulimit -n %d; exec %s" files command in
   let pid = Unix.create_process "/bin/sh" [| "sh"; "-c"; line |] Unix.stdin into errors in
-  List.iter Unix.close [ into; errors ];
+  List.iter Unix.close [ into; to_log ];
   let output = Unix.in_channel_of_descr from in
   let line = Option.value (In_channel.input_line output) ~default:"nothing" in
   match Scanf.sscanf_opt line "listening on port %d" Fun.id with
@@ -47,8 +48,8 @@ let ended service =
   close_in service.output;
   if status <> WEXITED 0 then Alcotest.failf "it does not end in order, having said:\n%s" log
 
-let with_service ?files arguments f =
-  let service = start ?files arguments in
+let with_service ?files ?errors arguments f =
+  let service = start ?files ?errors arguments in
   f service;
   Unix.kill service.pid Sys.sigterm;
   ended service
@@ -134,6 +135,8 @@ let routes () =
   answers service "/solve?pkg=both" 422 "no solution";
   answers service "/solve?pkg=nothing" 404 "no such package: nothing";
   answers service "/solve?ocaml=5.4.0" 400 "which package";
+  answers service "/solve?pkg=g++&ocaml=" 200 "g++.1\n";
+  answers service "/solve?pkg=g%2B%2b" 200 "g++.1\n";
   answers service "/" 404 "nothing at /";
   answers service "/metrics" 200 "muster_workers_size";
   let head = expect "HEAD" 200 (sent service "HEAD /ping HTTP/1.0\r\n\r\n") in
@@ -197,6 +200,12 @@ let hangs_up () =
   Unix.close running;
   waits service (busy 0);
   waits service (jobs "cancelled" 2);
+  let says_more = asked service "/solve?pkg=slow" in
+  waits service (busy 1);
+  send says_more (get "/ping");
+  Unix.sleepf 0.1;
+  Unix.close says_more;
+  waits service (jobs "cancelled" 3);
   answers service "/solve?pkg=newest" 200 "newest.1.10"
 
 let is_refused service =
@@ -243,6 +252,18 @@ let ends_at_once () =
   match Unix.waitpid [] service.pid with
   | _, WSIGNALED signal when signal = Sys.sigterm -> ()
   | _ -> Alcotest.fail "it ends in order"
+
+(* Longer than clients have to take their answers. *)
+let ends_on_eio's_pool () =
+  let root = slow_tree () in
+  let service = start [ "--opam=" ^ root; "--executor-pool"; "--workers=1"; "--grace=60" ] in
+  let slow = asked service "/solve?pkg=slow" in
+  Unix.sleepf 0.5;
+  Unix.kill service.pid Sys.sigterm;
+  Unix.sleepf 1.5;
+  Fixture.release root "slow";
+  says (expect "slow" 200 slow) "slow.1";
+  ended service
 
 let reloads () =
   with_slow [ "--workers=2" ] @@ fun root service ->
@@ -373,11 +394,23 @@ let bad_arguments () =
   List.iter refuses [ "--port=65536"; "--accept-domains=1000"; "--workers=-1"; "--deadline=nan" ]
 
 let unreadable_at_first () =
-  let root = Filename.concat (Fixture.folder ()) "later" in
+  let root = Filename.concat (Fixture.folder ()) "later" and tree = Fixture.tree () in
+  Fixture.add tree ("torn", "1", [ "depends: [" ]);
   with_service [ "--opam=" ^ root ] @@ fun service ->
   answers service "/solve?pkg=newest" 500 "the solve failed";
-  Unix.rename (Fixture.tree ()) root;
-  answers service "/solve?pkg=newest" 200 "newest.1.10"
+  Unix.rename tree root;
+  answers service "/solve?pkg=newest" 200 "newest.1.10";
+  answers service "/solve?pkg=torn" 500 "the solve failed";
+  Fixture.add root ("torn", "1", []);
+  answers service "/solve?pkg=torn" 200 "torn.1"
+
+let unread_log () =
+  let nobody, errors = Unix.pipe ~cloexec:true () in
+  Unix.close nobody;
+  with_service ~errors [ "--opam=/none" ] @@ fun service ->
+  Unix.close errors;
+  answers service "/solve?pkg=newest" 500 "the solve failed";
+  answers service "/ping" 200 "pong"
 
 let elsewhere arguments () =
   with_slow arguments @@ fun _ service ->
@@ -451,6 +484,8 @@ let () =
           case "SIGTERM, the grace is over" (ends Sys.sigterm ~grace:"0.1" 503);
           case "SIGTERM amid requests" ends_amid_requests;
           case "SIGINT, then SIGTERM" ends_at_once;
+          case "SIGTERM on Eio's pool" ends_on_eio's_pool;
+          case "a log that nobody reads" unread_log;
           case "arguments" bad_arguments;
           case "SIGHUP while requests go on" reloads;
         ] );
