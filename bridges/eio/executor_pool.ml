@@ -7,7 +7,8 @@
          +------- stop ----------+-------------> answered <----------+   v}
 
    A job that calls Eio needs a loop around it until it ends, as Eio's switches belong to one
-   domain. So its continuation moves to a fiber of the lane's loop, in a domain that starts then.
+   domain. So its continuation moves to a fiber of the lane's loop, in a domain that starts then. Only
+   a wait for other fibers needs none.
 
    The mutex guards [queue], [jobs], [stopped] and the loads; nothing waits or calls the user within.
    A job is in [jobs] until it has told its result. It is answered by itself, or by [stop], which
@@ -88,6 +89,22 @@ let is_at start =
     fiber == fiber' && (context == context' || context' == Core.Place.uncancelled)
   | _ -> false
 
+(* A wait for other fibers, as for a promise, a stream or a mutex, becomes one of Muster's. It has to
+   begin here: Eio may hold a mutex of the stdlib, which [enter] unlocks. A stop leaves its entry with
+   what it waits for, as only this domain could cancel it. *)
+let wait enter k =
+  let result, resolver = Promise.create () in
+  let tell result = ignore (Promise.try_resolve resolver result) in
+  let await () =
+    enter (Eio.Private.Fiber_context.make_root ()) tell;
+    Task.await result
+  in
+  match await () with
+  | Ok v -> Effect.Deep.continue k v
+  | Error exn -> Effect.Deep.discontinue k exn
+  | exception exn ->
+    Effect.Deep.discontinue_with_backtrace k exn (Printexc.get_raw_backtrace ())
+
 (* Performs the effect where the loop handles it, and goes on with the job there. *)
 let go_on_in lane eff k ~moved =
   let go_on () =
@@ -113,6 +130,7 @@ let run lane f ~moved ~tell =
   let effc (type e) (eff : e Effect.t) : ((e, unit) Effect.Deep.continuation -> unit) option =
     match eff with
     | Core.Run.Suspend _ -> None
+    | Eio.Private.Effects.Suspend enter when (not !moved) && is_at start -> Some (wait enter)
     | eff when (not !moved) && is_at start -> Some (fun k -> go_on_in lane eff k ~moved)
     | _ -> None
   in

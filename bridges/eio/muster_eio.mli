@@ -67,9 +67,10 @@ val on_loop : loop -> (unit -> 'a) -> 'a
 (** [Eio.Executor_pool] on Muster's default pool: a program moves by the name alone.
 
     A job is a task. It may fork and loop, and idle workers help it. A job that calls Eio moves, at
-    its first such call, to a domain with a loop, and stays there. The pool has [domain_count] such
-    domains; each starts when a job needs it. Within a scope or deadline of Muster's a job cannot move:
-    there Eio's calls raise [Effect.Unhandled]. *)
+    its first such call, to a domain with a loop, and stays there. A wait for a promise, a stream, a
+    mutex or the like needs no loop. The pool has [domain_count] such domains; each starts when a job
+    needs it. Within a scope or deadline of Muster's a job cannot move: there Eio's calls raise
+    [Effect.Unhandled]. *)
 module Executor_pool : sig
   type t
   (** A pool of jobs. *)

@@ -388,6 +388,39 @@ let stopped_with_its_switch env =
   with_jobs env (fun _ _ -> ())
 
 (* What a job has it keeps as it moves to a loop. *)
+(* Their waits begin with a mutex of the stdlib locked. *)
+let waits_for_others env =
+  with_jobs ~domains:2 env (fun sw pool ->
+      let submit f = Jobs.submit_fork ~sw pool ~weight:0.1 f in
+      let value p = Eio.Promise.await_exn p in
+      let numbers = List.init 50 Fun.id in
+      let s = Eio.Stream.create 1 and m = Eio.Mutex.create () in
+      let taken = submit (fun () -> List.map (fun _ -> Eio.Stream.take s) numbers) in
+      pause 0.01;
+      List.iter (Eio.Stream.add s) numbers;
+      check_equal "taken" numbers (value taken);
+      let adds = submit (fun () -> List.iter (Eio.Stream.add s) numbers) in
+      pause 0.01;
+      check_equal "added" numbers (List.map (fun _ -> Eio.Stream.take s) numbers);
+      value adds;
+      Eio.Mutex.lock m;
+      let holds = submit (fun () -> Eio.Mutex.use_ro m (fun () -> pause 0.001; 42)) in
+      let p, r = Eio.Promise.create () in
+      let awaits = submit (fun () -> Eio.Promise.await p + fib 10) in
+      pause 0.01;
+      Eio.Mutex.unlock m;
+      Eio.Promise.resolve r 1;
+      check_int "locked" 42 (value holds);
+      check_int "promise" 56 (value awaits));
+  (* A stop ends such a wait. *)
+  let stuck, _ = Eio.Promise.create () and outcome = ref (Ok ()) in
+  Switch.run (fun outer ->
+      with_jobs env (fun _ pool ->
+          Fiber.fork ~sw:outer (fun () ->
+              outcome := Jobs.submit pool ~weight:1. (fun () -> Eio.Promise.await stuck));
+          pause 0.01));
+  check_bool "stopped" true (is_cancelled !outcome)
+
 let moves_with_all env =
   let l = Task.local 0 and value = ref 0 in
   let check_value name expected = check_int name expected (Task.get_local l) in
@@ -493,6 +526,7 @@ let () =
           case "Ctrl-C in a job that nobody awaits" (in_eio struck_when_cancelled);
           case "stops with its switch" (in_eio stopped_with_its_switch);
           case "jobs that compute and call Eio" (in_eio jobs_of_both_kinds);
+          case "jobs that wait for other fibers" (in_eio waits_for_others);
           case "jobs that move" (in_eio moves_with_all);
         ] );
     ]
