@@ -180,23 +180,28 @@ let task_of_another_pool () =
     check_int "awaited" (21 + i) (Pool.run b (fun () -> Task.await task))
   done
 
-(* Its worker does not help the other pool meanwhile. *)
+(* Its worker takes none of the other pool's tasks meanwhile. *)
 let own_tasks_go_on () =
   with_domains 1 @@ fun a ->
-  with_domains 1 @@ fun b ->
-  let own = Atomic.make false and here = Domain.self () in
-  let rec where () =
-    if Atomic.get own then Domain.self ()
-    else begin
-      Domain.cpu_relax ();
-      where ()
-    end
+  with_domains 2 @@ fun b ->
+  let own = Atomic.make false and began = Atomic.make 0 and here = Domain.self () in
+  let are_here = Atomic.make 0 in
+  let busy () =
+    if Domain.self () = here && not (Atomic.get own) then Atomic.incr are_here;
+    Atomic.incr began;
+    while not (Atomic.get own) do
+      Domain.cpu_relax ()
+    done
   in
   Pool.run a (fun () ->
-      let task = Pool.run b (fun () -> Task.async where) in
+      let tasks = Pool.run b (fun () -> List.init 3 (fun _ -> Task.async busy)) in
+      while Atomic.get began = 0 do
+        Domain.cpu_relax ()
+      done;
       let mine = Task.async (fun () -> Atomic.set own true) in
-      check_bool "elsewhere" true (Task.await task <> here);
-      Task.await mine)
+      List.iter Task.await tasks;
+      Task.await mine);
+  check_int "here" 0 (Atomic.get are_here)
 
 let pools_opened_within_tasks () =
   run_on 2 @@ fun () ->

@@ -94,12 +94,13 @@ let join_at t (w : P.t) =
   begin_at t w;
   wait_if_needed t
 
-(* A worker of another pool stays with its own tasks. A thread that works nowhere comes in until the
-   task has ended, but not for one that runs in a closing pool. *)
+(* A worker of another pool comes in to begin the task, and then stays with its own. A thread that
+   works nowhere comes in until the task has ended, but not for one that runs in a closing pool. *)
 let join_in (pool : P.pool) t =
   match P.owned_place () with
   | Some w when w.pool == pool -> join_at t w
   | Some _ ->
+    if Promise.is_ready t then Caller.with_worker Here Stay pool (begin_at t);
     Load.stand_in pool;
     wait_if_needed t
   | None ->
