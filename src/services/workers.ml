@@ -291,9 +291,9 @@ let rec close_free t =
    itself. In the pool, as a fiber of another scheduler may be cancelled, and cannot wait then. *)
 let close_all t =
   let close () = Tasks.protect (fun () -> close_free t) in
-  let close () = if not (Mutex.is_mine t.closing) then Mutex.protect t.closing close in
-  if not (Fiber.is_elsewhere ()) then close ()
-  else Caller.with_worker Anywhere (Instead close) t.pool (fun _ -> close ())
+  let in_turn () = if not (Mutex.is_mine t.closing) then Mutex.protect t.closing close in
+  if not (Fiber.is_elsewhere ()) then in_turn ()
+  else Caller.with_worker Anywhere (Instead in_turn) t.pool (fun _ -> in_turn ())
 
 let cut t () = Fiber.stop_each (Admission.cut t.admission ~start:(start t))
 let await_answers (slot : _ Admission.slot) = List.iter Task.join slot.unanswered

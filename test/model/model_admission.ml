@@ -82,7 +82,7 @@ let model ?cancelled name ~jobs bodies =
             ("something is left", Admission.busy_and_queued t <> (0, 0));
           ] ))
 
-(* As two drains do with the values, when no job is left. *)
+(* When no job is left. Drains take turns (Workers), but for a handler's on top of another. *)
 let closes =
   Parties.model "admission: two close the slots" (fun () ->
       let t = Admission.create ~workers:2 ~bound:1 and closed = ref [] in

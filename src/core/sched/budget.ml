@@ -6,8 +6,8 @@
                fewer are allowed, or the stand-in is not there, the watchdog looks after them.
 
    A resident whose place is above all of these numbers is over the budget, and leaves (Load). A
-   publisher asks for residents up to [allowed] only, as a caller may come back at once. The
-   watchdog, and a thread that goes to sleep outside (Worker), ask for a stand-in. *)
+   publisher asks for residents up to [allowed] only, as a caller may come back at once. For a
+   stand-in ask the watchdog, a thread that sleeps outside (Worker), and another pool's (Task). *)
 
 module P = Place
 

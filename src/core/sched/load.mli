@@ -52,7 +52,7 @@ val has_room : Place.pool -> bool
 
 val stand_in : Place.pool -> unit
 (** Asks for a resident in a caller's stead, where a task waits and no caller helps. By a thread
-    that is about to sleep. *)
+    that is about to wait. *)
 
 val end_stand_in : Place.pool -> unit
 (** After a caller has come: tells the resident that worked in its stead. *)
