@@ -91,10 +91,9 @@ let serve_all ~over ~grace listening workers serve =
   in
   Task.scope (fun scope ->
       let rec next () =
-        if a_client_comes listening over then begin
-          accept_all listening (start scope);
-          next ()
-        end
+        let goes_on = a_client_comes listening over in
+        accept_all listening (start scope);
+        if goes_on then next ()
       in
       next ();
       Unix.close listening;

@@ -46,16 +46,27 @@ let rec read_head input =
     | exception Read.Buffer_limit_exceeded ->
       Refused (text `Request_header_fields_too_large "the request's head is too long"))
 
-(* A connection without a request under way ends without a word. *)
-let read ~clock ~stop limits input =
+let is_readable socket =
+  let look fd =
+    let poll = Iomux.Poll.create ~maxfds:1 () in
+    Iomux.Poll.set_index poll 0 fd Iomux.Poll.Flags.pollin;
+    Iomux.Poll.poll poll 1 Nowait > 0
+  in
+  match Eio_unix.Resource.fd_opt socket with
+  | Some fd -> Eio_unix.Fd.use fd look ~if_closed:(fun () -> false)
+  | None -> false
+
+(* At the stop, a connection ends without a word unless a request has come, read or not: a busy loop
+   reads late. *)
+let read ~clock ~stop limits socket input =
   let idle () = if buffered input = 0 then more input in
-  let began () = match idle () with () -> true | exception End_of_file -> false in
-  let stopped () =
-    Promise.await stop;
-    false
+  let began () =
+    match Fiber.first idle (fun () -> Promise.await stop) with
+    | () -> buffered input > 0 || is_readable socket
+    | exception End_of_file -> false
   in
   let timed f = Eio.Time.with_timeout clock limits.seconds (fun () -> Ok (f ())) in
-  match timed (fun () -> Fiber.first began stopped) with
+  match timed began with
   | Error `Timeout | Ok false -> End
   | Ok true -> (
     match timed (fun () -> read_head input) with
@@ -100,7 +111,7 @@ let has_body (request : Http.Request.t) =
 let serve ~clock ~stop limits handle socket =
   let input = Read.of_flow socket ~initial_size:1_024 ~max_size:limits.head in
   let rec next () =
-    match read ~clock ~stop limits input with
+    match read ~clock ~stop limits socket input with
     | End -> ()
     | Refused answer ->
       write ~clock limits socket ~keep:false answer;

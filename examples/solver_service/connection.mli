@@ -13,6 +13,9 @@ type limits = {
   seconds : float;  (** in which a request has to come, and an answer has to go *)
 }
 
+val is_readable : _ Eio.Resource.t -> bool
+(** Whether a socket has a client, bytes or an end to read at this moment. It does not wait. *)
+
 val serve :
   clock:_ Eio.Time.clock ->
   stop:unit Eio.Promise.t ->

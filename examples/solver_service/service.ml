@@ -201,9 +201,9 @@ let listen ~sw net port =
   socket
 
 (* An accept loop on each domain. None accepts before all are there: the start of a domain fails
-   where clients have taken all files. Later the loops go on where files run out, as clients end. The
-   last one that leaves closes the socket: clients that come later, or that nobody has accepted, find
-   nobody. *)
+   where clients have taken all files. Later the loops go on where files run out, as clients end. When
+   all loops have left, one fiber accepts the clients that still wait and closes the socket: clients
+   that come later find nobody. *)
 let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
   let starts = Muster.Latch.create settings.accept_domains in
   let loops = Muster.Latch.create settings.accept_domains in
@@ -211,37 +211,41 @@ let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
   let serve client _ =
     Fun.protect ~finally:(fun () -> Eio.Semaphore.release room) (fun () -> serve client)
   in
+  let accept sw =
+    Eio.Semaphore.acquire room;
+    try Eio.Net.accept_fork ~sw socket ~on_error serve
+    with Eio.Io _ as error ->
+      Eio.Semaphore.release room;
+      log "%s" (Printexc.to_string error);
+      Eio.Time.sleep clock 0.1
+  in
+  let rec accept_for_ever sw =
+    accept sw;
+    accept_for_ever sw
+  in
   let loop () =
     Switch.run @@ fun sw ->
-    let rec accept () =
-      Eio.Semaphore.acquire room;
-      (try Eio.Net.accept_fork ~sw socket ~on_error serve
-       with Eio.Io _ as error ->
-         Eio.Semaphore.release room;
-         log "%s" (Printexc.to_string error);
-         Eio.Time.sleep clock 0.1);
-      accept ()
-    in
     Muster.Latch.count_down starts;
     Muster.Latch.await starts;
-    Fiber.first accept (fun () -> Promise.await stop);
+    Fiber.first (fun () -> accept_for_ever sw) (fun () -> Promise.await stop);
     Muster.Latch.count_down loops
   in
   let close () =
     Muster.Latch.await loops;
+    Switch.run @@ fun sw ->
+    while Connection.is_readable socket do
+      accept sw
+    done;
     Eio.Net.close socket
   in
   let elsewhere _ () = Eio.Domain_manager.run manager loop in
   Fiber.all (close :: loop :: List.init (settings.accept_domains - 1) elsewhere)
 
-(* Requests that were on their way, or not even accepted, are still answered. When the solves are
-   answered, or cancelled, the clients have a second to take the answers. *)
+(* Requests that have come are answered. The clients have the grace to take the answers, and a second
+   after the last solve; all ends when the last one has taken its answer. *)
 let finish t ~clock tell_stop =
-  let stop () =
-    Eio.Time.sleep clock 0.1;
-    Promise.resolve tell_stop ()
-  in
-  Fiber.both t.drain stop;
+  Promise.resolve tell_stop ();
+  Fiber.both t.drain (fun () -> Eio.Time.sleep clock t.settings.grace);
   Eio.Time.sleep clock 1.
 
 let run env settings =
