@@ -12,6 +12,11 @@ let[@inline] run chunk f a = Chunks.run (code f) (length a) chunk f (source a)
 let[@inline] search chunk f a = Chunks.search (code f) (length a) chunk f (source a)
 let[@inline] holds found = Option.is_some found
 
+(* Where arrays have one element, or differ in length. *)
+let[@inline] few call f a b =
+  if Adaptive.holds_up (code f) ~n:(length a) then Adaptive.in_pool (fun () -> call f a b)
+  else call f a b
+
 (* {2 One result for each element} *)
 
 let init_one f () i = f i
@@ -58,7 +63,7 @@ let map2_chunk f (s, t) r lo hi =
   done
 
 let map2 f a b =
-  if length a < 2 || length a <> length b then map2_few f a b
+  if length a < 2 || length a <> length b then few map2_few f a b
   else build a (length a) map2_one map2_chunk f (source a, source b)
 
 let inplace_chunk f s r lo hi =

@@ -7,7 +7,7 @@ let iter2_chunk f (s, t) lo hi =
   done
 
 let iter2 f a b =
-  if length a < 2 || length a <> length b then iter2 f a b
+  if length a < 2 || length a <> length b then few iter2 f a b
   else Chunks.run (code f) (length a) iter2_chunk f (source a, source b)
 
 let sum a = Numeric.sum Heap (floats a) (length a)

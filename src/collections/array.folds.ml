@@ -20,7 +20,8 @@ let fold_chunk op s lo hi = fold_from op (read s lo) s (lo + 1) hi
 
 let fold op init a =
   let n = length a and s = source a in
-  if n <= Tuning.shortest_leaf then fold_from op init s 0 (n - 1)
+  if n <= Tuning.shortest_leaf && not (Adaptive.holds_up (code op) ~n) then
+    fold_from op init s 0 (n - 1)
   else
     let leaf lo hi = if lo = 0 then fold_from op init s lo hi else fold_chunk op s lo hi in
     Leaves.reduce ~code:(code op) n leaf op
@@ -80,14 +81,15 @@ let[@inline never] count_from p s lo hi =
 
 let count_chunk p (s, total) lo hi = ignore (Atomic.fetch_and_add total (count_from p s lo hi))
 
-let count p a =
+let rec count p a =
   let n = length a and s = source a in
-  if n < 2 then count_from p s 0 (n - 1)
-  else begin
+  if n > 1 then begin
     let total = Atomic.make 0 in
     Chunks.run (code p) n count_chunk p (s, total);
     Atomic.get total
   end
+  else if Adaptive.holds_up (code p) ~n then Adaptive.in_pool (fun () -> count p a)
+  else count_from p s 0 (n - 1)
 
 (* {2 Some of the elements} *)
 
@@ -113,7 +115,7 @@ let marks p a = Select.marks (code p) (length a) mark_chunk p (source a)
 let none a = blank a 0 0
 
 (* Of one element at most. *)
-let is_kept p a = length a = 1 && p (read (source a) 0)
+let is_kept p a = length a = 1 && exists p a
 
 let filter p a =
   if length a > 1 then pack ~others:false (marks p a) a else if is_kept p a then copy a else none a

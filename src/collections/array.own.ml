@@ -17,23 +17,6 @@ let of_pieces _ pieces = Pieces.concat pieces
 let joined _ pieces = Pieces.concat pieces
 let blank a n i = if n = 0 then [||] else Fresh.make n (unsafe_get a i)
 
-(* {2 Pairs} *)
-
-(* Where [p] is [wanted] for the pair. *)
-let rec pair_is p ((a, b, wanted) as s) i hi =
-  if i > hi then None
-  else if Bool.equal (p (unsafe_get a i) (unsafe_get b i)) wanted then Some ()
-  else pair_is p s (i + 1) hi
-
-let has_pair p wanted a b =
-  Option.is_some (Chunks.search (Machine.code_of p) (length a) pair_is p (a, b, wanted))
-
-let exists2 p a b =
-  if length a < 2 || length a <> length b then exists2 p a b else has_pair p true a b
-
-let for_all2 p a b =
-  if length a < 2 || length a <> length b then for_all2 p a b else not (has_pair p false a b)
-
 (* {2 Numbers}
 
    A compiler may have been built without flat arrays of floats. *)

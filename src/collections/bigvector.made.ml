@@ -1,8 +1,11 @@
 (* The end of the own text of Bigarray.Array1: results of another kind. *)
 
-let init kind layout n f =
-  if n < 2 then init kind layout n f
+let rec make kind layout n f =
+  if Adaptive.holds_up (code f) ~n then Adaptive.in_pool (fun () -> make kind layout n f)
+  else if n < 2 then init kind layout n f
   else set_all n map_chunk f (( + ) (first layout)) (create kind layout n)
+
+let init = make
 
 let of_array kind layout a =
   let n = A.length a in

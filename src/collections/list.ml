@@ -1,5 +1,5 @@
 (* Each function is a work (List_work) over pieces of the list (Walk); fewer than two elements
-   are left to the stdlib. *)
+   are left to the stdlib, a single one beside an event loop in the pool. *)
 
 module Work = Muster_collections_engine.List_work
 module A = Stdlib.Array
@@ -8,10 +8,18 @@ include Stdlib.List
 
 let code = Machine.code_of
 
+let[@inline] one call f x =
+  if Adaptive.holds_up (code f) ~n:1 then Adaptive.in_pool (fun () -> call f x) else call f x
+
+let[@inline] one2 call f x y =
+  if Adaptive.holds_up (code f) ~n:1 then Adaptive.in_pool (fun () -> call f x y)
+  else call f x y
+
 (* {2 Lists from lists} *)
 
 let[@inline] made few work f = function
-  | ([] | [ _ ]) as l -> few f l
+  | [] -> []
+  | [ _ ] as l -> one few f l
   | l -> Work.make (code f) work f l
 
 let map f l = made L.map Work.map f l
@@ -32,21 +40,28 @@ let concat_map f l = made L.concat_map Work.concat_map f l
 
 let map2 f a b =
   match (a, b) with
-  | ([] | [ _ ]), _ | _, ([] | [ _ ]) -> L.map2 f a b
+  | [], _ | _, [] -> L.map2 f a b
+  | [ _ ], _ | _, [ _ ] -> one2 L.map2 f a b
   | _ -> (
     match Work.(make_from (code f) pairs map2 f (a, b)) with
     | made, ([], []) -> made
     | _ -> invalid_arg "List.map2")
 
 let init n f =
-  if n <= 1 then L.init n f else fst Work.(make_from (code f) (indices n) init (f, n) 0)
+  if n <= 0 then L.init n f
+  else if n = 1 then one (fun f n -> L.init n f) f n
+  else fst Work.(make_from (code f) (indices n) init (f, n) 0)
 
-let partition f = function ([] | [ _ ]) as l -> L.partition f l | l -> Work.partition (code f) f l
+let partition f = function
+  | [] -> ([], [])
+  | [ _ ] as l -> one L.partition f l
+  | l -> Work.partition (code f) f l
 
 (* {2 Effects and counts} *)
 
 let[@inline] ran few work f = function
-  | ([] | [ _ ]) as l -> few f l
+  | [] -> ()
+  | [ _ ] as l -> one few f l
   | l -> ignore (Work.run 0 (code f) work f l)
 
 let iter f l = ran L.iter Work.iter f l
@@ -54,7 +69,7 @@ let iteri f l = ran L.iteri Work.iteri f l
 
 let count f = function
   | [] -> 0
-  | [ x ] -> Bool.to_int (f x)
+  | [ _ ] as l -> Bool.to_int (one L.exists f l)
   | l -> L.fold_left ( + ) 0 Work.(run 0 (code f) count f l)
 
 (* {2 Searches}
@@ -62,7 +77,8 @@ let count f = function
    To compare by [==] takes no longer than the walk: [memq] is the stdlib's. *)
 
 let[@inline] sought few look f = function
-  | ([] | [ _ ]) as l -> few f l
+  | [] -> None
+  | [ _ ] as l -> one few f l
   | l -> Work.search (code f) look f l
 
 let find_mapi f l = sought L.find_mapi Work.find_mapi f l
@@ -70,7 +86,8 @@ let find_map f l = sought L.find_map Work.find_map f l
 
 (* [of_found] makes the result of the first element that satisfies [f], and its index. *)
 let[@inline] seek few of_found f = function
-  | ([] | [ _ ]) as l -> few f l
+  | [] -> few f []
+  | [ _ ] as l -> one few f l
   | l -> of_found Work.(search (code f) seek f l)
 
 let find_opt f l = seek L.find_opt (fun found -> Option.map snd found) f l
@@ -80,7 +97,7 @@ let exists f l = seek L.exists Option.is_some f l
 
 let for_all f = function
   | [] -> true
-  | [ x ] -> f x
+  | [ _ ] as l -> one L.for_all f l
   | l -> Option.is_none Work.(search (code f) seek_bad f l)
 
 let mem x = function ([] | [ _ ]) as l -> L.mem x l | l -> Work.mem x l
@@ -98,7 +115,7 @@ let max cmp l = reduce_by (code cmp) (Leaves.greatest cmp) l
 
 let fold op init = function
   | [] -> init
-  | [ x ] -> op init x
+  | [ x ] -> one2 Fun.id op init x
   | l -> Work.reduce (code op) (Tally.of_operation op) (init :: l)
 
 (* As many parts as of an array, or half as many: their length is a power of 2. *)

@@ -41,7 +41,11 @@ let is_shared_at_once code ~n =
    else Site.estimate cost n >= Tuning.min_shared)
   && not (is_saturated ())
 
+(* Fibers have handlers: outside of all, no look at the scheduler allocates. *)
 let holds_up code ~n =
+  n > 0
+  && Machine.stack_id () <> 0
+  &&
   let cost = Site.cost code in
   (cost = Site.unknown || Site.estimate cost n >= Tuning.min_shared) && Fiber.is_elsewhere ()
 

@@ -1,19 +1,23 @@
 let each code n sweep = ignore (Loop.sweep code 0 (n - 1) sweep)
 
-let run code n chunk f s =
-  if n < 2 then chunk f s 0 (n - 1)
-  else
+(* No more than one may take long, and hold up the loop of another scheduler. *)
+let rec run code n chunk f s =
+  if n > 1 then
     each code n (fun lo hi ->
         chunk f s lo hi;
         None)
+  else if Adaptive.holds_up code ~n then Adaptive.in_pool (fun () -> run code n chunk f s)
+  else chunk f s 0 (n - 1)
 
-let fill code n chunk f s r =
-  if n < 2 then chunk f s r 0 (n - 1)
-  else
+let rec fill code n chunk f s r =
+  if n > 1 then
     each code n (fun lo hi ->
         chunk f s r lo hi;
         None)
+  else if Adaptive.holds_up code ~n then Adaptive.in_pool (fun () -> fill code n chunk f s r)
+  else chunk f s r 0 (n - 1)
 
-let search code n chunk f s =
-  if n < 2 then chunk f s 0 (n - 1)
-  else Loop.search code 0 (n - 1) (fun lo hi -> chunk f s lo hi)
+let rec search code n chunk f s =
+  if n > 1 then Loop.search code 0 (n - 1) (fun lo hi -> chunk f s lo hi)
+  else if Adaptive.holds_up code ~n then Adaptive.in_pool (fun () -> search code n chunk f s)
+  else chunk f s 0 (n - 1)

@@ -42,12 +42,12 @@ let build_short code n one chunk f s =
 
 let rec build code n one chunk f s =
   if n = 0 then [||]
-  else if n = 1 then Compat.make_fresh 1 (one f s 0)
   else if Adaptive.holds_up code ~n then
     Adaptive.in_pool (fun () -> build code n one chunk f s)
+  else if n = 1 then Compat.make_fresh 1 (one f s 0)
   else if n <= Tuning.short_result && not (Place.is_quiet ()) then build_short code n one chunk f s
   else begin
     let made = make n (one f s 0) in
-    Chunks.fill code n (fun f s r lo hi -> chunk f s r (Int.max 1 lo) hi) f s made;
+    Chunks.fill code (n - 1) (fun f s r lo hi -> chunk f s r (lo + 1) (hi + 1)) f s made;
     made
   end

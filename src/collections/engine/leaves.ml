@@ -1,5 +1,6 @@
-let reduce ?(most = Tuning.leaves) ~code n leaf op =
-  if n <= Tuning.shortest_leaf then leaf 0 (n - 1)
+let rec reduce ?(most = Tuning.leaves) ~code n leaf op =
+  if Adaptive.holds_up code ~n then Adaptive.in_pool (fun () -> reduce ~most ~code n leaf op)
+  else if n <= Tuning.shortest_leaf then leaf 0 (n - 1)
   else
     let size = Int.max Tuning.shortest_leaf (((n - 1) / most) + 1) in
     let last = (n - 1) / size in

@@ -289,7 +289,10 @@ let append ?(is_part = true) first code (fold : _ Tally.fold) nodes l =
 let others code fold nodes l =
   append ~is_part:false (Tally.leaves nodes * fold.Tally.run) code fold nodes l
 
-let reduce code fold l = Tally.reduce { node; is_end = L.is_empty; others } code fold l
+(* The caller puts the pieces together: beside an event loop a task does all of it. *)
+let rec reduce code (fold : _ Tally.fold) l =
+  if Adaptive.holds_up code ~n:fold.run then Adaptive.in_pool (fun () -> reduce code fold l)
+  else Tally.reduce { node; is_end = L.is_empty; others } code fold l
 
 (* {2 Prefixes} *)
 

@@ -1,7 +1,8 @@
 (* Every chunk makes a piece, and these are joined in the order of the chunks. *)
 
-let collect code n chunk f s =
+let rec collect code n chunk f s =
   if n = 0 then []
+  else if Adaptive.holds_up code ~n then Adaptive.in_pool (fun () -> collect code n chunk f s)
   else if n = 1 then [ chunk f s 0 0 ]
   else begin
     let pieces = Atomic.make [] in
