@@ -129,7 +129,8 @@ let outside_caller_of_a_busy_pool pool =
 
 let idle _ = Unix.sleepf 0.5
 
-(* A busy machine charges its own work to the running process: the best of some tries counts. *)
+(* A busy machine charges its own work to the running process, or stops it for a while: the best of
+   some tries counts. *)
 let rec best_of tries check =
   try check () with Failure _ when tries > 1 -> best_of (tries - 1) check
 
@@ -148,16 +149,18 @@ let close_of_an_idle_pool_is_quick () =
   let pool = Pool.create ~domains:3 ~oversubscribe:true () in
   Unix.sleepf 0.3;
   let (), seconds = wall_seconds (fun () -> Pool.close pool) in
-  check_bool "quick" true (seconds < 0.5)
+  if seconds > 0.5 then failf "closed after %.1f s" seconds
 
-(* Ends *)
+(* Ends: what a child would wait for takes 30 s. *)
+
+let at_once = 10.
 
 let child ?interrupt name = Child.run ?interrupt ~limit:20. "child/child.exe" [ name ]
 
 let ends_at_once name expected () =
   let child = child name in
   if child.status <> expected then failf "%s: %s%s" name child.output child.errors;
-  if child.seconds > 1. then failf "%s: ended after %.1f s" name child.seconds
+  if child.seconds > at_once then failf "%s: ended after %.1f s" name child.seconds
 
 (* Whatever address space there is, the pool makes do with it. *)
 let bounded_address_space () =
@@ -191,7 +194,7 @@ let no_descriptors () =
 
 let interrupted_ends name is_expected () =
   let child = child ~interrupt:Sys.sigint name in
-  if child.after_signal > 1. then failf "%s: ended %.1f s later" name child.after_signal;
+  if child.after_signal > at_once then failf "%s: ended %.1f s later" name child.after_signal;
   check_bool "status and output" true (is_expected child)
 
 let killed_by_signal (child : Child.t) = child.status = WSIGNALED Sys.sigint
@@ -222,7 +225,7 @@ let () =
             (waits ~limit:0.1 ~at_least:0.6 outside_caller_of_a_busy_pool);
           case "a pool has no work" (waits ~limit:0.01 ~at_least:0.5 idle_after_a_while);
           case "a pool of eight workers has no work" (fun () -> best_of 4 idle_of_eight);
-          case "an idle pool is closed at once" close_of_an_idle_pool_is_quick;
+          case "an idle pool is closed at once" (fun () -> best_of 4 close_of_an_idle_pool_is_quick);
         ] );
       ( "ends at once",
         [

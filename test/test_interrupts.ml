@@ -206,9 +206,10 @@ let calls_of_two =
     ("both in time", fun f g -> Task.with_deadline 60. (fun () -> ignore (Muster.both f g)));
   ] [@@ocamlformat "disable"]
 
-(* Where flips leave one worker, the other function may not begin before this one ends. *)
+(* Where flips or a busy machine leave one worker, the other function may not begin before this one
+   ends. *)
 let until_begun begun =
-  let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 30. in
+  let give_up = Unix.gettimeofday () +. if flipped then 0.05 else 1. in
   wait_until (fun () -> Atomic.get begun || Unix.gettimeofday () > give_up)
 
 (* It strikes the right one of two functions. The left one has failed, so the other is in vain; or it
@@ -219,7 +220,7 @@ let strikes_the_right_one ~left pool =
     let f () =
       until_begun begun;
       Atomic.set go_on true;
-      if Atomic.get begun then left () else if flipped then raise Sys.Break
+      if Atomic.get begun then left () else raise Sys.Break
     and g () =
       Atomic.set begun true;
       wait_until (fun () -> Atomic.get go_on);

