@@ -375,6 +375,23 @@ let call_ends_beside domains step () =
     Pool.run pool (fun () -> Task.await t)
   done
 
+(* So it is if the machine stops the thread as it asks for a resident, for longer than that holds. *)
+let call_ends_though_stopped () =
+  let { Muster_core.Sleep.hire; watch } = !Muster_core.Sleep.help and stops = Atomic.make 2 in
+  let hire_late pool =
+    if Atomic.fetch_and_add stops (-1) > 0 then Unix.sleepf 0.3;
+    hire pool
+  in
+  Muster_core.Sleep.help := { hire = hire_late; watch };
+  Fun.protect
+    ~finally:(fun () -> Muster_core.Sleep.help := { hire; watch })
+    (fun () ->
+      with_domains 1 @@ fun pool ->
+      let flag = Atomic.make false in
+      let task = Pool.run pool (fun () -> Task.async (fun () -> until flag Task.check)) in
+      Atomic.set flag true;
+      Task.await task)
+
 (* One that yields comes after all that wait. *)
 let yields_in_turn () =
   on_one_worker @@ fun () ->
@@ -464,6 +481,7 @@ let turns =
       case "yield anywhere" yields_anywhere;
       case "yield is a checkpoint" yield_is_a_checkpoint;
       case "calls end beside an endless task" calls_end_beside_endless_tasks;
+      case ~seconds:20 "a call ends though its thread was stopped" call_ends_though_stopped;
     ]
 
 let () =

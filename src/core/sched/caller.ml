@@ -93,13 +93,14 @@ let keeps_time (pool : P.pool) = Atomic.get pool.suspended > 0 && Timer.are_set 
 let as_host w f =
   if P.current () == w || Dla.has_each_its_own () then Trigger.within (fun () -> f w) else f w
 
-(* The tasks that are left are for residents; where there can be none, the caller does them. *)
+(* The tasks that are left are for residents; where there can be none, the caller does them. If the
+   machine has stopped the thread for longer than its request holds, it asks again. *)
 let rec finish_up (w : P.t) =
   Deque.trim w.deque;
   let pool = w.pool in
   if Atomic.get pool.residents = 0 && Sleep.something_is_left pool then begin
     Sleep.ask_for_one pool;
-    if Atomic.get pool.residents > 0 then finish_up w
+    if Atomic.get pool.residents > 0 || Budget.needed pool = 0 then finish_up w
     else
       let until () = not (Sleep.something_is_left pool) in
       as_host w (Worker.work ~on_top:true ~until)
