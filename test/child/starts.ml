@@ -214,15 +214,27 @@ let refused_once () =
     all ()
   in
   let pool = Muster.Pool.create ~domains:3 ~oversubscribe:true () in
-  Unix.sleepf 0.5;
-  let go = Atomic.make false in
-  let taken = take_domains (fun () -> until go) in
+  (* All three, when the pool's own have ended. *)
+  let rec take_three () =
+    let go = Atomic.make false in
+    let taken = take_domains (fun () -> until go) in
+    let let_go () =
+      Atomic.set go true;
+      List.iter Domain.join taken
+    in
+    if List.length taken = 3 then let_go
+    else begin
+      let_go ();
+      Unix.sleepf 0.05;
+      take_three ()
+    end
+  in
+  let let_go = take_three () in
   let is_refusal (it : Muster.Pool.decision) = it.what = "no domain started" in
   let told () = List.length (List.filter is_refusal (Muster.Pool.stats pool).decisions) in
   let begun = Unix.gettimeofday () in
   let alone = used pool ~until:(fun _ -> told () > 0 && Unix.gettimeofday () > begun +. 0.5) in
-  Atomic.set go true;
-  List.iter Domain.join taken;
+  let_go ();
   let together = used pool ~until:(fun n -> n = 3) in
   Printf.printf "%d %d %d\n" alone together (told ())
 
