@@ -52,11 +52,21 @@ let version_of ~name directory =
 let parse ~name (directory, text) =
   Option.bind (version_of ~name directory) (fun version -> Opam.parse ~name ~version text)
 
+(* A signal of the service's may strike the thread that waits for a slow file. *)
+let rec opened file =
+  match Unix.openfile file [ O_RDONLY; O_CLOEXEC ] 0 with
+  | it -> Unix.in_channel_of_descr it
+  | exception Unix.Unix_error (EINTR, _, _) -> opened file
+
+let text_of file =
+  let input = opened file in
+  Fun.protect ~finally:(fun () -> close_in input) (fun () -> In_channel.input_all input)
+
 let tree root =
   let packages = Filename.concat root "packages" in
   let read name directory =
     let file = List.fold_left Filename.concat packages [ name; directory; "opam" ] in
-    (directory, In_channel.with_open_bin file In_channel.input_all)
+    (directory, text_of file)
   in
   let files name =
     Array.to_list (Sys.readdir (Filename.concat packages name))
