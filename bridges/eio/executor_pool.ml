@@ -199,12 +199,15 @@ let submit_job fn t ~weight f =
 
 let submit t ~weight f = Result.map_error fst (submit_job "submit" t ~weight f)
 
-let submit_exn t ~weight f =
-  match submit_job "submit_exn" t ~weight f with
+let submit_or_raise fn t ~weight f =
+  match submit_job fn t ~weight f with
   | Ok v -> v
   | Error (exn, backtrace) -> Printexc.raise_with_backtrace exn backtrace
 
-let submit_fork ~sw t ~weight f = Fiber.fork_promise ~sw (fun () -> submit_exn t ~weight f)
+let submit_exn t ~weight f = submit_or_raise "submit_exn" t ~weight f
+
+let submit_fork ~sw t ~weight f =
+  Fiber.fork_promise ~sw (fun () -> submit_or_raise "submit_fork" t ~weight f)
 
 (* {2 The pool's life: that of its switch} *)
 
@@ -240,6 +243,8 @@ let serve_lane manager lane () =
 
 let create ~sw ~domain_count manager =
   if domain_count < 1 then invalid "create" "domain_count = %d is less than 1" domain_count;
+  if domain_count > 1_000_000 then
+    invalid "create" "domain_count = %d is more than 1,000,000" domain_count;
   let lane _ =
     let needed, need = Promise.create () in
     { loop = Loop.create (); needed; need; load = 0 }

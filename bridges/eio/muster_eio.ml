@@ -3,6 +3,9 @@ module Task = Muster.Task
 
 exception Ended = Loop.Ended
 
+let name_of = function Ended -> Some "Muster_eio.Ended" | _ -> None
+let () = Printexc.register_printer name_of
+
 type loop = Loop.t
 
 let loop ~sw =

@@ -42,7 +42,8 @@ val loop : sw:Eio.Switch.t -> loop
 (** [loop ~sw] is the loop of the calling fiber, until [sw] ends. It does not keep [sw] open, but
     the functions that it runs do.
 
-    {b Raises} [Invalid_argument] if [sw] has finished, or belongs to another domain.
+    {b Raises} [Invalid_argument] if [sw] has finished, or belongs to another domain;
+    [Effect.Unhandled] in a thread without a loop.
     {b Domains}: a fiber of [sw]'s domain.
     {b Order}: none. *)
 
@@ -80,7 +81,8 @@ module Executor_pool : sig
       [domain_count] do not run at the same time, unless the last one exceeds it. The pool does not
       keep [sw] open. When [sw] ends, the jobs are cancelled and awaited.
 
-      {b Raises} [Invalid_argument] if [domain_count < 1], or as {!Muster_eio.val-loop}.
+      {b Raises} [Invalid_argument] if [domain_count] is not between 1 and 1,000,000, or as
+      {!Muster_eio.val-loop}.
       {b Cost}: some microseconds; no domain starts.
       {b Domains}: as {!Muster_eio.val-loop}.
       {b Order}: none. *)

@@ -5,6 +5,7 @@
 
 module Promise = Muster.Promise
 module Task = Muster.Task
+module Core = Muster_core
 
 let requests : (unit -> unit) list Atomic.t = Atomic.make []
 let serve () = List.iter (fun request -> request ()) (List.rev (Atomic.exchange requests []))
@@ -27,6 +28,11 @@ let raise_in_loop exn =
     raise exn
   in
   hook := Some (Lwt_main.Enter_iter_hooks.add_first raise_once)
+
+(* The thread that runs the main loop, or ran it last. *)
+let loops_thread = Atomic.make 0
+let note_thread () = Atomic.set loops_thread (Core.Machine.thread_id ())
+let _ = Lwt_main.Enter_iter_hooks.add_first note_thread
 
 (* {2 From the loop} *)
 
@@ -53,9 +59,17 @@ let await t = promise_of (fun () -> Task.await t) ~cancel:(fun _ -> Task.cancel 
 
 (* {2 To the loop} *)
 
+(* A fiber of another scheduler that runs the main loop, too, is suspended. *)
+let would_stop_the_loop () =
+  Atomic.get loops_thread = Core.Machine.thread_id ()
+  && Core.Place.owned_place () = None
+  && not (Core.Fiber.is_elsewhere ())
+
 let on_loop f =
+  if would_stop_the_loop () then
+    invalid_arg "Muster_lwt.on_loop: called in the main loop, which it would wait for";
   Task.check ();
-  let f = Muster_core.Fiber.inherit_here f in
+  let f = Core.Fiber.inherit_here f in
   let answer, resolver = Promise.create () in
   let is_wanted = Atomic.make true and promise = ref Lwt.return_unit in
   let start () =

@@ -43,13 +43,13 @@ val await : 'a Muster.Task.t -> 'a Lwt.t
 
 val on_loop : (unit -> 'a Lwt.t) -> 'a
 (** [on_loop f] has the main loop call [f], and waits for its promise. The calling task is suspended
-    meanwhile. In code of the loop itself it would wait for ever. [f] sees the caller's values of
-    {!Muster.Task.with_local} until it returns its promise.
+    meanwhile. [f] sees the caller's values of {!Muster.Task.with_local} until it returns its promise.
 
     Each side cancels the other. If the task is cancelled, the promise is, by [Lwt.cancel]; an [f]
     that has not begun never does. If the promise is cancelled, the call raises [Lwt.Canceled].
 
-    {b Raises} what [f] raises, or its promise is rejected with.
+    {b Raises} what [f] raises, or its promise is rejected with; [Invalid_argument] in code of the
+    loop itself. If such code waits for a task that calls [on_loop], both wait for ever.
     {b Cost}: about 10 us, and a turn of the loop.
     {b Domains}: any task or thread but the loop's.
     {b Order}: everything before the call happens before [f], and the promise's end before the

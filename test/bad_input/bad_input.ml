@@ -3,7 +3,10 @@
 
 let tables =
   Bad_core.tables @ Bad_sync.tables @ Bad_collections.tables @ Bad_kernels.tables
-  @ Bad_domainslib.tables
+  @ Bad_domainslib.tables @ Bad_bridges.tables
+
+(* Interfaces that belong to tables of libraries which not every system has, with their prefixes. *)
+let further_interfaces = Bad_bridges.interfaces
 
 (* The function that a row is about. *)
 let subject (row : Bad_case.row) =

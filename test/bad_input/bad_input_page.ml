@@ -10,6 +10,7 @@ let exn_text = function
   | Muster.Task.Cancelled -> "Task.Cancelled"
   | Muster.Chan.Closed -> "Chan.Closed"
   | Muster.Lazy.Undefined -> "Lazy.Undefined"
+  | Effect.Unhandled _ -> "Effect.Unhandled"
   | exn -> Printexc.to_string exn
 
 let print_raising rows =
@@ -44,7 +45,8 @@ let introduction =
 
 This page lists the exceptions for arguments that make no sense, and for calls at the wrong moment.
 A function of the stdlib's name raises the stdlib's exception. `muster.domainslib` raises
-Domainslib's. An exception of a function that you pass comes out as it is.
+Domainslib's, and `Muster_eio` raises Eio's for a switch. An exception of a function that you pass
+comes out as it is.
 
 `test/bad_input` prints these tables from the cases that it checks (`dune promote` after a change).
 It also reads the interfaces: each function is in a table, or in a list of those that take no bad
@@ -57,6 +59,8 @@ Muster does not notice these mistakes; they wait for ever:
 - two tasks await each other, or more of them in a ring;
 - `Task.blocking`, or a thread that a task joins, calls `Pool.close` on the task's own pool;
 - `Chan.select` sends to a rendezvous and receives from it, with no other party there;
+- a job of `Muster_eio.Executor_pool` waits for another job, for which the pool has no room;
+- code of Lwt's main loop waits for a task that calls `Muster_lwt.on_loop`;
 - a task waits for an event that never comes: a message, a permit, a count, or the last party of a
   barrier.
 |}

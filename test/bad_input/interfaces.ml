@@ -66,8 +66,9 @@ let functions_of_c path =
   in
   List.filter_map declared (lines path)
 
-let all ~root =
+let all ~root ~further =
   let at file = Filename.concat root file in
-  values ~aliases:(file_of ~root) "" (at "src/muster.mli")
-  @ values ~aliases:(file_of ~root) "Domainslib." (at "src/domainslib/domainslib.mli")
+  let values_of (prefix, file) = values ~aliases:(file_of ~root) prefix (at file) in
+  List.concat_map values_of
+    ([ ("", "src/muster.mli"); ("Domainslib.", "src/domainslib/domainslib.mli") ] @ further)
   @ functions_of_c (at "src/kernel/muster.h")

@@ -11,7 +11,7 @@ let check (row : Bad_case.row) =
         let expected = Option.fold ~none:"a result" ~some:Printexc.to_string row.expected in
         Harness.failf "%s: %s, should be %s" row.call (Printexc.to_string exn) expected)
 
-let declared = lazy (Interfaces.all ~root:"../..")
+let declared = lazy (Interfaces.all ~root:"../.." ~further:Bad_input.further_interfaces)
 
 let considered =
   List.concat_map
