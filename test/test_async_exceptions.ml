@@ -397,6 +397,82 @@ let given_back_wherever_it_strikes () =
       List.iter (check ~waits:false) (ways_out ());
       List.iter (check ~waits:true) (ways_out ()))
 
+(* Ways to hold a lock, to wait for it, and to wait behind that; and whether it is free. *)
+let lines () =
+  let open Muster in
+  let m = Mutex.create () and s = Semaphore.make 1 and l = Rwlock.create () in
+  let told = Condition.create () in
+  let free try_it back () = try_it () && (back (); true) in
+  let mutex = free (fun () -> Mutex.try_lock m) (fun () -> Mutex.unlock m)
+  and semaphore = free (fun () -> Semaphore.try_acquire s) (fun () -> Semaphore.release s)
+  and lock = free (fun () -> Rwlock.try_lock_write l) (fun () -> Rwlock.unlock_write l) in
+  let in_mutex f = Mutex.protect m f and in_semaphore f = Semaphore.with_permit s f in
+  let reads f = Rwlock.protect_read l f and writes f = Rwlock.protect_write l f in
+  let is_over = ref false in
+  let is_told f =
+    in_mutex (fun () ->
+        while not !is_over do
+          Condition.wait told m
+        done;
+        f ())
+  in
+  let tell () = in_mutex (fun () -> is_over := true; Condition.broadcast told) in
+  let tells f = Fun.protect f ~finally:(fun () -> try tell () with Sys.Break -> tell ()) in
+  [
+    ("Mutex", in_mutex, in_mutex, in_mutex, mutex);
+    ("Semaphore", in_semaphore, in_semaphore, in_semaphore, semaphore);
+    ("Rwlock, writers", writes, writes, writes, lock);
+    ("Rwlock, readers", writes, reads, reads, lock);
+    ("Rwlock, a writer among readers", reads, writes, reads, lock);
+    ("Condition", tells, is_told, is_told, mutex);
+  ]
+
+(* One that waits, and perhaps is cancelled, is struck at the n-th allocation after that. Those behind
+   it have their turn all the same: beside the holder, where they can. *)
+let everybody_has_a_turn () =
+  let survive f = try f () with Sys.Break | Task.Cancelled -> () in
+  let check ~cancels i _ =
+    let is_struck n =
+      let name, holds, waits, behind, is_free = List.nth (lines ()) i in
+      let beside = cancels && name = "Rwlock, a writer among readers" in
+      with_domains 1 @@ fun pool ->
+      let run f = survive (fun () -> Pool.run pool f) in
+      let counts = ref false and tasks = ref [] in
+      let start f =
+        let task = Task.async (fun () -> survive f) in
+        tasks := task :: !tasks;
+        Task.yield ();
+        counts := false;
+        task
+      in
+      let hold () =
+        let first = start (fun () -> counts := not cancels; waits ignore) in
+        let others = List.init 2 (fun _ -> start (fun () -> behind ignore)) in
+        counts := true;
+        if cancels then Task.cancel first;
+        if beside then List.iter Task.await others
+      in
+      let call () =
+        run (fun () -> holds hold; List.iter Task.await !tasks);
+        counts := false
+      in
+      let is_struck = Unit_support.at_allocation ~counts n (fun () -> raise_notrace Sys.Break) call in
+      let name = Printf.sprintf "%s, step %d" name n in
+      (* One that strikes a wait which has ended is raised in a later call. *)
+      run ignore;
+      run (fun () ->
+          try Task.with_deadline 10. (fun () -> List.iter Task.await !tasks)
+          with Task.Deadline_exceeded -> failf "%s: one waits for ever" name);
+      check_bool (name ^ ": free") true (Pool.run pool is_free);
+      is_struck
+    in
+    let rec from n = if is_struck n then from (n + 1) else n in
+    let steps = from 1 in
+    check_bool (Printf.sprintf "%d steps" steps) true (steps > 100 || Sys.ocaml_release.minor < 3)
+  in
+  List.iteri (check ~cancels:false) (lines ());
+  List.iteri (check ~cancels:true) (lines ())
+
 let released_wherever_it_strikes () =
   let rec from n =
     let held = ref 0 in
@@ -546,6 +622,7 @@ let () =
           case "one as a task gives way" as_a_task_gives_way;
           case "Ctrl-C in a bracket" released_wherever_it_strikes;
           case "Ctrl-C on the way out of a lock" given_back_wherever_it_strikes;
+          case "Ctrl-C in a line before a lock" everybody_has_a_turn;
           case "a fork as a cancelled task of all fails"
             (forks_as_a_cancelled_task_fails (fun f g -> ignore (Task.all [ f; g ])));
           case "a fork as a cancelled task of map fails"

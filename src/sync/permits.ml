@@ -145,30 +145,28 @@ let rec accept t me =
   let s = Atomic.get t in
   if not (Atomic.compare_and_set t s { s with holder = me }) then accept t me
 
-(* [owed] is the duty of the waiter if it left now. A waiter of [queue] is woken, one of [first] is
-   handed its permits. *)
-let rec take_or_sleep t n ~me ~wait owed =
-  let woken = !owed != Duty.Done in
+(* [owed] is the duty of the waiter if it left now. It is made before it is owed, so that no
+   asynchronous exception comes in between. A waiter of [queue] is woken, one of [first] is handed
+   its permits; a dead one of [first] may have held up others. *)
+let rec take_or_sleep t n ~me ~wait ~woken owed =
   let join waiter s =
     serve { s with line = joined s { wants = n; is_named = me <> 0; waiter } ~woken }
   in
   let register waiter =
-    owed := Step (join waiter);
-    Duty.fulfil t owed
+    let joining = ref (Duty.Step (join waiter)) in
+    owed := Duty.Step serve;
+    Duty.fulfil t joining
   in
+  let granted = if woken then returning n else passing_on n in
   let soon () = Place.soon (fun () -> take t n ~me ~woken) in
   if not (Tell.spin soon) then begin
     wait register;
-    owed := if woken then returning n else passing_on n;
-    if not woken then take_or_sleep t n ~me ~wait owed else if me <> 0 then accept t me
+    owed := granted;
+    if not woken then take_or_sleep t n ~me ~wait ~woken:true owed else if me <> 0 then accept t me
   end
 
-(* A waiter that is cancelled, or gets an asynchronous exception, leaves its turn to the next. As a
-   dead one of [first] it may have held up others. *)
+(* A waiter that is cancelled, or gets an asynchronous exception, leaves its turn to the next. *)
 let wait_and_take t n ~me ~wait =
   let owed = ref Duty.Done in
-  let leave _ =
-    Duty.fulfil t owed;
-    Duty.step t serve
-  in
-  Outcome.on_failure (fun () -> take_or_sleep t n ~me ~wait owed) leave
+  let leave _ = Duty.fulfil t owed in
+  Outcome.on_failure (fun () -> take_or_sleep t n ~me ~wait ~woken:false owed) leave
