@@ -453,6 +453,19 @@ let moves_with_all env =
       Mutex.unlock m;
       Rwlock.protect_write rw ignore)
 
+(* The branch of a fork that is traced ends in the loop, at nobody's place: what is started outside of
+   all pools is no part of it. *)
+let traced_to_the_loop env =
+  let open Muster_trace in
+  Trace.set true;
+  Fun.protect ~finally:(fun () -> Trace.set false) @@ fun () ->
+  with_jobs ~domains:1 env (fun _ pool ->
+      let calls_eio () = try Switch.run ignore with Effect.Unhandled _ -> () in
+      for _ = 1 to 20 do
+        Jobs.submit_exn pool ~weight:1. (fun () -> ignore (both ignore calls_eio))
+      done;
+      check_int "traced outside" 0 Muster_core.Place.nobody.own.fiber.traced)
+
 (* Its own: a job computes on Muster's pool, and calls Eio where it will. *)
 let jobs_of_both_kinds env =
   let loop = Domain.self () in
@@ -528,5 +541,6 @@ let () =
           case "jobs that compute and call Eio" (in_eio jobs_of_both_kinds);
           case "jobs that wait for other fibers" (in_eio waits_for_others);
           case "jobs that move" (in_eio moves_with_all);
+          case "jobs that move while a branch is traced" (in_eio traced_to_the_loop);
         ] );
     ]

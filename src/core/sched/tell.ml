@@ -45,17 +45,18 @@ let rec current (fiber : Slot.fiber) =
 
 let fork (w : P.t) ~code = Trace.task ~parent:(current w.own.fiber) ~code ~place:Waiting.place_here
 
+(* A task that has moved to Eio's loop ends at nobody's place, which belongs to no thread. *)
+let note (w : P.t) task = if w != P.nobody then w.own.fiber.traced <- task
+
 let start (w : P.t) task =
-  let fiber = w.own.fiber in
-  let before = fiber.traced in
-  fiber.traced <- task;
+  let before = w.own.fiber.traced in
+  note w task;
   if Trace.is_on () then Trace.emit (Begin { task });
   before
 
 let finish (w : P.t) task ~back =
-  let fiber = w.own.fiber in
-  fiber.traced <- back;
-  if Trace.is_on () then Trace.emit (End { task; back = current fiber })
+  note w back;
+  if Trace.is_on () then Trace.emit (End { task; back = current w.own.fiber })
 
 (* {2 Waits} *)
 
