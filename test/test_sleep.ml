@@ -103,6 +103,24 @@ let nobody_is_there domains () =
       wait_until (fun () -> Atomic.get woken);
       Task.await t)
 
+(* Of two workers the idle one stays, as the other does not look at the clock. *)
+let others_compute () =
+  with_domains 2 (fun pool ->
+      let began = Atomic.make false and woken = Atomic.make false in
+      let compute () =
+        Atomic.set began true;
+        wait_until (fun () -> Atomic.get woken)
+      and sleep () =
+        Task.sleep 0.4;
+        Atomic.set woken true
+      in
+      let start f = Pool.run pool (fun () -> Task.async f) in
+      let computing = start compute in
+      wait_until (fun () -> Atomic.get began);
+      let sleeping = start sleep in
+      wait_until (fun () -> Atomic.get woken);
+      Task.(await computing; await sleeping))
+
 let closing_waits () =
   let woken = ref false in
   with_domains 2 (fun pool ->
@@ -262,6 +280,7 @@ let () =
           case "where nothing can be suspended" cannot_be_suspended;
           on "nobody is there" nobody_is_there 1;
           on "nobody is there" nobody_is_there 2;
+          case "others compute" others_compute;
           case "a pool that closes waits" closing_waits;
         ] );
       ("Ctrl-C ends", List.map (fun (name, wait) -> case name (interrupted wait)) waits_to_interrupt);

@@ -18,8 +18,10 @@ let may_close (pool : P.pool) =
 
 let leaves_at_once w = Load.is_over_budget w && not (Search.inbox_has_work w)
 
-(* Of two that leave at the same time each may count on the other: [call_another] mends that. *)
-let is_timekeeper (w : P.t) = Atomic.get w.pool.residents = 1 && Caller.keeps_time w.pool
+(* One that works may not look at the clock for long. *)
+let is_timekeeper (w : P.t) =
+  let sleeps (v : P.t) = v != w && v.resident && Parking.is_asleep v.pool.parking v.index in
+  Caller.keeps_time w.pool && not (Array.exists sleeps (P.workers w.pool))
 
 (* Work that waits for residents in general must not be left to a dismissed one. *)
 let may_leave (w : P.t) () =

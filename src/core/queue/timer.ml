@@ -1,8 +1,8 @@
 (* No thread waits for the actions. A worker looks every 2 ms or so, wherever it asks whether its
    code is cancelled (Fiber), and before it sleeps; and it sleeps no longer than until the next
    time. So an action is done as soon as some worker reaches a fork, an await or the end of a chunk,
-   or wakes. While tasks are suspended and something is set, a pool's last resident stays
-   (Resident). *)
+   or wakes. While tasks are suspended and something is set, a pool's last idle resident
+   stays (Resident). *)
 
 type key = int * int
 (** ns; a number that makes it unique *)
