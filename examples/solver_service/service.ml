@@ -76,9 +76,19 @@ let on_workers settings repository ~count ~queue =
   let drain () = Workers.drain ~grace:settings.grace workers in
   { settings; repository; solve; metrics; drain }
 
-(* They can't drain: at the end the service waits for the clients, no longer than the grace. *)
+(* They can't drain: at the end the service waits for the clients, no longer than the grace, and then
+   gives up the solves. *)
 let elsewhere ~clock settings repository solve =
-  let drain () = Eio.Time.sleep clock settings.grace in
+  let over, give_up = Promise.create () in
+  let given_up () =
+    Promise.await over;
+    raise Task.Cancelled
+  in
+  let solve request = Fiber.first (fun () -> solve request) given_up in
+  let drain () =
+    Eio.Time.sleep clock settings.grace;
+    Promise.resolve give_up ()
+  in
   { settings; repository; solve; metrics = (fun () -> ""); drain }
 
 (* A solve that waits for opam files suspends its fiber, and other fibers of the domain go on. *)

@@ -220,12 +220,12 @@ let is_refused service =
     false
 
 (* The clients that are there when the signal comes are answered, others find nobody. *)
-let ends ?(domains = "1") signal ~grace expected () =
+let ends ?(arguments = []) signal ~grace expected () =
   let root = slow_tree () in
-  let service = start [ "--opam=" ^ root; "--grace=" ^ grace; "--accept-domains=" ^ domains ] in
+  let service = start (("--opam=" ^ root) :: ("--grace=" ^ grace) :: arguments) in
   let slow = asked service "/solve?pkg=slow" and idle = sent service (get ~keep:true "/ping") in
   awaits idle "pong";
-  waits service (busy 1);
+  if contains (metrics service) "solver" then waits service (busy 1);
   Unix.kill service.pid signal;
   wait_until "it takes no more clients" (fun () -> is_refused service);
   if expected = 200 then Fixture.release root "slow";
@@ -482,8 +482,13 @@ let () =
       ( "life",
         [
           case "SIGTERM, answers within the grace" (ends Sys.sigterm ~grace:"60" 200);
-          case "SIGINT, answers within the grace" (ends Sys.sigint ~domains:"2" ~grace:"60" 200);
+          case "SIGINT, answers within the grace"
+            (ends Sys.sigint ~arguments:[ "--accept-domains=2" ] ~grace:"60" 200);
           case "SIGTERM, the grace is over" (ends Sys.sigterm ~grace:"0.1" 503);
+          case "SIGTERM, the grace is over on the event loop"
+            (ends Sys.sigterm ~arguments:[ "--workers=0" ] ~grace:"0.1" 503);
+          case "SIGTERM, the grace is over on Eio's pool"
+            (ends Sys.sigterm ~arguments:[ "--executor-pool" ] ~grace:"0.1" 503);
           case "SIGTERM amid requests" ends_amid_requests;
           case "SIGINT, then SIGTERM" ends_at_once;
           case "SIGTERM on Eio's pool" ends_on_eio's_pool;
