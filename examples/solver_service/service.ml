@@ -213,7 +213,8 @@ let listen ~sw net port =
 (* An accept loop on each domain. None accepts before all are there: the start of a domain fails
    where clients have taken all files. Later the loops go on where files run out, as clients end. When
    all loops have left, one fiber accepts the clients that still wait and closes the socket: clients
-   that come later find nobody. *)
+   that come later find nobody. It serves none of them before, as those that have their answers come
+   again, without end. Each waits for a second at most, as files or room may run out. *)
 let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
   let starts = Muster.Latch.create settings.accept_domains in
   let loops = Muster.Latch.create settings.accept_domains in
@@ -221,7 +222,7 @@ let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
   let serve client _ =
     Fun.protect ~finally:(fun () -> Eio.Semaphore.release room) (fun () -> serve client)
   in
-  let accept sw =
+  let accept sw serve =
     Eio.Semaphore.acquire room;
     try Eio.Net.accept_fork ~sw socket ~on_error serve
     with Eio.Io _ as error ->
@@ -230,7 +231,7 @@ let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
       Eio.Time.sleep clock 0.1
   in
   let rec accept_for_ever sw =
-    accept sw;
+    accept sw serve;
     accept_for_ever sw
   in
   let loop () =
@@ -243,10 +244,17 @@ let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
   let close () =
     Muster.Latch.await loops;
     Switch.run @@ fun sw ->
+    let closed, tell_closed = Promise.create () in
+    let a_second () = Eio.Time.sleep clock 1. in
+    let serve_then client address =
+      Fiber.first (fun () -> Promise.await closed) a_second;
+      serve client address
+    in
     while Connection.is_readable socket do
-      accept sw
+      accept sw serve_then
     done;
-    Eio.Net.close socket
+    Eio.Net.close socket;
+    Promise.resolve tell_closed ()
   in
   let elsewhere _ () = Eio.Domain_manager.run manager loop in
   Fiber.all (close :: loop :: List.init (settings.accept_domains - 1) elsewhere)

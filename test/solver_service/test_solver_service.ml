@@ -451,6 +451,36 @@ let all_answers () =
   Alcotest.(check int) "requests" 144 (Array.length lines);
   Alcotest.(check (list string)) "wrong answers" [] (Atomic.get wrong)
 
+(* Each client comes again when it has its answer, and one of them is answered at a time: so there
+   are always some that wait. *)
+let ends_amid_new_clients () =
+  if not (Sys.file_exists archive) then Alcotest.skip ();
+  let service =
+    start [ "--opam=" ^ archive; "--workers=0"; "--accept-domains=2"; "--grace=60" ]
+  in
+  answers service "/solve?pkg=dune" 200 "dune";
+  let clients = Queue.create () and began = Unix.gettimeofday () in
+  let come () =
+    match asked service "/solve?pkg=dune" with
+    | socket -> Queue.push socket clients
+    | exception Unix.Unix_error ((ECONNREFUSED | ECONNRESET | EPIPE), _, _) -> ()
+  in
+  let rec serve () =
+    match Queue.take_opt clients with
+    | None -> ()
+    | Some socket ->
+      (try ignore (received socket : string) with Sys_error _ -> ());
+      come ();
+      serve ()
+  in
+  for _ = 1 to 20 do
+    come ()
+  done;
+  Unix.kill service.pid Sys.sigterm;
+  serve ();
+  ended service;
+  Alcotest.(check bool) "soon" true (Unix.gettimeofday () -. began < 20.)
+
 let () =
   Sys.set_signal Sys.sigpipe Signal_ignore;
   Alcotest.run "solver_service"
@@ -490,6 +520,7 @@ let () =
           case "SIGTERM, the grace is over on Eio's pool"
             (ends Sys.sigterm ~arguments:[ "--executor-pool" ] ~grace:"0.1" 503);
           case "SIGTERM amid requests" ends_amid_requests;
+          case "SIGTERM while clients come again" ends_amid_new_clients;
           case "SIGINT, then SIGTERM" ends_at_once;
           case "SIGTERM on Eio's pool" ends_on_eio's_pool;
           case "a log that nobody reads" unread_log;
