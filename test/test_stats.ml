@@ -241,11 +241,7 @@ let names_each_wait pool =
         let_go ();
         Task.await task);
     let is_told () = times_of (Pool.diff ~since:before (Pool.stats pool)) call >= 1 in
-    (* Turns, not a time: in a time the machine may run nobody. *)
-    let rec is_told_within turns =
-      is_told () || (turns > 0 && (Unix.sleepf 0.001; is_told_within (turns - 1)))
-    in
-    if not (is_told_within 1_000) then
+    if not (within 1. is_told) then
       if flipped then check (call, make) else failf "%s: no wait told" call
   in
   List.iter check waits

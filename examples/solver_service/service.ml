@@ -210,51 +210,57 @@ let listen ~sw net port =
   | `Unix _ -> ());
   socket
 
+(* Where files run out, it goes on later, as clients end. *)
+let accept ~clock ~room ~sw socket serve =
+  let release () = Eio.Semaphore.release room in
+  let serve client _ = Fun.protect ~finally:release (fun () -> serve client) in
+  Eio.Semaphore.acquire room;
+  try Eio.Net.accept_fork ~sw socket ~on_error serve
+  with Eio.Io _ as error ->
+    release ();
+    log "%s" (Printexc.to_string error);
+    Eio.Time.sleep clock 0.1
+
+let rec accept_for_ever accept ~sw socket serve =
+  accept ~sw socket serve;
+  accept_for_ever accept ~sw socket serve
+
+(* Those that still wait; clients that come later find nobody. None is served before the socket is
+   closed, as those that have their answers come again, without end. Each waits for a second at
+   most, as files or room may run out. *)
+let accept_the_last accept ~clock socket serve =
+  Switch.run @@ fun sw ->
+  let closed, tell_closed = Promise.create () in
+  let serve_then client =
+    Fiber.first (fun () -> Promise.await closed) (fun () -> Eio.Time.sleep clock 1.);
+    serve client
+  in
+  while Connection.is_readable socket do
+    accept ~sw socket serve_then
+  done;
+  Eio.Net.close socket;
+  Promise.resolve tell_closed ()
+
 (* An accept loop on each domain. None accepts before all are there: the start of a domain fails
-   where clients have taken all files. Later the loops go on where files run out, as clients end. When
-   all loops have left, one fiber accepts the clients that still wait and closes the socket: clients
-   that come later find nobody. It serves none of them before, as those that have their answers come
-   again, without end. Each waits for a second at most, as files or room may run out. *)
+   where clients have taken all files. When all loops have left, one fiber accepts the last
+   clients. *)
 let accept_all { settings; _ } ~clock ~manager ~stop socket serve =
   let starts = Muster.Latch.create settings.accept_domains in
   let loops = Muster.Latch.create settings.accept_domains in
   let room = Eio.Semaphore.make 1_000 in
-  let serve client _ =
-    Fun.protect ~finally:(fun () -> Eio.Semaphore.release room) (fun () -> serve client)
-  in
-  let accept sw serve =
-    Eio.Semaphore.acquire room;
-    try Eio.Net.accept_fork ~sw socket ~on_error serve
-    with Eio.Io _ as error ->
-      Eio.Semaphore.release room;
-      log "%s" (Printexc.to_string error);
-      Eio.Time.sleep clock 0.1
-  in
-  let rec accept_for_ever sw =
-    accept sw serve;
-    accept_for_ever sw
-  in
+  let accept ~sw socket serve = accept ~clock ~room ~sw socket serve in
   let loop () =
     Switch.run @@ fun sw ->
     Muster.Latch.count_down starts;
     Muster.Latch.await starts;
-    Fiber.first (fun () -> accept_for_ever sw) (fun () -> Promise.await stop);
+    Fiber.first
+      (fun () -> accept_for_ever accept ~sw socket serve)
+      (fun () -> Promise.await stop);
     Muster.Latch.count_down loops
   in
   let close () =
     Muster.Latch.await loops;
-    Switch.run @@ fun sw ->
-    let closed, tell_closed = Promise.create () in
-    let a_second () = Eio.Time.sleep clock 1. in
-    let serve_then client address =
-      Fiber.first (fun () -> Promise.await closed) a_second;
-      serve client address
-    in
-    while Connection.is_readable socket do
-      accept sw serve_then
-    done;
-    Eio.Net.close socket;
-    Promise.resolve tell_closed ()
+    accept_the_last accept ~clock socket serve
   in
   let elsewhere _ () = Eio.Domain_manager.run manager loop in
   Fiber.all (close :: loop :: List.init (settings.accept_domains - 1) elsewhere)

@@ -1,6 +1,6 @@
 let each code n sweep = ignore (Loop.sweep code 0 (n - 1) sweep)
 
-(* No more than one may take long, and hold up the loop of another scheduler. *)
+(* One alone may take long, too: beside another scheduler's loop it runs in the pool. *)
 let rec run code n chunk f s =
   if n > 1 then
     each code n (fun lo hi ->

@@ -55,13 +55,6 @@ let rec attempt ?(times = 3) f =
     Printf.printf "again, as %s\n%!" reason;
     attempt ~times:(times - 1) f
 
-(* It counts the turns, of 2 ms or more: in a time the machine may run nobody. *)
-let within seconds condition =
-  let rec look turns =
-    condition () || (turns > 0 && (Unix.sleepf 0.002; look (turns - 1)))
-  in
-  look (int_of_float (seconds /. 0.002))
-
 let check_within seconds what condition =
   if not (within seconds condition) then failf "%s: not within %g s" what seconds
 

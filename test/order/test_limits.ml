@@ -243,8 +243,8 @@ let limit name at_most goal found = (name, at_most, goal, found)
 
 let limits =
   [
-    limit "lines of src" 21_455 15_500 (lines_of code);
-    limit "lines of src/core" 9_295 7_000 (lines_of core);
+    limit "lines of src" 21_456 15_500 (lines_of code);
+    limit "lines of src/core" 9_296 7_000 (lines_of core);
     limit "lines of C that define CAML_INTERNALS" 700 700 (lines_of runtime_insides);
     limit "fields of a worker's records" 42 45 (fields_of worker_records);
     limit "fields of a pool" 24 25 (fields_of pool_records);

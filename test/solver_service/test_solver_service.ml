@@ -112,7 +112,10 @@ let answers service path expected saying =
 (* A service of little patience gives up requests where the machine stops it for so long. *)
 let answers_in_time service =
   wait_until "an answer in time" (fun () ->
-      status (received (asked service "/solve?pkg=newest")) = 200)
+      let reply = received (asked service "/solve?pkg=newest") in
+      let is_answered = status reply = 200 in
+      if is_answered then says (body reply) "newest.1.10";
+      is_answered)
 
 let metrics service = body (received (asked service "/metrics"))
 let shows service line = contains (metrics service) line

@@ -138,6 +138,11 @@ let cpu_seconds f =
   in
   elapsed clock f
 
+(* It counts the turns, of 1 ms or more: in a time the machine may run nobody. *)
+let within seconds holds =
+  let rec look turns = holds () || (turns > 0 && (Unix.sleepf 0.001; look (turns - 1))) in
+  look (int_of_float (seconds /. 0.001))
+
 let burn seconds =
   let stop = Unix.gettimeofday () +. seconds in
   while Unix.gettimeofday () < stop do

@@ -91,6 +91,9 @@ val wall_seconds : (unit -> 'a) -> 'a * float
 val cpu_seconds : (unit -> 'a) -> 'a * float
 (** User and system time of the whole process. *)
 
+val within : float -> (unit -> bool) -> bool
+(** Whether it holds within about that many seconds. *)
+
 val burn : float -> unit
 (** Computes for about that many seconds, reaching safe points. *)
 

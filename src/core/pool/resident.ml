@@ -18,7 +18,8 @@ let may_close (pool : P.pool) =
 
 let leaves_at_once w = Load.is_over_budget w && not (Search.inbox_has_work w)
 
-(* One that works may not look at the clock for long. *)
+(* One that works may not look at the clock for long. None that decides is asleep: so of two that
+   decide at once, neither counts on the other. *)
 let is_timekeeper (w : P.t) =
   let sleeps (v : P.t) = v != w && v.resident && Parking.is_asleep v.pool.parking v.index in
   Caller.keeps_time w.pool && not (Array.exists sleeps (P.workers w.pool))
